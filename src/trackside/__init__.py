@@ -1,0 +1,1 @@
+"""What runs beside the training: standard library only, Python 3.8 or newer."""
