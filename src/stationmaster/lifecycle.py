@@ -1,0 +1,151 @@
+"""The table of a job's moves, and the table of what each reason means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from stationmaster.errors import IllegalMove
+from stationmaster.model import Job, Outcome, Reason, State
+
+
+class Move(StrEnum):
+    """What makes a job change its state."""
+
+    CLAIMED = "CLAIMED"  # a worker took it and opened an attempt
+    REACHABLE = "REACHABLE"  # login works, pre-flight passed
+    DATA_VERIFIED = "DATA_VERIFIED"  # the dataset's hash was checked on the machine
+    EXITED = "EXITED"  # the training is over, by itself or because it was asked
+    MODEL_SAFE = "MODEL_SAFE"  # verified somewhere that is not the machine, or there is none
+    PUBLISHED = "PUBLISHED"  # everything wanted was published
+    GIVE_UP = "GIVE_UP"  # this attempt leads nowhere, or the person cancelled
+    ALL_GONE = "ALL_GONE"  # every rental of the job is confirmed gone
+    TRY_AGAIN = "TRY_AGAIN"  # all gone, and a further attempt is due
+
+
+MOVES: dict[tuple[State, Move], State] = {
+    (State.QUEUED, Move.CLAIMED): State.PROVISIONING,
+    (State.PROVISIONING, Move.REACHABLE): State.TRANSFERRING_DATA,
+    (State.TRANSFERRING_DATA, Move.DATA_VERIFIED): State.EXECUTING,
+    (State.EXECUTING, Move.EXITED): State.FETCHING_RESULTS,
+    (State.FETCHING_RESULTS, Move.MODEL_SAFE): State.FINALIZING,
+    (State.FINALIZING, Move.PUBLISHED): State.RELEASING,
+    (State.RELEASING, Move.ALL_GONE): State.ENDED,
+    (State.RELEASING, Move.TRY_AGAIN): State.PROVISIONING,
+    (State.QUEUED, Move.GIVE_UP): State.ENDED,
+} | {
+    (state, Move.GIVE_UP): State.RELEASING
+    for state in (
+        State.PROVISIONING,
+        State.TRANSFERRING_DATA,
+        State.EXECUTING,
+        State.FETCHING_RESULTS,
+        State.FINALIZING,
+    )
+}
+
+TERMINAL = frozenset(state for state in State if all(source is not state for source, _ in MOVES))
+"""States that are never left; derived, never listed by hand."""
+
+
+class Payer(StrEnum):
+    """Who bears the cost of an attempt that ended so."""
+
+    USER = "USER"
+    NOBODY = "NOBODY"  # our fault or no GPU used: the hold goes back whole
+
+
+@dataclass(frozen=True, slots=True)
+class Consequence:
+    outcome: Outcome
+    may_try_again: bool
+    pays: Payer
+
+
+REASONS: dict[Reason, Consequence] = {
+    Reason.FINISHED: Consequence(Outcome.COMPLETED, False, Payer.USER),
+    Reason.STOPPED_BY_USER: Consequence(Outcome.INCOMPLETE, False, Payer.USER),
+    Reason.CANCELLED_BY_USER: Consequence(Outcome.CANCELLED, False, Payer.USER),
+    Reason.STALLED: Consequence(Outcome.INCOMPLETE, False, Payer.USER),
+    Reason.HARD_LIMIT: Consequence(Outcome.INCOMPLETE, False, Payer.USER),
+    Reason.STEP_FAILED: Consequence(Outcome.FAILED, False, Payer.USER),
+    Reason.NO_MODEL: Consequence(Outcome.FAILED, False, Payer.USER),
+    Reason.NO_OFFER: Consequence(Outcome.FAILED_PROVISIONING, True, Payer.NOBODY),
+    Reason.ACCESS_REFUSED: Consequence(Outcome.FAILED_PROVISIONING, False, Payer.NOBODY),
+    Reason.MACHINE_NOT_READY: Consequence(Outcome.FAILED_PROVISIONING, True, Payer.NOBODY),
+    Reason.PREFLIGHT_FAILED: Consequence(Outcome.FAILED_PROVISIONING, True, Payer.NOBODY),
+    Reason.TRANSFER_FAILED: Consequence(Outcome.FAILED, True, Payer.NOBODY),
+    Reason.MACHINE_LOST: Consequence(Outcome.FAILED, True, Payer.NOBODY),
+    Reason.OUT_OF_CREDIT: Consequence(Outcome.FAILED, False, Payer.USER),
+    Reason.INTERNAL_ERROR: Consequence(Outcome.FAILED, False, Payer.NOBODY),
+}
+
+MAX_FAILED_BEFORE_LOGIN = 3
+MAX_FAILED_AFTER_LOGIN = 3
+
+
+def advance(state: State, move: Move) -> State:
+    """The state that `move` leads to; raises IllegalMove when the table has no such move."""
+    try:
+        return MOVES[state, move]
+    except KeyError:
+        raise IllegalMove(f"a job in {state} cannot take {move}") from None
+
+
+def moved(job: Job, move: Move, *, now: float) -> Job:
+    """The job after `move`, in its new state since `now`."""
+    return replace(job, state=advance(job.state, move), state_since=now)
+
+
+def concluded(job: Job, reason: Reason, *, explanation: str | None = None) -> Job:
+    """The job with its outcome written; one that has an outcome keeps it."""
+    if job.outcome is not None:
+        return job
+    return replace(job, outcome=REASONS[reason].outcome, reason=reason, explanation=explanation)
+
+
+def may_try_again(job: Job, reason: Reason) -> bool:
+    """Whether a further attempt is allowed after this one failed for `reason` (not yet counted in `job`)."""
+    if not REASONS[reason].may_try_again:
+        return False
+    if REASONS[reason].outcome is Outcome.FAILED_PROVISIONING:
+        return job.failed_before_login + 1 < MAX_FAILED_BEFORE_LOGIN
+    return job.failed_after_login + 1 < MAX_FAILED_AFTER_LOGIN
+
+
+def counted(job: Job, reason: Reason) -> Job:
+    """The job with the failed attempt counted, before or after login apart."""
+    if REASONS[reason].outcome is Outcome.FAILED_PROVISIONING:
+        return replace(job, failed_before_login=job.failed_before_login + 1)
+    return replace(job, failed_after_login=job.failed_after_login + 1)
+
+
+def shown(job: Job, *, now: float) -> str:
+    """What faces show: the outcome once there is one, NEEDS_RECOVERY while nobody can say, else the state."""
+    if job.outcome is not None:
+        return job.outcome.value
+    lapsed = job.lease_until is not None and job.lease_until < now
+    if job.state not in TERMINAL and (lapsed or job.unreachable_since is not None):
+        return "NEEDS_RECOVERY"
+    return job.state.value
+
+
+STAGES: tuple[str, ...] = (
+    "queued", "claimed", "provisioned", "dataset synced", "training",
+    "model uploaded", "samples", "registered", "instance terminated", "completed",
+)  # fmt: skip
+_STAGE_OF_STATE: dict[State, int] = {
+    State.QUEUED: 0,
+    State.PROVISIONING: 1,
+    State.TRANSFERRING_DATA: 2,
+    State.EXECUTING: 4,
+    State.FETCHING_RESULTS: 4,
+    State.FINALIZING: 5,
+    State.RELEASING: 7,
+    State.ENDED: 9,
+}
+
+
+def stage(job: Job) -> str:
+    """The job's place among the ten stages that people are shown: a projection of its state."""
+    return STAGES[_STAGE_OF_STATE[job.state]]

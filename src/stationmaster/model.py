@@ -1,0 +1,376 @@
+"""What the parts of Stationmaster say to each other: frozen values and enums, no behaviour beyond reading them.
+
+Instants (`…_at`) are seconds since the epoch by the database's clock unless a comment says otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from stationmaster.money import ZERO, MicroDollars
+
+
+class State(StrEnum):
+    """Where a job is."""
+
+    QUEUED = "QUEUED"  # accepted, validated, price quoted; nothing rented
+    PROVISIONING = "PROVISIONING"  # an attempt with a unique label exists; the provider may be billing
+    TRANSFERRING_DATA = "TRANSFERRING_DATA"  # the machine is ours and healthy; the dataset is on its way
+    EXECUTING = "EXECUTING"  # trackside runs the plan's steps, detached
+    FETCHING_RESULTS = "FETCHING_RESULTS"  # training is over; its files are brought to safety
+    FINALIZING = "FINALIZING"  # the model is safe; it is published and catalogued
+    RELEASING = "RELEASING"  # nothing more is wanted from the machine; asked to go until it is gone
+    ENDED = "ENDED"  # every rental is confirmed gone; `outcome` and `reason` say how it went
+
+
+class Outcome(StrEnum):
+    """How a job ended."""
+
+    COMPLETED = "COMPLETED"
+    INCOMPLETE = "INCOMPLETE"  # ended early, the best checkpoint kept
+    FAILED = "FAILED"
+    FAILED_PROVISIONING = "FAILED_PROVISIONING"  # no machine could be had
+    CANCELLED = "CANCELLED"
+
+
+class Reason(StrEnum):
+    """Why a job ended, or why an attempt was given up. `lifecycle.REASONS` says what follows from each."""
+
+    FINISHED = "FINISHED"
+    STOPPED_BY_USER = "STOPPED_BY_USER"
+    CANCELLED_BY_USER = "CANCELLED_BY_USER"
+    STALLED = "STALLED"
+    HARD_LIMIT = "HARD_LIMIT"
+    STEP_FAILED = "STEP_FAILED"
+    NO_MODEL = "NO_MODEL"
+    NO_OFFER = "NO_OFFER"
+    ACCESS_REFUSED = "ACCESS_REFUSED"
+    MACHINE_NOT_READY = "MACHINE_NOT_READY"
+    PREFLIGHT_FAILED = "PREFLIGHT_FAILED"
+    TRANSFER_FAILED = "TRANSFER_FAILED"
+    MACHINE_LOST = "MACHINE_LOST"
+    OUT_OF_CREDIT = "OUT_OF_CREDIT"
+    INTERNAL_ERROR = "INTERNAL_ERROR"
+
+
+class Desired(StrEnum):
+    """What the person wants of a job; faces write only this."""
+
+    RUN = "RUN"
+    STOP = "STOP"  # save, deliver, end INCOMPLETE
+    CANCEL = "CANCEL"  # release at once and discard
+    CANCEL_KEEP = "CANCEL_KEEP"  # pull the best checkpoint first, then as CANCEL
+
+
+class RentalState(StrEnum):
+    """What we know of a rented machine."""
+
+    REQUESTED = "REQUESTED"  # the intent is written; the provider may or may not know of it
+    HELD = "HELD"  # the provider gave us a machine
+    RELEASING = "RELEASING"  # to be destroyed, asked until gone
+    GONE = "GONE"  # the provider itself says so
+
+
+LIVE_RENTAL_STATES = (RentalState.REQUESTED, RentalState.HELD)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalAccess:
+    """A machine that is a folder on this computer."""
+
+    root: str
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SshAccess:
+    """A machine reached over SSH; `host_keys` are the pinned public keys, one OpenSSH line each."""
+
+    host: str
+    port: int
+    user: str
+    job_root: str
+    key_path: str | None = None
+    host_keys: tuple[str, ...] = ()
+    use_config: bool = False
+
+
+Access = LocalAccess | SshAccess
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirements:
+    """What a job needs of a machine."""
+
+    gpus: int = 0
+    vram_gib: float = 0.0
+    disk_gib: float = 1.0
+    max_price_per_hour: MicroDollars | None = None
+    hours: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """Something that can be rented now."""
+
+    id: str
+    provider: str
+    price_per_hour: MicroDollars
+    gpu: str | None = None
+    gpus: int = 0
+    machine_id: str | None = None
+    region: str | None = None
+
+
+class MachineStatus(StrEnum):
+    CREATING = "CREATING"
+    RUNNING = "RUNNING"
+    STOPPED = "STOPPED"
+    FAILED = "FAILED"
+    UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """A machine as its provider describes it."""
+
+    provider_id: str
+    label: str
+    status: MachineStatus
+    created_at: float  # by the provider's clock: only compared among machines of one provider
+    access: Access | None = None
+    price_per_hour: MicroDollars = ZERO
+    gpu: str | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """A provider's machines; only a complete listing can show that something is absent."""
+
+    machines: tuple[Machine, ...]
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetRef:
+    """A packed dataset at home."""
+
+    source: str
+    archive: str
+    sha256: str
+    size: int
+    images: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """Hours and price of a job before it starts."""
+
+    hours_low: float
+    hours_expected: float
+    hours_high: float
+    price_per_hour: MicroDollars
+    cost_low: MicroDollars
+    cost_expected: MicroDollars
+    cost_high: MicroDollars
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSpec:
+    """What a person asked for; never changes."""
+
+    id: str
+    name: str
+    recipe: str  # name@version
+    provider: str
+    dataset: DatasetRef
+    quote: Quote
+    max_seconds: float
+    max_spend: MicroDollars
+    max_price_per_hour: MicroDollars | None = None
+    trigger: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    account: str | None = None
+    owner: str | None = None
+    monitoring: Mapping[str, Any] = field(default_factory=dict)
+    retry_of: str | None = None
+    resume_from: str | None = None  # a verified checkpoint at home
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far the training is, as last read."""
+
+    step: int | None = None
+    total_steps: int | None = None
+    epoch: float | None = None
+    loss: float | None = None
+    first_loss: float | None = None
+    learning_rate: float | None = None
+    steps_per_second: float | None = None
+    eta_seconds: float | None = None
+    phase: str | None = None
+    active_step: str | None = None
+    at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job as it stands. `memory` is the state handlers' own; everybody else leaves it alone."""
+
+    spec: JobSpec
+    created_at: float
+    state: State
+    state_since: float
+    version: int = 0
+    desired: Desired = Desired.RUN
+    desired_seq: int = 0
+    seen_seq: int = 0
+    outcome: Outcome | None = None
+    reason: Reason | None = None
+    explanation: str | None = None
+    attempt: int = 0
+    failed_before_login: int = 0
+    failed_after_login: int = 0
+    due_at: float | None = None
+    deadline_at: float | None = None
+    unreachable_since: float | None = None
+    lease_until: float | None = None
+    progress: Progress = Progress()
+    memory: Mapping[str, Any] = field(default_factory=dict)
+    cost: MicroDollars = ZERO
+    ended_at: float | None = None
+
+    @property
+    def id(self) -> str:
+        return self.spec.id
+
+    def remember(self, **facts: Any) -> Job:
+        """The same job with facts added to its memory; None forgets one."""
+        merged = {**self.memory, **facts}
+        return replace(self, memory={key: value for key, value in merged.items() if value is not None})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rental:
+    """One machine that may bill: written before it is asked for, GONE only by the provider's word."""
+
+    label: str  # unique; a surplus machine's row carries `<label>#<provider id>`
+    job_id: str
+    attempt: int
+    provider: str
+    state: RentalState
+    account: str | None = None
+    provider_id: str | None = None
+    offer: Offer | None = None
+    surplus: bool = False
+    requested_at: float = 0.0
+    create_sent_at: float | None = None
+    held_at: float | None = None
+    release_asked_at: float | None = None
+    absent_listings: int = 0
+    gone_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostLine:
+    """What one rental cost: estimated by rate and time until the provider's own charges are known."""
+
+    rental_label: str
+    job_id: str
+    kind: str  # gpu, disk, traffic
+    rate_per_hour: MicroDollars
+    started_at: float
+    ended_at: float | None
+    amount: MicroDollars
+    source: str  # estimate, provider
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened to a job, told in the same transaction as the change itself."""
+
+    seq: int
+    job_id: str
+    job_version: int
+    kind: str
+    payload: Mapping[str, Any]
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogChunk:
+    """A piece of a step's log: raw byte offsets on the machine, text with redraws thinned."""
+
+    attempt: int
+    stream: str
+    start: int
+    end: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepReading:
+    """Training values at a step, as read from the log."""
+
+    attempt: int
+    at: float
+    step: int
+    loss: float | None = None
+    learning_rate: float | None = None
+    steps_per_second: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """A file that the training made. `verified_at` is set once its hash was checked where it now lies."""
+
+    attempt: int
+    path: str  # on the machine, relative to the job root
+    kind: str  # checkpoint, sample, log, metrics
+    size: int
+    step: int | None = None
+    sha256: str | None = None
+    location: str | None = None
+    verified_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """Something a person should look at."""
+
+    kind: str
+    message: str
+    job_id: str | None = None
+    at: float = 0.0
+
+
+_LABEL = re.compile(r"sm-(?P<installation>[a-z0-9]{8})-(?P<job>[a-z0-9][a-z0-9-]*)-(?P<attempt>\d+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """The name a rented machine carries, from which its job and attempt are found again.
+
+    >>> str(Label(installation="ab12cd34", job="x-1", attempt=2)), Label.parse("sm-ab12cd34-x-1-2").job
+    ('sm-ab12cd34-x-1-2', 'x-1')
+    """
+
+    installation: str
+    job: str
+    attempt: int
+
+    def __str__(self) -> str:
+        return f"sm-{self.installation}-{self.job}-{self.attempt}"
+
+    @staticmethod
+    def parse(text: str) -> Label | None:
+        found = _LABEL.fullmatch(text)
+        if found is None:
+            return None
+        return Label(installation=found["installation"], job=found["job"], attempt=int(found["attempt"]))
