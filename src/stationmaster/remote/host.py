@@ -1,0 +1,253 @@
+"""Typed calls on the trackside that runs one job on a machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from stationmaster.errors import CommandFailed, TransferFailed
+from stationmaster.remote.base import Completed, Remote, require_success
+from stationmaster.remote.status import (
+    Disk,
+    Finished,
+    Gpu,
+    LogMark,
+    LogPiece,
+    Memory,
+    OutputFile,
+    Since,
+    Status,
+    StepStatus,
+    Supervisor,
+    parse_output,
+    parse_status,
+)
+
+__all__ = [
+    "Disk",
+    "FileHash",
+    "Finished",
+    "Gpu",
+    "Host",
+    "LogMark",
+    "LogPiece",
+    "Memory",
+    "OutputFile",
+    "Since",
+    "Status",
+    "StepStatus",
+    "Supervisor",
+    "Unpacked",
+]
+
+#: trackside speaks at least every 5 s while it is followed; three times nothing is a dead line.
+_FOLLOW_IDLE_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileHash:
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpacked:
+    sha256: str
+    files: int
+    already: bool
+
+
+class Host:
+    """One job's folder on a machine. Every call is one round trip and may be repeated.
+
+    All raise Unreachable when the answer is unknown and CommandFailed when trackside could not do it, or when
+    what came back is no answer of trackside's.
+    """
+
+    def __init__(
+        self,
+        remote: Remote,
+        *,
+        root: str,
+        python: str = "python3",
+        time_limit_seconds: float = 30.0,
+        file_time_limit_seconds: float = 1800.0,
+    ) -> None:
+        """`file_time_limit_seconds` is for the verbs that read whole files: hash, unpack, inventory, logs."""
+        self.remote = remote
+        self.root = root.rstrip("/") or "/"
+        self._python = python
+        self._limit = time_limit_seconds
+        self._file_limit = file_time_limit_seconds
+
+    def path(self, relative: str) -> str:
+        """The path on the machine of a name inside the job's folder."""
+        return str(PurePosixPath(self.root, relative))
+
+    async def install(self, pyz: Path) -> None:
+        """trackside is in place with the same bytes; nothing is sent if it already was."""
+        wanted = _sha256(pyz)
+        if await self._installed_sha256() == wanted:
+            return
+        await self.remote.push(pyz, self._pyz)
+        if await self._installed_sha256() != wanted:
+            raise TransferFailed(f"{self._pyz} did not arrive whole, or {self._python} cannot run it")
+
+    async def put_plan(self, plan: Mapping[str, Any]) -> None:
+        """plan.json is there, whole. It carries no secrets, only their names."""
+        with _as_file(plan) as local:
+            await self.remote.push(local, self.path("plan.json"))
+
+    async def unpack(self, archive: str, directory: str, sha256: str) -> Unpacked:
+        """The archive's files are in `directory`; TransferFailed if the archive is not the one with that hash."""
+        argv = self._argv("unpack", archive, directory, "--sha256", sha256)
+        done = await self.remote.run(argv, timeout=self._file_limit)
+        answer = _last_object(done.stdout)
+        if answer is not None and answer.get("ok") is False:
+            raise TransferFailed(f"{archive} has SHA-256 {answer.get('sha256')} on the machine, not {sha256}")
+        answer = _answer(argv, done)
+        return Unpacked(
+            sha256=str(answer.get("sha256") or sha256),
+            files=int(answer.get("files") or 0),
+            already=bool(answer.get("already")),
+        )
+
+    async def start(self, secrets: Mapping[str, str] | None = None) -> Status:
+        """A supervisor works on the plan, or the plan is finished. Secrets travel on standard input only."""
+        if not secrets:
+            return await self._status_call(self._argv("start"), limit=self._limit)
+        sent = json.dumps({"secrets": dict(secrets)}).encode()
+        return await self._status_call(self._argv("start", "--secrets-stdin"), input=sent, limit=self._limit)
+
+    async def status(self, since: Since | None = None, *, max_bytes: int | None = None) -> Status:
+        """How the job stands, with the log after `since`."""
+        bound = () if max_bytes is None else ("--max-bytes", str(max_bytes))
+        return await self._status_call(self._argv("status", *_since(since), *bound), limit=self._limit)
+
+    async def follow(self, since: Since | None = None, *, interval_seconds: float = 0.1) -> AsyncIterator[Status]:
+        """Statuses as they happen, each going on where the one before ended. Close it with `aclosing`."""
+        argv = self._argv("follow", *_since(since), "--interval", f"{interval_seconds:g}")
+        async with self.remote.stream(argv, timeout_idle=_FOLLOW_IDLE_SECONDS) as stream:
+            rest = b""
+            async for chunk in stream:
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    if (answer := _object(line)) is not None:
+                        yield _status(argv, answer)
+            require_success(argv, Completed(exit_status=stream.exit_status, stderr=stream.stderr))
+
+    async def stop(self, grace_seconds: float = 10.0) -> Status:
+        """The running step is dead and no other will start."""
+        argv = self._argv("stop", "--grace", f"{grace_seconds:g}")
+        return await self._status_call(argv, limit=self._limit + grace_seconds)
+
+    async def hash(self, paths: Sequence[str]) -> dict[str, FileHash | None]:
+        """SHA-256 and size of each file, None for one that is not there."""
+        argv = self._argv("hash", *paths)
+        answer = _answer(argv, await self.remote.run(argv, timeout=self._file_limit))
+        with _understanding(argv, answer):
+            return {str(path): _file_hash(found) for path, found in answer["files"].items()}
+
+    async def inventory(self) -> tuple[OutputFile, ...]:
+        """All declared outputs, with their hashes."""
+        argv = self._argv("inventory")
+        answer = _answer(argv, await self.remote.run(argv, timeout=self._file_limit))
+        with _understanding(argv, answer):
+            return tuple(parse_output(output) for output in answer["outputs"])
+
+    async def logs(self, *, step: int | None = None, tail: int | None = None) -> str:
+        """The log as text, all steps as one unless `step` is given."""
+        chosen = () if step is None else ("--step", str(step))
+        last = () if tail is None else ("--tail", str(tail))
+        argv = self._argv("logs", *chosen, *last)
+        done = await self.remote.run(argv, timeout=self._file_limit)
+        require_success(argv, done)
+        return done.stdout.decode(errors="replace")
+
+    @property
+    def _pyz(self) -> str:
+        return self.path("trackside.pyz")
+
+    def _argv(self, verb: str, *arguments: str) -> list[str]:
+        return [self._python, self._pyz, "--root", self.root, verb, *arguments]
+
+    async def _installed_sha256(self) -> str | None:
+        done = await self.remote.run(self._argv("hash", "trackside.pyz"), timeout=self._limit)
+        answer = _last_object(done.stdout) or {}
+        found = (answer.get("files") or {}).get("trackside.pyz")
+        return None if found is None else str(found.get("sha256"))
+
+    async def _status_call(self, argv: Sequence[str], *, limit: float, input: bytes | None = None) -> Status:
+        done = await self.remote.run(argv, input=input, timeout=limit)
+        return _status(argv, _answer(argv, done))
+
+
+def _sha256(pyz: Path) -> str:
+    return hashlib.sha256(pyz.read_bytes()).hexdigest()
+
+
+@contextmanager
+def _as_file(plan: Mapping[str, Any]) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="stationmaster-plan-") as folder:
+        local = Path(folder, "plan.json")
+        local.write_text(json.dumps(plan, indent=1), encoding="utf-8")
+        yield local
+
+
+def _since(since: Since | None) -> tuple[str, ...]:
+    return () if since is None else ("--since", json.dumps(since.to_json(), separators=(",", ":")))
+
+
+def _answer(argv: Sequence[str], done: Completed) -> dict[str, Any]:
+    require_success(argv, done)
+    answer = _last_object(done.stdout)
+    if answer is None:
+        raise _nonsense(argv, done.stdout)
+    return answer
+
+
+def _last_object(output: bytes) -> dict[str, Any] | None:
+    """The last line that is a JSON object: images may print a banner before it."""
+    for line in reversed(output.splitlines()):
+        if (answer := _object(line)) is not None:
+            return answer
+    return None
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    if not line.lstrip().startswith(b"{"):
+        return None
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _nonsense(argv: Sequence[str], output: bytes) -> CommandFailed:
+    lines = output.decode(errors="replace").strip().splitlines()
+    came = lines[0][:200] if lines else "nothing"
+    return CommandFailed(f"trackside {argv[4]} gave no answer that can be read; what came: {came}")
+
+
+def _status(argv: Sequence[str], answer: Mapping[str, Any]) -> Status:
+    with _understanding(argv, answer):
+        return parse_status(answer)
+
+
+def _file_hash(found: Mapping[str, Any] | None) -> FileHash | None:
+    return None if found is None else FileHash(sha256=str(found["sha256"]), size=int(found["size"]))
+
+
+@contextmanager
+def _understanding(argv: Sequence[str], answer: Mapping[str, Any]) -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        raise _nonsense(argv, json.dumps(answer).encode()) from problem

@@ -1,0 +1,235 @@
+"""This computer as a machine: commands are real processes, files are real files below a folder."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+from typing import BinaryIO
+
+from stationmaster.errors import TransferFailed, Unreachable
+from stationmaster.remote.base import (
+    SMALL_CALL_SECONDS,
+    TRANSFER_IDLE_SECONDS,
+    Completed,
+    FileStat,
+    Progress,
+    command_name,
+    no_answer,
+)
+
+_CHUNK_BYTES = 1 << 16
+_COPY_BYTES = 1 << 22
+
+#: What a shell answers for a program that is not there or may not be run.
+_NOT_FOUND, _NOT_EXECUTABLE = 127, 126
+
+
+class LocalRemote:
+    """Commands start in `root` with exactly `environment`; everything they start inherits it."""
+
+    def __init__(self, *, root: Path | str, environment: Mapping[str, str]) -> None:
+        self._root = Path(root)
+        self._environment = dict(environment)
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        input: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float,
+    ) -> Completed:
+        """Run one command; when its time is over its whole process group is killed and nothing is known of it."""
+        try:
+            process = await self._spawn(argv, env=env, stdin=DEVNULL if input is None else PIPE)
+        except OSError as problem:
+            return _could_not_start(argv, problem)
+        try:
+            async with asyncio.timeout(timeout):
+                stdout, stderr = await process.communicate(input)
+        except TimeoutError:
+            raise no_answer(command_name(argv), timeout) from None
+        finally:
+            await _end_group(process)
+        return Completed(exit_status=_exit_status(process), stdout=stdout, stderr=stderr)
+
+    @asynccontextmanager
+    async def stream(self, argv: Sequence[str], *, timeout_idle: float | None = None) -> AsyncIterator[LocalStream]:
+        """Run a command and yield its output as it comes; leaving the block ends its process group."""
+        with tempfile.TemporaryFile() as errors:
+            try:
+                process = await self._spawn(argv, env=None, stdin=PIPE, stderr=errors)
+            except OSError as problem:
+                yield LocalStream.failed(_could_not_start(argv, problem))
+                return
+            try:
+                yield LocalStream(process, errors, name=command_name(argv), timeout_idle=timeout_idle)
+            finally:
+                await _end_group(process)
+
+    async def push(
+        self,
+        local: Path,
+        remote: str,
+        *,
+        progress: Progress | None = None,
+        timeout_idle: float = TRANSFER_IDLE_SECONDS,
+    ) -> None:
+        await _copy(local, self._path(remote), progress, timeout_idle)
+
+    async def pull(
+        self,
+        remote: str,
+        local: Path,
+        *,
+        progress: Progress | None = None,
+        timeout_idle: float = TRANSFER_IDLE_SECONDS,
+    ) -> None:
+        await _copy(self._path(remote), local, progress, timeout_idle)
+
+    async def stat(self, path: str, *, timeout: float = SMALL_CALL_SECONDS) -> FileStat | None:
+        try:
+            found = self._path(path).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as problem:
+            raise Unreachable(f"{path} cannot be looked at: {problem.strerror}") from problem
+        return FileStat(size=found.st_size, mtime=found.st_mtime, is_dir=self._path(path).is_dir())
+
+    @asynccontextmanager
+    async def forward(self, port: int, *, timeout: float = SMALL_CALL_SECONDS) -> AsyncIterator[int]:
+        """The port itself: it is on this computer already."""
+        yield port
+
+    async def close(self) -> None:
+        """Nothing is held open between calls."""
+
+    def _path(self, path: str) -> Path:
+        return self._root / path
+
+    async def _spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] | None,
+        stdin: int,
+        stderr: int | BinaryIO = PIPE,
+    ) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=stdin,
+            stdout=PIPE,
+            stderr=stderr,
+            cwd=self._root,
+            env={**self._environment, **(env or {})},
+            start_new_session=True,  # a time limit must end the command's children too, and never us
+        )
+
+
+class LocalStream:
+    """Output of one local process."""
+
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process | None,
+        errors: BinaryIO | None,
+        *,
+        name: str = "",
+        timeout_idle: float | None = None,
+        ended: Completed | None = None,
+    ) -> None:
+        self._process = process
+        self._errors = errors
+        self._name = name
+        self._timeout_idle = timeout_idle
+        self._ended = ended
+
+    @classmethod
+    def failed(cls, ended: Completed) -> LocalStream:
+        """A stream without output: the command could not be started."""
+        return cls(None, None, ended=ended)
+
+    @property
+    def exit_status(self) -> int | None:
+        return None if self._ended is None else self._ended.exit_status
+
+    @property
+    def stderr(self) -> bytes:
+        return b"" if self._ended is None else self._ended.stderr
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._process is None or self._process.stdout is None or self._errors is None:
+            return
+        while chunk := await self._next_chunk(self._process.stdout):
+            yield chunk
+        await self._process.wait()
+        self._errors.seek(0)
+        self._ended = Completed(exit_status=_exit_status(self._process), stderr=self._errors.read())
+
+    async def _next_chunk(self, stdout: asyncio.StreamReader) -> bytes:
+        try:
+            async with asyncio.timeout(self._timeout_idle):
+                return await stdout.read(_CHUNK_BYTES)
+        except TimeoutError:
+            raise no_answer(self._name, self._timeout_idle or 0.0) from None
+
+
+def _could_not_start(argv: Sequence[str], problem: OSError) -> Completed:
+    status = _NOT_FOUND if isinstance(problem, FileNotFoundError) else _NOT_EXECUTABLE
+    return Completed(exit_status=status, stderr=f"{argv[0]}: {problem.strerror}".encode())
+
+
+def _exit_status(process: asyncio.subprocess.Process) -> int | None:
+    """As a shell would say it: 128 + N for a process ended by signal N."""
+    status = process.returncode
+    return 128 - status if status is not None and status < 0 else status
+
+
+async def _end_group(process: asyncio.subprocess.Process) -> None:
+    """Kill what is left of a command that has not ended by itself, and read its pipes to their end."""
+    if process.returncode is not None:
+        return
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    # A grandchild that left the group may hold the pipes open for ever: it is not worth waiting for.
+    with suppress(TimeoutError):
+        async with asyncio.timeout(5.0):
+            await process.communicate()
+
+
+async def _copy(source: Path, target: Path, progress: Progress | None, timeout_idle: float) -> None:
+    part = target.with_name(f".{os.urandom(8).hex()}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        await _copy_bytes(source, part, progress, timeout_idle)
+        part.replace(target)
+    except TimeoutError:
+        raise no_answer(f"the disk, while {target.name} was copied,", timeout_idle) from None
+    except OSError as problem:
+        raise TransferFailed(f"{source} could not be copied to {target}: {problem.strerror}") from problem
+    finally:
+        part.unlink(missing_ok=True)
+
+
+async def _copy_bytes(source: Path, part: Path, progress: Progress | None, timeout_idle: float) -> None:
+    with source.open("rb") as reading, part.open("wb") as writing:
+        total = os.fstat(reading.fileno()).st_size
+        copied = 0
+        while True:
+            async with asyncio.timeout(timeout_idle):
+                count = await asyncio.to_thread(_copy_piece, reading, writing)
+            if count == 0:
+                return
+            copied += count
+            if progress is not None:
+                progress(copied, total)
+
+
+def _copy_piece(reading: BinaryIO, writing: BinaryIO) -> int:
+    return writing.write(reading.read(_COPY_BYTES))

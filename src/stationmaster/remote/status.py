@@ -1,0 +1,293 @@
+"""What trackside reports of a job, and how far home has read."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal, cast
+
+StepState = Literal["pending", "running", "done", "failed", "stopped"]
+Result = Literal["done", "failed", "stopped"]
+
+_NO_MARKS: Mapping[str, LogMark] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogMark:
+    """How far one stream of the log has been read, in raw bytes of that very file."""
+
+    inode: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Since:
+    """How far home has read; the next status carries only what is newer."""
+
+    log: Mapping[str, LogMark] = field(default_factory=lambda: _NO_MARKS)
+    samples: int = 0
+    rows: int = 0
+
+    def after(self, status: Status) -> Since:
+        """The position once everything in `status` has been taken in."""
+        read = {piece.stream: LogMark(inode=piece.inode, offset=piece.end) for piece in status.log}
+        return Since(
+            log={**self.log, **read},
+            samples=max([self.samples, *(_identity(row) for row in status.samples)]),
+            rows=max([self.rows, *(_identity(row) for row in status.rows)]),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        marks = {stream: {"inode": mark.inode, "offset": mark.offset} for stream, mark in self.log.items()}
+        return {"log": marks, "samples": self.samples, "rows": self.rows}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any] | None) -> Since:
+        """Read back what to_json wrote; anything else means from the beginning."""
+        value = value or {}
+        marks = {
+            str(stream): LogMark(inode=int(mark["inode"]), offset=int(mark["offset"]))
+            for stream, mark in _mapping(value.get("log")).items()
+        }
+        return cls(log=marks, samples=int(value.get("samples", 0)), rows=int(value.get("rows", 0)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supervisor:
+    alive: bool = False
+    pid: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepStatus:
+    """One step of the plan at its latest try; times are the machine's wall clock."""
+
+    index: int
+    name: str
+    state: StepState
+    training: bool = False
+    try_number: int = 0
+    exit_code: int | None = None
+    signal: int | None = None
+    exit_known: bool = True
+    started_at: float | None = None
+    ended_at: float | None = None
+    pid: int | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """How the whole plan ended."""
+
+    result: Result
+    step: str | None = None
+    exit_code: int | None = None
+    at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogPiece:
+    """New bytes of one stream ("<step>.<try>"); redraws may be thinned, `start` and `end` are raw offsets."""
+
+    stream: str
+    inode: int
+    start: int
+    end: int
+    data: bytes
+    restarted: bool = False
+    times: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputFile:
+    """A declared output; `sha256` only in an inventory."""
+
+    path: str
+    kind: str
+    size: int
+    mtime: float
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    index: int
+    name: str = ""
+    memory_used_mib: float | None = None
+    memory_total_mib: float | None = None
+    utilization_percent: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    total_bytes: int
+    available_bytes: int
+    swap_used_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disk:
+    total_bytes: int
+    free_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """One answer of trackside. `wall` and `monotonic` are the machine's clocks, to be compared with themselves only."""
+
+    wall: float
+    monotonic: float
+    boot_id: str
+    started: bool
+    version: str = ""
+    supervisor: Supervisor = Supervisor()
+    steps: tuple[StepStatus, ...] = ()
+    finished: Finished | None = None
+    training_alive: bool = False
+    needs_secrets: tuple[str, ...] = ()
+    heartbeat: float | None = None
+    log: tuple[LogPiece, ...] = ()
+    more: bool = False
+    outputs: tuple[OutputFile, ...] = ()
+    samples: tuple[Mapping[str, Any], ...] = ()
+    rows: tuple[Mapping[str, Any], ...] = ()
+    gpu: tuple[Gpu, ...] | None = None
+    memory: Memory | None = None
+    disk: Disk | None = None
+
+
+def parse_status(value: Mapping[str, Any]) -> Status:
+    """The answer as data: unknown keys ignored, missing optional ones defaulted. ValueError if it is no status."""
+    try:
+        return Status(
+            wall=float(value["wall"]),
+            monotonic=float(value["monotonic"]),
+            boot_id=str(value.get("boot_id") or ""),
+            started=bool(value["started"]),
+            version=str(value.get("version") or ""),
+            supervisor=_supervisor(_mapping(value.get("supervisor"))),
+            steps=tuple(_step(step) for step in _items(value, "steps")),
+            finished=_finished(_mapping(value.get("finished"))),
+            training_alive=bool(value.get("training_alive")),
+            needs_secrets=tuple(str(name) for name in value.get("needs_secrets") or ()),
+            heartbeat=_optional_float(value.get("heartbeat")),
+            log=tuple(_log_piece(piece) for piece in _items(value, "log")),
+            more=bool(value.get("more")),
+            outputs=tuple(parse_output(output) for output in _items(value, "outputs")),
+            samples=_items(value, "samples"),
+            rows=_items(value, "rows"),
+            gpu=_gpus(value),
+            memory=_memory(_mapping(value.get("memory"))),
+            disk=_disk(_mapping(value.get("disk"))),
+        )
+    except (KeyError, TypeError, AttributeError, binascii.Error) as problem:
+        raise ValueError(f"not a status: {problem!r}") from problem
+
+
+def parse_output(value: Mapping[str, Any]) -> OutputFile:
+    sha256 = value.get("sha256")
+    return OutputFile(
+        path=str(value["path"]),
+        kind=str(value.get("kind") or ""),
+        size=int(value["size"]),
+        mtime=float(value.get("mtime") or 0.0),
+        sha256=None if sha256 is None else str(sha256),
+    )
+
+
+def _supervisor(value: Mapping[str, Any]) -> Supervisor:
+    return Supervisor(alive=bool(value.get("alive")), pid=_optional_int(value.get("pid")))
+
+
+def _step(value: Mapping[str, Any]) -> StepStatus:
+    return StepStatus(
+        index=int(value["index"]),
+        name=str(value["name"]),
+        state=cast(StepState, str(value["state"])),
+        training=bool(value.get("training")),
+        try_number=int(value.get("try") or 0),
+        exit_code=_optional_int(value.get("exit_code")),
+        signal=_optional_int(value.get("signal")),
+        exit_known=bool(value.get("exit_known", True)),
+        started_at=_optional_float(value.get("started_at")),
+        ended_at=_optional_float(value.get("ended_at")),
+        pid=_optional_int(value.get("pid")),
+        failure=None if value.get("failure") is None else str(value["failure"]),
+    )
+
+
+def _finished(value: Mapping[str, Any]) -> Finished | None:
+    if not value:
+        return None
+    return Finished(
+        result=cast(Result, str(value["result"])),
+        step=None if value.get("step") is None else str(value["step"]),
+        exit_code=_optional_int(value.get("exit_code")),
+        at=_optional_float(value.get("at")),
+    )
+
+
+def _log_piece(value: Mapping[str, Any]) -> LogPiece:
+    return LogPiece(
+        stream=str(value["stream"]),
+        inode=int(value.get("inode") or 0),
+        start=int(value["start"]),
+        end=int(value["end"]),
+        data=base64.b64decode(value.get("data") or "", validate=True),
+        restarted=bool(value.get("restarted")),
+        times=tuple((int(offset), float(wall)) for offset, wall in value.get("times") or ()),
+    )
+
+
+def _gpus(value: Mapping[str, Any]) -> tuple[Gpu, ...] | None:
+    if value.get("gpu") is None:
+        return None
+    return tuple(
+        Gpu(
+            index=int(gpu["index"]),
+            name=str(gpu.get("name") or ""),
+            memory_used_mib=_optional_float(gpu.get("memory_used_mib")),
+            memory_total_mib=_optional_float(gpu.get("memory_total_mib")),
+            utilization_percent=_optional_float(gpu.get("utilization_percent")),
+        )
+        for gpu in _items(value, "gpu")
+    )
+
+
+def _memory(value: Mapping[str, Any]) -> Memory | None:
+    if not value:
+        return None
+    return Memory(
+        total_bytes=int(value["total_bytes"]),
+        available_bytes=int(value["available_bytes"]),
+        swap_used_bytes=int(value.get("swap_used_bytes") or 0),
+    )
+
+
+def _disk(value: Mapping[str, Any]) -> Disk | None:
+    return Disk(total_bytes=int(value["total_bytes"]), free_bytes=int(value["free_bytes"])) if value else None
+
+
+def _identity(row: Mapping[str, Any]) -> int:
+    """The number that a sample or row can be asked for by; rows count up from 1."""
+    return int(row.get("id") or 0)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _items(value: Mapping[str, Any], key: str) -> tuple[Mapping[str, Any], ...]:
+    return tuple(item for item in value.get(key) or () if isinstance(item, Mapping))
+
+
+def _optional_int(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+def _optional_float(value: Any) -> float | None:
+    return None if value is None else float(value)
