@@ -1,0 +1,1 @@
+"""Datasets: judged before money is spent (validate, repair), packed the same way everywhere (pack)."""

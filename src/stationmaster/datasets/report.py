@@ -1,0 +1,92 @@
+"""What a dataset check found, in words a person can act on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from stationmaster.datasets.tree import shown
+from stationmaster.errors import DatasetInvalid
+
+
+class Severity(StrEnum):
+    ERROR = "error"  # stops: training on it would waste money
+    WARNING = "warning"  # worth a look
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One finding. `code` is stable; `path` is relative to the dataset, empty when it concerns the whole."""
+
+    severity: Severity
+    code: str
+    path: str
+    message: str
+    fix: str
+
+    def to_json(self) -> dict[str, str]:
+        return {
+            "severity": self.severity.value,
+            "code": self.code,
+            "path": shown(self.path),
+            "message": self.message,
+            "fix": self.fix,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Errors first, then warnings, each by path. `repairs` says what `fix` did in its copy."""
+
+    problems: tuple[Problem, ...]
+    files: int
+    bytes: int
+    images: int = 0
+    captions: int = 0
+    rows: int = 0
+    repairs: tuple[str, ...] = field(default=())
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        return tuple(problem for problem in self.problems if problem.severity is Severity.ERROR)
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        return tuple(problem for problem in self.problems if problem.severity is Severity.WARNING)
+
+    @property
+    def is_trainable(self) -> bool:
+        return not self.errors
+
+    def raise_for_errors(self) -> None:
+        """Raise DatasetInvalid with the first error as its hint, if there is any."""
+        if not self.errors:
+            return
+        first, count = self.errors[0], len(self.errors)
+        where = f"{shown(first.path)}: " if first.path else ""
+        raise DatasetInvalid(
+            f"the dataset has {count} error{'s' if count > 1 else ''}, first: {where}{first.message}", hint=first.fix
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """The `--json` output; the names are stable."""
+        return {
+            "trainable": self.is_trainable,
+            "files": self.files,
+            "bytes": self.bytes,
+            "images": self.images,
+            "captions": self.captions,
+            "rows": self.rows,
+            "errors": len(self.errors),
+            "warnings": len(self.warnings),
+            "problems": [problem.to_json() for problem in self.problems],
+            "repairs": list(self.repairs),
+        }
+
+
+def error(code: str, path: str, message: str, fix: str) -> Problem:
+    return Problem(severity=Severity.ERROR, code=code, path=path, message=message, fix=fix)
+
+
+def warning(code: str, path: str, message: str, fix: str) -> Problem:
+    return Problem(severity=Severity.WARNING, code=code, path=path, message=message, fix=fix)

@@ -1,0 +1,175 @@
+"""What lies in a dataset folder, seen without following anything out of it or opening what could block."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import BinaryIO
+
+from stationmaster.errors import DatasetInvalid, NotFound
+
+MAX_ENTRIES = 500_000
+_JUNK = frozenset({"thumbs.db", "desktop.ini", "__macosx"})  # left behind by file managers, as dot files are
+
+
+class EntryKind(StrEnum):
+    FILE = "file"  # a file, or a link to a file inside the same folder
+    HIDDEN = "hidden"  # a dot file or folder, or a file manager's leftovers; never packed
+    LINK_OUT = "link_out"  # a link that leads out of the folder
+    LINK_BROKEN = "link_broken"  # a link to nothing
+    LINK_TO_FOLDER = "link_to_folder"  # could make a circle
+    SPECIAL = "special"  # socket, pipe, device
+    UNREADABLE = "unreadable"  # may not be listed or looked at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One thing in the folder. `path` is relative, with `/` between its parts."""
+
+    path: str
+    kind: EntryKind
+    source: Path
+    size: int = 0
+    identity: tuple[int, ...] = ()  # device, inode, size, mtime: tells whether the file was changed or replaced
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    @property
+    def folder(self) -> str:
+        return self.path.rpartition("/")[0]
+
+    @property
+    def stem(self) -> str:
+        """The path without its last suffix: what an image and its caption share."""
+        return os.path.splitext(self.path)[0]  # noqa: PTH122 - Path would tidy hostile names
+
+    @property
+    def suffix(self) -> str:
+        return os.path.splitext(self.name)[1].lower()  # noqa: PTH122
+
+
+def scan(folder: Path) -> tuple[Entry, ...]:
+    """Everything below `folder`, ordered by the bytes of the path. Raises NotFound and DatasetInvalid."""
+    try:
+        root = folder.resolve(strict=True)
+    except (OSError, RuntimeError) as exc:
+        raise NotFound(
+            f"there is no dataset folder {shown(str(folder))}", hint="check the path given as the dataset"
+        ) from exc
+    if not root.is_dir():
+        raise DatasetInvalid(
+            f"{shown(str(folder))} is not a folder", hint="give a folder of images and captions, or a .tar or .zip"
+        )
+    return tuple(sorted(_bounded(_walk(root), root), key=lambda entry: os.fsencode(entry.path)))
+
+
+def files_of(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """The entries that are packed and trained on."""
+    return tuple(entry for entry in entries if entry.kind is EntryKind.FILE)
+
+
+def open_unchanged(entry: Entry) -> BinaryIO:
+    """The file as it was when scanned. Raises DatasetInvalid if it was changed or replaced; never blocks."""
+    try:
+        # O_NONBLOCK: a pipe put in the file's place must not hang us; the identity then gives it away.
+        descriptor = os.open(entry.source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError as exc:
+        raise changed(entry) from exc
+    except OSError as exc:
+        raise DatasetInvalid(
+            f"{shown(entry.path)} cannot be read: {exc.strerror}", hint="make the file readable, or remove it"
+        ) from exc
+    file = os.fdopen(descriptor, "rb", buffering=0)
+    if identity_of(os.fstat(descriptor)) != entry.identity:
+        file.close()
+        raise changed(entry)
+    return file
+
+
+def identity_of(status: os.stat_result) -> tuple[int, ...]:
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def changed(entry: Entry) -> DatasetInvalid:
+    return DatasetInvalid(
+        f"{shown(entry.path)} changed while it was being read",
+        hint="wait until nothing writes to the dataset folder, then try again",
+    )
+
+
+def shown(path: str) -> str:
+    """`path` as it may be printed: control characters and broken bytes escaped, everything else as it is.
+
+    >>> print(shown("two\\nlines"), shown("caf\\u00e9.png"))
+    two\\nlines café.png
+    """
+    readable = os.fsencode(path).decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in readable)
+
+
+def _walk(root: Path) -> Iterator[Entry]:
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(root / folder) as listing:
+                found = list(listing)
+        except OSError:
+            yield Entry(path=folder or ".", kind=EntryKind.UNREADABLE, source=root / folder)
+            continue
+        for item in found:
+            path = f"{folder}/{item.name}" if folder else item.name
+            if _is_hidden(item.name):
+                yield Entry(path=path, kind=EntryKind.HIDDEN, source=root / path)
+            elif item.is_dir(follow_symlinks=False):
+                waiting.append(path)
+            else:
+                yield _look(item, path, root)
+
+
+def _bounded(entries: Iterator[Entry], root: Path) -> Iterator[Entry]:
+    for count, entry in enumerate(entries, start=1):
+        if count > MAX_ENTRIES:
+            raise DatasetInvalid(
+                f"{shown(str(root))} holds more than {MAX_ENTRIES:,} files", hint="is this the right folder?"
+            )
+        yield entry
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or name.lower() in _JUNK
+
+
+def _look(item: os.DirEntry[str], path: str, root: Path) -> Entry:
+    source = root / path
+    try:
+        if item.is_symlink():
+            return _look_behind(source, path, root)
+        status = item.stat(follow_symlinks=False)
+    except OSError:
+        return Entry(path=path, kind=EntryKind.UNREADABLE, source=source)
+    return _entry(path, source, status)
+
+
+def _look_behind(link: Path, path: str, root: Path) -> Entry:
+    try:
+        target = link.resolve(strict=True)
+        status = target.lstat()
+    except (OSError, RuntimeError):  # RuntimeError: links in a circle, before Python 3.13
+        return Entry(path=path, kind=EntryKind.LINK_BROKEN, source=link)
+    if not target.is_relative_to(root):
+        return Entry(path=path, kind=EntryKind.LINK_OUT, source=link)
+    if stat.S_ISDIR(status.st_mode):
+        return Entry(path=path, kind=EntryKind.LINK_TO_FOLDER, source=link)
+    return _entry(path, target, status)
+
+
+def _entry(path: str, source: Path, status: os.stat_result) -> Entry:
+    kind = EntryKind.FILE if stat.S_ISREG(status.st_mode) else EntryKind.SPECIAL
+    return Entry(path=path, kind=kind, source=source, size=status.st_size, identity=identity_of(status))
