@@ -12,7 +12,7 @@ StationmasterError            hint, exit_code, http_status; the docstring is the
 ├── StoreError                the store cannot be used
 │   ├── StoreNewer            written by a newer version of Stationmaster
 │   └── LeaseLost             somebody else's job now: drop the result
-├── ProviderError             NoCapacity (next offer) · ProviderBusy (same call, later) · AccessRefused (tell the person)
+├── ProviderError             NoCapacity (next offer) · ProviderBusy (same call, later) · AccessRefused (tell people)
 │                             AnswerLost (nobody knows whether it happened) · ProviderFault (its answer makes no sense)
 └── RemoteError               Unreachable (state unknown) · CommandFailed · HostKeyRefused · TransferFailed
 """

@@ -83,6 +83,7 @@ class LocalAccess:
     """A machine that is a folder on this computer."""
 
     root: str
+    job_root: str
     environment: tuple[tuple[str, str], ...] = ()
 
 
@@ -243,7 +244,6 @@ class Job:
     lease_until: float | None = None
     progress: Progress = Progress()
     memory: Mapping[str, Any] = field(default_factory=dict)
-    cost: MicroDollars = ZERO
     ended_at: float | None = None
 
     @property

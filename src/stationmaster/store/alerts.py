@@ -1,0 +1,49 @@
+"""Alerts: raised once per job and kind until cleared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from stationmaster.model import Alert
+from stationmaster.store.codec import known_fields
+from stationmaster.store.engine import Database
+from stationmaster.store.tables import alerts
+
+
+class Alerts:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def open(self, job_id: str | None = None) -> list[Alert]:
+        query = sa.select(alerts).where(alerts.c.cleared_at.is_(None)).order_by(alerts.c.seq)
+        if job_id is not None:
+            query = query.where(alerts.c.job_id == job_id)
+        with self._database.read() as connection:
+            return [known_fields(Alert, dict(row)) for row in connection.execute(query).mappings()]
+
+    def raise_unattended(self, alert: Alert) -> None:
+        """Raise an alert outside of any job's lease."""
+        with self._database.write() as connection:
+            now = connection.execute(sa.select(self._database.now)).scalar_one()
+            put(connection, (alert,), now=now)
+
+
+def put(connection: Connection, raised: Iterable[Alert], *, now: float) -> None:
+    """Raise alerts; one that is open already is not raised again."""
+    for alert in raised:
+        same = alerts.c.job_id.is_(None) if alert.job_id is None else alerts.c.job_id == alert.job_id
+        already = sa.select(alerts.c.seq).where(same, alerts.c.kind == alert.kind, alerts.c.cleared_at.is_(None))
+        if connection.execute(already).first() is None:
+            connection.execute(
+                alerts.insert().values(job_id=alert.job_id, kind=alert.kind, message=alert.message, at=now)
+            )
+
+
+def clear(connection: Connection, job_id: str, kinds: Iterable[str], *, now: float) -> None:
+    wanted = list(kinds)
+    if wanted:
+        open_ones = (alerts.c.job_id == job_id, alerts.c.kind.in_(wanted), alerts.c.cleared_at.is_(None))
+        connection.execute(alerts.update().where(*open_ones).values(cleared_at=now))

@@ -1,0 +1,35 @@
+"""Files that trainings made, and where each was verified."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from stationmaster.model import Checkpoint
+from stationmaster.store.codec import checkpoint_from_row
+from stationmaster.store.engine import Database
+from stationmaster.store.tables import checkpoints
+from stationmaster.store.upsert import upsert
+
+
+class Checkpoints:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of_job(self, job_id: str) -> list[Checkpoint]:
+        query = (
+            sa.select(checkpoints)
+            .where(checkpoints.c.job_id == job_id)
+            .order_by(checkpoints.c.attempt, checkpoints.c.step.is_(None), checkpoints.c.step, checkpoints.c.path)
+        )
+        with self._database.read() as connection:
+            return [checkpoint_from_row(row) for row in connection.execute(query).mappings()]
+
+
+def put(connection: Connection, job_id: str, changed: Iterable[Checkpoint]) -> None:
+    rows = [{"job_id": job_id, **dataclasses.asdict(one)} for one in changed]
+    if rows:
+        upsert(connection, checkpoints, rows, key=("job_id", "attempt", "path"))

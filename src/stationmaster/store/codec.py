@@ -1,0 +1,123 @@
+"""Rows to model objects and back. Reading is tolerant: a key written by newer code is left out, not an error."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from sqlalchemy.engine import RowMapping
+
+from stationmaster.model import (
+    Checkpoint,
+    CostLine,
+    DatasetRef,
+    Desired,
+    Event,
+    Job,
+    JobSpec,
+    Offer,
+    Outcome,
+    Progress,
+    Quote,
+    Reason,
+    Rental,
+    RentalState,
+    State,
+)
+from stationmaster.money import MicroDollars
+
+Value = TypeVar("Value")
+
+
+def dumps(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def known_fields(cls: type[Value], data: Mapping[str, Any]) -> Value:
+    """A dataclass from those keys of `data` that it knows."""
+    names = _field_names(cls)
+    return cls(**{key: value for key, value in data.items() if key in names})
+
+
+def spec_to_text(spec: JobSpec) -> str:
+    return dumps(dataclasses.asdict(spec))
+
+
+def spec_from_text(text: str) -> JobSpec:
+    data = json.loads(text)
+    data["dataset"] = known_fields(DatasetRef, data["dataset"])
+    data["quote"] = known_fields(Quote, data["quote"])
+    return known_fields(JobSpec, data)
+
+
+def progress_to_text(progress: Progress) -> str:
+    return dumps({key: value for key, value in _shallow(progress).items() if value is not None})
+
+
+def job_from_row(row: RowMapping) -> Job:
+    return Job(
+        spec=spec_from_text(row["spec"]),
+        created_at=row["created_at"],
+        state=State(row["state"]),
+        state_since=row["state_since"],
+        version=row["version"],
+        desired=Desired(row["desired"]),
+        desired_seq=row["desired_seq"],
+        seen_seq=row["seen_seq"],
+        outcome=Outcome(row["outcome"]) if row["outcome"] else None,
+        reason=Reason(row["reason"]) if row["reason"] else None,
+        explanation=row["explanation"],
+        attempt=row["attempt"],
+        failed_before_login=row["failed_before_login"],
+        failed_after_login=row["failed_after_login"],
+        due_at=row["due_at"],
+        deadline_at=row["deadline_at"],
+        unreachable_since=row["unreachable_since"],
+        lease_until=row["lease_until"],
+        progress=known_fields(Progress, json.loads(row["progress"])),
+        memory=json.loads(row["memory"]),
+        ended_at=row["ended_at"],
+    )
+
+
+def rental_to_row(rental: Rental) -> dict[str, Any]:
+    row = _shallow(rental)
+    row["offer"] = dumps(_shallow(rental.offer)) if rental.offer else None
+    return row
+
+
+def rental_from_row(row: RowMapping) -> Rental:
+    data = dict(row)
+    data["state"] = RentalState(row["state"])
+    data["offer"] = known_fields(Offer, json.loads(row["offer"])) if row["offer"] else None
+    return known_fields(Rental, data)
+
+
+def cost_line_from_row(row: RowMapping) -> CostLine:
+    data = dict(row)
+    data["rate_per_hour"] = MicroDollars(row["rate_per_hour"])
+    data["amount"] = MicroDollars(row["amount"])
+    return known_fields(CostLine, data)
+
+
+def event_from_row(row: RowMapping) -> Event:
+    return known_fields(Event, {**row, "payload": json.loads(row["payload"])})
+
+
+def checkpoint_from_row(row: RowMapping) -> Checkpoint:
+    return known_fields(Checkpoint, dict(row))
+
+
+def _shallow(value: Any) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in _field_names(type(value))}
+
+
+_NAMES: dict[type, tuple[str, ...]] = {}
+
+
+def _field_names(cls: type) -> tuple[str, ...]:
+    if cls not in _NAMES:
+        _NAMES[cls] = tuple(item.name for item in dataclasses.fields(cls))
+    return _NAMES[cls]

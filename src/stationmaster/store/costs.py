@@ -1,0 +1,36 @@
+"""Cost lines: what each rental cost, estimated until the provider's charges are known."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from stationmaster.model import CostLine
+from stationmaster.store.codec import cost_line_from_row
+from stationmaster.store.engine import Database
+from stationmaster.store.tables import cost_lines
+from stationmaster.store.upsert import upsert
+
+
+class Costs:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of_job(self, job_id: str) -> list[CostLine]:
+        query = sa.select(cost_lines).where(cost_lines.c.job_id == job_id).order_by(cost_lines.c.started_at)
+        with self._database.read() as connection:
+            return [cost_line_from_row(row) for row in connection.execute(query).mappings()]
+
+    def put_unattended(self, line: CostLine) -> None:
+        """Write a cost line of a job that has ended, where no lease guards it."""
+        with self._database.write() as connection:
+            put(connection, (line,))
+
+
+def put(connection: Connection, lines: Iterable[CostLine]) -> None:
+    rows = [dataclasses.asdict(line) for line in lines]
+    if rows:
+        upsert(connection, cost_lines, rows, key=("rental_label", "kind"))

@@ -1,0 +1,170 @@
+"""Opens the store: a SQLite file for one person, PostgreSQL for many workers; the same queries on both."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+
+from stationmaster.errors import ConfigInvalid, StoreError
+
+_BUSY_SECONDS = 30
+_NETWORK_FILE_SYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "afs", "ceph", "lustre", "glusterfs"}
+
+
+class Database:
+    """Where transactions come from. Times are the database's own, moved by `clock_offset` seconds (for tests)."""
+
+    def __init__(self, url: str, *, clock_offset: float = 0.0) -> None:
+        self.url = _checked_url(url)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self.clock_offset = clock_offset
+        if self.is_sqlite:
+            self._writer, self._reader = _open_sqlite(self.url)
+        else:
+            self._writer = self._reader = _open_postgresql(self.url)
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """One transaction that may change things; committed when the block ends, else rolled back."""
+        with _translated(), self._writer.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        with _translated(), self._reader.connect() as connection:
+            yield connection
+
+    @property
+    def now(self) -> sa.ColumnElement[float]:
+        """The database's clock inside a statement, as seconds since the epoch."""
+        text = (
+            "((julianday('now') - 2440587.5) * 86400.0)"
+            if self.is_sqlite
+            else "cast(extract(epoch from clock_timestamp()) as double precision)"
+        )
+        clock: sa.ColumnElement[float] = sa.literal_column(text, sa.Double)
+        return clock + self.clock_offset if self.clock_offset else clock
+
+    def current_time(self) -> float:
+        with self.read() as connection:
+            return float(connection.execute(sa.select(self.now)).scalar_one())
+
+    def driver_connection(self) -> Any:
+        """A connection of the database driver itself, for waiting on changes; the caller closes it."""
+        return self._reader.raw_connection()
+
+    def close(self) -> None:
+        self._writer.dispose()
+        self._reader.dispose()
+
+
+def _checked_url(text: str) -> URL:
+    try:
+        url = make_url(text)
+    except ArgumentError:
+        raise ConfigInvalid(
+            "the database URL cannot be read", hint="write postgresql://user@host/name or sqlite:///path/to/file"
+        ) from None
+    backend = url.get_backend_name()
+    if backend == "postgresql":
+        return url.set(drivername="postgresql+psycopg")
+    if backend == "sqlite" and url.database:
+        return url
+    raise ConfigInvalid(f"{backend} is not a store for Stationmaster", hint="use SQLite (the default) or PostgreSQL")
+
+
+def _open_sqlite(url: URL) -> tuple[Engine, Engine]:
+    path = Path(str(url.database))
+    _refuse_network_file_system(path.parent)
+    options: dict[str, Any] = {
+        # The driver in autocommit, BEGIN sent by us: a deferred BEGIN that upgrades to a write fails at once with
+        # "database is locked" when another process writes, whatever the busy timeout says.
+        "connect_args": {"isolation_level": None, "check_same_thread": False, "timeout": _BUSY_SECONDS},
+        "poolclass": sa.pool.QueuePool,
+    }
+    writer = sa.create_engine(url, pool_size=1, max_overflow=0, pool_timeout=_BUSY_SECONDS, **options)
+    reader = sa.create_engine(url, pool_size=4, max_overflow=12, **options)
+
+    @sa.event.listens_for(writer, "connect")
+    def _prepare_writer(connection: Any, _record: Any) -> None:
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")  # only has an effect while the file is empty
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute("PRAGMA synchronous=NORMAL")
+        cursor.execute("PRAGMA foreign_keys=ON")
+        cursor.close()
+
+    @sa.event.listens_for(writer, "begin")
+    def _begin_immediate(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    @sa.event.listens_for(reader, "connect")
+    def _prepare_reader(connection: Any, _record: Any) -> None:
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA query_only=ON")
+        cursor.close()
+
+    @sa.event.listens_for(reader, "begin")
+    def _begin_snapshot(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN")
+
+    return writer, reader
+
+
+def _open_postgresql(url: URL) -> Engine:
+    try:
+        return sa.create_engine(
+            url, pool_size=4, max_overflow=12, pool_pre_ping=True, connect_args={"connect_timeout": 10}
+        )
+    except ModuleNotFoundError as exc:
+        raise ConfigInvalid(
+            "PostgreSQL needs the driver psycopg", hint="pip install 'stationmaster[postgres]'"
+        ) from exc
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except OperationalError as exc:
+        raise StoreError(f"the store does not answer: {_first_line(exc)}", hint="run `stationmaster doctor`") from exc
+    except DBAPIError as exc:
+        if exc.connection_invalidated:
+            raise StoreError(f"the store was lost: {_first_line(exc)}") from exc
+        raise
+
+
+def _first_line(error: DBAPIError) -> str:
+    return str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__
+
+
+def _refuse_network_file_system(folder: Path) -> None:
+    """SQLite's locks do not work over network file systems: two workers could both think they hold the store."""
+    kind = _file_system_of(folder)
+    if kind in _NETWORK_FILE_SYSTEMS:
+        raise ConfigInvalid(
+            f"{folder} lies on a network file system ({kind}), where SQLite cannot lock",
+            hint="put STATIONMASTER_HOME on a local disk, or set STATIONMASTER_DATABASE_URL to PostgreSQL",
+        )
+
+
+def _file_system_of(folder: Path) -> str | None:
+    if sys.platform != "linux":
+        return None
+    real = os.path.realpath(folder)
+    best, kind = "", None
+    for line in Path("/proc/mounts").read_text().splitlines():
+        _, mount_point, file_system, *_ = line.split(" ")
+        mount_point = mount_point.replace("\\040", " ")
+        inside = real == mount_point or real.startswith(mount_point.rstrip("/") + "/")
+        if inside and len(mount_point) >= len(best):
+            best, kind = mount_point, file_system
+    return kind

@@ -1,0 +1,47 @@
+"""Events: appended in the same transaction as the change they tell, followed by a job's own version."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from stationmaster.model import Event
+from stationmaster.store.codec import dumps, event_from_row
+from stationmaster.store.engine import Database
+from stationmaster.store.tables import events
+from stationmaster.store.writes import Told
+
+
+class Events:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of_job(self, job_id: str, *, after_version: int = 0, limit: int = 1000) -> list[Event]:
+        """A job's events in order. Versions have no holes, so nothing can be missed by following them."""
+        query = (
+            sa.select(events)
+            .where(events.c.job_id == job_id, events.c.job_version > after_version)
+            .order_by(events.c.job_version)
+            .limit(limit)
+        )
+        with self._database.read() as connection:
+            return [event_from_row(row) for row in connection.execute(query).mappings()]
+
+
+def append(connection: Connection, job_id: str, told: Sequence[Told], *, version: int, now: float) -> None:
+    """Append events; the last of them has `version`, to which the caller has raised the job's row."""
+    if told:
+        first = version - len(told) + 1
+        rows = [
+            {
+                "job_id": job_id,
+                "job_version": first + n,
+                "kind": one.kind,
+                "payload": dumps(dict(one.payload)),
+                "at": now,
+            }
+            for n, one in enumerate(told)
+        ]
+        connection.execute(events.insert(), rows)

@@ -1,0 +1,159 @@
+"""Jobs as the faces ask for them: submit, look up, list, want something else, remove."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from stationmaster.errors import AlreadyEnded, IllegalMove, NotFound
+from stationmaster.model import Desired, Job, JobSpec, Progress, RentalState, State
+from stationmaster.store import events, tables
+from stationmaster.store.codec import job_from_row, progress_to_text, spec_to_text
+from stationmaster.store.engine import Database
+from stationmaster.store.tables import jobs, rentals
+from stationmaster.store.wake import announce
+from stationmaster.store.writes import Told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted:
+    job: Job
+    created: bool  # False: a job with this id was there already
+
+
+class Jobs:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def submit(self, spec: JobSpec) -> Submitted:
+        """Queue a job. The same id again gives the job that is there and changes nothing."""
+        with self._database.write() as connection:
+            existing = _find(connection, spec.id)
+            if existing is not None:
+                return Submitted(job=existing, created=False)
+            now = connection.execute(sa.select(self._database.now)).scalar_one()
+            connection.execute(jobs.insert().values(**_new_row(spec, now)))
+            told = Told(kind="submitted", payload={"name": spec.name, "recipe": spec.recipe, "provider": spec.provider})
+            events.append(connection, spec.id, (told,), version=1, now=now)
+            announce(connection)
+            job = _find(connection, spec.id)
+        assert job is not None
+        return Submitted(job=job, created=True)
+
+    def get(self, job_id: str) -> Job:
+        """The job with this id. Raises NotFound."""
+        with self._database.read() as connection:
+            job = _find(connection, job_id)
+        if job is None:
+            raise NotFound(f"there is no job {job_id}", hint="run `stationmaster jobs --all` to see them")
+        return job
+
+    def matching(self, text: str) -> list[Job]:
+        """Jobs meant by `text`: the id itself, else ids that begin so, else the newest of that name."""
+        exact = jobs.c.id == text
+        begins = jobs.c.id.startswith(text, autoescape=True)
+        named = jobs.c.name == text
+        with self._database.read() as connection:
+            for condition, limit in ((exact, 1), (begins, 10), (named, 1)):
+                query = sa.select(jobs).where(condition).order_by(jobs.c.created_at.desc()).limit(limit)
+                rows = connection.execute(query).mappings().all()
+                if rows:
+                    return [job_from_row(row) for row in rows]
+        return []
+
+    def listed(self, *, with_ended: bool, limit: int = 100) -> list[Job]:
+        """Newest first."""
+        query = sa.select(jobs).order_by(jobs.c.created_at.desc(), jobs.c.id).limit(limit)
+        if not with_ended:
+            query = query.where(jobs.c.state != State.ENDED.value)
+        with self._database.read() as connection:
+            return [job_from_row(row) for row in connection.execute(query).mappings()]
+
+    def desire(self, job_id: str, desired: Desired) -> Job:
+        """Say what is wanted of a job; no later write undoes it. Raises NotFound, AlreadyEnded."""
+        change = (
+            jobs.update()
+            .where(jobs.c.id == job_id, jobs.c.outcome.is_(None))
+            .values(desired=desired.value, desired_seq=jobs.c.desired_seq + 1, version=jobs.c.version + 1)
+            .returning(jobs, self._database.now.label("now"))
+        )
+        with self._database.write() as connection:
+            row = connection.execute(change).mappings().one_or_none()
+            if row is not None:
+                told = Told(kind="desired", payload={"desired": desired.value})
+                events.append(connection, job_id, (told,), version=row["version"], now=row["now"])
+                announce(connection)
+                return job_from_row(row)
+        job = self.get(job_id)
+        raise AlreadyEnded(f"job {job_id} is already {job.outcome}")
+
+    def remove(self, job_id: str) -> None:
+        """Forget an ended job and all that belongs to it. Raises NotFound, IllegalMove."""
+        with self._database.write() as connection:
+            job = _find(connection, job_id)
+            if job is None:
+                raise NotFound(f"there is no job {job_id}")
+            alive = sa.select(rentals.c.label).where(rentals.c.job_id == job_id, rentals.c.state != RentalState.GONE)
+            if job.state is not State.ENDED or connection.execute(alive).first() is not None:
+                raise IllegalMove(
+                    f"job {job_id} has not ended: it is {job.state}",
+                    hint=f"run `stationmaster cancel {job_id}` first",
+                )
+            for table in tables.metadata.sorted_tables:
+                if "job_id" in table.c:
+                    connection.execute(table.delete().where(table.c.job_id == job_id))
+            connection.execute(jobs.delete().where(jobs.c.id == job_id))
+
+    def count_needing_a_worker(self) -> int:
+        """Jobs that have not ended, and ended ones whose machine may still bill."""
+        unfinished = sa.select(sa.func.count()).select_from(jobs).where(jobs.c.state != State.ENDED.value)
+        billing = sa.select(sa.func.count()).select_from(rentals).where(rentals.c.state != RentalState.GONE.value)
+        with self._database.read() as connection:
+            return int(connection.execute(unfinished).scalar_one()) + int(connection.execute(billing).scalar_one())
+
+    def unknown_states(self) -> list[tuple[str, str]]:
+        """(job, state) pairs written by other code than this: left alone, but somebody should know."""
+        query = sa.select(jobs.c.id, jobs.c.state).where(jobs.c.state.not_in([state.value for state in State]))
+        with self._database.read() as connection:
+            return [(row.id, row.state) for row in connection.execute(query)]
+
+    def seconds_until_due(self) -> float | None:
+        """How long until the next job is due; None when none will be by itself."""
+        now = self._database.now
+        free_at = sa.func.coalesce(jobs.c.lease_until, jobs.c.due_at)
+        later = sa.case((free_at > jobs.c.due_at, free_at), else_=jobs.c.due_at)
+        with self._database.read() as connection:
+            value = connection.execute(sa.select(sa.func.min(later) - now).where(jobs.c.due_at.is_not(None))).scalar()
+        return None if value is None else max(0.0, float(value))
+
+
+def _find(connection: Connection, job_id: str) -> Job | None:
+    row = connection.execute(sa.select(jobs).where(jobs.c.id == job_id)).mappings().one_or_none()
+    return None if row is None else job_from_row(row)
+
+
+def _new_row(spec: JobSpec, now: float) -> dict[str, object]:
+    return {
+        "id": spec.id,
+        "name": spec.name,
+        "provider": spec.provider,
+        "owner": spec.owner,
+        "retry_of": spec.retry_of,
+        "spec": spec_to_text(spec),
+        "created_at": now,
+        "state": State.QUEUED.value,
+        "state_since": now,
+        "version": 1,
+        "desired": Desired.RUN.value,
+        "desired_seq": 0,
+        "seen_seq": 0,
+        "attempt": 0,
+        "failed_before_login": 0,
+        "failed_after_login": 0,
+        "due_at": now,
+        "progress": progress_to_text(Progress()),
+        "memory": "{}",
+        "lease_token": 0,
+    }

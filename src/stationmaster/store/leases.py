@@ -1,0 +1,184 @@
+"""Who works on which job: claimed with a fencing token, renewed by a heartbeat, written under the token alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from stationmaster.errors import LeaseLost
+from stationmaster.model import Job, State
+from stationmaster.store import alerts, checkpoints, costs, events, logs, readings, rentals
+from stationmaster.store.codec import dumps, job_from_row, progress_to_text
+from stationmaster.store.engine import Database
+from stationmaster.store.tables import jobs
+from stationmaster.store.wake import announce
+from stationmaster.store.writes import Write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """The right to change one job until `job.lease_until`; `now` is the database's time of the claim."""
+
+    job: Job
+    token: int
+    now: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renewal:
+    token: int
+    desired_seq: int
+    deadline_passed: bool
+
+
+class Leases:
+    def __init__(self, database: Database, *, log_cap_bytes: int) -> None:
+        self._database = database
+        self._log_cap_bytes = log_cap_bytes
+        self._update = _update_statement(database)
+
+    def claim(
+        self,
+        owner: str,
+        *,
+        limit: int,
+        seconds: float,
+        states: Sequence[State] = tuple(State),
+        excluded_providers: Collection[str] = (),
+    ) -> list[Lease]:
+        """Take up to `limit` due jobs whose lease is free or over; each gets a new token."""
+        now = self._database.now
+        due = (
+            sa.select(jobs.c.id)
+            .where(
+                sa.or_(jobs.c.due_at <= now, jobs.c.desired_seq != jobs.c.seen_seq),
+                sa.or_(jobs.c.lease_until.is_(None), jobs.c.lease_until < now),
+                jobs.c.state.in_([str(state) for state in states]),
+                jobs.c.provider.not_in(list(excluded_providers)),
+            )
+            .order_by(jobs.c.due_at)
+            .limit(limit)
+            .with_for_update(skip_locked=True)  # left out by SQLite, where the transaction holds the only pen
+        )
+        take = (
+            jobs.update()
+            .where(jobs.c.id.in_(due.scalar_subquery()))
+            .values(lease_owner=owner, lease_token=jobs.c.lease_token + 1, lease_until=now + seconds)
+            .returning(jobs, now.label("now"))
+        )
+        with self._database.write() as connection:
+            rows = connection.execute(take).mappings().all()
+        return [Lease(job=job_from_row(row), token=row["lease_token"], now=row["now"]) for row in rows]
+
+    def renew(self, owner: str, *, seconds: float) -> dict[str, Renewal]:
+        """Prolong every lease of `owner` at once; what is missing from the answer is no longer ours."""
+        now = self._database.now
+        prolong = (
+            jobs.update()
+            .where(jobs.c.lease_owner == owner)
+            .values(lease_until=now + seconds)
+            .returning(jobs.c.id, jobs.c.lease_token, jobs.c.desired_seq, (jobs.c.deadline_at <= now).label("late"))
+        )
+        with self._database.write() as connection:
+            rows = connection.execute(prolong).mappings().all()
+        return {
+            row["id"]: Renewal(
+                token=row["lease_token"], desired_seq=row["desired_seq"], deadline_passed=bool(row["late"])
+            )
+            for row in rows
+        }
+
+    def record(self, lease: Lease, write: Write) -> None:
+        """Write state and intent before acting on them, and keep the lease. Raises LeaseLost."""
+        with self._database.write() as connection:
+            self._put(connection, lease, write)
+
+    def settle(self, lease: Lease, write: Write) -> None:
+        """Write what was learnt and hand the lease back. Raises LeaseLost."""
+        with self._database.write() as connection:
+            self._put(connection, lease, write)
+            connection.execute(_FREE, {"b_id": lease.job.id, "b_token": lease.token})
+
+    def hand_back(self, owner: str) -> None:
+        """Free every lease of `owner`, for a worker that goes home; the jobs stay due as they were."""
+        with self._database.write() as connection:
+            connection.execute(
+                jobs.update().where(jobs.c.lease_owner == owner).values(lease_owner=None, lease_until=None)
+            )
+            announce(connection)
+
+    def _put(self, connection: Connection, lease: Lease, write: Write) -> None:
+        row = connection.execute(self._update, _job_values(lease, write)).one_or_none()
+        if row is None:
+            raise LeaseLost(f"job {lease.job.id} has been taken over; what was learnt is dropped")
+        version, now = row
+        job_id = lease.job.id
+        events.append(connection, job_id, write.events, version=version, now=now)
+        rentals.put(connection, write.rentals)
+        costs.put(connection, write.costs)
+        logs.append(connection, job_id, write.logs, cap_bytes=self._log_cap_bytes, now=now)
+        readings.append(connection, job_id, write.readings)
+        checkpoints.put(connection, job_id, write.checkpoints)
+        alerts.clear(connection, job_id, write.cleared_alerts, now=now)
+        alerts.put(connection, write.alerts, now=now)
+        if write.events or write.logs:
+            announce(connection)
+
+
+def _update_statement(database: Database) -> sa.UpdateBase:
+    """The one statement that moves a job: everything a worker may change, guarded by the lease token alone."""
+    now = database.now
+    parameters: dict[str, Any] = {
+        name: sa.bindparam(f"b_{name}")
+        for name in (
+            "state", "state_since", "seen_seq", "outcome", "reason", "explanation", "attempt", "failed_before_login",
+            "failed_after_login", "deadline_at", "unreachable_since", "progress", "memory",
+        )
+    }  # fmt: skip
+    ended = sa.bindparam("b_ended", type_=sa.Boolean)
+    return (
+        jobs.update()
+        .where(jobs.c.id == sa.bindparam("b_id"), jobs.c.lease_token == sa.bindparam("b_token"))
+        .values(
+            **parameters,
+            version=jobs.c.version + sa.bindparam("b_told", type_=sa.BigInteger),
+            due_at=now + sa.bindparam("b_due_in", type_=sa.Double),
+            ended_at=sa.case((ended, sa.func.coalesce(jobs.c.ended_at, now)), else_=None),
+        )
+        .returning(jobs.c.version, now)
+    )
+
+
+_FREE = (
+    jobs.update()
+    .where(jobs.c.id == sa.bindparam("b_id"), jobs.c.lease_token == sa.bindparam("b_token"))
+    .values(lease_owner=None, lease_until=None)
+)
+
+
+def _job_values(lease: Lease, write: Write) -> dict[str, Any]:
+    job = write.job
+    return {
+        "b_id": lease.job.id,
+        "b_token": lease.token,
+        "b_told": len(write.events),
+        "b_due_in": write.due_in,
+        "b_ended": job.state is State.ENDED,
+        "b_state": job.state.value,
+        "b_state_since": job.state_since,
+        "b_seen_seq": job.seen_seq,
+        "b_outcome": job.outcome.value if job.outcome else None,
+        "b_reason": job.reason.value if job.reason else None,
+        "b_explanation": job.explanation,
+        "b_attempt": job.attempt,
+        "b_failed_before_login": job.failed_before_login,
+        "b_failed_after_login": job.failed_after_login,
+        "b_deadline_at": job.deadline_at,
+        "b_unreachable_since": job.unreachable_since,
+        "b_progress": progress_to_text(job.progress),
+        "b_memory": dumps(dict(job.memory)),
+    }

@@ -1,0 +1,79 @@
+"""Log chunks: compressed, by byte offset, capped per job so that a flooding trainer cannot fill the disk."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from stationmaster.model import LogChunk
+from stationmaster.store.engine import Database
+from stationmaster.store.tables import log_chunks
+
+
+class Logs:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of_job(self, job_id: str, *, after_seq: int = 0, limit: int = 500) -> list[tuple[int, LogChunk]]:
+        """(sequence number, chunk) pairs in the order they were written."""
+        query = (
+            sa.select(log_chunks)
+            .where(log_chunks.c.job_id == job_id, log_chunks.c.seq > after_seq)
+            .order_by(log_chunks.c.seq)
+            .limit(limit)
+        )
+        with self._database.read() as connection:
+            return [(row["seq"], _chunk(row)) for row in connection.execute(query).mappings()]
+
+    def text(self, job_id: str) -> Iterator[bytes]:
+        """The whole log of a job, piece by piece."""
+        after = 0
+        while pieces := self.of_job(job_id, after_seq=after):
+            for after, chunk in pieces:  # noqa: B007 (the last sequence number is where the next page begins)
+                yield chunk.data
+
+
+def append(connection: Connection, job_id: str, chunks: Sequence[LogChunk], *, cap_bytes: int, now: float) -> None:
+    """Append chunks while the job's log is below its cap; the one that passes it says so in its place."""
+    if not chunks:
+        return
+    used = connection.execute(
+        sa.select(sa.func.coalesce(sa.func.sum(log_chunks.c.size), 0)).where(log_chunks.c.job_id == job_id)
+    ).scalar_one()
+    rows = []
+    for chunk in chunks:
+        if used >= cap_bytes:
+            break
+        used += len(chunk.data)
+        data = chunk.data
+        if used >= cap_bytes:
+            data += f"\n[stationmaster] the log passed {cap_bytes} bytes; the rest is not kept at home\n".encode()
+        rows.append(_row(job_id, chunk, data, now))
+    if rows:
+        connection.execute(log_chunks.insert(), rows)
+
+
+def _row(job_id: str, chunk: LogChunk, data: bytes, now: float) -> dict[str, object]:
+    return {
+        "job_id": job_id,
+        "attempt": chunk.attempt,
+        "stream": chunk.stream,
+        "start": chunk.start,
+        "end": chunk.end,
+        "size": len(chunk.data),
+        "data": zlib.compress(data, 1),
+        "at": now,
+    }
+
+
+def _chunk(row: sa.RowMapping) -> LogChunk:
+    return LogChunk(
+        attempt=row["attempt"],
+        stream=row["stream"],
+        start=row["start"],
+        end=row["end"],
+        data=zlib.decompress(row["data"]),
+    )

@@ -1,0 +1,195 @@
+"""The first schema. Frozen: later changes are migrations of their own.
+
+Tables that are there already are left as they are, so a half-created database is completed.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, LargeBinary, Text
+
+revision = "0001"
+down_revision = None
+
+metadata = sa.MetaData()
+
+_Counter = BigInteger().with_variant(Integer, "sqlite")
+
+sa.Table(
+    "installation",
+    metadata,
+    Column("one", Integer, primary_key=True),  # always 1: there is one installation per store
+    Column("id", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+)
+
+sa.Table(
+    "jobs",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("provider", Text, nullable=False),
+    Column("owner", Text),
+    Column("retry_of", Text),
+    Column("spec", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("state_since", Double, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("desired", Text, nullable=False),
+    Column("desired_seq", Integer, nullable=False),
+    Column("seen_seq", Integer, nullable=False),
+    Column("outcome", Text),
+    Column("reason", Text),
+    Column("explanation", Text),
+    Column("attempt", Integer, nullable=False),
+    Column("failed_before_login", Integer, nullable=False),
+    Column("failed_after_login", Integer, nullable=False),
+    Column("due_at", Double),
+    Column("deadline_at", Double),
+    Column("unreachable_since", Double),
+    Column("progress", Text, nullable=False),
+    Column("memory", Text, nullable=False),
+    Column("ended_at", Double),
+    Column("lease_owner", Text),
+    Column("lease_token", BigInteger, nullable=False),
+    Column("lease_until", Double),
+    Index("jobs_due", "due_at"),
+    Index("jobs_leased", "lease_owner"),
+    Index("jobs_created", "created_at"),
+)
+
+sa.Table(
+    "rentals",
+    metadata,
+    Column("label", Text, primary_key=True),
+    Column("job_id", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("provider", Text, nullable=False),
+    Column("account", Text),
+    Column("provider_id", Text),
+    Column("state", Text, nullable=False),
+    Column("offer", Text),
+    Column("surplus", Boolean, nullable=False),
+    Column("requested_at", Double, nullable=False),
+    Column("create_sent_at", Double),
+    Column("held_at", Double),
+    Column("release_asked_at", Double),
+    Column("absent_listings", Integer, nullable=False),
+    Column("gone_at", Double),
+    Index("rentals_of_job", "job_id"),
+    # One job never uses two machines: the database itself refuses the second.
+    Index(
+        "rentals_one_live_per_job",
+        "job_id",
+        unique=True,
+        sqlite_where=sa.text("state IN ('REQUESTED', 'HELD')"),
+        postgresql_where=sa.text("state IN ('REQUESTED', 'HELD')"),
+    ),
+)
+
+sa.Table(
+    "cost_lines",
+    metadata,
+    Column("rental_label", Text, primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("job_id", Text, nullable=False),
+    Column("rate_per_hour", BigInteger, nullable=False),
+    Column("started_at", Double, nullable=False),
+    Column("ended_at", Double),
+    Column("amount", BigInteger, nullable=False),
+    Column("source", Text, nullable=False),
+    Index("cost_lines_of_job", "job_id"),
+)
+
+sa.Table(
+    "events",
+    metadata,
+    Column("seq", _Counter, primary_key=True, autoincrement=True),
+    Column("job_id", Text, nullable=False),
+    Column("job_version", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("payload", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Index("events_of_job", "job_id", "job_version", unique=True),
+)
+
+sa.Table(
+    "log_chunks",
+    metadata,
+    Column("seq", _Counter, primary_key=True, autoincrement=True),
+    Column("job_id", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("stream", Text, nullable=False),
+    Column("start", BigInteger, nullable=False),
+    Column("end", BigInteger, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+    Column("at", Double, nullable=False),
+    Index("log_chunks_of_job", "job_id", "seq"),
+    Index("log_chunks_sizes", "job_id", "size"),
+)
+
+sa.Table(
+    "readings",
+    metadata,
+    Column("seq", _Counter, primary_key=True, autoincrement=True),
+    Column("job_id", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("step", BigInteger, nullable=False),
+    Column("loss", Double),
+    Column("learning_rate", Double),
+    Column("steps_per_second", Double),
+    Index("readings_of_job", "job_id", "step"),
+)
+
+sa.Table(
+    "checkpoints",
+    metadata,
+    Column("job_id", Text, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("path", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("step", BigInteger),
+    Column("sha256", Text),
+    Column("location", Text),
+    Column("verified_at", Double),
+)
+
+sa.Table(
+    "alerts",
+    metadata,
+    Column("seq", _Counter, primary_key=True, autoincrement=True),
+    Column("job_id", Text),
+    Column("kind", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("cleared_at", Double),
+    Index("alerts_of_job", "job_id", "kind"),
+)
+
+sa.Table(
+    "interests",
+    metadata,
+    Column("job_id", Text, primary_key=True),
+    Column("watcher", Text, primary_key=True),
+    Column("until", Double, nullable=False),
+)
+
+sa.Table(
+    "periodic",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("due_at", Double, nullable=False),
+    Column("last_run_at", Double),
+    Column("lease_owner", Text),
+    Column("lease_token", BigInteger, nullable=False),
+    Column("lease_until", Double),
+)
+
+
+def upgrade() -> None:
+    metadata.create_all(op.get_bind(), checkfirst=True)

@@ -1,0 +1,46 @@
+"""Work that is done every so often by whichever worker comes first, claimed with a lease like a job."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from stationmaster.errors import LeaseLost
+from stationmaster.store.engine import Database
+from stationmaster.store.tables import periodic
+
+
+class Periodic:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def claim(self, name: str, owner: str, *, seconds: float) -> int | None:
+        """A token for the work `name` if it is due and nobody has it, else None."""
+        now = self._database.now
+        take = (
+            periodic.update()
+            .where(
+                periodic.c.name == name,
+                periodic.c.due_at <= now,
+                sa.or_(periodic.c.lease_until.is_(None), periodic.c.lease_until < now),
+            )
+            .values(lease_owner=owner, lease_token=periodic.c.lease_token + 1, lease_until=now + seconds)
+            .returning(periodic.c.lease_token)
+        )
+        with self._database.write() as connection:
+            if connection.execute(sa.select(periodic.c.name).where(periodic.c.name == name)).first() is None:
+                started = connection.execute(sa.select(now)).scalar_one()
+                connection.execute(periodic.insert().values(name=name, due_at=started, lease_token=0))
+            token = connection.execute(take).scalar_one_or_none()
+        return None if token is None else int(token)
+
+    def done(self, name: str, token: int, *, again_in: float) -> None:
+        """The work is done and due again later. Raises LeaseLost."""
+        now = self._database.now
+        finish = (
+            periodic.update()
+            .where(periodic.c.name == name, periodic.c.lease_token == token)
+            .values(due_at=now + again_in, last_run_at=now, lease_owner=None, lease_until=None)
+        )
+        with self._database.write() as connection:
+            if connection.execute(finish).rowcount == 0:
+                raise LeaseLost(f"the periodic work {name} was taken over")

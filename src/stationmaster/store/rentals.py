@@ -1,0 +1,42 @@
+"""Rentals: every machine that may bill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from stationmaster.model import Rental, RentalState
+from stationmaster.store.codec import rental_from_row, rental_to_row
+from stationmaster.store.engine import Database
+from stationmaster.store.tables import rentals
+from stationmaster.store.upsert import upsert
+
+
+class Rentals:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of_job(self, job_id: str) -> list[Rental]:
+        return self._where(rentals.c.job_id == job_id)
+
+    def not_gone(self) -> list[Rental]:
+        return self._where(rentals.c.state != RentalState.GONE.value)
+
+    def put_unattended(self, changed: Rental) -> None:
+        """Write a rental whose job has ended, where no lease guards it: only ever towards GONE, so repeats agree."""
+        with self._database.write() as connection:
+            put(connection, (changed,))
+
+    def _where(self, condition: sa.ColumnElement[bool]) -> list[Rental]:
+        query = sa.select(rentals).where(condition).order_by(rentals.c.requested_at, rentals.c.label)
+        with self._database.read() as connection:
+            return [rental_from_row(row) for row in connection.execute(query).mappings()]
+
+
+def put(connection: Connection, changed: Iterable[Rental]) -> None:
+    """Insert or replace rentals by label; one that is GONE stays so."""
+    rows = [rental_to_row(rental) for rental in changed]
+    if rows:
+        upsert(connection, rentals, rows, key=("label",), where=rentals.c.state != RentalState.GONE.value)

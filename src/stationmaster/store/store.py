@@ -1,0 +1,50 @@
+"""The store as one object: its nouns, opened on either engine with the schema brought up to date."""
+
+from __future__ import annotations
+
+from stationmaster.store.alerts import Alerts
+from stationmaster.store.checkpoints import Checkpoints
+from stationmaster.store.costs import Costs
+from stationmaster.store.engine import Database
+from stationmaster.store.events import Events
+from stationmaster.store.installation import read_id
+from stationmaster.store.interests import Interests
+from stationmaster.store.jobs import Jobs
+from stationmaster.store.leases import Leases
+from stationmaster.store.logs import Logs
+from stationmaster.store.periodic import Periodic
+from stationmaster.store.readings import Readings
+from stationmaster.store.rentals import Rentals
+from stationmaster.store.schema import bring_up_to_date
+from stationmaster.store.wake import Waker
+
+DEFAULT_LOG_CAP_BYTES = 64 * 1024 * 1024
+
+
+class Store:
+    """All that Stationmaster remembers."""
+
+    def __init__(self, database: Database, *, log_cap_bytes: int = DEFAULT_LOG_CAP_BYTES) -> None:
+        bring_up_to_date(database)
+        self.database = database
+        self.installation_id = read_id(database)
+        self.jobs = Jobs(database)
+        self.leases = Leases(database, log_cap_bytes=log_cap_bytes)
+        self.rentals = Rentals(database)
+        self.costs = Costs(database)
+        self.events = Events(database)
+        self.logs = Logs(database)
+        self.readings = Readings(database)
+        self.checkpoints = Checkpoints(database)
+        self.alerts = Alerts(database)
+        self.interests = Interests(database)
+        self.periodic = Periodic(database)
+
+    def now(self) -> float:
+        return self.database.current_time()
+
+    def waker(self) -> Waker:
+        return Waker(self.database)
+
+    def close(self) -> None:
+        self.database.close()

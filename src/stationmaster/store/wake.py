@@ -1,0 +1,66 @@
+"""Waking readers when something was written. What is read is always the tables: a lost wake-up only costs time."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any
+
+from sqlalchemy.engine import Connection
+
+from stationmaster.store.engine import Database
+
+_CHANNEL = "stationmaster"
+_SQLITE_POLL_SECONDS = 0.05
+
+
+def announce(connection: Connection) -> None:
+    """Wake those who wait, when this transaction commits. SQLite needs no word: readers see its data version."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"NOTIFY {_CHANNEL}")
+
+
+class Waker:
+    """Waits until somebody else wrote to the store. Use as a context manager; not for several threads at once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._pooled: Any = None
+        self._seen: int | None = None
+
+    def __enter__(self) -> Waker:
+        self._pooled = self._database.driver_connection()
+        if self._database.is_sqlite:
+            self._seen = self._data_version()
+        else:
+            driver = self._pooled.driver_connection
+            driver.autocommit = True
+            driver.execute(f"LISTEN {_CHANNEL}")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # Not given back to the pool: it listens, or holds a data version, and nobody else wants that.
+        self._pooled.detach()
+        self._pooled.driver_connection.close()
+
+    def wait(self, seconds: float) -> bool:
+        """True as soon as something was written, False when `seconds` have passed."""
+        if self._database.is_sqlite:
+            return self._wait_for_data_version(seconds)
+        driver = self._pooled.driver_connection
+        return any(True for _ in driver.notifies(timeout=seconds, stop_after=1))
+
+    def _wait_for_data_version(self, seconds: float) -> bool:
+        ends = time.monotonic() + seconds
+        while (version := self._data_version()) == self._seen:
+            left = ends - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(left, _SQLITE_POLL_SECONDS))
+        self._seen = version
+        return True
+
+    def _data_version(self) -> int:
+        return int(self._pooled.driver_connection.execute("PRAGMA data_version").fetchone()[0])
