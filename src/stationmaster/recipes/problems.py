@@ -1,0 +1,32 @@
+"""What is wrong with a recipe, where, and how to put it right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stationmaster.errors import RecipeInvalid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing to change in one recipe file."""
+
+    file: str
+    line: int | None
+    field: str
+    message: str
+    fix: str | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{place}: {self.field}: {self.message}" if self.field else f"{place}: {self.message}"
+
+
+def invalid(problems: Sequence[Problem]) -> RecipeInvalid:
+    """The error of the first problem; the hint says how to fix it and where the others are listed."""
+    first, others = problems[0], len(problems) - 1
+    hints = [first.fix] if first.fix else []
+    if others:
+        hints.append(f"{others} more: run `stationmaster recipes lint {first.file}`")
+    return RecipeInvalid(str(first), hint="; ".join(hints) or None)

@@ -1,0 +1,157 @@
+"""From a recipe file's text to a recipe, or to every problem in it with its line and fix."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from stationmaster.errors import UserError
+from stationmaster.recipes import schema
+from stationmaster.recipes.documents import Document, Unreadable, read_document
+from stationmaster.recipes.parameters import check_value, sample_value
+from stationmaster.recipes.plan import JobIdentity, known_names, render_plan, time_names
+from stationmaster.recipes.problems import Problem, invalid
+from stationmaster.recipes.schema import Argument, Recipe, When
+from stationmaster.recipes.templating import TemplateFault, check_expression, check_template
+
+Location = tuple[str | int, ...]
+
+
+def read_recipe(text: str, *, file: str) -> Recipe:
+    """The recipe in `text`; raises RecipeInvalid with file, line, field and fix."""
+    recipe, problems = check_recipe(text, file=file)
+    if recipe is None or problems:
+        raise invalid(problems)
+    return recipe
+
+
+def check_recipe(text: str, *, file: str) -> tuple[Recipe | None, list[Problem]]:
+    """The recipe, if it can be read, and everything that is wrong with it."""
+    try:
+        document = read_document(text, is_json=file.endswith(".json"))
+        encoded = json.dumps(document.data)
+    except Unreadable as error:
+        return None, [Problem(file=file, line=error.line, field="", message=str(error), fix=error.fix)]
+    try:
+        recipe = Recipe.model_validate_json(encoded)
+    except ValidationError as error:
+        return None, [_schema_problem(each, document, file) for each in error.errors(include_url=False)]
+    return recipe, _meaning_problems(recipe, document, file)
+
+
+def _schema_problem(error: ErrorDetails, document: Document, file: str) -> Problem:
+    location = tuple(part for part in error["loc"] if not _is_union_tag(part))
+    message = error["msg"].removeprefix("Value error, ")
+    return Problem(
+        file=file,
+        line=document.line_of(location),
+        field=document.name_of(location),
+        message=message[:1].lower() + message[1:],
+        fix=_schema_fix(error, location),
+    )
+
+
+def _is_union_tag(part: str | int) -> bool:
+    # pydantic puts the name of the chosen member of a union between the names of fields
+    return part in ("argument", "arguments", "function-after[_regular_expression(), str]")
+
+
+def _schema_fix(error: ErrorDetails, location: Location) -> str | None:
+    name = location[-1] if location else ""
+    match error["type"]:
+        case "missing":
+            return f"add `{name}:`"
+        case "extra_forbidden":
+            fields = _fields_at(location[:-1])
+            near = difflib.get_close_matches(str(name), fields, n=1)
+            return f"did you mean `{near[0]}`?" if near else f"remove `{name}`"
+        case "string_type":
+            return f"write it as text: {json.dumps(str(error['input']))}"
+        case "literal_error" | "enum":
+            return f"write {error.get('ctx', {}).get('expected', 'an allowed value')}"
+        case _:
+            return None
+
+
+def _fields_at(location: Location) -> list[str]:
+    """The names that the schema knows at a place; those of every part of the schema where that is not clear."""
+    if not location:
+        return list(Recipe.model_fields)
+    parts = (part for part in vars(schema).values() if isinstance(part, type) and issubclass(part, BaseModel))
+    return sorted({name for part in parts for name in part.model_fields})
+
+
+def _meaning_problems(recipe: Recipe, document: Document, file: str) -> list[Problem]:
+    problems = [
+        Problem(file=file, line=document.line_of(location), field=document.name_of(location), message=message, fix=None)
+        for location, message in (*_wrong_defaults(recipe), *_wrong_templates(recipe))
+    ]
+    return problems or _render_problems(recipe, file)
+
+
+def _wrong_defaults(recipe: Recipe) -> Iterator[tuple[Location, str]]:
+    for name, parameter in recipe.parameters.items():
+        if parameter.default is None:
+            continue
+        try:
+            check_value(parameter, parameter.default)
+        except ValueError as error:
+            yield ("parameters", name, "default"), f"{parameter.default!r} is not {error}"
+
+
+def _wrong_templates(recipe: Recipe) -> Iterator[tuple[Location, str]]:
+    names, times = known_names(recipe), time_names(recipe)
+    for location, text in _templates(recipe):
+        try:
+            check_template(text, names)
+        except TemplateFault as fault:
+            yield location, str(fault)
+    for location, text in _expressions(recipe):
+        try:
+            check_expression(text, times if location[0] == "time" else names)
+        except TemplateFault as fault:
+            yield location, str(fault)
+
+
+def _templates(recipe: Recipe) -> Iterator[tuple[Location, str]]:
+    for location, argument in _arguments(recipe):
+        if isinstance(argument, str):
+            yield location, argument
+        else:
+            yield from (((*location, "argv", index), text) for index, text in enumerate(argument.argv))
+    for number, step in enumerate(recipe.steps):
+        yield from ((("steps", number, "env", name), text) for name, text in step.env.items())
+        yield from ((("steps", number, "expect", index), text) for index, text in enumerate(step.expect))
+
+
+def _expressions(recipe: Recipe) -> Iterator[tuple[Location, str]]:
+    for location, argument in _arguments(recipe):
+        if isinstance(argument, When):
+            yield (*location, "when"), argument.when
+    yield ("time", "steps"), recipe.time.steps
+    if isinstance(recipe.time.seconds_per_step, str):
+        yield ("time", "seconds_per_step"), recipe.time.seconds_per_step
+
+
+def _arguments(recipe: Recipe) -> Iterator[tuple[Location, Argument]]:
+    for number, step in enumerate(recipe.steps):
+        yield from ((("steps", number, "argv", index), argument) for index, argument in enumerate(step.argv))
+    if recipe.resume:
+        yield from ((("resume", "argv", index), argument) for index, argument in enumerate(recipe.resume.argv))
+
+
+def _render_problems(recipe: Recipe, file: str) -> list[Problem]:
+    """What only shows when the plan is filled in: tried here with sample values, so that no job is the first to try."""
+    parameters: dict[str, Any] = {name: sample_value(each) for name, each in recipe.parameters.items()}
+    job = JobIdentity(id="sample", name="sample", trigger="sample", attempt=1)
+    for checkpoint in (None, "resume/sample.safetensors") if recipe.resume else (None,):
+        try:
+            render_plan(recipe, parameters=parameters, job=job, machine_root="/job", resume_from=checkpoint)
+        except UserError as error:
+            return [Problem(file=file, line=None, field="", message=str(error), fix=error.hint)]
+    return []

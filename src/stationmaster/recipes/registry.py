@@ -1,0 +1,148 @@
+"""Where recipes are kept: the built-in folder and the folders that the settings name.
+
+A registry is a folder of folders: `<registry>/<name>/recipe.yaml`, or `<name>@<version>/` beside it where several
+versions are kept. `tool.yaml` and the same names ending in `.json` are read as well.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stationmaster.errors import NotFound
+from stationmaster.recipes.problems import Problem, invalid
+from stationmaster.recipes.reading import check_recipe
+from stationmaster.recipes.schema import RECIPE_NAME, Recipe
+
+BUILTIN = Path(__file__).parent / "builtin"
+FILE_NAMES = ("recipe.yaml", "recipe.json", "tool.yaml", "tool.json")
+
+_REFERENCE = re.compile(rf"({RECIPE_NAME.pattern})(?:@([1-9][0-9]{{0,8}}))?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRecipe:
+    """A recipe and the folder that it and its files lie in."""
+
+    recipe: Recipe
+    folder: Path
+    file: Path
+
+    def shipped_files(self) -> tuple[tuple[str, Path], ...]:
+        """What goes to the machine: the name below recipe.dir, and the file here."""
+        return tuple((name, self.folder / name) for name in self.recipe.files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """All recipes that can be used, and what is wrong with the others."""
+
+    recipes: tuple[StoredRecipe, ...]
+    problems: tuple[Problem, ...]
+
+
+def find(reference: str, *, folders: Sequence[Path] = ()) -> StoredRecipe:
+    """The recipe `name@version`, or the newest one of `name`; a folder given earlier wins, the built-in one is last.
+
+    Raises NotFound with the nearest names as hint, RecipeInvalid if the recipe found is not valid.
+    """
+    parsed = _REFERENCE.fullmatch(reference)
+    if parsed is None:
+        raise NotFound(f"{reference!r} is not a recipe's name", hint="write name@version, as in tiny-lora@1")
+    name, version = parsed[1], int(parsed[2]) if parsed[2] else None
+    found = [load(file) for file in _files(folders) if file.parent.name.partition("@")[0] == name]
+    fitting = [stored for stored in found if version in (None, stored.recipe.version)]
+    if not fitting:
+        raise NotFound(f"there is no recipe {reference}", hint=_nearest(reference, name, found, folders))
+    return max(fitting, key=lambda stored: stored.recipe.version)  # the first of equals: the earlier folder
+
+
+def list_recipes(*, folders: Sequence[Path] = ()) -> Listing:
+    """Every recipe by name and version; a broken one is a problem in the list and hides no other."""
+    recipes: dict[str, StoredRecipe] = {}
+    problems: list[Problem] = []
+    for file in _files(folders):
+        recipe, found = _checked(file)
+        problems += found
+        if recipe is not None and not found:
+            recipes.setdefault(recipe.reference, StoredRecipe(recipe=recipe, folder=file.parent, file=file))
+    order = sorted(recipes.values(), key=lambda stored: (stored.recipe.name, stored.recipe.version))
+    return Listing(recipes=tuple(order), problems=tuple(problems))
+
+
+def load(path: Path) -> StoredRecipe:
+    """The recipe in a file, or in the folder that holds it; raises RecipeInvalid or NotFound."""
+    file = _recipe_file(path)
+    recipe, problems = _checked(file)
+    if recipe is None or problems:
+        raise invalid(problems)
+    return StoredRecipe(recipe=recipe, folder=file.parent, file=file)
+
+
+def lint(path: Path) -> list[Problem]:
+    """Everything that is wrong with the recipe at `path`, with line and fix; empty if it can be used."""
+    return _checked(_recipe_file(path))[1]
+
+
+def _files(folders: Sequence[Path]) -> Iterator[Path]:
+    for registry in (*folders, BUILTIN):
+        if not registry.is_dir():
+            raise NotFound(f"there is no recipe folder {registry}", hint="correct or remove it in the settings")
+        for folder in sorted(registry.iterdir()):
+            yield from _files_in(folder)[:1]
+
+
+def _files_in(folder: Path) -> list[Path]:
+    return [folder / name for name in FILE_NAMES if (folder / name).is_file()]
+
+
+def _recipe_file(path: Path) -> Path:
+    files = [path] if path.is_file() else _files_in(path)
+    if not files:
+        raise NotFound(f"there is no recipe at {path}", hint="name a recipe.yaml or the folder that holds it")
+    return files[0]
+
+
+def _checked(file: Path) -> tuple[Recipe | None, list[Problem]]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        return None, [Problem(file=str(file), line=None, field="", message=f"cannot be read: {error}")]
+    recipe, problems = check_recipe(text, file=str(file))
+    if recipe is not None:
+        problems += _misplaced(recipe, file)
+    return recipe, problems
+
+
+def _misplaced(recipe: Recipe, file: Path) -> Iterator[Problem]:
+    """Files that are not where the recipe says, and a folder that does not bear its name."""
+    folder = file.parent.resolve()
+    if folder.name not in (recipe.name, recipe.reference):
+        yield Problem(
+            file=str(file),
+            line=None,
+            field="name",
+            message=f"the recipe is called {recipe.name}, its folder {folder.name}",
+            fix=f"rename the folder to {recipe.name}",
+        )
+    for index, name in enumerate(recipe.files):
+        target = (folder / name).resolve()
+        if not target.is_file() or not target.is_relative_to(folder):
+            yield Problem(
+                file=str(file),
+                line=None,
+                field=f"files[{index}]",
+                message=f"there is no file {name} beside the recipe",
+                fix="put it there or take it from the list",
+            )
+
+
+def _nearest(reference: str, name: str, found: Sequence[StoredRecipe], folders: Sequence[Path]) -> str:
+    if found:
+        return "there is " + ", ".join(stored.recipe.reference for stored in found)
+    known = [stored.recipe.reference for stored in list_recipes(folders=folders).recipes]
+    near = difflib.get_close_matches(reference, known, n=3, cutoff=0.4) or [each for each in known if name in each]
+    return f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(known)}"

@@ -1,0 +1,176 @@
+"""Templates in recipes: `{{ job.name }}` in texts, bare expressions in `when` and in the time model.
+
+Values are data: they are put into a text once and never read as a template themselves. A template may only use the
+names that exist, so an unknown one is found when the recipe is read, not on a rented machine.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any
+
+from jinja2 import StrictUndefined, TemplateError, Undefined, nodes
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+Names = Mapping[str, frozenset[str]]
+"""What a template may use: group -> names, as in job -> {id, name}."""
+
+Values = Mapping[str, Mapping[str, Any]]
+"""What the names stand for: group -> name -> value."""
+
+FILTERS = frozenset(
+    {"abs", "filename", "float", "int", "join", "length", "lower", "max", "min", "replace", "round", "trim", "upper"}
+)
+
+_LONGEST_FILENAME = 80
+_ALLOWED_NODES = (
+    nodes.Template,
+    nodes.Output,
+    nodes.TemplateData,
+    nodes.If,
+    nodes.Name,
+    nodes.Getattr,
+    nodes.Const,
+    nodes.List,
+    nodes.Tuple,
+    nodes.Keyword,
+    nodes.Filter,
+    nodes.Test,
+    nodes.CondExpr,
+    nodes.Compare,
+    nodes.Operand,
+    nodes.And,
+    nodes.Or,
+    nodes.Not,
+    nodes.Concat,
+    nodes.Add,
+    nodes.Sub,
+    nodes.Mul,
+    nodes.Div,
+    nodes.FloorDiv,
+    nodes.Mod,
+    nodes.Neg,
+    nodes.Pos,
+)
+
+
+class TemplateFault(Exception):
+    """A template cannot be used."""
+
+
+def check_template(text: str, names: Names) -> None:
+    """Raise TemplateFault unless `text` is a template that uses only `names`."""
+    try:
+        tree = _environment().parse(text)
+    except TemplateError as error:
+        raise TemplateFault(f"not a template: {error}") from None
+    _check_nodes(tree, names)
+
+
+def check_expression(text: str, names: Names) -> None:
+    """Raise TemplateFault unless `text` is one expression that uses only `names`."""
+    try:
+        parser = Parser(_environment(), text, state="variable")
+        tree = parser.parse_expression()
+        if not parser.stream.eos:
+            raise TemplateFault(f"`{text}` is more than one expression")
+    except TemplateError as error:
+        raise TemplateFault(f"`{text}` is not an expression: {error}") from None
+    _check_nodes(tree, names)
+
+
+def render(text: str, values: Values) -> str:
+    """`text` with its names replaced by their values, each as it is.
+
+    >>> render("{{ job.name }}.log", {"job": {"name": "{{ 7 * 7 }}; rm -rf $(pwd)"}})
+    '{{ 7 * 7 }}; rm -rf $(pwd).log'
+    """
+    try:
+        return _environment().from_string(text).render(_namespaces(values))
+    except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
+        raise TemplateFault(f"`{text}` cannot be filled in: {error}") from None
+
+
+def evaluate(text: str, values: Values) -> Any:
+    """The value of one expression.
+
+    >>> evaluate("[parameters.pace, 0.5] | max", {"parameters": {"pace": 0.1}})
+    0.5
+    """
+    try:
+        value = _environment().compile_expression(text, undefined_to_none=False)(**_namespaces(values))
+    except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
+        raise TemplateFault(f"`{text}` has no value: {error}") from None
+    if isinstance(value, Undefined):
+        raise TemplateFault(f"`{text}` has no value")
+    return value
+
+
+def filename(value: object) -> str:
+    """One safe path component made of `value`: no separator, no wildcard, no leading dot, never empty.
+
+    >>> filename("../My portrait [2]"), filename("")
+    ('My_portrait__2_', 'unnamed')
+    """
+    text = unicodedata.normalize("NFC", str(value))
+    plain = re.sub(r"[^\w.-]", "_", text.rpartition("/")[2]).lstrip(".-")
+    while len(plain.encode()) > _LONGEST_FILENAME:
+        plain = plain[:-1]
+    return plain or "unnamed"
+
+
+@lru_cache(maxsize=1)
+def _environment() -> ImmutableSandboxedEnvironment:
+    environment = ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True, finalize=_written
+    )
+    environment.filters = {name: environment.filters[name] for name in FILTERS - {"filename"}} | {"filename": filename}
+    environment.globals = {}
+    return environment
+
+
+def _written(value: Any) -> Any:
+    # Trainers' config files and flags know true and false, not Python's spelling.
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _namespaces(values: Values) -> dict[str, SimpleNamespace]:
+    # A dict would answer `parameters.items` with its method; a namespace has only what was put into it.
+    return {group: SimpleNamespace(**members) for group, members in values.items()}
+
+
+def _check_nodes(node: nodes.Node, names: Names) -> None:
+    if isinstance(node, nodes.Getattr):
+        return _check_name(node, names)
+    if isinstance(node, nodes.Name):
+        raise TemplateFault(_unknown(node.name, names))
+    if not isinstance(node, _ALLOWED_NODES):
+        raise TemplateFault(f"{type(node).__name__.lower()} is not allowed in a recipe's template")
+    if isinstance(node, nodes.Filter) and node.name not in FILTERS:
+        raise TemplateFault(f"there is no filter `{node.name}`; there are {', '.join(sorted(FILTERS))}")
+    for child in node.iter_child_nodes():
+        _check_nodes(child, names)
+    return None
+
+
+def _check_name(node: nodes.Getattr, names: Names) -> None:
+    if not isinstance(node.node, nodes.Name):
+        raise TemplateFault(f"`.{node.attr}` can only follow a name such as job or parameters")
+    group = node.node.name
+    if node.attr not in names.get(group, frozenset()):
+        raise TemplateFault(_unknown(f"{group}.{node.attr}", names))
+
+
+def _unknown(name: str, names: Names) -> str:
+    return f"unknown name `{name}`; there are {', '.join(_listed(names))}"
+
+
+def _listed(names: Names) -> Iterator[str]:
+    for group in sorted(names):
+        for name in sorted(names[group]):
+            yield f"{group}.{name}"
