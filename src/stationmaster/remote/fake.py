@@ -1,0 +1,282 @@
+"""A machine in memory that can be told to fail, for tests and benchmarks."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+
+from stationmaster.errors import HostKeyRefused, TransferFailed, Unreachable
+from stationmaster.remote.base import (
+    SMALL_CALL_SECONDS,
+    TRANSFER_IDLE_SECONDS,
+    Completed,
+    FileStat,
+    Progress,
+    command_name,
+    no_answer,
+)
+
+_CALLS_REMEMBERED = 1000
+_NOT_FOUND = 127
+
+
+class Fault(StrEnum):
+    """What can go wrong with one conversation."""
+
+    REFUSED = "refused"  # nothing listens: the command was not executed
+    VANISHED = "vanished"  # no answer to the first packet: the command was not executed
+    HOST_KEY_CHANGED = "host_key_changed"  # another key than the pinned one: nothing was sent
+    CUT_BEFORE = "cut_before"  # connection lost: the command was not executed
+    CUT_AFTER = "cut_after"  # connection lost: the command WAS executed, its answer is lost
+    HANG = "hang"  # accepted, never answered: waits out the caller's time limit
+    CORRUPT = "corrupt"  # a transfer that ends well and has wrong bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One command as the machine received it."""
+
+    argv: tuple[str, ...]
+    input: bytes | None = None
+    env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+Handler = Callable[[Call], Completed | Awaitable[Completed]]
+StreamHandler = Callable[[Call], AsyncIterator[bytes]]
+
+
+@dataclass(slots=True, kw_only=True)
+class _PlannedFault:
+    fault: Fault
+    times: int | None
+    only: str | None
+
+
+class FakeRemote:
+    """A Remote whose files and commands are plain objects; several users may hold the same one."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.mtimes: dict[str, float] = {}
+        self.folders: set[str] = set()
+        #: Ports of this computer that `forward` leads to, by the machine's port; others lead to the same number.
+        self.ports: dict[int, int] = {}
+        #: The latest conversations, as ("run", *argv), ("push", path) and so on, whether they succeeded or not.
+        self.calls: deque[tuple[str, ...]] = deque(maxlen=_CALLS_REMEMBERED)
+        self._handlers: dict[str, Handler] = {}
+        self._stream_handlers: dict[str, StreamHandler] = {}
+        self._faults: list[_PlannedFault] = []
+
+    def on(self, name: str, handler: Handler) -> None:
+        """Commands whose first word is `name` are answered by `handler`."""
+        self._handlers[name] = handler
+
+    def on_stream(self, name: str, handler: StreamHandler) -> None:
+        """Streamed commands whose first word is `name` yield what `handler` yields."""
+        self._stream_handlers[name] = handler
+
+    def fail(self, fault: Fault, *, times: int | None = 1, only: str | None = None) -> None:
+        """The next `times` conversations (None: all, until `heal`) go wrong this way.
+
+        `only`: just those that have this word in their argv, or are of this kind (run, stream, push, pull, stat,
+        forward).
+        """
+        self._faults.append(_PlannedFault(fault=fault, times=times, only=only))
+
+    def heal(self) -> None:
+        """All is well again."""
+        self._faults.clear()
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        input: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float,
+    ) -> Completed:
+        fault = await self._conversation("run", *argv, limit=timeout)
+        call = Call(argv=tuple(argv), input=input, env=MappingProxyType(dict(env or {})))
+        try:
+            async with asyncio.timeout(timeout):
+                done = await self._execute(call)
+        except TimeoutError:
+            raise no_answer(command_name(argv), timeout) from None
+        return Completed(exit_status=None) if fault is Fault.CUT_AFTER else done
+
+    @asynccontextmanager
+    async def stream(self, argv: Sequence[str], *, timeout_idle: float | None = None) -> AsyncIterator[FakeStream]:
+        fault = await self._conversation("stream", *argv, limit=timeout_idle or SMALL_CALL_SECONDS)
+        call = Call(argv=tuple(argv))
+        handler = self._stream_handlers.get(argv[0])
+        if handler is not None:
+            stream = FakeStream(handler(call), Completed(exit_status=0), timeout_idle, cut=fault is Fault.CUT_AFTER)
+        else:
+            done = await self._execute(call)
+            stream = FakeStream(_once(done.stdout), done, timeout_idle, cut=fault is Fault.CUT_AFTER)
+        try:
+            yield stream
+        finally:
+            await stream.close()
+
+    async def push(
+        self,
+        local: Path,
+        remote: str,
+        *,
+        progress: Progress | None = None,
+        timeout_idle: float = TRANSFER_IDLE_SECONDS,
+    ) -> None:
+        fault = await self._conversation("push", remote, limit=timeout_idle)
+        data = _read(local)
+        if self._is_folder(remote):
+            raise TransferFailed(f"{remote} is a folder")
+        self.files[remote] = _corrupted(data) if fault is Fault.CORRUPT else data
+        _finish_transfer(fault, progress, len(data))
+
+    async def pull(
+        self,
+        remote: str,
+        local: Path,
+        *,
+        progress: Progress | None = None,
+        timeout_idle: float = TRANSFER_IDLE_SECONDS,
+    ) -> None:
+        fault = await self._conversation("pull", remote, limit=timeout_idle)
+        if remote not in self.files:
+            raise TransferFailed(f"{remote} could not be read: no such file")
+        data = self.files[remote]
+        if fault is not Fault.CUT_AFTER:
+            _write(local, _corrupted(data) if fault is Fault.CORRUPT else data)
+        _finish_transfer(fault, progress, len(data))
+
+    async def stat(self, path: str, *, timeout: float = SMALL_CALL_SECONDS) -> FileStat | None:
+        if await self._conversation("stat", path, limit=timeout) is Fault.CUT_AFTER:
+            raise Unreachable("the connection was lost")
+        mtime = self.mtimes.get(path, 0.0)
+        if path in self.files:
+            return FileStat(size=len(self.files[path]), mtime=mtime, is_dir=False)
+        return FileStat(size=0, mtime=mtime, is_dir=True) if self._is_folder(path) else None
+
+    @asynccontextmanager
+    async def forward(self, port: int, *, timeout: float = SMALL_CALL_SECONDS) -> AsyncIterator[int]:
+        if await self._conversation("forward", str(port), limit=timeout) is Fault.CUT_AFTER:
+            raise Unreachable("the connection was lost")
+        yield self.ports.get(port, port)
+
+    async def close(self) -> None:
+        """Nothing is held open; the machine lives on."""
+
+    async def _conversation(self, kind: str, *words: str, limit: float) -> Fault | None:
+        """Raise what the machine was told to do wrong; give back a fault that shows only after the deed."""
+        self.calls.append((kind, *words))
+        fault = self._next_fault((kind, *words))
+        match fault:
+            case Fault.REFUSED:
+                raise Unreachable("connection refused")
+            case Fault.VANISHED:
+                raise no_answer("the machine", limit)
+            case Fault.HOST_KEY_CHANGED:
+                raise HostKeyRefused()
+            case Fault.CUT_BEFORE:
+                raise Unreachable("the connection was lost")
+            case Fault.HANG:
+                await asyncio.sleep(limit)
+                raise no_answer("the machine", limit)
+            case _:
+                return fault
+
+    def _next_fault(self, words: tuple[str, ...]) -> Fault | None:
+        for planned in self._faults:
+            if planned.only is None or planned.only in words:
+                if planned.times is not None:
+                    planned.times -= 1
+                    if planned.times == 0:
+                        self._faults.remove(planned)
+                return planned.fault
+        return None
+
+    async def _execute(self, call: Call) -> Completed:
+        handler = self._handlers.get(call.argv[0])
+        if handler is None:
+            return Completed(exit_status=_NOT_FOUND, stderr=f"{call.argv[0]}: command not found".encode())
+        answer = handler(call)
+        return await answer if inspect.isawaitable(answer) else answer
+
+    def _is_folder(self, path: str) -> bool:
+        prefix = path.rstrip("/") + "/"
+        return path in self.folders or any(name.startswith(prefix) for name in self.files)
+
+
+class FakeStream:
+    """Chunks of a handler; a cut one ends after its first chunk as a lost connection does."""
+
+    def __init__(self, chunks: AsyncIterator[bytes], done: Completed, timeout_idle: float | None, *, cut: bool) -> None:
+        self._chunks = chunks
+        self._done = done
+        self._timeout_idle = timeout_idle
+        self._cut = cut
+        self._ended = False
+
+    @property
+    def exit_status(self) -> int | None:
+        return self._done.exit_status if self._ended else None
+
+    @property
+    def stderr(self) -> bytes:
+        return self._done.stderr if self._ended else b""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while chunk := await self._next_chunk():
+            yield chunk
+            if self._cut:
+                raise Unreachable("the connection was lost")
+        self._ended = True
+
+    async def close(self) -> None:
+        if inspect.isasyncgen(self._chunks):
+            await self._chunks.aclose()
+
+    async def _next_chunk(self) -> bytes:
+        try:
+            async with asyncio.timeout(self._timeout_idle):
+                return await anext(self._chunks, b"")
+        except TimeoutError:
+            raise no_answer("the command", self._timeout_idle or 0.0) from None
+
+
+async def _once(data: bytes) -> AsyncIterator[bytes]:
+    yield data
+
+
+def _read(local: Path) -> bytes:
+    try:
+        return local.read_bytes()
+    except OSError as problem:
+        raise TransferFailed(f"{local} could not be read: {problem.strerror}") from problem
+
+
+def _write(local: Path, data: bytes) -> None:
+    try:
+        local.parent.mkdir(parents=True, exist_ok=True)
+        local.write_bytes(data)
+    except OSError as problem:
+        raise TransferFailed(f"{local} could not be written: {problem.strerror}") from problem
+
+
+def _corrupted(data: bytes) -> bytes:
+    return bytes([data[0] ^ 1]) + data[1:] if data else b"?"
+
+
+def _finish_transfer(fault: Fault | None, progress: Progress | None, size: int) -> None:
+    if fault is Fault.CUT_AFTER:
+        raise Unreachable("the connection was lost")
+    if progress is not None:
+        progress(size, size)

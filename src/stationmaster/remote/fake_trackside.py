@@ -1,0 +1,167 @@
+"""Trackside on a FakeRemote: answers its verbs for a scripted training, without a process or a disk."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import json
+import tarfile
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from stationmaster.remote.base import Completed
+from stationmaster.remote.fake import Call, FakeRemote
+from stationmaster.remote.fake_run import FakeRun, Script
+
+__all__ = ["FakeRun", "FakeTrackside", "Script"]
+
+
+class FakeTrackside:
+    """The program trackside.pyz on one FakeRemote, for as many job folders as there are.
+
+    `clock` gives the machine's wall time; without one, every status moves time on by `tick_seconds`.
+    """
+
+    def __init__(
+        self,
+        remote: FakeRemote,
+        *,
+        script: Script | None = None,
+        clock: Callable[[], float] | None = None,
+        tick_seconds: float = 10.0,
+        python: str = "python3",
+    ) -> None:
+        self.runs: dict[str, FakeRun] = {}
+        self.disk_total_bytes = 100 * 2**30
+        self.disk_free_bytes = 80 * 2**30
+        self._remote = remote
+        self._script = script or Script()
+        self._clock = clock
+        self._tick_seconds = tick_seconds
+        self._ticked = 1_700_000_000.0
+        remote.on(python, self._answer)
+        remote.on_stream(python, self._follow)
+
+    def run(self, root: str | None = None) -> FakeRun:
+        """The run in `root`, or the only one there is."""
+        if root is not None:
+            return self._run(root)
+        (only,) = self.runs.values()
+        return only
+
+    def tries_started(self) -> Counter[tuple[str, str, int]]:
+        """How often each (root, step, try) was started: nothing may ever be above 1."""
+        return Counter({(root, *key): n for root, run in self.runs.items() for key, n in run.tries_started.items()})
+
+    def _answer(self, call: Call) -> Completed:
+        match call.argv[1:]:
+            case (pyz, "--root", root, verb, *arguments) if pyz in self._remote.files:
+                return self._verb(root.rstrip("/"), verb, arguments, call.input or b"")
+            case (pyz, "--root", *_):
+                return Completed(exit_status=2, stderr=f"python3: can't open file '{pyz}'".encode())
+            case _:
+                return Completed(exit_status=2, stderr=b"usage: trackside --root ROOT VERB")
+
+    def _verb(self, root: str, verb: str, arguments: Sequence[str], stdin: bytes) -> Completed:
+        run = self._run(root)
+        match verb:
+            case "start":
+                return self._start(run, _secrets(arguments, stdin))
+            case "status":
+                return _said(self._status(run, arguments))
+            case "stop":
+                run.stop(self._now())
+                return _said(self._status(run, ()))
+            case "hash":
+                return _said({"files": {path: self._hash(root, path) for path in arguments}})
+            case "unpack":
+                return self._unpack(root, *arguments[:2], sha256=_option(arguments, "--sha256") or "")
+            case "inventory":
+                return _said({"outputs": self._inventory(run)})
+            case "logs":
+                return Completed(exit_status=0, stdout=_log_text(run, arguments))
+            case _:
+                return Completed(exit_status=2, stderr=f"trackside: unknown verb {verb}".encode())
+
+    async def _follow(self, call: Call) -> AsyncIterator[bytes]:
+        root, arguments = call.argv[3].rstrip("/"), call.argv[5:]
+        since = json.loads(_option(arguments, "--since") or "{}")
+        interval_seconds = float(_option(arguments, "--interval") or 0.1)
+        while True:
+            status = self._status(self._run(root), ("--since", json.dumps(since)))
+            marks = {piece["stream"]: {"inode": piece["inode"], "offset": piece["end"]} for piece in status["log"]}
+            since["log"] = {**since.get("log", {}), **marks}
+            yield json.dumps(status).encode() + b"\n"
+            await asyncio.sleep(interval_seconds)
+
+    def _run(self, root: str) -> FakeRun:
+        if root not in self.runs:
+            self.runs[root] = FakeRun(
+                root=root, script=self._script, files=self._remote.files, mtimes=self._remote.mtimes
+            )
+        return self.runs[root]
+
+    def _now(self) -> float:
+        return self._ticked if self._clock is None else self._clock()
+
+    def _start(self, run: FakeRun, secrets: dict[str, str]) -> Completed:
+        if f"{run.root}/plan.json" not in self._remote.files:
+            return Completed(exit_status=1, stderr=b"trackside: there is no plan.json")
+        run.start(self._now(), secrets)
+        return _said({**self._status(run, ("--max-bytes", "0")), "log": []})
+
+    def _status(self, run: FakeRun, arguments: Sequence[str]) -> dict[str, Any]:
+        self._ticked += self._tick_seconds
+        since = json.loads(_option(arguments, "--since") or "{}")
+        limit = int(_option(arguments, "--max-bytes") or 2**20)
+        status = run.status(self._now(), since=since.get("log", {}), max_bytes=limit)
+        return {**status, "disk": {"total_bytes": self.disk_total_bytes, "free_bytes": self.disk_free_bytes}}
+
+    def _hash(self, root: str, path: str) -> dict[str, Any] | None:
+        data = self._remote.files.get(str(PurePosixPath(root, path)))
+        return None if data is None else {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
+
+    def _unpack(self, root: str, archive: str, directory: str, *, sha256: str) -> Completed:
+        data = self._remote.files.get(str(PurePosixPath(root, archive)))
+        if data is None:
+            return Completed(exit_status=1, stderr=f"trackside: {archive} is not there".encode())
+        found = hashlib.sha256(data).hexdigest()
+        if found != sha256:
+            return _said({"ok": False, "sha256": found}, exit_status=1)
+        marker = str(PurePosixPath(root, directory, ".trackside-unpacked"))
+        already = self._remote.files.get(marker) == sha256.encode()
+        members = _members(data)
+        for name, content in members.items():
+            self._remote.files[str(PurePosixPath(root, directory, name))] = content
+        self._remote.files[marker] = sha256.encode()
+        return _said({"ok": True, "sha256": found, "files": len(members), "already": already})
+
+    def _inventory(self, run: FakeRun) -> list[dict[str, Any]]:
+        return [{**output, **(self._hash(run.root, output["path"]) or {})} for output in run.outputs()]
+
+
+def _said(answer: dict[str, Any], *, exit_status: int = 0) -> Completed:
+    return Completed(exit_status=exit_status, stdout=json.dumps(answer).encode() + b"\n")
+
+
+def _secrets(arguments: Sequence[str], stdin: bytes) -> dict[str, str]:
+    return dict(json.loads(stdin)["secrets"]) if "--secrets-stdin" in arguments else {}
+
+
+def _option(arguments: Sequence[str], name: str) -> str | None:
+    return arguments[arguments.index(name) + 1] if name in arguments else None
+
+
+def _log_text(run: FakeRun, arguments: Sequence[str]) -> bytes:
+    step, tail = _option(arguments, "--step"), _option(arguments, "--tail")
+    text = b"".join(bytes(log.data) for stream, log in run.logs.items() if step is None or stream.split(".")[0] == step)
+    return text if tail is None else b"".join(text.splitlines(keepends=True)[-int(tail) :])
+
+
+def _members(archive: bytes) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        opened = ((member.name, tar.extractfile(member)) for member in tar if member.isfile())
+        return {name: file.read() for name, file in opened if file is not None}
