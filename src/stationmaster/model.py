@@ -151,10 +151,11 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """A provider's machines; only a complete listing can show that something is absent."""
+    """A provider's machines; only a complete listing of the right account can show that something is absent."""
 
     machines: tuple[Machine, ...]
     complete: bool
+    account: str  # whom the provider took us for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

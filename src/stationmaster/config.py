@@ -1,0 +1,414 @@
+"""Settings: the only reader of the environment.
+
+Later wins: defaults, config file (TOML or YAML), `.env`, environment, command line. A setting `worker.slots` is
+`STATIONMASTER_WORKER__SLOTS` in the environment; `…_FILE` gives a file that holds the value, `…_COMMAND` a command
+that prints it. Nothing here is read at import: `load_settings` is called once, in `main()`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import shlex
+import subprocess
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, field_validator
+
+from stationmaster.durations import Duration
+from stationmaster.errors import ConfigInvalid
+from stationmaster.money import MicroDollars, from_dollars
+
+PREFIX = "STATIONMASTER_"
+
+SEED_NAMES: Mapping[str, str] = {
+    "VASTAI_API_KEY": "vastai.api_key",
+    "VASTAI_SSH_KEY_PATH": "vastai.ssh_key_path",
+    "VASTAI_API_BASE_URL": "vastai.api_base_url",
+    "VASTAI_PREFERRED_GPUS": "vastai.preferred_gpus",
+    "VASTAI_MAX_BID_PER_HOUR": "vastai.max_bid_per_hour",
+    "VASTAI_MIN_VRAM_GB": "vastai.min_vram_gb",
+    "VASTAI_DEFAULT_DISK_GB": "vastai.default_disk_gb",
+    "HF_TOKEN": "hf_token",
+    "DRIVER": "provider",
+}
+"""Names without our prefix that are read as well."""
+
+_NOT_SETTINGS = {"STATIONMASTER_MACHINE", "STATIONMASTER_CONFIG"}
+_PROVIDER_ALIASES = {"local": "ssh"}
+_COMMAND_SECONDS = 30
+
+Dollars = Annotated[MicroDollars, BeforeValidator(from_dollars)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class WorkerSettings(_Section):
+    slots: int = Field(default=64, ge=1, le=10_000)
+    """Jobs that one worker handles at the same moment; waiting jobs need no slot."""
+    per_provider: dict[str, int] = {}
+    """Fewer slots for single providers, by name."""
+    lease: Duration = 20.0
+    """How long a job stays with a worker that no longer answers."""
+    renew: Duration = 5.0
+    """How often a worker renews its leases."""
+    look: Duration = 2.0
+    """How often an idle worker looks for jobs whose worker is gone."""
+    linger: Duration = 30.0
+    """How long a background worker stays when there is nothing left to do."""
+    sweep: Duration = 300.0
+    """How often the worker compares the providers' machines with the store."""
+
+    @field_validator("renew")
+    @classmethod
+    def _renewed_in_time(cls, value: float) -> float:
+        if value < 0.05:
+            raise ValueError("at least 50ms")
+        return value
+
+
+class StallSettings(_Section):
+    enabled: bool = True
+    min_samples: int = Field(default=4, ge=3)
+    eta_convergence_threshold: float = Field(default=0.5, gt=0, le=1)
+    speed_drop_threshold: float = Field(default=0.5, gt=0, le=1)
+
+
+class MonitoringSettings(_Section):
+    """How a training is watched. A job may bring its own block; the seeds' millisecond names are read too."""
+
+    poll_interval: Duration = 60.0
+    """How often a training that nobody watches is asked."""
+    watch_interval: Duration = 1.0
+    """How often a training that somebody watches is asked."""
+    grace_period: Duration = 900.0
+    """Time between a stall's alert and the end of the training."""
+    silence_alert: Duration = 300.0
+    """A machine that has not answered for so long raises an alert."""
+    provisioning_alert: Duration = 600.0
+    """A machine that is not there after so long raises an alert."""
+    stall_detection: StallSettings = StallSettings()
+    enabled: bool = True
+    """Whether the trainer's memory and GPU are sampled beside it."""
+    sample_interval_seconds: float = Field(default=5.0, gt=0)
+    track_per_process: bool = True
+    analyze_on_complete: bool = True
+    memory_warning_threshold: float = Field(default=0.85, gt=0, le=1)
+    memory_critical_threshold: float = Field(default=0.95, gt=0, le=1)
+
+
+class LimitSettings(_Section):
+    ready: Duration = 900.0
+    """A rented machine that cannot be logged in to after so long is given back."""
+    transfer: Duration = 3600.0
+    """Sending the dataset may take so long before the attempt is given up."""
+    fetch: Duration = 3600.0
+    """Bringing the results home is tried for at least so long, even past the job's own limit."""
+    min_hours: float = Field(default=4.0, gt=0)
+    """The least time limit that a job gets by itself."""
+
+
+class LoopbackSettings(_Section):
+    price_per_hour: Dollars = MicroDollars(0)
+    """What an hour on this computer is said to cost."""
+
+
+class SshSettings(_Section):
+    config_path: Path | None = None
+    """The OpenSSH client configuration to honour; by default ~/.ssh/config."""
+    keepalive: Duration = 15.0
+    """A silent connection is tested so often and dropped after three tests without an answer."""
+
+
+class VastSettings(_Section):
+    api_key: SecretStr | None = None
+    """The account's key; needed as soon as Vast.ai is used."""
+    ssh_key_path: Path | None = None
+    """The private key whose public half Vast.ai knows."""
+    api_base_url: str = "https://console.vast.ai/api/v0"
+    preferred_gpus: tuple[str, ...] = ("4090", "A100")
+    """GPU models in the order they are wanted."""
+    max_bid_per_hour: Dollars = MicroDollars(4_500_000)
+    """The most that any rental may cost per hour, all told."""
+    min_vram_gb: float = Field(default=24.0, gt=0)
+    default_disk_gb: float = Field(default=64.0, gt=0)
+
+    @field_validator("preferred_gpus")
+    @classmethod
+    def _some_gpu(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value or any(not name.strip() for name in value):
+            raise ValueError("name at least one GPU, such as 4090,A100")
+        return tuple(name.strip() for name in value)
+
+    @field_validator("max_bid_per_hour")
+    @classmethod
+    def _above_zero(cls, value: MicroDollars) -> MicroDollars:
+        if value <= 0:
+            raise ValueError("must be above zero")
+        return value
+
+
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
+
+
+class Settings(_Section):
+    home: Path
+    """Where everything local lies."""
+    database_url: SecretStr | None = None
+    """PostgreSQL for many workers; without it a SQLite file in the home."""
+    provider: str = "loopback"
+    """Where a job runs unless it says otherwise."""
+    log_level: LogLevel = "INFO"
+    recipes: tuple[Path, ...] = ()
+    """Further folders with recipes."""
+    hf_token: SecretStr | None = None
+    """Handed to trainings that declare HF_TOKEN."""
+    log_cap_bytes: int = Field(default=64 * 1024 * 1024, ge=1024)
+    """How much of one job's log is kept at home."""
+    worker: WorkerSettings = WorkerSettings()
+    monitoring: MonitoringSettings = MonitoringSettings()
+    limits: LimitSettings = LimitSettings()
+    loopback: LoopbackSettings = LoopbackSettings()
+    ssh: SshSettings = SshSettings()
+    vastai: VastSettings = VastSettings()
+
+    @field_validator("provider")
+    @classmethod
+    def _seed_alias(cls, value: str) -> str:
+        return _PROVIDER_ALIASES.get(value, value)
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _any_case(cls, value: object) -> object:
+        return value.upper() if isinstance(value, str) else value
+
+    @property
+    def store_url(self) -> str:
+        if self.database_url is not None:
+            return self.database_url.get_secret_value()
+        return f"sqlite:///{self.home / 'stationmaster.db'}"
+
+    @property
+    def uses_sqlite(self) -> bool:
+        return self.store_url.startswith("sqlite")
+
+
+def load_settings(
+    environ: Mapping[str, str],
+    *,
+    overrides: Mapping[str, Any] | None = None,
+    folder: Path | None = None,
+) -> Settings:
+    """The settings in force; `overrides` are dotted names from the command line. Raises ConfigInvalid.
+
+    >>> load_settings({"STATIONMASTER_HOME": "/tmp/h", "STATIONMASTER_WORKER__SLOTS": "3"}).worker.slots
+    3
+    """
+    folder = folder or Path.cwd()
+    variables = {**_dotenv(folder / ".env"), **environ}
+    given = _from_environment(variables)
+    given.update({name: value for name, value in (overrides or {}).items() if value is not None})
+    home = Path(str(given.get("home") or _default_home())).expanduser().absolute()
+    merged: dict[str, Any] = {}
+    config_file = _find_config_file(variables, home, folder)
+    if config_file is not None:
+        merged = _read_config_file(config_file)
+    for name, value in given.items():
+        _put(merged, name, value)
+    merged["home"] = home
+    return _validated(merged, source=config_file)
+
+
+def read_monitoring(block: Mapping[str, Any]) -> dict[str, Any]:
+    """A job's monitoring block with our names and seconds; the seeds' names carry milliseconds.
+
+    >>> read_monitoring({"gracePeriod": 900000, "stallDetection": {"minSamples": 4}})
+    {'grace_period': 900.0, 'stall_detection': {'min_samples': 4}}
+    """
+    ours: dict[str, Any] = {}
+    for key, value in block.items():
+        if key in ("gracePeriod", "pollInterval"):
+            ours[_snake(key)] = _milliseconds(key, value)
+        elif key == "stallDetection" and isinstance(value, Mapping):
+            ours["stall_detection"] = {_snake(inner): setting for inner, setting in value.items()}
+        else:
+            ours[key] = value
+    try:
+        MonitoringSettings.model_validate(ours)
+    except ValidationError as error:
+        raise ConfigInvalid(f"monitoring: {_first_problem(error)}") from None
+    return ours
+
+
+def monitoring_of(block: Mapping[str, Any], defaults: MonitoringSettings) -> MonitoringSettings:
+    """A job's own monitoring settings, laid over the installation's."""
+    base = defaults.model_dump()
+    for key, value in block.items():
+        base[key] = {**base[key], **value} if isinstance(value, Mapping) else value
+    return MonitoringSettings.model_validate(base)
+
+
+def _default_home() -> Path:
+    import platformdirs  # costs 10 ms, and most people set a home or run the default once
+
+    return Path(platformdirs.user_data_dir("stationmaster"))
+
+
+def _dotenv(path: Path) -> dict[str, str]:
+    if not path.is_file():
+        return {}
+    from dotenv import dotenv_values  # only when there is such a file
+
+    return {name: value for name, value in dotenv_values(path).items() if value is not None}
+
+
+def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
+    """Dotted names and values of everything in the environment that is ours; our own names beat the seeds'."""
+    found: dict[str, Any] = {}
+    known = dict(_known_names())
+    for variable, name in SEED_NAMES.items():
+        if (value := _value(variables, variable)) is not None:
+            found[name] = value
+    for variable in _our_variables(variables):
+        if variable not in known:
+            raise _unknown_variable(variable, known)
+        found[known[variable]] = _value(variables, variable)
+    return found
+
+
+def _our_variables(variables: Mapping[str, str]) -> Iterator[str]:
+    for variable in variables:
+        if variable.startswith(PREFIX) and variable not in _NOT_SETTINGS:
+            for suffix in ("_FILE", "_COMMAND"):
+                variable = variable.removesuffix(suffix)
+            yield variable
+
+
+def _value(variables: Mapping[str, str], variable: str) -> str | None:
+    """A variable's value, else the content of `…_FILE`, else what `…_COMMAND` prints; an empty one counts as unset."""
+    if variables.get(variable):
+        return variables[variable]
+    if path := variables.get(f"{variable}_FILE"):
+        try:
+            return Path(path).expanduser().read_text().strip()
+        except OSError as problem:
+            raise ConfigInvalid(f"{variable}_FILE: cannot read {path}: {problem.strerror}") from None
+    if command := variables.get(f"{variable}_COMMAND"):
+        return _output_of(variable, command)
+    return None
+
+
+def _output_of(variable: str, command: str) -> str:
+    try:
+        done = subprocess.run(
+            shlex.split(command), capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=True
+        )
+    except (OSError, ValueError, subprocess.SubprocessError) as problem:
+        raise ConfigInvalid(
+            f"{variable}_COMMAND failed: {type(problem).__name__}",  # its output may hold the secret
+            hint="run the command by hand and see what it prints",
+        ) from None
+    return done.stdout.strip()
+
+
+def _known_names(model: type[BaseModel] = Settings, path: str = "") -> Iterator[tuple[str, str]]:
+    """(environment variable, dotted name) of every setting."""
+    for name, info in model.model_fields.items():
+        dotted = f"{path}{name}"
+        section = _section_of(info.annotation)
+        if section is not None:
+            yield from _known_names(section, f"{dotted}.")
+        else:
+            yield PREFIX + dotted.upper().replace(".", "__"), dotted
+
+
+def _section_of(annotation: Any) -> type[BaseModel] | None:
+    candidates = (annotation, *get_args(annotation))
+    return next((kind for kind in candidates if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+
+
+def _unknown_variable(variable: str, known: Mapping[str, str]) -> ConfigInvalid:
+    near = difflib.get_close_matches(variable, known, n=1)
+    return ConfigInvalid(
+        f"{variable} is not a setting", hint=f"did you mean {near[0]}?" if near else "see docs/reference/settings.md"
+    )
+
+
+def _find_config_file(variables: Mapping[str, str], home: Path, folder: Path) -> Path | None:
+    if explicit := variables.get("STATIONMASTER_CONFIG"):
+        path = Path(explicit).expanduser()
+        if not path.is_file():
+            raise ConfigInvalid(f"STATIONMASTER_CONFIG names {path}, which is not there")
+        return path
+    candidates = [base / f"{stem}.{kind}" for base, stem in ((home, "config"), (folder, "stationmaster"))
+                  for kind in ("toml", "yaml", "yml")]  # fmt: skip
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _read_config_file(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text()
+        data = tomllib.loads(text) if path.suffix == ".toml" else yaml.safe_load(text)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, yaml.YAMLError) as problem:
+        raise ConfigInvalid(f"{path}: {' '.join(str(problem).split())}") from None
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise ConfigInvalid(f"{path}: must hold settings by name")
+    if isinstance(data.get("monitoring"), dict):
+        data["monitoring"] = read_monitoring(data["monitoring"])
+    return data
+
+
+def _put(merged: dict[str, Any], dotted: str, value: Any) -> None:
+    *sections, last = dotted.split(".")
+    for section in sections:
+        merged = merged.setdefault(section, {})
+    merged[last] = _parsed(value)
+
+
+def _parsed(value: Any) -> Any:
+    """Lists and tables in the environment are JSON, lists also words with commas (resolved by the field's type)."""
+    if isinstance(value, str) and value[:1] in "[{":
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _validated(merged: dict[str, Any], *, source: Path | None) -> Settings:
+    for section, name in (("vastai", "preferred_gpus"), (None, "recipes")):
+        place = merged.get(section, {}) if section else merged
+        if isinstance(place.get(name), str):
+            place[name] = tuple(word for word in place[name].split("," if section else os.pathsep) if word)
+    try:
+        return Settings.model_validate(merged)
+    except ValidationError as error:
+        where = f" (in {source} or the environment)" if source else ""
+        raise ConfigInvalid(f"{_first_problem(error)}{where}", hint="see docs/reference/settings.md") from None
+
+
+def _first_problem(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    return f"{place}: {message}{more}"
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+def _milliseconds(key: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise ConfigInvalid(f"monitoring.{key} must be a number of milliseconds")
+    return value / 1000.0

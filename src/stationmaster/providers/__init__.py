@@ -1,0 +1,1 @@
+"""Where machines come from: one file or folder per cloud, one small promise."""

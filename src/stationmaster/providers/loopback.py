@@ -1,0 +1,187 @@
+"""This computer as a provider: a machine is a folder and the processes that carry its label."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from stationmaster.errors import NoCapacity, ProviderFault
+from stationmaster.model import Listing, LocalAccess, Machine, MachineStatus, Offer, Requirements
+from stationmaster.money import ZERO, MicroDollars
+
+MACHINE_VARIABLE = "STATIONMASTER_MACHINE"
+_DESCRIPTION = "machine.json"
+_KILL_SECONDS = 10.0
+_GIB = 1024**3
+
+
+class LoopbackProvider:
+    """Machines below `folder`. Every process of one has its label in the environment, by which it is found again."""
+
+    name = "loopback"
+    create_limit_seconds = 1.0  # a create is one rename: it has happened or it has not
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        environment: Mapping[str, str],
+        python: str = sys.executable,
+        price_per_hour: MicroDollars = ZERO,
+    ) -> None:
+        """`environment` is all that a machine's processes see of this computer's: no secrets belong there."""
+        self._folder = folder
+        self._environment = dict(environment)
+        self._python = python
+        self._price_per_hour = price_per_hour
+
+    async def offers(self, want: Requirements) -> list[Offer]:
+        if want.gpus or self._price_per_hour > (want.max_price_per_hour or self._price_per_hour):
+            return []
+        self._folder.mkdir(parents=True, exist_ok=True)
+        if shutil.disk_usage(self._folder).free < want.disk_gib * _GIB:
+            return []
+        return [Offer(id="this-computer", provider=self.name, price_per_hour=self._price_per_hour)]
+
+    async def create(self, offer: Offer, *, label: str, want: Requirements) -> str:
+        try:
+            self._make(label)
+        except OSError as problem:
+            raise NoCapacity(f"cannot make a machine in {self._folder}: {problem.strerror}") from problem
+        return label
+
+    async def listing(self) -> Listing:
+        machines = [machine for label in self._labels() if (machine := self._machine(label)) is not None]
+        return Listing(machines=tuple(machines), complete=True, account=self.name)
+
+    async def describe(self, provider_id: str) -> Machine | None:
+        machine = self._machine(provider_id)
+        if machine is not None:
+            return machine
+        left = await asyncio.to_thread(processes_of, provider_id)
+        return _half_gone(provider_id) if left else None
+
+    async def destroy(self, provider_id: str) -> None:
+        await asyncio.to_thread(self._destroy, provider_id)
+
+    def _make(self, label: str) -> None:
+        """The folder appears whole by one rename, so a crash leaves a machine or none."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=self._folder))
+        try:
+            for name in ("jobs", "tmp"):
+                (fresh / name).mkdir()
+            description = {"created_at": time.time(), "price_per_hour": self._price_per_hour}
+            (fresh / _DESCRIPTION).write_text(json.dumps(description))
+            fresh.rename(self._folder / label)
+        except OSError:
+            shutil.rmtree(fresh, ignore_errors=True)
+            if not (self._folder / label / _DESCRIPTION).exists():  # else an earlier create made it already
+                raise
+
+    def _labels(self) -> list[str]:
+        if not self._folder.is_dir():
+            return []
+        return sorted(path.name for path in self._folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+    def _machine(self, label: str) -> Machine | None:
+        root = self._folder / label
+        try:
+            description = json.loads((root / _DESCRIPTION).read_text())
+        except FileNotFoundError:
+            return _half_gone(label) if root.is_dir() else None
+        return Machine(
+            provider_id=label,
+            label=label,
+            status=MachineStatus.RUNNING,
+            created_at=description["created_at"],
+            price_per_hour=MicroDollars(description["price_per_hour"]),
+            access=self._access(root, label),
+        )
+
+    def _access(self, root: Path, label: str) -> LocalAccess:
+        """The interpreter's own folder comes first on the PATH, so that `python3` has what is installed with us."""
+        path = os.pathsep.join([str(Path(self._python).parent), self._environment.get("PATH", os.defpath)])
+        environment = {**self._environment, "PATH": path, "TMPDIR": str(root / "tmp"), MACHINE_VARIABLE: label}
+        return LocalAccess(root=str(root), job_root=str(root / "jobs"), environment=tuple(environment.items()))
+
+    def _destroy(self, label: str) -> None:
+        root = self._folder / label
+        (root / _DESCRIPTION).unlink(missing_ok=True)  # from here on it is no machine to work on
+        _kill_all(label)
+        _remove_tree(root)
+
+
+def processes_of(label: str) -> list[int]:
+    """Every live process that carries the machine's label in its environment, ourselves left out.
+
+    A process group is not enough: trackside and trainers start sessions of their own.
+    """
+    wanted = f"{MACHINE_VARIABLE}={label}".encode()
+    return [pid for pid, environment in _environments() if wanted in environment and pid != os.getpid()]
+
+
+def _environments() -> Iterator[tuple[int, list[bytes]]]:
+    if not Path("/proc/self/environ").exists():
+        yield from _environments_by_ps()
+        return
+    for entry in os.listdir("/proc"):  # noqa: PTH208 (names only; a Path for each would double the cost)
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/environ", "rb") as file:  # noqa: PTH123
+                    yield int(entry), file.read().split(b"\0")
+            except OSError:  # ended meanwhile, or somebody else's
+                continue
+
+
+def _environments_by_ps() -> Iterator[tuple[int, list[bytes]]]:
+    listed = subprocess.run(["ps", "eww", "-ax", "-o", "pid=,command="], capture_output=True, check=True).stdout
+    for line in listed.splitlines():
+        pid, _, words = line.strip().partition(b" ")
+        yield int(pid), words.split(b" ")
+
+
+def _kill_all(label: str) -> None:
+    """Kill until two looks in a row find nothing: a process may fork while we look."""
+    ends = time.monotonic() + _KILL_SECONDS
+    quiet_looks = 0
+    while quiet_looks < 2:
+        found = processes_of(label)
+        for pid in found:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # gone already, which is what is wanted
+        quiet_looks = 0 if found else quiet_looks + 1
+        if time.monotonic() > ends:
+            raise ProviderFault(f"processes of {label} do not die: {processes_of(label)}")
+        time.sleep(0.01)
+
+
+def _remove_tree(root: Path) -> None:
+    """A file may still be closing in a dying process, so an entry that appears meanwhile is removed as well."""
+    for _ in range(5):
+        shutil.rmtree(root, ignore_errors=True)
+        if not root.exists():
+            return
+        time.sleep(0.05)
+    shutil.rmtree(root)
+
+
+def _half_gone(label: str) -> Machine:
+    return Machine(
+        provider_id=label,
+        label=label,
+        status=MachineStatus.FAILED,
+        created_at=0.0,
+        message="being destroyed",
+    )
