@@ -71,7 +71,7 @@ _PAINTS: tuple[tuple[str, Colour], ...] = (
     ("white", (244, 240, 232)),
     ("teal", (30, 130, 130)),
     ("yellow", (240, 196, 60)),
-    ("dark blue", (38, 52, 112)),
+    ("orange", (238, 136, 52)),
 )
 
 

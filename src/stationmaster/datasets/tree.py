@@ -7,8 +7,8 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from stationmaster.errors import DatasetInvalid, NotFound
 
@@ -74,7 +74,7 @@ def files_of(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     return tuple(entry for entry in entries if entry.kind is EntryKind.FILE)
 
 
-def open_unchanged(entry: Entry) -> BinaryIO:
+def open_unchanged(entry: Entry) -> BufferedReader:
     """The file as it was when scanned. Raises DatasetInvalid if it was changed or replaced; never blocks."""
     try:
         # O_NONBLOCK: a pipe put in the file's place must not hang us; the identity then gives it away.
@@ -85,7 +85,7 @@ def open_unchanged(entry: Entry) -> BinaryIO:
         raise DatasetInvalid(
             f"{shown(entry.path)} cannot be read: {exc.strerror}", hint="make the file readable, or remove it"
         ) from exc
-    file = os.fdopen(descriptor, "rb", buffering=0)
+    file = os.fdopen(descriptor, "rb")
     if identity_of(os.fstat(descriptor)) != entry.identity:
         file.close()
         raise changed(entry)

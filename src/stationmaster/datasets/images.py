@@ -1,0 +1,134 @@
+"""The pictures of a dataset as a set: enough of them, no doubles, control images in pairs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from stationmaster.datasets.image_file import FORMAT_OF_SUFFIX, ImageSeen, examine
+from stationmaster.datasets.likeness import near_duplicates
+from stationmaster.datasets.report import Problem, error, warning
+from stationmaster.datasets.rules import DatasetRules
+from stationmaster.datasets.tree import Entry, open_unchanged, shown
+
+UNUSED_SUFFIXES = frozenset({".gif", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".heif", ".jfif", ".jxl", ".psd"})
+
+_MAX_THREADS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageSet:
+    """The images to learn from, and apart from them the control images."""
+
+    subjects: tuple[Entry, ...]
+    controls: tuple[Entry, ...]
+
+
+def find_images(files: Sequence[Entry], rules: DatasetRules) -> ImageSet:
+    images = [file for file in files if file.suffix in FORMAT_OF_SUFFIX]
+    return ImageSet(
+        subjects=tuple(image for image in images if not is_control(image, rules)),
+        controls=tuple(image for image in images if is_control(image, rules)),
+    )
+
+
+def is_control(entry: Entry, rules: DatasetRules) -> bool:
+    return rules.control_folder is not None and entry.path.startswith(_control_prefix(rules.control_folder))
+
+
+def check_images(images: ImageSet, rules: DatasetRules) -> Iterator[Problem]:
+    """Every rule about pictures."""
+    seen = look_at_all((*images.subjects, *images.controls), rules)
+    for image in seen:
+        yield from image.problems
+    subjects = seen[: len(images.subjects)]
+    yield from _check_count(len(images.subjects), rules)
+    yield from _check_names(images.subjects, rules)
+    yield from _check_doubles(subjects)
+    if rules.control_folder is not None:
+        yield from _check_pairs(images, rules.control_folder)
+
+
+def look_at_all(images: Sequence[Entry], rules: DatasetRules) -> list[ImageSeen]:
+    """Examine the images on several cores, results in the order given."""
+    with warnings.catch_warnings(), ThreadPoolExecutor(min(_MAX_THREADS, os.cpu_count() or 1)) as threads:
+        # Pillow also says on stderr what it thinks of damaged EXIF blocks; the report is ours to write.
+        warnings.filterwarnings("ignore", module=r"PIL\.")
+        return list(threads.map(lambda entry: examine(entry, rules), images))
+
+
+def _control_prefix(folder: str) -> str:
+    return folder.strip("/") + "/"
+
+
+def _check_count(count: int, rules: DatasetRules) -> Iterator[Problem]:
+    if count < rules.min_images:
+        text = (
+            f"{count} image{'' if count == 1 else 's'} (png, jpg, webp); the recipe needs at least {rules.min_images}"
+        )
+        yield error("too_few_images", "", text, "add images; is this the right folder?")
+    elif rules.recommended_images is not None and count < rules.recommended_images:
+        text = f"{count} images; {rules.recommended_images} or more train better"
+        yield warning("few_images", "", text, "add images if there are more")
+
+
+def _check_names(subjects: Sequence[Entry], rules: DatasetRules) -> Iterator[Problem]:
+    by_stem: dict[str, list[Entry]] = defaultdict(list)
+    for image in subjects:
+        by_stem[image.stem].append(image)
+        if not rules.subfolders and image.folder:
+            text = "the recipe does not look into sub-folders"
+            yield warning("image_in_subfolder", image.path, text, "move it to the top of the dataset")
+    for same in by_stem.values():
+        for image in same[1:]:
+            text = f"has the same name as {shown(same[0].path)} but for the suffix, so they share a caption"
+            yield warning("image_same_stem", image.path, text, "rename one of them")
+
+
+def _check_doubles(subjects: Sequence[ImageSeen]) -> Iterator[Problem]:
+    doubles = dict(_exact_doubles([image.entry for image in subjects if image.decoded]))
+    for path, original in doubles.items():
+        text = f"the same file as {shown(original)}"
+        yield warning("image_duplicate", path, text, "remove one of them, or it counts twice in training")
+    decoded = [(image.entry.path, image.decoded.likeness) for image in subjects if image.decoded]
+    for path, original in near_duplicates([pair for pair in decoded if pair[0] not in doubles]):
+        text = f"looks almost like {shown(original)}"
+        yield warning("image_near_duplicate", path, text, "keep the better one")
+
+
+def _exact_doubles(images: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+    by_size: dict[int, list[Entry]] = defaultdict(list)
+    for image in images:
+        by_size[image.size].append(image)
+    for same_size in by_size.values():
+        if len(same_size) == 1:
+            continue  # nothing to compare: most files need no hash
+        first_with: dict[bytes, str] = {}
+        for image in same_size:
+            original = first_with.setdefault(_digest(image), image.path)
+            if original != image.path:
+                yield image.path, original
+
+
+def _digest(entry: Entry) -> bytes:
+    with open_unchanged(entry) as file:
+        return hashlib.file_digest(file, "sha256").digest()
+
+
+def _check_pairs(images: ImageSet, control_folder: str) -> Iterator[Problem]:
+    prefix = _control_prefix(control_folder)
+    subjects = {image.stem for image in images.subjects}
+    controls = {control.stem.removeprefix(prefix) for control in images.controls}
+    for image in images.subjects:
+        if image.stem not in controls:
+            text = f"no control image of the same name in {shown(prefix)}"
+            yield error("control_missing", image.path, text, f"add {shown(prefix + image.stem)}.png")
+    for control in images.controls:
+        if control.stem.removeprefix(prefix) not in subjects:
+            text = "control image without a result image of the same name; it is not used"
+            yield warning("control_unused", control.path, text, "add the result image, or remove this one")

@@ -1,0 +1,80 @@
+"""Which images look almost the same: small signatures of their structure and colours, compared."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from PIL import Image
+
+_ROWS = 16
+_HASH_BITS = _ROWS * _ROWS
+_MAX_DIFFERENT_BITS = 12
+_MAX_COLOUR_DIFFERENCE = 24
+_NOISE = 2  # neighbours closer than this count as equal, so that flat areas give the same bits after compression
+_BAND_BITS = 16
+_MAX_COMPARED = 64  # per band: bounds the time on sets made of thousands of alike but different images
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Likeness:
+    """`structure`: where brightness rises along each row (256 bits). `colours`: 4×4 mean colours."""
+
+    structure: int
+    colours: bytes
+
+    def is_near(self, other: Likeness) -> bool:
+        if (self.structure ^ other.structure).bit_count() > _MAX_DIFFERENT_BITS:
+            return False
+        return all(abs(a - b) <= _MAX_COLOUR_DIFFERENCE for a, b in zip(self.colours, other.colours, strict=True))
+
+
+def likeness_of(image: Image.Image) -> Likeness:
+    """The signature of a decoded image; transparent parts count as grey."""
+    small = _reduced(image)
+    grey = small.convert("L").resize((_ROWS + 1, _ROWS), Image.Resampling.BOX).tobytes()
+    structure = 0
+    for row in range(_ROWS):
+        start = row * (_ROWS + 1)
+        for left, right in zip(grey[start : start + _ROWS], grey[start + 1 : start + _ROWS + 1], strict=True):
+            structure = structure << 1 | (right > left + _NOISE)
+    return Likeness(structure=structure, colours=small.resize((4, 4), Image.Resampling.BOX).tobytes())
+
+
+def near_duplicates(seen: Iterable[tuple[str, Likeness]]) -> list[tuple[str, str]]:
+    """Pairs (image, earlier image that it looks like), in the order given."""
+    pairs: list[tuple[str, str]] = []
+    bands: dict[tuple[int, int], list[tuple[str, Likeness]]] = defaultdict(list)
+    for path, likeness in seen:
+        keys = list(_bands(likeness))
+        candidates = (known for key in keys for known in bands[key][-_MAX_COMPARED:])
+        original = next((earlier for earlier, other in candidates if likeness.is_near(other)), None)
+        if original is not None:
+            pairs.append((path, original))
+            continue
+        for key in keys:
+            bands[key].append((path, likeness))
+    return pairs
+
+
+def _reduced(image: Image.Image) -> Image.Image:
+    size = (4 * (_ROWS + 1), 4 * _ROWS)
+    if image.mode in ("1", "P", "PA"):  # palette numbers cannot be averaged
+        small = image.resize(size, Image.Resampling.NEAREST)
+    else:
+        small = image.resize(size, Image.Resampling.BOX)
+    if small.mode.startswith("I;16"):
+        small = small.convert("I").point(lambda value: value / 256).convert("L")
+    elif small.mode in ("I", "F"):
+        small = small.convert("L")
+    if small.has_transparency_data:
+        layer = small.convert("RGBA")
+        small = Image.alpha_composite(Image.new("RGBA", size, (128, 128, 128, 255)), layer)
+    return small.convert("RGB")
+
+
+def _bands(likeness: Likeness) -> Iterable[tuple[int, int]]:
+    """Two near signatures share at least one: 12 different bits cannot touch all 16 bands."""
+    for band in range(_HASH_BITS // _BAND_BITS):
+        yield band, likeness.structure >> band * _BAND_BITS & (1 << _BAND_BITS) - 1
