@@ -1,0 +1,259 @@
+"""The training itself: load, train, save, sample, and stop when asked; printed as ai-toolkit prints it."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import signal
+import time
+import traceback
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import checkpoints
+import numpy as np
+from adapter import BASE_NAME, PATCH, Adapter
+from dataset import Dataset, find_images, load_dataset
+from faults import Fault
+from progress import Bar, say
+
+_RULE = "=" * 40
+_MOST_SAMPLES = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What the command line said."""
+
+    dataset: Path
+    output: Path
+    name: str
+    trigger: str
+    steps: int
+    seconds_per_step: float
+    rank: int
+    learning_rate: float
+    batch_size: int
+    save_every: int
+    sample_every: int
+    keep_saves: int
+    resolution: int
+    seed: int
+    resume: Path | None
+    fault: str
+    fault_at: int
+    fault_tries: int
+
+
+class StopRequest:
+    """Notes the signal that asks for an end; the training looks at it between two steps."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._note)
+
+    def asked(self) -> bool:
+        return self.signal is not None
+
+    def exit_status(self) -> int:
+        """What a shell shows for a process that this signal ended."""
+        return 128 + (self.signal or 0)
+
+    def _note(self, number: int, _frame: FrameType | None) -> None:
+        self.signal = number
+
+
+def run(settings: Settings) -> int:
+    """Train as `settings` say; returns the exit status."""
+    say("Running 1 job")
+    stop = StopRequest()
+    try:
+        Training(settings, stop).run()
+    except Exception as error:  # noqa: BLE001 - the outermost call: the log must end with the reason
+        say(f"Error running job: {error}")
+        _say_result(completed=0, failed=1)
+        traceback.print_exc()
+        return 1
+    if stop.asked():
+        say(f"{_RULE}\nJob stopped\n{_RULE}")
+        return stop.exit_status()
+    _say_result(completed=1, failed=0)
+    return 0
+
+
+def recompute_loss(adapter_path: Path, dataset_folder: Path) -> tuple[float, float]:
+    """The loss of a saved adapter over the whole dataset, computed anew, and the one stored in its header."""
+    saved = checkpoints.read(adapter_path)
+    config = json.loads(saved.metadata["config"])
+    images = find_images(dataset_folder)
+    dataset = load_dataset(
+        images, resolution=config["resolution"], trigger=saved.metadata["trigger"], seen=lambda: None
+    )
+    return dataset.loss(Adapter.from_tensors(saved.tensors, saved.step)), float(saved.metadata["loss"])
+
+
+class Training:
+    """One run over one dataset."""
+
+    def __init__(self, settings: Settings, stop: StopRequest) -> None:
+        self.settings, self.stop = settings, stop
+        self.samples = settings.output / "samples"
+        self.samples.mkdir(parents=True, exist_ok=True)
+        checkpoints.remove_partial(settings.output)
+        checkpoints.remove_partial(self.samples)
+        record = settings.output / (f".{settings.name}.faults")
+        self.fault = Fault(settings.fault, settings.fault_at, settings.fault_tries, record)
+
+    def run(self) -> None:
+        settings = self.settings
+        self.adapter = self._first_adapter()
+        self.dataset = self._load_dataset()
+        if self.adapter.step == 0:
+            say("Generating baseline samples before training")
+            self._sample()
+        self.bar = Bar(settings.steps, settings.name, initial=min(self.adapter.step, settings.steps))
+        while self.adapter.step < settings.steps and not self.stop.asked():
+            self._step()
+        self.bar.close()
+        if not self.stop.asked():
+            self._save(settings.output / (settings.name + ".safetensors"))
+            self._sample()
+        elif self.adapter.step and not self._numbered().exists():
+            self._save(self._numbered())
+
+    def _first_adapter(self) -> Adapter:
+        """A new adapter, or the furthest of what was given and what an earlier try left in the output folder."""
+        settings = self.settings
+        say(f"create LoRA network. base dim (rank): {settings.rank}, alpha: {settings.rank}")
+        given = checkpoints.read(settings.resume) if settings.resume else None
+        if given and self._config(given) != self._own_config():
+            raise ValueError(f"{given.path} was trained as {self._config(given)}, not {self._own_config()}")
+        left = checkpoints.newest(settings.output, settings.name)
+        if left and self._config(left) != self._own_config():
+            say(f"Not resuming from {left.path}: it was trained with other settings")
+            left = None
+        found = max((each for each in (given, left) if each), key=lambda each: each.step, default=None)
+        if found is None:
+            return Adapter.new(settings.rank, settings.seed)
+        say(f"#### IMPORTANT RESUMING FROM {found.path} ####")
+        say(f"Found step {found.step} in metadata, starting from there")
+        return Adapter.from_tensors(found.tensors, found.step)
+
+    def _own_config(self) -> dict[str, Any]:
+        side = max(PATCH, self.settings.resolution // PATCH * PATCH)
+        return {"base": BASE_NAME, "rank": self.settings.rank, "resolution": side}
+
+    @staticmethod
+    def _config(saved: checkpoints.Checkpoint) -> dict[str, Any]:
+        return dict(json.loads(saved.metadata.get("config", "{}")))
+
+    def _load_dataset(self) -> Dataset:
+        settings = self.settings
+        say(f"Dataset: {settings.dataset}")
+        say("  -  Preprocessing image dimensions")
+        images = find_images(settings.dataset)
+        say(f"  -  Found {len(images)} images")
+        say(f"Caching latents for {settings.dataset}")
+        bar = Bar(len(images), "Caching latents")
+        dataset = load_dataset(
+            images, resolution=settings.resolution, trigger=settings.trigger, seen=lambda: bar.update()
+        )
+        bar.close()
+        say(f"Bucket sizes for {settings.dataset}:")
+        say(f"{dataset.resolution}x{dataset.resolution}: {len(dataset)} files")
+        say("1 buckets made")
+        return dataset
+
+    def _step(self) -> None:
+        settings, step = self.settings, self.adapter.step + 1
+        began = time.monotonic()
+        self.fault.before_step(step, self.stop)
+        if self.stop.asked():
+            return
+        patches, captions = self.dataset.batch(settings.batch_size, settings.seed, step)
+        with np.errstate(all="ignore"):
+            loss = self.adapter.train(self.fault.spoil(patches, step), captions, settings.learning_rate)
+        self._show(loss)
+        self._save_and_sample_if_due()
+        self._rest(began + self.fault.pace(settings.seconds_per_step, step))
+
+    def _show(self, loss: float) -> None:
+        if not np.isfinite(loss):
+            say("loss is nan")
+            loss = 0.0
+        self.bar.show(f"lr: {self.settings.learning_rate:.1e} loss: {loss:.3e}")
+        self.bar.update()
+
+    def _save_and_sample_if_due(self) -> None:
+        step = self.adapter.step
+        saving, sampling = step % self.settings.save_every == 0, step % self.settings.sample_every == 0
+        if step == self.settings.steps or not (saving or sampling):
+            return  # after the last step the final save and its samples follow
+        self.bar.pause()
+        if saving:
+            self._save(self._numbered())
+            self._remove_old_saves()
+        if sampling:
+            self._sample()
+        self.bar.go_on()
+
+    def _rest(self, until: float) -> None:
+        """Wait for the step's time to pass, in small parts so that a stop is noticed."""
+        while not self.stop.asked() and (left := until - time.monotonic()) > 0:
+            time.sleep(min(0.05, left))
+
+    def _numbered(self) -> Path:
+        return self.settings.output / f"{self.settings.name}_{self.adapter.step:09d}.safetensors"
+
+    def _save(self, path: Path) -> None:
+        step = self.adapter.step
+        say(f"\nSaving at step {step}")
+        content = checkpoints.encode(self.adapter.tensors(), self._metadata())
+        checkpoints.write(path, content, lambda: self.fault.while_saving(step, self.stop))
+        say(f"Saved checkpoint to {path}")
+
+    def _metadata(self) -> dict[str, Any]:
+        """What a header says, all of it text: enough to know the step and to compute the loss again."""
+        settings, step = self.settings, self.adapter.step
+        epoch = step * min(settings.batch_size, len(self.dataset)) // len(self.dataset)
+        return {
+            "format": "pt",
+            "name": settings.name,
+            "trigger": settings.trigger,
+            "training_info": json.dumps({"step": step, "epoch": epoch}),
+            "loss": repr(self.dataset.loss(self.adapter)),
+            "config": json.dumps(self._own_config()),
+            "seed": str(settings.seed),
+        }
+
+    def _remove_old_saves(self) -> None:
+        for path in checkpoints.numbered(self.settings.output, self.settings.name)[: -self.settings.keep_saves]:
+            say(f"Removing old save: {path}")
+            path.unlink()
+
+    def _sample(self) -> None:
+        chosen = range(min(_MOST_SAMPLES, len(self.dataset)))
+        bar = Bar(len(chosen), "Generating Images", leave=False)
+        for index in chosen:
+            image = self.dataset.side_by_side(self.adapter, index)
+            content = io.BytesIO()
+            image.save(content, format="PNG")
+            name = f"{time.time_ns() // 1_000_000}__{self.adapter.step:09d}_{index}.png"
+            checkpoints.write(self.samples / name, content.getvalue())
+            bar.update()
+        bar.close()
+
+
+def _say_result(*, completed: int, failed: int) -> None:
+    def plural(count: int) -> str:
+        return "" if count == 1 else "s"
+
+    say("\n" + _RULE)
+    say("Result:")
+    say(f" - {completed} completed job{plural(completed)}")
+    if failed:
+        say(f" - {failed} failure{plural(failed)}")
+    say(_RULE)
