@@ -1,0 +1,45 @@
+"""From the description of an access to the machine behind it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import assert_never
+
+from stationmaster.model import Access, LocalAccess, SshAccess
+from stationmaster.remote.base import Remote
+from stationmaster.remote.local import LocalRemote
+
+
+def connect(
+    access: Access,
+    *,
+    ssh_config_path: Path | None = None,
+    allow_unverified: bool = False,
+    keepalive_seconds: float = 15.0,
+    keepalive_count: int = 3,
+) -> Remote:
+    """The machine, with nothing opened yet. `allow_unverified` lets in hosts without a pinned key: send no secret."""
+    match access:
+        case LocalAccess():
+            return LocalRemote(root=access.root, environment=dict(access.environment))
+        case SshAccess():
+            # asyncssh takes 0.2 s to import: who never leaves this computer need not pay for it.
+            from stationmaster.remote.ssh import SshRemote
+            from stationmaster.remote.ssh_connection import SshSettings
+
+            return SshRemote(
+                SshSettings(
+                    host=access.host,
+                    port=access.port or None,
+                    user=access.user or None,
+                    key_path=None if access.key_path is None else Path(access.key_path),
+                    host_keys=access.host_keys,
+                    use_config=access.use_config,
+                    config_path=ssh_config_path,
+                    allow_unverified=allow_unverified,
+                    keepalive_seconds=keepalive_seconds,
+                    keepalive_count=keepalive_count,
+                )
+            )
+        case _:
+            assert_never(access)

@@ -1,0 +1,339 @@
+"""A machine over SSH: one connection for everything, opened when needed and again when it was lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+
+import asyncssh
+
+from stationmaster.errors import TransferFailed, Unreachable
+from stationmaster.remote.base import (
+    SMALL_CALL_SECONDS,
+    TRANSFER_IDLE_SECONDS,
+    Completed,
+    FileStat,
+    Progress,
+    command_name,
+    no_answer,
+)
+from stationmaster.remote.ssh_connection import SshSettings, open_connection, unreachable_when_lost
+
+_CHUNK_BYTES = 1 << 16
+_STDERR_KEPT_BYTES = 1 << 16
+_CLOSE_SECONDS = 2.0
+
+#: Source, target, bytes moved, bytes in all: as asyncssh calls it.
+SFTPProgress = Callable[[bytes, bytes, int, int], None]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Link:
+    """An open connection. A retired one takes no new calls and is dropped when its last user leaves."""
+
+    connection: asyncssh.SSHClientConnection
+    sftp: asyncssh.SFTPClient | None = None
+    users: int = 0
+    retired: bool = False
+
+    def drop_if_unused(self) -> None:
+        if self.retired and self.users == 0:
+            self.connection.abort()
+
+
+class SshRemote:
+    """A Remote over asyncssh. Commands start in the home folder of the user."""
+
+    def __init__(self, settings: SshSettings) -> None:
+        self._settings = settings
+        self._link: _Link | None = None
+        self._opening = asyncio.Lock()
+        # Own partial files are written over by the next try, and never those of another process.
+        self._part_token = os.urandom(6).hex()
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        input: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float,
+    ) -> Completed:
+        command = _command_line(argv, env)
+        async with self._limited(command_name(argv), timeout), self._using(timeout) as link:
+            with unreachable_when_lost(self._name):
+                process = await link.connection.create_process(command, encoding=None)
+            try:
+                return await _collect(process, input)
+            finally:
+                _abandon(process)
+
+    @asynccontextmanager
+    async def stream(self, argv: Sequence[str], *, timeout_idle: float | None = None) -> AsyncIterator[SshStream]:
+        opening_limit = timeout_idle or SMALL_CALL_SECONDS
+        async with self._using(opening_limit) as link:
+            async with self._limited(command_name(argv), opening_limit):
+                with unreachable_when_lost(self._name):
+                    process = await link.connection.create_process(_command_line(argv, None), encoding=None)
+            errors = asyncio.create_task(_tail(process.stderr))
+            try:
+                yield SshStream(process, errors, limited=partial(self._limited, command_name(argv), timeout_idle))
+            finally:
+                _abandon(process)
+                errors.cancel()
+
+    async def push(
+        self,
+        local: Path,
+        remote: str,
+        *,
+        progress: Progress | None = None,
+        timeout_idle: float = TRANSFER_IDLE_SECONDS,
+    ) -> None:
+        part = str(PurePosixPath(remote).with_name(self._part_name(remote)))
+        async with (
+            self._limited(f"{self._name}, while {remote} was sent,", timeout_idle) as limit,
+            self._sftp(timeout_idle) as sftp,
+        ):
+            try:
+                with _transferring(self._name, f"{local} could not be sent to {remote}"):
+                    await sftp.makedirs(str(PurePosixPath(remote).parent), exist_ok=True)
+                    moved = _moved(limit, progress, timeout_idle)
+                    await sftp.put(local, part, follow_symlinks=True, sparse=False, progress_handler=moved)
+                    await sftp.posix_rename(part, remote)
+            except TransferFailed:
+                with suppress(asyncssh.Error, OSError):
+                    await sftp.remove(part)
+                raise
+
+    async def pull(
+        self,
+        remote: str,
+        local: Path,
+        *,
+        progress: Progress | None = None,
+        timeout_idle: float = TRANSFER_IDLE_SECONDS,
+    ) -> None:
+        part = local.with_name(f".{os.urandom(8).hex()}.part")
+        async with (
+            self._limited(f"{self._name}, while {remote} was fetched,", timeout_idle) as limit,
+            self._sftp(timeout_idle) as sftp,
+        ):
+            try:
+                with _transferring(self._name, f"{remote} could not be fetched to {local}"):
+                    _make_parent(local)
+                    moved = _moved(limit, progress, timeout_idle)
+                    await sftp.get(remote, part, follow_symlinks=True, sparse=False, progress_handler=moved)
+                    _rename(part, local)
+            finally:
+                _remove(part)
+
+    async def stat(self, path: str, *, timeout: float = SMALL_CALL_SECONDS) -> FileStat | None:
+        async with self._limited(self._name, timeout), self._sftp(timeout) as sftp:
+            try:
+                with unreachable_when_lost(self._name):
+                    found = await sftp.stat(path)
+            except (asyncssh.SFTPNoSuchFile, asyncssh.SFTPNoSuchPath):
+                return None
+            except asyncssh.SFTPError as problem:
+                raise Unreachable(f"{path} on {self._name} cannot be looked at: {problem.reason}") from problem
+        is_dir = found.type == asyncssh.FILEXFER_TYPE_DIRECTORY
+        return FileStat(size=found.size or 0, mtime=float(found.mtime or 0), is_dir=is_dir)
+
+    @asynccontextmanager
+    async def forward(self, port: int, *, timeout: float = SMALL_CALL_SECONDS) -> AsyncIterator[int]:
+        async with self._using(timeout) as link:
+            async with self._limited(self._name, timeout):
+                with unreachable_when_lost(self._name):
+                    listener = await link.connection.forward_local_port("127.0.0.1", 0, "127.0.0.1", port)
+            try:
+                yield listener.get_port()
+            finally:
+                listener.close()
+                await listener.wait_closed()
+
+    async def close(self) -> None:
+        """Close the connection; a later call would open another."""
+        link, self._link = self._link, None
+        if link is None:
+            return
+        link.connection.close()
+        try:
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await link.connection.wait_closed()
+        except TimeoutError:
+            link.connection.abort()
+
+    @property
+    def _name(self) -> str:
+        return self._settings.name
+
+    def _part_name(self, remote: str) -> str:
+        return f".{self._part_token}-{sha256(remote.encode()).hexdigest()[:16]}.part"
+
+    @asynccontextmanager
+    async def _limited(self, what: str, seconds: float | None) -> AsyncIterator[asyncio.Timeout]:
+        """Past the limit: Unreachable, and the next call does not trust this connection any more."""
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                yield limit
+        except TimeoutError:
+            self._retire()
+            raise no_answer(what, seconds or 0.0) from None
+
+    @asynccontextmanager
+    async def _using(self, seconds: float) -> AsyncIterator[_Link]:
+        async with self._limited(self._name, seconds):
+            link = await self._open_link()
+        link.users += 1
+        try:
+            yield link
+        finally:
+            link.users -= 1
+            link.drop_if_unused()
+
+    @asynccontextmanager
+    async def _sftp(self, seconds: float) -> AsyncIterator[asyncssh.SFTPClient]:
+        async with self._using(seconds) as link:
+            try:
+                if link.sftp is None:
+                    with unreachable_when_lost(self._name):
+                        link.sftp = await link.connection.start_sftp_client()
+                yield link.sftp
+            except Unreachable:
+                link.sftp = None  # its channel may be gone while the connection lives
+                raise
+
+    async def _open_link(self) -> _Link:
+        async with self._opening:
+            if self._link is None or self._link.connection.is_closed():
+                self._link = _Link(connection=await open_connection(self._settings))
+            return self._link
+
+    def _retire(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            link.retired = True
+            link.drop_if_unused()
+
+
+class SshStream:
+    """Output of one remote process."""
+
+    def __init__(
+        self,
+        process: asyncssh.SSHClientProcess[bytes],
+        errors: asyncio.Task[bytes],
+        *,
+        limited: Callable[[], AbstractAsyncContextManager[object]],
+    ) -> None:
+        self._process = process
+        self._errors = errors
+        self._limited = limited
+        self._ended: Completed | None = None
+
+    @property
+    def exit_status(self) -> int | None:
+        return None if self._ended is None else self._ended.exit_status
+
+    @property
+    def stderr(self) -> bytes:
+        return b"" if self._ended is None else self._ended.stderr
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        with unreachable_when_lost("the machine"):
+            while chunk := await self._next_chunk():
+                yield chunk
+            await self._process.wait_closed()
+            self._ended = Completed(exit_status=_exit_status(self._process), stderr=await self._errors)
+        if self._ended.exit_status is None:
+            raise Unreachable("the connection was lost; how the command ended is unknown")
+
+    async def _next_chunk(self) -> bytes:
+        async with self._limited():
+            return await self._process.stdout.read(_CHUNK_BYTES)
+
+
+def _command_line(argv: Sequence[str], env: Mapping[str, str] | None) -> str:
+    """One line for the far shell. Servers ignore most variables that a client sends, so `env` sets them."""
+    settings = [f"{name}={value}" for name, value in (env or {}).items()]
+    return shlex.join(["env", *settings, *argv] if settings else argv)
+
+
+async def _collect(process: asyncssh.SSHClientProcess[bytes], input: bytes | None) -> Completed:
+    try:
+        if input:
+            process.stdin.write(input)
+        process.stdin.write_eof()
+        stdout, stderr = await process.communicate()
+    except (asyncssh.DisconnectError, OSError):
+        return Completed(exit_status=None)
+    return Completed(exit_status=_exit_status(process), stdout=stdout, stderr=stderr)
+
+
+def _exit_status(process: asyncssh.SSHClientProcess[bytes]) -> int | None:
+    """As a shell would say it; None when the connection ended before the far side said anything."""
+    status = process.returncode
+    return 128 - status if status is not None and status < 0 else status
+
+
+def _abandon(process: asyncssh.SSHClientProcess[bytes]) -> None:
+    """End the command if it still runs, as far as the far side listens."""
+    with suppress(OSError, asyncssh.Error):
+        if process.returncode is None:
+            process.terminate()
+        process.close()
+
+
+async def _tail(reader: asyncssh.SSHReader[bytes]) -> bytes:
+    """Keep reading, so that a talkative standard error never blocks the output, and keep its end."""
+    kept = b""
+    with suppress(asyncssh.Error, OSError):
+        while chunk := await reader.read(_CHUNK_BYTES):
+            kept = (kept + chunk)[-_STDERR_KEPT_BYTES:]
+    return kept
+
+
+@contextmanager
+def _transferring(name: str, failure: str) -> Iterator[None]:
+    """A lost connection is Unreachable; what either side's disk refuses is TransferFailed."""
+    try:
+        yield
+    except (asyncssh.SFTPConnectionLost, asyncssh.SFTPNoConnection, asyncssh.DisconnectError) as problem:
+        raise Unreachable(f"the connection to {name} was lost: {problem.reason}") from problem
+    except asyncssh.SFTPError as problem:
+        raise TransferFailed(f"{failure}: {problem.reason}") from problem
+    except OSError as problem:
+        raise TransferFailed(f"{failure}: {problem.strerror or problem}") from problem
+
+
+def _moved(limit: asyncio.Timeout, progress: Progress | None, idle_seconds: float) -> SFTPProgress:
+    """Every block that arrives gives the transfer another `idle_seconds`."""
+    loop = asyncio.get_running_loop()
+
+    def moved(source: bytes, target: bytes, done: int, total: int) -> None:
+        if not limit.expired():
+            limit.reschedule(loop.time() + idle_seconds)
+        if progress is not None:
+            progress(done, total)
+
+    return moved
+
+
+def _make_parent(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+
+def _rename(part: Path, target: Path) -> None:
+    part.replace(target)
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)

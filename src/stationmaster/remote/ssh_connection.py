@@ -1,0 +1,145 @@
+"""Opening SSH connections to hosts whose keys were pinned beforehand, and never to others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import asyncssh
+
+from stationmaster.errors import ConfigInvalid, HostKeyRefused, Unreachable
+from stationmaster.remote.base import no_answer
+
+#: The post-quantum default of both sides costs twice the time of a whole login on a small computer.
+_FAST_KEY_EXCHANGE = "^curve25519-sha256"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SshSettings:
+    """Where to connect, as whom, and which host keys are the machine's.
+
+    With `use_config` the person's SSH configuration (`config_path`, else the usual file) and known_hosts count too;
+    `host_keys`, where given, still decide alone. `allow_unverified` connects without any pinned key: whoever sets it
+    must not send a secret.
+    """
+
+    host: str
+    port: int | None = None
+    user: str | None = None
+    key_path: Path | None = None
+    host_keys: tuple[str, ...] = ()
+    use_config: bool = False
+    config_path: Path | None = None
+    allow_unverified: bool = False
+    keepalive_seconds: float = 15.0
+    keepalive_count: int = 3
+
+    @property
+    def name(self) -> str:
+        return self.host if self.port is None else f"{self.host}:{self.port}"
+
+
+async def open_connection(settings: SshSettings) -> asyncssh.SSHClientConnection:
+    """A connection to the pinned host. HostKeyRefused before anything is sent to another; else Unreachable."""
+    options = _options(settings)
+    with unreachable_when_lost(settings.name):
+        try:
+            return await asyncssh.connect(settings.host, **options)
+        except asyncssh.HostKeyNotVerifiable as problem:
+            raise HostKeyRefused(
+                f"{settings.name} shows a host key that is not the pinned one; nothing was sent",
+                hint="if the machine was set up anew its key must be pinned again; otherwise someone may be in between",
+            ) from problem
+        except asyncssh.PermissionDenied as problem:
+            raise Unreachable(
+                f"{settings.name} does not let us in: {problem.reason}",
+                hint="the machine may not know the SSH key yet; check the key and the user name",
+            ) from problem
+        except (asyncssh.KeyImportError, asyncssh.ConfigParseError) as problem:
+            raise ConfigInvalid(f"the SSH settings for {settings.name} cannot be used: {problem}") from problem
+
+
+async def offered_host_key(host: str, port: int, *, timeout: float) -> str:
+    """The key that the machine shows, as one OpenSSH line, to be confirmed by a person before it is pinned."""
+    try:
+        async with asyncio.timeout(timeout):
+            with unreachable_when_lost(f"{host}:{port}"):
+                key = await asyncssh.get_server_host_key(host, port, config=None, kex_algs=_FAST_KEY_EXCHANGE)
+    except TimeoutError:
+        raise no_answer(f"{host}:{port}", timeout) from None
+    if key is None:
+        raise Unreachable(f"{host}:{port} showed no host key")
+    return key.export_public_key().decode().strip()
+
+
+@contextmanager
+def unreachable_when_lost(name: str) -> Iterator[None]:
+    """Every way in which a connection fails becomes Unreachable: nothing is known of the machine."""
+    try:
+        yield
+    except (asyncssh.SFTPConnectionLost, asyncssh.SFTPNoConnection) as problem:
+        raise Unreachable(f"the connection to {name} was lost: {problem.reason}") from problem
+    except asyncssh.ChannelOpenError as problem:
+        raise Unreachable(f"{name} does not take the request: {problem.reason}") from problem
+    except asyncssh.DisconnectError as problem:
+        raise Unreachable(f"the connection to {name} was lost: {problem.reason}") from problem
+    except OSError as problem:
+        raise Unreachable(f"{name} cannot be reached: {problem.strerror or problem}") from problem
+
+
+def _options(settings: SshSettings) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "config": _config(settings),
+        "known_hosts": _known_hosts(settings),
+        "agent_forwarding": False,
+        "kex_algs": _FAST_KEY_EXCHANGE,
+        "keepalive_interval": settings.keepalive_seconds,
+        "keepalive_count_max": settings.keepalive_count,
+    }
+    if settings.port is not None:
+        options["port"] = settings.port
+    if settings.user:
+        options["username"] = settings.user
+    if settings.key_path is not None:
+        options["client_keys"] = [_private_key(settings.key_path)]
+        options["agent_path"] = None
+    return options
+
+
+def _config(settings: SshSettings) -> tuple[()] | list[str] | None:
+    """As asyncssh wants it: None reads no file at all, an empty tuple the usual one."""
+    if not settings.use_config:
+        return None
+    return () if settings.config_path is None else [str(settings.config_path)]
+
+
+def _known_hosts(settings: SshSettings) -> Any:
+    """As asyncssh wants it: lists of keys, an empty tuple for the person's file, None for no check at all."""
+    if settings.host_keys:
+        return [_public_key(line) for line in settings.host_keys], [], []
+    if settings.use_config:
+        return ()
+    if settings.allow_unverified:
+        return None
+    raise HostKeyRefused(f"no host key of {settings.name} is pinned; nothing was sent")
+
+
+def _public_key(line: str) -> asyncssh.SSHKey:
+    try:
+        return asyncssh.import_public_key(line)
+    except asyncssh.KeyImportError as problem:
+        raise HostKeyRefused(f"a pinned host key cannot be read: {line[:40]}…; nothing was sent") from problem
+
+
+def _private_key(path: Path) -> asyncssh.SSHKey:
+    try:
+        return asyncssh.read_private_key(path)
+    except (OSError, asyncssh.KeyImportError, asyncssh.KeyEncryptionError) as problem:
+        raise ConfigInvalid(
+            f"the SSH key {path} cannot be used: {problem}",
+            hint="it must be a private key without a passphrase that this user may read",
+        ) from problem

@@ -1,0 +1,31 @@
+"""Lets a test be a coroutine: each runs in its own event loop, under a limit that ends a hanging one with a trace."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+_LIMIT_SECONDS = 60.0
+
+
+def asynchronous(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    @functools.wraps(test)
+    def run(*args: Any, **kwargs: Any) -> None:
+        async def limited() -> None:
+            async with asyncio.timeout(_LIMIT_SECONDS):
+                await test(*args, **kwargs)
+
+        asyncio.run(limited())
+
+    return run
+
+
+async def until(condition: Callable[[], bool], *, what: str, seconds: float = 20.0) -> None:
+    """Wait for a condition; fail, saying `what` never came, when it does not."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    while not condition():
+        if asyncio.get_running_loop().time() > deadline:
+            raise AssertionError(f"after {seconds:g} s still not: {what}")
+        await asyncio.sleep(0.01)

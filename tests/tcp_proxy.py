@@ -1,0 +1,85 @@
+"""A TCP proxy on the loopback that can pause, cut, go silent and slow down, for one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+_CHUNK_BYTES = 1 << 14
+
+
+class TcpProxy:
+    """Passes bytes on to `target_port` until told otherwise."""
+
+    def __init__(self, target_port: int) -> None:
+        self.target_port = target_port
+        self.port = 0
+        self.connections = 0
+        self.bytes_passed = 0
+        self.bytes_per_second: float | None = None
+        #: Cut every connection once so many bytes have passed in all.
+        self.cut_after_bytes: int | None = None
+        self._flowing = asyncio.Event()
+        self._flowing.set()
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def pause(self) -> None:
+        """Half-open: connections stay up and nothing passes, as when the far host has lost power."""
+        self._flowing.clear()
+
+    def resume(self) -> None:
+        self._flowing.set()
+
+    def cut(self) -> None:
+        """Reset every connection; new ones are taken."""
+        for writer in self._writers:
+            writer.transport.abort()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.target_port)
+        self._writers |= {writer, far_writer}
+        tasks = {
+            asyncio.create_task(self._pass(reader, far_writer)),
+            asyncio.create_task(self._pass(far_reader, writer)),
+        }
+        self._tasks |= tasks
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            for end in (writer, far_writer):
+                end.transport.abort()
+            self._tasks -= tasks
+            self._writers -= {writer, far_writer}
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            while data := await reader.read(_CHUNK_BYTES):
+                await self._flowing.wait()
+                self.bytes_passed += len(data)
+                if self.cut_after_bytes is not None and self.bytes_passed >= self.cut_after_bytes:
+                    self.cut_after_bytes = None
+                    self.cut()
+                    return
+                if self.bytes_per_second is not None:
+                    await asyncio.sleep(len(data) / self.bytes_per_second)
+                writer.write(data)
+                await writer.drain()
+
+
+@asynccontextmanager
+async def tcp_proxy(target_port: int) -> AsyncIterator[TcpProxy]:
+    proxy = TcpProxy(target_port)
+    server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
+    proxy.port = server.sockets[0].getsockname()[1]
+    try:
+        yield proxy
+    finally:
+        proxy.resume()
+        proxy.cut()
+        server.close()
+        await server.wait_closed()
