@@ -115,10 +115,10 @@ def filename(value: object) -> str:
     """One safe path component made of `value`: no separator, no wildcard, no leading dot, never empty.
 
     >>> filename("../My portrait [2]"), filename("")
-    ('My_portrait__2_', 'unnamed')
+    ('My_portrait_2', 'unnamed')
     """
     text = unicodedata.normalize("NFC", str(value))
-    plain = re.sub(r"[^\w.-]", "_", text.rpartition("/")[2]).lstrip(".-")
+    plain = re.sub(r"[^\w.-]+", "_", text.rpartition("/")[2]).strip("._-")
     while len(plain.encode()) > _LONGEST_FILENAME:
         plain = plain[:-1]
     return plain or "unnamed"
