@@ -1,0 +1,124 @@
+"""From printed counters to one position that only falls when steps are really repeated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from stationmaster.watch.seen import Seen
+
+_FINISHED_PART = 0.98
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """How far the run is, in steps (or epochs where no step is ever printed)."""
+
+    value: float
+    total: float | None
+    is_new_unit: bool = False  # earlier positions were counted in something else
+
+
+class Counter:
+    """Understands resumed, staged and per-epoch counters.
+
+    A counter that falls back under the same total repeats steps. One that starts anew under another total, or after
+    its end, is a further stage (or epoch). kohya shows only the remaining steps after a resume: a smaller total.
+    """
+
+    def __init__(self, total_steps: float | None = None) -> None:
+        self._asked_total = total_steps
+        self._unit: str | None = None
+        self._base = 0.0
+        self._printed: float | None = None
+        self._printed_total: float | None = None
+        self._epoch: int | None = None
+        self._counts_epochs_from_zero = False
+        self._total_epochs: float | None = None
+
+    def read(self, seen: Seen) -> Position | None:
+        """The position that `seen` tells of; None if it tells of none."""
+        if seen.total_epochs is not None:
+            self._total_epochs = seen.total_epochs
+        if seen.step is not None:
+            return self._read_step(seen, seen.step)
+        if seen.epoch is not None and self._unit != "step":
+            is_new_unit = self._use_unit("epoch")
+            return Position(value=seen.epoch, total=self._total_epochs, is_new_unit=is_new_unit)
+        return None
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "unit": self._unit,
+            "base": self._base,
+            "printed": self._printed,
+            "printed_total": self._printed_total,
+            "epoch": self._epoch,
+            "from_zero": self._counts_epochs_from_zero,
+            "total_epochs": self._total_epochs,
+        }
+
+    @classmethod
+    def restore(cls, state: dict[str, Any], total_steps: float | None = None) -> Counter:
+        counter = cls(total_steps)
+        counter._unit = state["unit"]
+        counter._base = state["base"]
+        counter._printed = state["printed"]
+        counter._printed_total = state["printed_total"]
+        counter._epoch = state["epoch"]
+        counter._counts_epochs_from_zero = state["from_zero"]
+        counter._total_epochs = state["total_epochs"]
+        return counter
+
+    def _use_unit(self, unit: str) -> bool:
+        changed = self._unit is not None and self._unit != unit
+        self._unit = unit
+        return changed
+
+    def _read_step(self, seen: Seen, step: float) -> Position:
+        is_new_unit = self._use_unit("step")
+        if seen.scope == "epoch":
+            self._turn_epoch(seen, step)
+        else:
+            self._turn_stage(seen, step)
+        self._printed = step
+        self._printed_total = seen.total or self._printed_total
+        total = self._total(step, by_epoch=seen.scope == "epoch")
+        return Position(value=self._base + step, total=total, is_new_unit=is_new_unit)
+
+    def _turn_epoch(self, seen: Seen, step: float) -> None:
+        per_epoch = self._printed_total or self._printed or 0.0
+        if seen.epoch is None:
+            if self._printed is not None and step < self._printed and self._has_finished():
+                self._base += per_epoch
+            return
+        epoch = int(seen.epoch)
+        if self._epoch is None:
+            self._counts_epochs_from_zero = epoch == 0
+        else:
+            self._base = max(0.0, self._base + (epoch - self._epoch) * per_epoch)
+        self._epoch = epoch
+
+    def _turn_stage(self, seen: Seen, step: float) -> None:
+        printed, before, total = self._printed, self._printed_total, seen.total
+        if printed is None or step >= printed:
+            return
+        if self._has_finished():
+            self._base += printed
+        elif before is not None and total is not None and total < before - 1:
+            self._base += before - total
+
+    def _has_finished(self) -> bool:
+        if self._printed is None or self._printed_total is None:
+            return False
+        return self._printed >= min(self._printed_total - 1, self._printed_total * _FINISHED_PART)
+
+    def _total(self, step: float, *, by_epoch: bool) -> float | None:
+        per_count = self._printed_total
+        if not by_epoch:
+            total = self._base + per_count if per_count else self._asked_total
+            return total if total and total >= self._base + step else None
+        if per_count is None or self._total_epochs is None or self._epoch is None:
+            return self._asked_total if self._asked_total and self._asked_total >= self._base + step else None
+        last_epoch = self._total_epochs - 1 if self._counts_epochs_from_zero else self._total_epochs
+        return self._base + per_count * (1 + max(0.0, last_epoch - self._epoch))

@@ -1,0 +1,173 @@
+"""History of a run from its readings: furthest step, training time, pace and an ETA of our own.
+
+Only a step beyond the furthest so far is progress. Time counts as training time unless a pause was announced or
+steps are being repeated after a resume; pace is steps over training time, whatever the trainer prints.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+
+from stationmaster.watch.counter import Position
+from stationmaster.watch.policy import StallPolicy
+
+_GAPS_KEPT = 31
+_FIRST_GAP_FACTOR = 2.0
+_MARKS_PER_WINDOW = 60
+
+
+class ProgressTrack:
+    """Where the counter stands, how long it has stood there, and how fast it went."""
+
+    def __init__(self) -> None:
+        self.active = 0.0  # training time so far
+        self.still = 0.0  # time without movement that nothing explains
+        self.furthest: float | None = None
+        self.position: float | None = None
+        self.total: float | None = None
+        self.moves = 0  # readings that were progress
+        self.repeating = 0.0  # time since the counter fell behind the furthest step
+        self.repeat_from: float | None = None
+        self._marks: list[tuple[float, float]] = []  # (training time, furthest step) at movements
+        self._gaps: list[float] = []
+        self._first_gap = 0.0
+
+    @property
+    def has_started(self) -> bool:
+        return self.moves > 0
+
+    @property
+    def is_repeating(self) -> bool:
+        return self.position is not None and self.furthest is not None and self.position < self.furthest
+
+    def spend(self, seconds: float, *, seen_seconds: float, is_training: bool) -> None:
+        """Let time pass, of which `seen_seconds` were watched closely enough to speak of silence."""
+        if self.is_repeating:
+            self.repeating += seconds
+        elif is_training:
+            self.active += seconds
+        if is_training:
+            self.still += seen_seconds
+
+    def note(self, position: Position, policy: StallPolicy) -> bool:
+        """Take a new position; True if it is progress."""
+        if position.is_new_unit or self.furthest is None:
+            self._begin(position)
+            return False
+        self.total = position.total
+        before = self.position if self.position is not None else position.value
+        self.position = position.value
+        if position.value > self.furthest:
+            self._progress(position.value, policy)
+            return True
+        if position.value < before:
+            self.repeat_from = min(position.value, self.repeat_from if self.repeat_from is not None else before)
+        if position.value != before:
+            self.still = 0.0
+        return False
+
+    def line_interval(self) -> float:
+        """Usual training time between two lines that show progress; 0 while unknown."""
+        return median(self._gaps) if self._gaps else 0.0
+
+    def patience(self, pace: float | None, policy: StallPolicy) -> float:
+        """How long the counter may stand still without a reason."""
+        lines = policy.patience_lines * self.line_interval() if self._gaps else _FIRST_GAP_FACTOR * self._first_gap
+        return max(policy.min_window, lines, policy.patience_steps / pace if pace else 0.0)
+
+    def window(self, policy: StallPolicy) -> float:
+        """Training time over which a pace is taken: longer only where lines are rarer."""
+        return max(policy.min_window, policy.patience_lines * self.line_interval())
+
+    def pace(self, window: float) -> float | None:
+        """Steps per second over the last `window` seconds of training; None before there is anything to measure."""
+        if len(self._marks) < 2:
+            return None
+        end, last = self._marks[-1]
+        end += max(0.0, self.active - end - 1.5 * self.line_interval())  # a line that is overdue counts as standing
+        begin = max(end - window, self._marks[0][0])
+        if end - begin <= 0:
+            return None
+        return (last - self._position_at(begin)) / (end - begin)
+
+    def measured(self) -> float:
+        """Training time that the marks cover."""
+        return self.active - self._marks[0][0] if self._marks else 0.0
+
+    def forget_trouble(self) -> None:
+        """Begin the pace anew at the last mark: the time before was not training."""
+        self._marks = self._marks[-1:]
+        if self._marks:
+            self._marks = [(self.active, self._marks[0][1])]
+        self.still = 0.0
+        self.repeating = 0.0
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "active": self.active,
+            "still": self.still,
+            "furthest": self.furthest,
+            "position": self.position,
+            "total": self.total,
+            "moves": self.moves,
+            "repeating": self.repeating,
+            "repeat_from": self.repeat_from,
+            "marks": [list(mark) for mark in self._marks],
+            "gaps": self._gaps,
+            "first_gap": self._first_gap,
+        }
+
+    @classmethod
+    def restore(cls, state: dict[str, Any]) -> ProgressTrack:
+        track = cls()
+        track.active = state["active"]
+        track.still = state["still"]
+        track.furthest = state["furthest"]
+        track.position = state["position"]
+        track.total = state["total"]
+        track.moves = state["moves"]
+        track.repeating = state["repeating"]
+        track.repeat_from = state["repeat_from"]
+        track._marks = [(active, step) for active, step in state["marks"]]
+        track._gaps = list(state["gaps"])
+        track._first_gap = state["first_gap"]
+        return track
+
+    def _begin(self, position: Position) -> None:
+        self.furthest = self.position = position.value
+        self.total = position.total
+        self.moves = 0
+        self.still = 0.0
+        self._first_gap = 0.0
+        self._marks.clear()
+        self._gaps.clear()
+
+    def _progress(self, value: float, policy: StallPolicy) -> None:
+        if self.moves == 0:
+            self._first_gap = self.still  # compilation or a late first line: no part of the pace
+        elif self._marks:
+            self._gaps = [*self._gaps[1 - _GAPS_KEPT :], self.active - self._marks[-1][0]]
+        self.furthest = value
+        self.moves += 1
+        self.still = self.repeating = 0.0
+        self.repeat_from = None
+        self._mark(value, policy)
+
+    def _mark(self, value: float, policy: StallPolicy) -> None:
+        window = self.window(policy)
+        spacing = window / _MARKS_PER_WINDOW
+        if len(self._marks) > 2 and self._marks[-1][0] - self._marks[-2][0] < spacing:
+            self._marks.pop()
+        self._marks.append((self.active, value))
+        oldest = self.active - 2 * window
+        while len(self._marks) > 2 and self._marks[1][0] < oldest:
+            self._marks.pop(0)
+
+    def _position_at(self, active: float) -> float:
+        """The furthest step at a moment, evenly between two marks."""
+        for (earlier, low), (later, high) in zip(reversed(self._marks[:-1]), reversed(self._marks), strict=False):
+            if earlier <= active:
+                part = min(1.0, (active - earlier) / (later - earlier)) if later > earlier else 0.0
+                return low + part * (high - low)
+        return self._marks[0][1]

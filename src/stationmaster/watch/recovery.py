@@ -1,0 +1,114 @@
+"""Has a flagged run come back? Only new steps at more than half of the speed before the trouble count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stationmaster.watch.policy import StallPolicy
+from stationmaster.watch.progress import ProgressTrack
+from stationmaster.watch.trend import Trend
+
+_STANDSTILLS = ("hang", "pause", "repeat")
+_PREPARATION_STALLS = ("start", "loading")
+_SIGNS_NEEDED = 2
+_NOISE_FACTOR = 1.3  # a slow-down flagged above half of the speed has to rise by this much to be over at once
+
+
+class Recovery:
+    """What has happened since the flag."""
+
+    def __init__(self, *, cause: str, track: ProgressTrack, usual_pace: float | None, pace: float | None) -> None:
+        self.cause = cause
+        self._usual_pace = usual_pace
+        self._pace_at_flag = pace
+        self._interval = track.line_interval()
+        self._active_at_flag = track.active
+        self._signs = 0
+        self._looks_in_a_row = 0
+        self._marks: list[tuple[float, float]] = []
+        if cause not in _STANDSTILLS and track.furthest is not None:
+            self._marks.append((track.active, track.furthest))
+
+    def note_sign(self) -> None:
+        """Something moved in a phase without steps."""
+        self._signs += 1
+
+    def note_progress(self, track: ProgressTrack, policy: StallPolicy) -> None:
+        assert track.furthest is not None
+        self._marks.append((track.active, track.furthest))
+        oldest = track.active - 2 * self._window(policy)
+        while len(self._marks) > 2 and self._marks[1][0] < oldest:
+            self._marks.pop(0)
+
+    def is_coming_back(self, track: ProgressTrack, policy: StallPolicy) -> bool:
+        """New steps arrive at a good pace, if only just; or they are being repeated after a restart."""
+        if track.is_repeating and track.still < policy.resume_span:
+            return True
+        pace, _ = self._pace(track, policy)
+        return pace is not None and pace > self._wanted_pace(policy)
+
+    def has_resumed(self, track: ProgressTrack, policy: StallPolicy) -> bool:
+        """Whether the flag can be taken back; to be asked once per look."""
+        if self.cause in _PREPARATION_STALLS:
+            return self._signs >= _SIGNS_NEEDED or bool(self._marks[1:])
+        pace, span = self._pace(track, policy)
+        if pace is None or pace <= self._wanted_pace(policy):
+            self._looks_in_a_row = 0
+            return False
+        if self.cause in _STANDSTILLS:
+            return span >= policy.resume_span
+        self._looks_in_a_row += 1
+        return self._looks_in_a_row > 1 and span >= policy.resume_window
+
+    def has_settled(self, track: ProgressTrack, trend: Trend, policy: StallPolicy) -> bool:
+        """Whether a slow run has kept one pace for a whole window since the flag, above half of the usual."""
+        if self.cause in _STANDSTILLS or track.active - self._active_at_flag < track.window(policy):
+            return False
+        half = policy.speed_drop_threshold * (self._usual_pace or 0.0)
+        return trend.has_converged(track, policy) and trend.pace is not None and trend.pace > half
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "cause": self.cause,
+            "usual_pace": self._usual_pace,
+            "pace_at_flag": self._pace_at_flag,
+            "interval": self._interval,
+            "active_at_flag": self._active_at_flag,
+            "signs": self._signs,
+            "looks_in_a_row": self._looks_in_a_row,
+            "marks": [list(mark) for mark in self._marks],
+        }
+
+    @classmethod
+    def restore(cls, state: dict[str, Any]) -> Recovery:
+        recovery = cls(cause=state["cause"], track=ProgressTrack(), usual_pace=state["usual_pace"], pace=None)
+        recovery._pace_at_flag = state["pace_at_flag"]
+        recovery._interval = state["interval"]
+        recovery._active_at_flag = state["active_at_flag"]
+        recovery._signs = state["signs"]
+        recovery._looks_in_a_row = state["looks_in_a_row"]
+        recovery._marks = [(active, step) for active, step in state["marks"]]
+        return recovery
+
+    def _window(self, policy: StallPolicy) -> float:
+        return max(policy.resume_window, 2 * self._interval)
+
+    def _wanted_pace(self, policy: StallPolicy) -> float:
+        usual = self._usual_pace or 0.0
+        half = policy.speed_drop_threshold * usual
+        if self.cause in _STANDSTILLS or self._pace_at_flag is None:
+            return half
+        return max(half, min(_NOISE_FACTOR * self._pace_at_flag, policy.slowdown_floor * usual))
+
+    def _pace(self, track: ProgressTrack, policy: StallPolicy) -> tuple[float | None, float]:
+        """Pace over the last minutes since the flag, and the span it was taken over."""
+        if len(self._marks) < 2:
+            return None, 0.0
+        end, last = self._marks[-1]
+        end += max(0.0, track.active - end - 1.5 * self._interval)
+        begin, first = self._marks[0]
+        for active, step in self._marks[1:-1]:
+            if active <= end - self._window(policy):
+                begin, first = active, step
+        span = end - begin
+        return ((last - first) / span if span > 0 else None), span

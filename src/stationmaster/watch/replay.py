@@ -1,0 +1,58 @@
+"""A recorded run in, the watch's events out, in no time: how thresholds are tuned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from stationmaster.watch.escalation import TERMINATE, StallEvent
+from stationmaster.watch.policy import StallPolicy
+from stationmaster.watch.reading import ReadingLike, seen_from
+from stationmaster.watch.signs import SignsOfLife
+from stationmaster.watch.watcher import StallWatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """What a watcher received: (seconds, text) in order, and until when it watched."""
+
+    chunks: Sequence[tuple[float, str]]
+    end: float
+    poll: float = 60.0
+    total_steps: float | None = None
+    framework: str = "auto"
+
+
+class Reader(Protocol):
+    """A log parser that is fed piece by piece."""
+
+    def feed(self, data: bytes, at: float | None = None) -> Sequence[ReadingLike]: ...
+
+    def peek(self) -> Sequence[ReadingLike]:
+        """Readings of the redraw that is on the screen but not yet ended."""
+
+
+def replay(trace: Trace, reader: Reader, policy: StallPolicy) -> Iterator[StallEvent]:
+    """The events of a watch that looks at every multiple of the poll interval, until it ends the run."""
+    watch = StallWatch(policy, total_steps=trace.total_steps)
+    signs = SignsOfLife()
+    chunks = iter(trace.chunks)
+    chunk = next(chunks, None)
+    begin = math.floor((chunk[0] if chunk else 0.0) / trace.poll)
+    for number in range(begin, math.floor(trace.end / trace.poll) + 1):
+        now = number * trace.poll
+        at = None
+        while chunk is not None and chunk[0] <= now:
+            at, text = chunk
+            watch.observe(seen_from(reader.feed(text.encode(), at), at=at, moved=signs.feed(text)))
+            chunk = next(chunks, None)
+        if at is not None:
+            watch.observe(seen_from(reader.peek(), at=at))
+        event = watch.look(now).event
+        if event is None:
+            continue
+        yield event
+        if event.kind == TERMINATE:
+            return

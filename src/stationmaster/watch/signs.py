@@ -1,0 +1,78 @@
+"""Signs of life in a log before and between training steps: another bar went on, or something new was printed.
+
+A heartbeat is no sign: the same line again, with other numbers, says only that somebody prints. Nor is a bar that
+begins anew before it was full, until it is further than it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_ENDS = re.compile(r"[\r\n]+")
+_BAR = re.compile(r"^(?P<label>.{0,200}?)(?P<percent>\d{1,3})%[|\s]")
+_COUNT = re.compile(r"(?P<done>\d+(?:\.\d+)?)(?P<unit>[kMGT]?)i?B?/(?P<total>\d+(?:\.\d+)?)(?P<total_unit>[kMGT]?)")
+_NUMBERS = re.compile(r"\d+")
+_UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_PIECE_LIMIT = 400
+_KEPT = 200
+
+
+class SignsOfLife:
+    """Remembers what was printed, a few hundred shapes of it, and says whether a piece of text moved on."""
+
+    def __init__(self) -> None:
+        self._tail = ""
+        self._shapes: dict[str, float] = {}  # shape of a line or bar -> how far the bar was, 0..1
+
+    @property
+    def tail(self) -> str:
+        """The redraw that is on the screen now: text after the last line end."""
+        return self._tail
+
+    def feed(self, text: str) -> bool:
+        """Whether anything in `text` is a sign of life. Pieces may be cut anywhere."""
+        *whole, tail = _ENDS.split(self._tail + text)
+        self._tail = tail[-_PIECE_LIMIT:]
+        return any([self._moved(piece[:_PIECE_LIMIT]) for piece in whole])
+
+    def state(self) -> dict[str, Any]:
+        return {"tail": self._tail, "shapes": dict(self._shapes)}
+
+    @classmethod
+    def restore(cls, state: dict[str, Any]) -> SignsOfLife:
+        signs = cls()
+        signs._tail = state["tail"]
+        signs._shapes = dict(state["shapes"])
+        return signs
+
+    def _moved(self, piece: str) -> bool:
+        piece = piece.strip()
+        if not piece:
+            return False
+        moved = False
+        for shape, part in _shapes(piece):
+            before = self._shapes.pop(shape, None)
+            begins_anew = before is not None and before >= 1.0 and part < 1.0
+            if before is None or part > before or begins_anew:
+                moved = True
+                before = part
+            self._shapes[shape] = before
+        while len(self._shapes) > _KEPT:
+            del self._shapes[next(iter(self._shapes))]
+        return moved
+
+
+def _shapes(piece: str) -> Iterator[tuple[str, float]]:
+    """What stays the same from one drawing to the next, and how far a bar is."""
+    if bar := _BAR.match(piece):
+        count = _COUNT.search(piece, bar.end())
+        if count and float(count["total"]):
+            done = float(count["done"]) * _UNITS[count["unit"]]
+            total = float(count["total"]) * _UNITS[count["total_unit"]]
+            yield f"{bar['label'][-80:]}/{count['total']}{count['total_unit']}", min(1.0, done / total)
+        else:
+            yield bar["label"][-80:], float(bar["percent"]) / 100
+    else:
+        yield _NUMBERS.sub("#", piece)[:80], 0.0

@@ -1,0 +1,147 @@
+"""The run's pace and own ETA from look to look: usual pace, peak, and whether the ETA keeps failing to come closer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from stationmaster.watch.policy import StallPolicy
+from stationmaster.watch.progress import ProgressTrack
+from stationmaster.watch.stall import EtaReading, StallAnalysis, judge
+
+_SPACING = 20.0  # a stream looks far more often than a trend needs
+_MEASURED_AT_LEAST = 120.0
+_USUAL_KEPT = 40
+_COLLAPSE_SHARE = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    at: float  # training time
+    step: float
+    pace: float
+    is_failing: bool
+
+
+class Trend:
+    """Samples of the pace, one per look while training goes on."""
+
+    def __init__(self) -> None:
+        self._samples: list[_Sample] = []
+        self._usual: list[float] = []
+        self._peak = 0.0
+
+    @property
+    def pace(self) -> float | None:
+        return self._samples[-1].pace if self._samples else None
+
+    @property
+    def usual_pace(self) -> float | None:
+        """Median of the paces while all was well."""
+        return median(self._usual) if self._usual else None
+
+    @property
+    def is_failing(self) -> bool:
+        return bool(self._samples) and self._samples[-1].is_failing
+
+    def sample(self, track: ProgressTrack, policy: StallPolicy, *, learn: bool) -> None:
+        """Take the pace of this moment, unless training has not gone on since the last one."""
+        if track.furthest is None or track.moves < policy.min_samples or track.measured() < _MEASURED_AT_LEAST:
+            return
+        if self._samples and track.active - self._samples[-1].at < _SPACING:
+            return
+        pace = track.pace(track.window(policy))
+        if pace is None:
+            return
+        self._samples.append(_Sample(track.active, track.furthest, pace, False))
+        is_failing = self.judge(track, policy).is_stalling
+        self._samples[-1] = _Sample(track.active, track.furthest, pace, is_failing)
+        if learn and not is_failing:
+            self._usual = [*self._usual[1 - _USUAL_KEPT :], pace]
+        self._peak = max(self._peak, pace)
+        self._drop_before(track.active - (policy.sustain_windows + 2) * track.window(policy))
+
+    def judge(self, track: ProgressTrack, policy: StallPolicy) -> StallAnalysis:
+        """The verdict over the last window alone; a stall only if it keeps coming out so."""
+        return judge(
+            self._eta_readings(track, policy),
+            policy,
+            total_steps=track.total,
+            window=track.window(policy),
+            peak_speed=self._peak,
+        )
+
+    def eta(self, track: ProgressTrack) -> float | None:
+        """Remaining steps over the pace of the last minutes of training; None without a total or a pace."""
+        if track.total is None or track.furthest is None or not self.pace:
+            return None
+        return max(0.0, track.total - track.furthest) / self.pace
+
+    def keeps_failing(self, track: ProgressTrack, policy: StallPolicy) -> bool:
+        """For longer than a single drop could explain the ETA has not come closer, and the pace is below usual."""
+        if not self.is_failing or not self._is_below(policy.slowdown_floor):
+            return False
+        since = track.active - policy.sustain_windows * track.window(policy)
+        return self._share(since, lambda sample: sample.is_failing) >= policy.sustain_share
+
+    def has_collapsed(self, track: ProgressTrack, policy: StallPolicy) -> bool:
+        """The pace is about a sixth of the usual or less, and has been for a while."""
+        if not self._is_below(policy.collapse_threshold):
+            return False
+        limit = policy.collapse_threshold * (self.usual_pace or 0.0)
+        share = self._share(track.active - policy.collapse_hold, lambda sample: sample.pace < limit)
+        return share >= _COLLAPSE_SHARE
+
+    def has_converged(self, track: ProgressTrack, policy: StallPolicy) -> bool:
+        """Over a whole window every look found the ETA coming closer."""
+        return self._share(track.active - track.window(policy), lambda sample: not sample.is_failing) >= 1.0
+
+    def begin_anew(self) -> None:
+        """Forget the samples, not what is usual."""
+        self._samples.clear()
+
+    def state(self) -> dict[str, Any]:
+        samples = [[sample.at, sample.step, sample.pace, sample.is_failing] for sample in self._samples]
+        return {"samples": samples, "usual": list(self._usual), "peak": self._peak}
+
+    @classmethod
+    def restore(cls, state: dict[str, Any]) -> Trend:
+        trend = cls()
+        trend._samples = [_Sample(*row) for row in state["samples"]]
+        trend._usual = list(state["usual"])
+        trend._peak = state["peak"]
+        return trend
+
+    def _eta_readings(self, track: ProgressTrack, policy: StallPolicy) -> list[EtaReading]:
+        last = self._samples[-1] if self._samples else None
+        if last is None:
+            return []
+        if track.total is not None:
+            end = track.total
+        else:  # without a total the judgement is made as if a fixed amount of work lay ahead
+            end = last.step + policy.unknown_total_horizon * (self.usual_pace or last.pace)
+        return [
+            EtaReading(
+                at=sample.at,
+                eta_seconds=(end - sample.step) / max(sample.pace, 1e-9),
+                step=sample.step,
+                steps_per_second=sample.pace,
+            )
+            for sample in self._samples
+        ]
+
+    def _is_below(self, part: float) -> bool:
+        return self.pace is not None and self.usual_pace is not None and self.pace < part * self.usual_pace
+
+    def _share(self, since: float, holds: Callable[[_Sample], bool]) -> float:
+        """Part of the samples since then for which it holds; 0 if the samples do not reach back so far."""
+        if not self._samples or self._samples[0].at > since:
+            return 0.0
+        chosen = [holds(sample) for sample in self._samples if sample.at >= since]
+        return sum(chosen) / len(chosen) if chosen else 0.0
+
+    def _drop_before(self, oldest: float) -> None:
+        while len(self._samples) > 2 and self._samples[1].at < oldest:
+            self._samples.pop(0)

@@ -1,0 +1,128 @@
+"""The rules that say a run is stalled, in the order they are asked; each names its cause and its evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from stationmaster.durations import format_duration
+from stationmaster.watch.phases import PhaseBook
+from stationmaster.watch.policy import StallPolicy
+from stationmaster.watch.progress import ProgressTrack
+from stationmaster.watch.stall import StallAnalysis, is_near_end, no_verdict
+from stationmaster.watch.trend import Trend
+
+_REPEAT_FACTOR = 1.5  # repeated steps may take this many times what they took at first ...
+_REPEAT_SLACK = 900.0  # ... and this much more, for loading and the first step
+_REPEAT_UNKNOWN = 1800.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """All that a verdict is made from."""
+
+    track: ProgressTrack
+    book: PhaseBook
+    trend: Trend
+    idle: float  # seconds since anything at all moved
+    is_closing: bool  # was healthy and close to its end
+
+
+def judge_run(run: Run, policy: StallPolicy) -> StallAnalysis:
+    """Whether the run is stalled at this moment, and why."""
+    if run.book.is_over:
+        return no_verdict("Training has finished.", current_step=run.track.furthest, total_steps=run.track.total)
+    if run.is_closing or is_near_end(run.track.furthest, run.track.total, run.trend.eta(run.track), policy):
+        return _calm(run, "Close to the end: no verdict.")
+    for rule in (_pause_too_long, _preparation_stuck, _repeats_for_ever, _stands_still, _slows_down, _has_collapsed):
+        if found := rule(run, policy):
+            return found
+    usual = run.trend.judge(run.track, policy)
+    if usual.confidence == "low":
+        return replace(usual, usual_steps_per_second=run.trend.usual_pace)
+    return _calm(run, "Progress as usual." if run.track.has_started else "Not started yet.")
+
+
+def _pause_too_long(run: Run, policy: StallPolicy) -> StallAnalysis | None:
+    overrun = run.book.overrun(policy)
+    if overrun is None:
+        return None
+    reason = f"{overrun.phase.capitalize()} has lasted {format_duration(overrun.lasted)}"
+    return _stall(run, "pause", "medium", f"{reason}; at most {format_duration(overrun.allowed)} is usual.")
+
+
+def _preparation_stuck(run: Run, policy: StallPolicy) -> StallAnalysis | None:
+    idle = format_duration(run.idle)
+    if not run.track.has_started:
+        if run.idle <= policy.start_limit:
+            return None
+        doing = f" while {run.book.phase}" if run.book.is_preparation else ""
+        return _stall(run, "start", "medium", f"Nothing has moved for {idle}{doing}; no step was done yet.")
+    if not run.book.is_preparation or run.idle <= policy.restart_limit:
+        return None
+    return _stall(run, "loading", "medium", f"Nothing has moved for {idle} while {run.book.phase} in mid-run.")
+
+
+def _repeats_for_ever(run: Run, policy: StallPolicy) -> StallAnalysis | None:
+    track, pace = run.track, run.trend.usual_pace
+    if not track.is_repeating or track.furthest is None:
+        return None
+    behind = track.furthest - (track.repeat_from if track.repeat_from is not None else track.furthest)
+    allowed = _REPEAT_SLACK + (_REPEAT_FACTOR * behind / pace if pace else _REPEAT_UNKNOWN)
+    if track.repeating <= allowed:
+        return None
+    spent = format_duration(track.repeating)
+    return _stall(run, "repeat", "medium", f"Steps up to {track.furthest:g} have been repeated for {spent}.")
+
+
+def _stands_still(run: Run, policy: StallPolicy) -> StallAnalysis | None:
+    track = run.track
+    patience = track.patience(run.trend.usual_pace, policy)
+    if not track.has_started or run.book.stops_clock or track.still <= patience:
+        return None
+    eta = run.trend.eta(track)
+    level = f"ETA stands at about {format_duration(eta)}: " if eta is not None else ""
+    reason = f"{level}no new step since step {track.furthest:g}, for {format_duration(track.still)} of training time."
+    return _stall(run, "hang", "high", reason)
+
+
+def _slows_down(run: Run, policy: StallPolicy) -> StallAnalysis | None:
+    if not run.trend.keeps_failing(run.track, policy):
+        return None
+    found = run.trend.judge(run.track, policy)
+    return replace(found, cause="slow_down", usual_steps_per_second=run.trend.usual_pace)
+
+
+def _has_collapsed(run: Run, policy: StallPolicy) -> StallAnalysis | None:
+    pace, usual = run.trend.pace, run.trend.usual_pace
+    if not usual or pace is None or not run.trend.has_collapsed(run.track, policy):
+        return None
+    eta = run.trend.eta(run.track)
+    level = f"; ETA stands at {format_duration(eta)}" if eta is not None else ""
+    reason = f"Pace has fallen to {100 * pace / usual:.0f} % of the usual {usual:.3g} steps per second{level}."
+    return _stall(run, "collapse", "high", reason)
+
+
+def _stall(run: Run, cause: str, confidence: str, reason: str) -> StallAnalysis:
+    return StallAnalysis(
+        is_stalling=True,
+        confidence=confidence,
+        reason=reason,
+        recommendation="alert",
+        cause=cause,
+        current_step=run.track.furthest,
+        total_steps=run.track.total,
+        eta_seconds=run.trend.eta(run.track),
+        steps_per_second=run.trend.pace,
+        usual_steps_per_second=run.trend.usual_pace,
+    )
+
+
+def _calm(run: Run, reason: str) -> StallAnalysis:
+    return no_verdict(
+        reason,
+        current_step=run.track.furthest,
+        total_steps=run.track.total,
+        eta_seconds=run.trend.eta(run.track),
+        steps_per_second=run.trend.pace,
+        usual_steps_per_second=run.trend.usual_pace,
+    )

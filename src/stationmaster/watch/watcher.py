@@ -1,0 +1,164 @@
+"""The stall watch of one run: log readings in, looks at intervals, events out. Pure; time is an argument.
+
+Between looks its whole memory is `state()`, small and JSON-able, so a worker can put it down and another take it up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from stationmaster.watch.counter import Counter
+from stationmaster.watch.escalation import CLEARED, FLAGGED, Escalation, StallEvent
+from stationmaster.watch.phases import PhaseBook
+from stationmaster.watch.policy import StallPolicy
+from stationmaster.watch.progress import ProgressTrack
+from stationmaster.watch.recovery import Recovery
+from stationmaster.watch.seen import Seen
+from stationmaster.watch.stall import StallAnalysis, is_near_end, no_verdict
+from stationmaster.watch.trend import Trend
+from stationmaster.watch.verdict import Run, judge_run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What one look at the run found."""
+
+    analysis: StallAnalysis
+    event: StallEvent | None
+
+
+class StallWatch:
+    """Follows one run. Feed `observe` with what the log says and call `look` at every poll."""
+
+    def __init__(self, policy: StallPolicy | None = None, *, total_steps: float | None = None) -> None:
+        self.policy = policy or StallPolicy()
+        self._counter = Counter(total_steps)
+        self._track = ProgressTrack()
+        self._book = PhaseBook()
+        self._trend = Trend()
+        self._escalation = Escalation()
+        self._recovery: Recovery | None = None
+        self._flagged_as: StallAnalysis | None = None
+        self._at: float | None = None
+        self._idle = 0.0  # since anything at all moved
+        self._is_closing = False  # was healthy and close to its end: slow last steps are no stall
+
+    def observe(self, seen: Seen) -> None:
+        """Take in what the log said."""
+        self._pass_time(seen.at)
+        position = self._counter.read(seen)
+        moves_counter = position is not None and position.value != self._track.position
+        phase = seen.phase or ("training" if moves_counter else None)
+        changes_phase = phase is not None and phase != self._book.phase
+        self._book.enter(phase, has_started=self._track.has_started)
+        if seen.moved or changes_phase or moves_counter:
+            self._idle = 0.0
+            if self._recovery:
+                self._recovery.note_sign()
+        if position is None:
+            return
+        if position.is_new_unit:
+            self._trend = Trend()
+        if self._track.note(position, self.policy):
+            self._book.close(learn=not self._escalation.is_flagged)
+            if self._recovery:
+                self._recovery.note_progress(self._track, self.policy)
+
+    def look(self, at: float) -> Look:
+        """The verdict at this moment and what has to be told, if anything. Call it only after the log was read."""
+        self._pass_time(at)
+        if not self.policy.enabled:
+            return Look(analysis=no_verdict("Stall detection is off for this job."), event=None)
+        self._trend.sample(self._track, self.policy, learn=not self._escalation.is_flagged)
+        self._note_closing()
+        found = self._still_flagged(self._recovery) if self._recovery else self._judge()
+        self._escalation, kind = self._escalation.next(
+            is_stalling=found.is_stalling, is_recovering=self._is_coming_back(), at=at, policy=self.policy
+        )
+        self._follow(kind, found)
+        if self._escalation.grace_is_over(at, self.policy):
+            found = found.with_grace_over()
+        return Look(analysis=found, event=StallEvent(kind=kind, at=at, analysis=found) if kind else None)
+
+    def state(self) -> dict[str, Any]:
+        """All that the watch knows, as plain JSON values."""
+        return {
+            "counter": self._counter.state(),
+            "track": self._track.state(),
+            "book": self._book.state(),
+            "trend": self._trend.state(),
+            "escalation": self._escalation.state(),
+            "recovery": self._recovery.state() if self._recovery else None,
+            "flagged_as": asdict(self._flagged_as) if self._flagged_as else None,
+            "at": self._at,
+            "idle": self._idle,
+            "is_closing": self._is_closing,
+        }
+
+    @classmethod
+    def restore(
+        cls, state: dict[str, Any], policy: StallPolicy | None = None, *, total_steps: float | None = None
+    ) -> StallWatch:
+        """A watch that goes on exactly where `state` was taken."""
+        watch = cls(policy, total_steps=total_steps)
+        watch._counter = Counter.restore(state["counter"], total_steps)
+        watch._track = ProgressTrack.restore(state["track"])
+        watch._book = PhaseBook.restore(state["book"])
+        watch._trend = Trend.restore(state["trend"])
+        watch._escalation = Escalation.restore(state["escalation"])
+        watch._recovery = Recovery.restore(state["recovery"]) if state["recovery"] else None
+        watch._flagged_as = StallAnalysis(**state["flagged_as"]) if state["flagged_as"] else None
+        watch._at = state["at"]
+        watch._idle = state["idle"]
+        watch._is_closing = state["is_closing"]
+        return watch
+
+    def _pass_time(self, at: float) -> None:
+        """Let the time since the last call pass. A clock set back passes none; not looking proves no silence."""
+        elapsed = max(0.0, at - self._at) if self._at is not None else 0.0
+        self._at = at
+        seen_elapsed = min(elapsed, self.policy.blind_gap)
+        self._idle += seen_elapsed
+        self._book.spend(seen_elapsed)
+        self._track.spend(elapsed, seen_seconds=seen_elapsed, is_training=not self._book.stops_clock)
+
+    def _note_closing(self) -> None:
+        if self._escalation.is_flagged or self._trend.is_failing or not self._track.has_started:
+            return
+        eta = self._trend.eta(self._track)
+        self._is_closing = is_near_end(self._track.furthest, self._track.total, eta, self.policy)
+
+    def _judge(self) -> StallAnalysis:
+        run = Run(track=self._track, book=self._book, trend=self._trend, idle=self._idle, is_closing=self._is_closing)
+        return judge_run(run, self.policy)
+
+    def _still_flagged(self, recovery: Recovery) -> StallAnalysis:
+        """The verdict stays as it was flagged until the run has really come back."""
+        assert self._flagged_as is not None
+        if (
+            self._book.is_over
+            or recovery.has_resumed(self._track, self.policy)
+            or recovery.has_settled(self._track, self._trend, self.policy)
+        ):
+            return no_verdict("Progress has resumed.", current_step=self._track.furthest, total_steps=self._track.total)
+        return replace(self._flagged_as, current_step=self._track.furthest)
+
+    def _is_coming_back(self) -> bool:
+        return self._recovery is not None and self._recovery.is_coming_back(self._track, self.policy)
+
+    def _follow(self, kind: str | None, found: StallAnalysis) -> None:
+        if kind == FLAGGED:
+            self._flagged_as = found
+            self._recovery = Recovery(
+                cause=found.cause or "",
+                track=self._track,
+                usual_pace=self._trend.usual_pace,
+                pace=self._trend.pace,
+            )
+        elif kind == CLEARED:
+            self._flagged_as = self._recovery = None
+            self._track.forget_trouble()
+            self._trend.begin_anew()
+            self._book.close(learn=False)
+            self._idle = 0.0
