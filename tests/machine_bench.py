@@ -24,7 +24,8 @@ _PROGRAMS = {
     "slow": "exec sleep 60",
     "killed": "kill -9 $$",
     "trickle": "printf 'one\\r'; sleep 0.2; printf 'two\\r'; echo oops >&2; exit 3",
-    "endless": "echo $$; exec cat > /dev/null",
+    "mute": "exec >&-; exec sleep 60",
+    "endless": "echo $$; exec cat",
 }
 
 
@@ -110,6 +111,10 @@ def _install_fakes(remote: FakeRemote, running: set[int]) -> None:
         await asyncio.sleep(0)
         yield b"two\r"
 
+    async def mute(call: Call) -> AsyncIterator[bytes]:
+        await asyncio.sleep(60)
+        yield b""
+
     async def endless(call: Call) -> AsyncIterator[bytes]:
         running.add(4242)
         try:
@@ -130,6 +135,7 @@ def _install_fakes(remote: FakeRemote, running: set[int]) -> None:
         remote.on(f"/programs/{name}", answer)
     remote.on("/programs/slow", slow)
     remote.on_stream("/programs/trickle", trickle)
+    remote.on_stream("/programs/mute", mute)
     remote.on_stream("/programs/endless", endless)
 
 

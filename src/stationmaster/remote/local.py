@@ -6,11 +6,11 @@ import asyncio
 import os
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from stationmaster.errors import TransferFailed, Unreachable
 from stationmaster.remote.base import (
@@ -22,6 +22,8 @@ from stationmaster.remote.base import (
     command_name,
     no_answer,
 )
+
+_T = TypeVar("_T")
 
 _CHUNK_BYTES = 1 << 16
 _COPY_BYTES = 1 << 22
@@ -166,16 +168,16 @@ class LocalStream:
     async def __aiter__(self) -> AsyncIterator[bytes]:
         if self._process is None or self._process.stdout is None or self._errors is None:
             return
-        while chunk := await self._next_chunk(self._process.stdout):
+        while chunk := await self._limited(self._process.stdout.read(_CHUNK_BYTES)):
             yield chunk
-        await self._process.wait()
+        await self._limited(self._process.wait())
         self._errors.seek(0)
         self._ended = Completed(exit_status=_exit_status(self._process), stderr=self._errors.read())
 
-    async def _next_chunk(self, stdout: asyncio.StreamReader) -> bytes:
+    async def _limited(self, awaitable: Awaitable[_T]) -> _T:
         try:
             async with asyncio.timeout(self._timeout_idle):
-                return await stdout.read(_CHUNK_BYTES)
+                return await awaitable
         except TimeoutError:
             raise no_answer(self._name, self._timeout_idle or 0.0) from None
 

@@ -251,7 +251,8 @@ class SshStream:
         with unreachable_when_lost("the machine"):
             while chunk := await self._next_chunk():
                 yield chunk
-            await self._process.wait_closed()
+            async with self._limited():
+                await self._process.wait_closed()
             self._ended = Completed(exit_status=_exit_status(self._process), stderr=await self._errors)
         if self._ended.exit_status is None:
             raise Unreachable("the connection was lost; how the command ended is unknown")

@@ -144,6 +144,13 @@ async def test_a_silent_stream_is_given_up_after_its_idle_limit(bench: Bench) ->
 
 
 @asynchronous
+async def test_a_command_that_closes_its_output_and_lives_on_is_given_up_too(bench: Bench) -> None:
+    async with bench.remote() as remote, remote.stream(bench.program("mute"), timeout_idle=1.5) as stream:
+        with pytest.raises(Unreachable, match=r"did not answer within 1\.5 s"):
+            assert [chunk async for chunk in stream] == []
+
+
+@asynchronous
 async def test_a_stream_of_a_program_that_is_not_there_ends_with_127(bench: Bench) -> None:
     async with bench.remote() as remote, remote.stream(bench.program("no-such-program")) as stream:
         assert [chunk async for chunk in stream if chunk] == []
