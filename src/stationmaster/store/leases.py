@@ -103,6 +103,12 @@ class Leases:
             self._put(connection, lease, write)
             connection.execute(_FREE, {"b_id": lease.job.id, "b_token": lease.token})
 
+    def free(self, lease: Lease) -> None:
+        """Hand a lease back with nothing written; the job is due as it was."""
+        with self._database.write() as connection:
+            connection.execute(_FREE, {"b_id": lease.job.id, "b_token": lease.token})
+            announce(connection)
+
     def hand_back(self, owner: str) -> None:
         """Free every lease of `owner`, for a worker that goes home; the jobs stay due as they were."""
         with self._database.write() as connection:

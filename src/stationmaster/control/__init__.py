@@ -1,0 +1,1 @@
+"""Policy, retries and timing: takes each job one step further at a time."""

@@ -1,0 +1,294 @@
+"""EXECUTING: trackside runs the plan's steps, detached. Each visit is one round trip and one judgement of it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from stationmaster.config import MonitoringSettings, monitoring_of
+from stationmaster.control.machine import Fate, drop_connection, fate, host_of
+from stationmaster.control.step import Handler, Step, cut_off, give_up, go_on, recovered, wait
+from stationmaster.control.world import Policy, Visit, World
+from stationmaster.errors import CommandFailed, HostKeyRefused, RemoteError
+from stationmaster.lifecycle import Move
+from stationmaster.model import Checkpoint, Desired, Job, LogChunk, Progress, Reason, StepReading
+from stationmaster.parsers.reader import LogReader
+from stationmaster.recipes.schema import Output, OutputKind
+from stationmaster.remote.host import LogPiece, OutputFile, Since, Status, StepStatus
+from stationmaster.store.writes import Told, Write
+
+_STOP_GRACE_SECONDS = 10.0
+_SETTLE_SECONDS = 0.1  # a supervisor that dies at once is not started again at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    visit: Visit
+    status: Status | None
+    problem: str | None = None
+    fate: Fate = Fate.THERE
+    watched: bool = False
+    framework: str = "auto"
+    outputs: tuple[Output, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """trackside is not at work though the plan is not finished: start it, or start it again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """The training is to end; why is written down already."""
+
+
+async def observe(visit: Visit, world: World) -> Seen:
+    job = visit.job
+    recipe = world.recipe(job.spec.recipe).recipe
+    seen = Seen(visit=visit, status=None, framework=recipe.framework, outputs=recipe.outputs)
+    if job.desired is Desired.CANCEL:
+        return seen
+    try:
+        status = await host_of(job, world).status(Since.from_json(job.memory.get("since")))
+        watched = await world.ask_store(world.store.interests.watched, job.id)
+        return replace(seen, status=status, watched=watched)
+    except RemoteError as problem:
+        await drop_connection(job, world)
+        return replace(seen, problem=str(problem), fate=await fate(job, world))
+
+
+def decide(seen: Seen, policy: Policy) -> Step[Start | Stop]:
+    job, now = seen.visit.job, seen.visit.now
+    if job.desired is Desired.CANCEL:
+        return _leave(seen, Reason.CANCELLED_BY_USER, "cancelled during the training")
+    if seen.status is None:
+        return _without_answer(seen, policy)
+    status = seen.status
+    write = taken_in(seen, policy)
+    job = write.job
+    if status.more or (status.finished and write.logs):
+        return Step(write=replace(write, due_in=0.0))  # the log is read to its end before anything is concluded
+    if status.finished:
+        return Step(write=_exited(write, status, now=now))
+    if reason := _reason_to_stop(job, now=now):
+        if not _training_began(status):
+            return _leave(seen, Reason.CANCELLED_BY_USER, "stopped before the training began")
+        return Step(write=replace(write, job=job.remember(ending=reason.value)), then=Stop())
+    if not status.supervisor.alive or status.needs_secrets:
+        return Step(write=write, then=Start())
+    return Step(write=write)
+
+
+def taken_in(seen: Seen, policy: Policy) -> Write:
+    """Everything new in the status, as it is written: log, readings, checkpoints, progress."""
+    status = seen.status
+    assert status is not None
+    before, now = seen.visit.job, seen.visit.now
+    since = Since.from_json(before.memory.get("since"))
+    reader = LogReader.restore(before.memory["reader"]) if "reader" in before.memory else _new_reader(seen)
+    readings = [reading for piece in status.log for reading in reader.feed(piece.data, at=now)]
+    progress = _progress(before.progress, reader, status, now=now)
+    job = recovered(before).remember(
+        since=since.after(status).to_json(),
+        reader=reader.state(),
+        absences=None,
+        steps=_step_memory(status),
+        outputs={file.path: [file.size, file.mtime] for file in _models(status.outputs)},
+    )
+    monitoring = monitoring_of(before.spec.monitoring, policy.monitoring)
+    return Write(
+        job=replace(job, progress=progress),
+        due_in=_next_look(seen, progress, monitoring),
+        logs=tuple(_chunk(before.attempt, piece) for piece in status.log if piece.data),
+        readings=_step_readings(before, progress, bool(readings), now=now),
+        checkpoints=_checkpoints(before, status.outputs, seen.outputs),
+        events=tuple(_step_events(before, status.steps)),
+        cleared_alerts=("silence",) if before.unreachable_since is not None else (),
+    )
+
+
+def _leave(seen: Seen, reason: Reason, explanation: str) -> Step[Start | Stop]:
+    return Step(write=give_up(seen.visit.job, reason, now=seen.visit.now, explanation=explanation))
+
+
+def _without_answer(seen: Seen, policy: Policy) -> Step[Start | Stop]:
+    """No answer is not an answer: only the provider can say that the machine, and so the training, is gone."""
+    job = seen.visit.job
+    if seen.fate is Fate.GONE:
+        return _leave(seen, Reason.MACHINE_LOST, "the provider says that the machine is gone")
+    if _limit_passed_in_silence(seen, policy):
+        said = "the limit was reached and the machine has not answered since; no model could be saved from it"
+        return _leave(seen, Reason.HARD_LIMIT, said)
+    if seen.fate is Fate.MISSING:
+        job = job.remember(absences=int(job.memory.get("absences", 0)) + 1)
+    return Step(write=cut_off(job, now=seen.visit.now, policy=policy, problem=seen.problem or "no answer"))
+
+
+def _limit_passed_in_silence(seen: Seen, policy: Policy) -> bool:
+    """The hard limit is over, and the model was given its time to be fetched after all."""
+    job, now = seen.visit.job, seen.visit.now
+    if job.deadline_at is None or job.unreachable_since is None:
+        return False
+    return now > job.deadline_at and now - job.unreachable_since > policy.fetch_seconds
+
+
+def _reason_to_stop(job: Job, *, now: float) -> Reason | None:
+    if job.desired is Desired.STOP:
+        return Reason.STOPPED_BY_USER
+    if job.desired is Desired.CANCEL_KEEP:
+        return Reason.CANCELLED_BY_USER
+    if job.deadline_at is not None and now >= job.deadline_at:
+        return Reason.HARD_LIMIT
+    return None
+
+
+def _training_began(status: Status) -> bool:
+    return any(step.training and step.started_at is not None for step in status.steps)
+
+
+def _exited(write: Write, status: Status, *, now: float) -> Write:
+    assert status.finished is not None
+    job = write.job
+    ending = job.memory.get("ending")
+    explanation = None
+    if ending is None:
+        ending = (Reason.FINISHED if status.finished.result == "done" else Reason.STEP_FAILED).value
+    if ending == Reason.STEP_FAILED.value:
+        explanation = _failure(status)
+    job = job.remember(ending=ending, ending_explanation=explanation, failures=None)
+    moved = go_on(job, Move.EXITED, now=now, events=write.events, checkpoints=write.checkpoints)
+    return replace(moved, readings=write.readings, cleared_alerts=write.cleared_alerts)
+
+
+def _failure(status: Status) -> str:
+    step = next((each for each in status.steps if each.state == "failed"), None)
+    if step is None:
+        return "a step failed"
+    how = {
+        "timeout": "took longer than it may",
+        "missing_output": "ended without the files it should have made",
+        "unknown_exit": "ended without anybody knowing how",
+        "could_not_start": "could not be started",
+    }.get(step.failure or "", f"ended with exit code {step.exit_code}")
+    return f"step {step.name} {how} (try {step.try_number}); see its log"
+
+
+def _new_reader(seen: Seen) -> LogReader:
+    steps = seen.visit.job.spec.parameters.get("steps")
+    return LogReader(framework=seen.framework, total_steps=steps if isinstance(steps, int) else None)
+
+
+def _progress(before: Progress, reader: LogReader, status: Status, *, now: float) -> Progress:
+    read = reader.summary()
+    active = next((step.name for step in status.steps if step.state == "running"), None)
+    return replace(
+        before,
+        step=read.step,
+        total_steps=read.total_steps,
+        epoch=read.epoch,
+        loss=read.loss,
+        first_loss=before.first_loss if before.first_loss is not None else read.loss,
+        learning_rate=read.learning_rate,
+        steps_per_second=read.steps_per_second,
+        eta_seconds=read.eta_seconds,
+        phase=read.phase,
+        active_step=active,
+        at=now if read.step != before.step else before.at,
+    )
+
+
+def _next_look(seen: Seen, progress: Progress, monitoring: MonitoringSettings) -> float:
+    """Often at first and near the end, where something happens; otherwise at the set pace."""
+    if seen.watched:
+        return monitoring.watch_interval
+    age = seen.visit.now - seen.visit.job.state_since
+    likely_end = progress.eta_seconds if progress.eta_seconds is not None else math.inf
+    return min(monitoring.poll_interval, max(monitoring.watch_interval, min(age / 10, likely_end)))
+
+
+def _chunk(attempt: int, piece: LogPiece) -> LogChunk:
+    return LogChunk(attempt=attempt, stream=piece.stream, start=piece.start, end=piece.end, data=piece.data)
+
+
+def _step_readings(before: Job, progress: Progress, anything: bool, *, now: float) -> tuple[StepReading, ...]:
+    if not anything or progress.step is None or progress.step == before.progress.step:
+        return ()
+    reading = StepReading(
+        attempt=before.attempt,
+        at=now,
+        step=progress.step,
+        loss=progress.loss,
+        learning_rate=progress.learning_rate,
+        steps_per_second=progress.steps_per_second,
+    )
+    return (reading,)
+
+
+def _checkpoints(job: Job, files: Iterable[OutputFile], outputs: Sequence[Output]) -> tuple[Checkpoint, ...]:
+    """Outputs that are new or have changed since they were last written down."""
+    known = job.memory.get("outputs", {})
+    changed = (file for file in _models(files) if known.get(file.path) != [file.size, file.mtime])
+    return tuple(checkpoint_of(job, file, outputs) for file in changed)
+
+
+def _models(files: Iterable[OutputFile]) -> Iterable[OutputFile]:
+    """Samples and logs may be many; they are counted once, when they are fetched."""
+    return (file for file in files if file.kind == OutputKind.CHECKPOINT)
+
+
+def checkpoint_of(job: Job, file: OutputFile, outputs: Sequence[Output]) -> Checkpoint:
+    return Checkpoint(
+        attempt=job.attempt,
+        path=file.path,
+        kind=file.kind,
+        size=file.size,
+        step=step_in_name(file.path, outputs),
+        sha256=file.sha256,
+    )
+
+
+def step_in_name(path: str, outputs: Sequence[Output]) -> int | None:
+    """The training step that a file's name carries, by the recipe's own expressions."""
+    for output in outputs:
+        if output.step and (found := re.search(output.step, path)):
+            return int(found[1])
+    return None
+
+
+def _step_memory(status: Status) -> dict[str, str]:
+    return {step.name: f"{step.state}.{step.try_number}" for step in status.steps if step.state != "pending"}
+
+
+def _step_events(job: Job, steps: Iterable[StepStatus]) -> Iterable[Told]:
+    """A step's changes since the last look, each told once."""
+    known = job.memory.get("steps", {})
+    for step in steps:
+        if step.state != "pending" and known.get(step.name) != f"{step.state}.{step.try_number}":
+            payload = {"step": step.name, "state": step.state, "try": step.try_number, "exit_code": step.exit_code}
+            yield Told(kind="step", payload=payload)
+
+
+async def perform(action: Start | Stop, job: Job, seen: Seen, world: World) -> Write:
+    host = host_of(job, world)
+    try:
+        if isinstance(action, Stop):
+            await host.stop(_STOP_GRACE_SECONDS)
+        else:
+            await host.start(_secrets(job, world))
+    except (CommandFailed, HostKeyRefused) as problem:
+        return cut_off(job, now=seen.visit.now, policy=world.policy, problem=str(problem))
+    except RemoteError as problem:
+        await drop_connection(job, world)
+        return cut_off(job, now=seen.visit.now, policy=world.policy, problem=str(problem))
+    return wait(job, _SETTLE_SECONDS)
+
+
+def _secrets(job: Job, world: World) -> dict[str, str]:
+    recipe = world.recipe(job.spec.recipe).recipe
+    names = {name for step in recipe.steps for name in step.secrets}
+    return {name: value for name in names if (value := world.secrets(name)) is not None}
+
+
+HANDLER = Handler(observe=observe, decide=decide, perform=perform)

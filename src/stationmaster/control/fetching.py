@@ -1,0 +1,149 @@
+"""FETCHING_RESULTS: the training is over. Its files are brought home one by one, each verified before the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from stationmaster.control.executing import checkpoint_of
+from stationmaster.control.machine import Fate, drop_connection, fate, host_of
+from stationmaster.control.step import Handler, Step, cut_off, failed_try, give_up, go_on, recovered, wait
+from stationmaster.control.world import Policy, Visit, World
+from stationmaster.errors import DiskFull, RemoteError, Unreachable
+from stationmaster.lifecycle import Move
+from stationmaster.model import Checkpoint, Desired, Job, Reason
+from stationmaster.recipes.schema import OutputKind
+from stationmaster.remote.host import OutputFile
+from stationmaster.remote.transfer import pull_verified
+from stationmaster.store.writes import Told, Write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    visit: Visit
+    fate: Fate = Fate.THERE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeInventory:
+    """Ask the machine for every declared output with its hash, and write down what is wanted of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetch:
+    """Bring one file home; one that is there with the right hash already is not fetched again."""
+
+    file: OutputFile
+
+
+async def observe(visit: Visit, world: World) -> Seen:
+    if visit.job.unreachable_since is None:
+        return Seen(visit=visit)
+    return Seen(visit=visit, fate=await fate(visit.job, world))
+
+
+def decide(seen: Seen, policy: Policy) -> Step[TakeInventory | Fetch]:
+    job, now = seen.visit.job, seen.visit.now
+    if job.desired is Desired.CANCEL:
+        said = "cancelled while the results were fetched"
+        return Step(write=give_up(job, Reason.CANCELLED_BY_USER, now=now, explanation=said))
+    if seen.fate is Fate.GONE:
+        return Step(write=_without_the_rest(job, Reason.MACHINE_LOST, "the machine was gone", now=now))
+    if seen.fate is Fate.MISSING:
+        job = job.remember(absences=int(job.memory.get("absences", 0)) + 1)
+        return Step(write=wait(job, policy.provider_look_seconds))
+    if _time_is_over(job, now=now, policy=policy) and job.memory.get("failures"):
+        return Step(write=_without_the_rest(job, Reason.HARD_LIMIT, "the limit was reached", now=now))
+    if "wanted" not in job.memory:
+        return Step(then=TakeInventory())
+    if not job.memory["wanted"]:
+        return Step(write=_all_safe(job, now=now))
+    return Step(then=Fetch(file=OutputFile(**job.memory["wanted"][0])))
+
+
+def wanted(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoint]) -> list[OutputFile]:
+    """The model first, then what explains it. Of several checkpoints only the best: the final one, else the latest."""
+    by_path = {checkpoint.path: checkpoint for checkpoint in checkpoints}
+    models = [file for file in files if file.kind == OutputKind.CHECKPOINT]
+    others = [file for file in files if file.kind != OutputKind.CHECKPOINT]
+    return [*best(models, by_path)[:1], *sorted(others, key=lambda file: file.path)]
+
+
+def best(models: Iterable[OutputFile], checkpoints: dict[str, Checkpoint]) -> list[OutputFile]:
+    """Models from best to worst: one without a step in its name is final; else the later step is the better one."""
+
+    def rank(file: OutputFile) -> tuple[bool, int, float]:
+        step = checkpoints[file.path].step if file.path in checkpoints else None
+        return (step is None, step or 0, file.mtime)
+
+    return sorted(models, key=rank, reverse=True)
+
+
+def _time_is_over(job: Job, *, now: float, policy: Policy) -> bool:
+    """The hard limit leaves the fetch its own time: a model is worth more than some minutes of rent."""
+    if now - job.state_since < policy.fetch_seconds:
+        return False
+    return job.deadline_at is not None and now >= job.deadline_at
+
+
+def _without_the_rest(job: Job, reason: Reason, why: str, *, now: float) -> Write:
+    """Nothing more can be had from the machine: with the model safe the job goes on, else the attempt is lost."""
+    if job.memory.get("model_attempt") == job.attempt:
+        told = Told(kind="results_incomplete", payload={"problem": f"{why} before everything was fetched"})
+        return replace(_all_safe(job, now=now), events=(told, *_all_safe(job, now=now).events))
+    return give_up(job, reason, now=now, explanation=f"{why} before a model was saved from the machine")
+
+
+def _all_safe(job: Job, *, now: float) -> Write:
+    return go_on(job.remember(wanted=None, absences=None), Move.MODEL_SAFE, now=now)
+
+
+async def perform(action: TakeInventory | Fetch, job: Job, seen: Seen, world: World) -> Write:
+    try:
+        if isinstance(action, TakeInventory):
+            return await _take_inventory(job, world)
+        return await _fetch(action.file, job, seen, world)
+    except Unreachable as problem:
+        await drop_connection(job, world)
+        return cut_off(job, now=seen.visit.now, policy=world.policy, problem=str(problem))
+    except (RemoteError, DiskFull) as problem:
+        after, seconds, failures = failed_try(job, world.policy)
+        told = () if failures else (Told(kind="fetch_failed", payload={"problem": str(problem)}),)
+        return wait(after, seconds, events=told)
+
+
+async def _take_inventory(job: Job, world: World) -> Write:
+    outputs = world.recipe(job.spec.recipe).recipe.outputs
+    files = await host_of(job, world).inventory()
+    checkpoints = tuple(checkpoint_of(job, file, outputs) for file in files)
+    chosen = [_as_memory(file) for file in wanted(files, job, checkpoints)]
+    return wait(recovered(job).remember(wanted=chosen), 0.0, checkpoints=checkpoints)
+
+
+async def _fetch(file: OutputFile, job: Job, seen: Seen, world: World) -> Write:
+    assert file.sha256 is not None
+    target = world.artifacts(job.id) / file.path
+    await pull_verified(host_of(job, world), file.path, target, file.sha256)
+    outputs = world.recipe(job.spec.recipe).recipe.outputs
+    safe = replace(checkpoint_of(job, file, outputs), location=str(target), verified_at=seen.visit.now)
+    after = recovered(job).remember(wanted=job.memory["wanted"][1:])
+    told: tuple[Told, ...] = ()
+    if safe.kind == OutputKind.CHECKPOINT:
+        after = after.remember(model=str(target), model_step=safe.step, model_attempt=job.attempt)
+        payload = {"path": file.path, "location": str(target), "sha256": file.sha256, "size": file.size}
+        told = (Told(kind="model_safe", payload=payload),)
+    return wait(after, 0.0, checkpoints=(safe,), events=told)
+
+
+def _as_memory(file: OutputFile) -> dict[str, Any]:
+    return {
+        "path": file.path,
+        "kind": file.kind,
+        "size": file.size,
+        "mtime": file.mtime,
+        "sha256": file.sha256,
+    }
+
+
+HANDLER = Handler(observe=observe, decide=decide, perform=perform)

@@ -1,0 +1,108 @@
+"""FINALIZING: the model is safe. It gets its well-known names and a summary; then the outcome is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stationmaster.control.step import Handler, Step, give_up, go_on, outcome_told
+from stationmaster.control.world import Policy, Visit, World
+from stationmaster.lifecycle import Move, concluded
+from stationmaster.model import Desired, Job, Reason
+from stationmaster.store.writes import Write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publish:
+    """Put links and summary in place; repeating it changes nothing."""
+
+    reason: Reason
+
+
+async def observe(visit: Visit, _world: World) -> Visit:
+    return visit
+
+
+def decide(visit: Visit, _policy: Policy) -> Step[Publish]:
+    job = visit.job
+    if job.desired is Desired.CANCEL:
+        said = "cancelled after the model was fetched"
+        return Step(write=give_up(job, Reason.CANCELLED_BY_USER, now=visit.now, explanation=said))
+    return Step(then=Publish(reason=final_reason(job)))
+
+
+def final_reason(job: Job) -> Reason:
+    """Why the training ended; one that says it finished but left no model has failed."""
+    if job.desired is Desired.CANCEL_KEEP:
+        return Reason.CANCELLED_BY_USER
+    ending = Reason(job.memory["ending"])
+    if ending is Reason.FINISHED and not job.memory.get("model"):
+        return Reason.NO_MODEL
+    return ending
+
+
+async def perform(action: Publish, job: Job, visit: Visit, world: World) -> Write:
+    explanation = job.memory.get("ending_explanation") or _explanation(action.reason, job)
+    done = concluded(job, action.reason, explanation=explanation)
+    await world.ask_store(_put_in_place, world.artifacts(job.id), done)
+    return go_on(done, Move.PUBLISHED, now=visit.now, events=(outcome_told(done),))
+
+
+def _explanation(reason: Reason, job: Job) -> str | None:
+    kept = f"the checkpoint of step {job.memory['model_step']} is kept" if job.memory.get("model_step") else None
+    match reason:
+        case Reason.NO_MODEL:
+            return "the training ended without leaving a model"
+        case Reason.HARD_LIMIT:
+            return f"the time or money limit was reached; {kept or 'there was no checkpoint to keep'}"
+        case Reason.STOPPED_BY_USER | Reason.CANCELLED_BY_USER:
+            return f"ended as asked; {kept or 'there was no checkpoint to keep'}"
+        case _:
+            return None
+
+
+def _put_in_place(folder: Path, job: Job) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    if model := job.memory.get("model"):
+        for name in ("latest_checkpoint.safetensors", "model.safetensors"):
+            _link(folder / name, Path(model))
+    _write_atomically(folder / "summary.json", json.dumps(summary(job), indent=2) + "\n")
+    shutil.rmtree(folder / "tmp", ignore_errors=True)
+
+
+def summary(job: Job) -> dict[str, Any]:
+    progress = job.progress
+    return {
+        "job": job.id,
+        "name": job.spec.name,
+        "recipe": job.spec.recipe,
+        "parameters": dict(job.spec.parameters),
+        "dataset_sha256": job.spec.dataset.sha256,
+        "outcome": job.outcome,
+        "reason": job.reason,
+        "model": job.memory.get("model"),
+        "steps": progress.step,
+        "first_loss": progress.first_loss,
+        "last_loss": progress.loss,
+    }
+
+
+def _link(name: Path, target: Path) -> None:
+    """A relative link, replaced in one go."""
+    fresh = name.with_name(f".{name.name}.new")
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(os.path.relpath(target, name.parent))
+    fresh.replace(name)
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(path)
+
+
+HANDLER = Handler(observe=observe, decide=decide, perform=perform)

@@ -1,0 +1,122 @@
+"""TRANSFERRING_DATA: the machine is ours and healthy. Trackside, recipe, dataset and plan go there, verified."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from stationmaster.control.machine import Fate, drop_connection, fate, host_of
+from stationmaster.control.step import Handler, Step, cut_off, failed_try, give_up, go_on, recovered, wait, wants_out
+from stationmaster.control.world import Policy, Visit, World
+from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
+from stationmaster.lifecycle import Move
+from stationmaster.model import Job, Reason
+from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
+from stationmaster.remote.host import Host
+from stationmaster.remote.transfer import push_verified
+from stationmaster.store.writes import Told, Write
+
+_ARCHIVE = "dataset.tar"
+_RESUME = "resume/checkpoint.safetensors"
+_MOST_FAILURES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    visit: Visit
+    fate: Fate = Fate.THERE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Send:
+    """Everything the training needs is put in place; what is there already is not sent again."""
+
+
+async def observe(visit: Visit, world: World) -> Seen:
+    if visit.job.unreachable_since is None or wants_out(visit.job):
+        return Seen(visit=visit)
+    return Seen(visit=visit, fate=await fate(visit.job, world))
+
+
+def decide(seen: Seen, policy: Policy) -> Step[Send]:
+    job, now = seen.visit.job, seen.visit.now
+    if wants_out(job):
+        return _leave(seen, Reason.CANCELLED_BY_USER, "cancelled before the training began")
+    if seen.fate is Fate.GONE:
+        return _leave(seen, Reason.MACHINE_LOST, "the provider says that the machine is gone")
+    if now - job.state_since > policy.transfer_seconds:
+        said = f"the dataset could not be sent within {policy.transfer_seconds / 60:.0f} min"
+        return _leave(seen, Reason.TRANSFER_FAILED, said)
+    if seen.fate is Fate.MISSING:
+        return Step(write=wait(job.remember(absences=1), policy.provider_look_seconds))
+    return Step(then=Send())
+
+
+def _leave(seen: Seen, reason: Reason, explanation: str) -> Step[Send]:
+    return Step(write=give_up(seen.visit.job, reason, now=seen.visit.now, explanation=explanation))
+
+
+async def perform(_action: Send, job: Job, seen: Seen, world: World) -> Write:
+    now = seen.visit.now
+    try:
+        await _send(job, world)
+    except Unreachable as problem:
+        await drop_connection(job, world)
+        return cut_off(job, now=now, policy=world.policy, problem=str(problem))
+    except (RemoteError, DiskFull) as problem:
+        return _refused(job, problem, now=now, world=world)
+    told = Told(kind="data_verified", payload={"sha256": job.spec.dataset.sha256, "bytes": job.spec.dataset.size})
+    return go_on(recovered(job).remember(absences=None), Move.DATA_VERIFIED, now=now, events=(told,))
+
+
+def _refused(job: Job, problem: RemoteError | DiskFull, *, now: float, world: World) -> Write:
+    """The machine answered, and said no: a few tries, then another machine."""
+    after, seconds, failures = failed_try(job, world.policy)
+    told = Told(kind="transfer_failed", payload={"problem": str(problem)})
+    if failures + 1 < _MOST_FAILURES:
+        return wait(after, seconds, events=(told,))
+    written = give_up(job, Reason.TRANSFER_FAILED, now=now, explanation=str(problem))
+    return replace(written, events=(told, *written.events))
+
+
+async def _send(job: Job, world: World) -> None:
+    host = host_of(job, world)
+    stored = world.recipe(job.spec.recipe)
+    await host.install(world.trackside)
+    for name, file in stored.shipped_files():
+        await push_verified(host, file, f"recipe/{name}", await world.ask_store(_sha256, file))
+    await push_verified(host, Path(job.spec.dataset.archive), _ARCHIVE, job.spec.dataset.sha256)
+    await host.unpack(_ARCHIVE, "dataset", job.spec.dataset.sha256)
+    resume = await _send_resume(job, host, world)
+    await host.put_plan(plan_of(job, world, root=host.root, resume_from=resume).as_json())
+
+
+async def _send_resume(job: Job, host: Host, world: World) -> str | None:
+    if job.spec.resume_from is None:
+        return None
+    checkpoint = Path(job.spec.resume_from)
+    await push_verified(host, checkpoint, _RESUME, await world.ask_store(_sha256, checkpoint))
+    return _RESUME
+
+
+def plan_of(job: Job, world: World, *, root: str, resume_from: str | None) -> Plan:
+    identity = JobIdentity(id=job.id, name=job.spec.name, trigger=job.spec.trigger or "", attempt=job.attempt)
+    return render_plan(
+        world.recipe(job.spec.recipe).recipe,
+        parameters=job.spec.parameters,
+        job=identity,
+        machine_root=root,
+        resume_from=resume_from,
+    )
+
+
+def _sha256(file: Path) -> str:
+    try:
+        with file.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as problem:
+        raise TransferFailed(f"{file} cannot be read at home: {problem.strerror}") from problem
+
+
+HANDLER = Handler(observe=observe, decide=decide, perform=perform)

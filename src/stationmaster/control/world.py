@@ -1,0 +1,123 @@
+"""Everything that the main flow touches, handed in: the store, the providers, the way to machines, the numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from stationmaster.config import MonitoringSettings
+from stationmaster.control.fleet import Fleet
+from stationmaster.errors import NotFound
+from stationmaster.model import Access, Job
+from stationmaster.providers.base import Provider
+from stationmaster.recipes.registry import StoredRecipe
+from stationmaster.remote.base import Remote
+from stationmaster.remote.host import Host
+from stationmaster.store.store import Store
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """The numbers that the main flow goes by, in seconds."""
+
+    monitoring: MonitoringSettings = field(default_factory=MonitoringSettings)
+    ready_seconds: float = 900.0
+    transfer_seconds: float = 3600.0
+    fetch_seconds: float = 3600.0
+    provider_look_seconds: float = 2.0  # between two looks at a provider while it works on something of ours
+    retry_seconds: tuple[float, ...] = (2.0, 5.0, 15.0, 30.0, 60.0)  # the last one repeats
+    attempt_seconds: tuple[float, ...] = (5.0, 30.0)  # before a second, third, … attempt
+    release_alert_seconds: float = 600.0
+
+    def retry_after(self, failures: int) -> float:
+        return self.retry_seconds[min(failures, len(self.retry_seconds) - 1)]
+
+    def attempt_after(self, failed_attempts: int) -> float:
+        return self.attempt_seconds[min(max(failed_attempts - 1, 0), len(self.attempt_seconds) - 1)]
+
+
+class Guard(Protocol):
+    """The worker's hold on the job being handled."""
+
+    def check(self) -> None:
+        """Raises LeaseLost if the lease may have ended, by a clock that goes on while the computer sleeps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """One look at one job; `now` is the database's time of the claim."""
+
+    job: Job
+    now: float
+    guard: Guard
+
+
+@dataclass(slots=True, kw_only=True)
+class World:
+    store: Store
+    providers: Mapping[str, Provider]
+    connect: Callable[[Access], Remote]
+    find_recipe: Callable[[str], StoredRecipe]
+    secrets: Callable[[str], str | None]
+    home: Path
+    trackside: Path
+    policy: Policy = field(default_factory=Policy)
+    threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "store"))
+    fleet: Fleet = field(init=False)
+    _remotes: dict[str, Remote] = field(default_factory=dict)
+    _recipes: dict[str, StoredRecipe] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.fleet = Fleet(self.providers)
+
+    async def ask_store(self, function: Callable[..., Answer], *args: Any, **kwargs: Any) -> Answer:
+        """A store call off the event loop's thread."""
+        return await asyncio.get_running_loop().run_in_executor(self.threads, partial(function, *args, **kwargs))
+
+    def provider(self, name: str) -> Provider:
+        try:
+            return self.providers[name]
+        except KeyError:
+            known = ", ".join(sorted(self.providers))
+            raise NotFound(f"there is no provider {name}", hint=f"use one of: {known}") from None
+
+    def recipe(self, reference: str) -> StoredRecipe:
+        if reference not in self._recipes:
+            self._recipes[reference] = self.find_recipe(reference)
+        return self._recipes[reference]
+
+    def remote(self, label: str, access: Access) -> Remote:
+        """The connection to a machine, kept open from visit to visit."""
+        if label not in self._remotes:
+            self._remotes[label] = self.connect(access)
+        return self._remotes[label]
+
+    def host(self, job: Job, label: str, access: Access) -> Host:
+        return Host(self.remote(label, access), root=f"{access.job_root}/{job.id}")
+
+    async def forget_remote(self, label: str) -> None:
+        remote = self._remotes.pop(label, None)
+        if remote is not None:
+            await remote.close()
+
+    def artifacts(self, job_id: str) -> Path:
+        """Where a job's files are kept at home."""
+        return self.home / "jobs" / job_id
+
+    async def close(self) -> None:
+        for label in list(self._remotes):
+            await self.forget_remote(label)
+        self.threads.shutdown(wait=False, cancel_futures=True)
+
+
+def boottime() -> float:
+    """Seconds on a clock that goes on while the computer is suspended."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
