@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import struct
 import threading
+import warnings
 import zlib
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -71,6 +72,14 @@ def examine(entry: Entry, rules: DatasetRules) -> ImageSeen:
         return ImageSeen(entry=entry, problems=(_damage(entry, exc),), header=header)
     problems = tuple(_judge(entry, header, decoded, rules)) if header else ()
     return ImageSeen(entry=entry, problems=problems, header=header, decoded=decoded)
+
+
+@contextmanager
+def quiet_pillow() -> Iterator[None]:
+    """Keeps Pillow's remarks on damaged EXIF blocks off stderr: the report is ours to write."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"PIL\.")
+        yield
 
 
 def max_pixels(rules: DatasetRules) -> int:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from stationmaster.datasets.image_file import FORMAT_OF_SUFFIX, ImageSeen, examine
+from stationmaster.datasets.image_file import FORMAT_OF_SUFFIX, ImageSeen, examine, quiet_pillow
 from stationmaster.datasets.likeness import near_duplicates
 from stationmaster.datasets.report import Problem, error, warning
 from stationmaster.datasets.rules import DatasetRules
@@ -56,9 +55,7 @@ def check_images(images: ImageSet, rules: DatasetRules) -> Iterator[Problem]:
 
 def look_at_all(images: Sequence[Entry], rules: DatasetRules) -> list[ImageSeen]:
     """Examine the images on several cores, results in the order given."""
-    with warnings.catch_warnings(), ThreadPoolExecutor(min(_MAX_THREADS, os.cpu_count() or 1)) as threads:
-        # Pillow also says on stderr what it thinks of damaged EXIF blocks; the report is ours to write.
-        warnings.filterwarnings("ignore", module=r"PIL\.")
+    with quiet_pillow(), ThreadPoolExecutor(min(_MAX_THREADS, os.cpu_count() or 1)) as threads:
         return list(threads.map(lambda entry: examine(entry, rules), images))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import importlib
+import json
 import os
 import secrets
 import shutil
@@ -32,6 +33,7 @@ from stationmaster.datasets.tree import (
 from stationmaster.errors import DatasetInvalid, DiskFull, UserError
 
 _CHUNK = 1 << 20
+_LARGE = 1 << 16
 _PENDING_CHUNKS = 8  # bounds the memory between the reading and the writing thread
 
 
@@ -68,6 +70,17 @@ def pack_into(folder: Path, directory: Path, *, compression: Compression = Compr
     """As `pack`, into `directory` under a name made of the archive's own SHA-256."""
     suffix = ".tar" if compression is Compression.NONE else ".tar.zst"
     return _pack(folder, directory, lambda sha256: directory / f"{sha256}{suffix}", compression)
+
+
+def write_manifest(packed: Packed) -> Path:
+    """Write the manifest beside the archive; its path. Repeating it changes nothing."""
+    path = packed.path.with_name(packed.path.name + ".manifest.json")
+    with _new_file(path.parent) as (temporary, file):
+        _write_all(file, json.dumps(packed.manifest.to_json(), indent=1).encode())
+        os.fsync(file.fileno())
+        temporary.replace(path)
+    _sync_folder(path.parent)
+    return path
 
 
 def fingerprint(folder: Path) -> str:
@@ -183,6 +196,12 @@ def _sync_folder(directory: Path) -> None:
         os.close(descriptor)
 
 
+def _write_all(file: BinaryIO, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]  # a raw file may take less than it is given
+
+
 class _Archive:
     """Takes the tar's bytes in order; hashes and writes them in a thread beside the one that reads."""
 
@@ -209,21 +228,28 @@ class _Archive:
             self._thread.shutdown(cancel_futures=True)
 
     def write(self, data: bytes) -> None:
+        self.taken += len(data)
+        if len(data) >= _LARGE:  # handed over as it is; small pieces are gathered first
+            self._hand_over_parts()
+            self._hand_over(data)
+            return
         self._parts.append(data)
         self._parts_size += len(data)
-        self.taken += len(data)
         if self._parts_size >= _CHUNK:
-            self._hand_over()
+            self._hand_over_parts()
 
-    def _hand_over(self) -> None:
-        data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-        self._parts, self._parts_size = [], 0
+    def _hand_over_parts(self) -> None:
+        if self._parts:
+            self._hand_over(b"".join(self._parts))
+            self._parts, self._parts_size = [], 0
+
+    def _hand_over(self, data: bytes) -> None:
         self._pending.append(self._thread.submit(self._store, data))
         if len(self._pending) > _PENDING_CHUNKS:
             self._pending.popleft().result()
 
     def _finish(self) -> None:
-        self._hand_over()
+        self._hand_over_parts()
         while self._pending:
             self._pending.popleft().result()
         if self._compressor is not None:
@@ -236,9 +262,7 @@ class _Archive:
     def _put(self, data: bytes) -> None:
         self._whole.update(data)
         self.size += len(data)
-        rest = memoryview(data)
-        while rest:
-            rest = rest[self._file.write(rest) :]  # a raw file may take less than it is given
+        _write_all(self._file, data)
 
 
 def _write_tar(entries: tuple[Entry, ...], archive: _Archive) -> Iterator[FileRecord]:

@@ -1,0 +1,193 @@
+"""`stationmaster dataset`: look at a dataset before money is spent, or pack it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from stationmaster.datasets.report import Problem, Report
+from stationmaster.datasets.rules import CaptionRule, DatasetKind, DatasetRules
+from stationmaster.datasets.tree import shown
+
+if TYPE_CHECKING:
+    from stationmaster.datasets.pack import Packed
+
+app = typer.Typer(help="Look at a dataset before money is spent, or pack it.", no_args_is_help=True)
+
+_SHOWN_PER_CODE = 5
+_DEFAULTS = DatasetRules()
+
+SourceArgument = Annotated[Path, typer.Argument(help="Folder, or .tar or .zip file.", show_default=False)]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@app.command("check")
+def check_command(
+    source: SourceArgument,
+    kind: Annotated[DatasetKind, typer.Option(help="What is trained on.")] = _DEFAULTS.kind,
+    captions: Annotated[CaptionRule, typer.Option(help="Whether images need captions.")] = _DEFAULTS.captions,
+    trigger: Annotated[str | None, typer.Option(help="The word that captions should hold.")] = None,
+    min_images: Annotated[int, typer.Option(min=1, help="Fewer is an error.")] = _DEFAULTS.min_images,
+    min_side: Annotated[int, typer.Option(min=1, help="Pixels of the shorter side.")] = _DEFAULTS.min_side,
+    control: Annotated[str | None, typer.Option(help="Sub-folder of paired control images.")] = None,
+    min_rows: Annotated[int, typer.Option(min=1, help="Of a text dataset.")] = _DEFAULTS.min_rows,
+    fix: Annotated[Path | None, typer.Option(help="Write a repaired copy to this new folder.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what is wrong with a dataset and how to put it right. Exit code 5 if training on it would waste money.
+
+    Examples:
+
+      stationmaster dataset check ./cats --trigger ohwx --captions required
+
+      stationmaster dataset check ./cats --fix ./cats-repaired
+    """
+    rules = DatasetRules(
+        kind=kind,
+        captions=captions,
+        trigger=trigger,
+        min_images=min_images,
+        min_side=min_side,
+        control_folder=control,
+        min_rows=min_rows,
+    )
+    report = check(source, rules, fix_to=fix)
+    if as_json:
+        typer.echo(json.dumps(report.to_json(), indent=2))
+    else:
+        show(report_lines(report, repaired=fix))
+    report.raise_for_errors()
+
+
+@app.command("pack")
+def pack_command(
+    source: SourceArgument,
+    target: Annotated[Path, typer.Argument(help="File to write, or a folder (named by SHA-256).", show_default=False)],
+    zstd: Annotated[bool, typer.Option("--zstd", help="Compress (needs the zstandard module).")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a dataset as one tar file: the same content gives the same bytes, on any machine.
+
+    A manifest with every file's SHA-256 is written beside it.
+
+    Examples:
+
+      stationmaster dataset pack ./cats cats.tar
+
+      stationmaster dataset pack ./cats ./archives/ --json
+    """
+    packed, manifest = pack(source, target, zstd=zstd)
+    if as_json:
+        typer.echo(json.dumps(packed_json(packed, manifest), indent=2))
+    else:
+        show(packed_lines(packed, manifest))
+
+
+def check(source: Path, rules: DatasetRules, *, fix_to: Path | None = None) -> Report:
+    """The report on `source`, or on its repaired copy when one is asked for."""
+    # Deferred: Pillow costs 50 ms, which `stationmaster --help` should not pay.
+    from stationmaster.datasets.repair import fix as write_repaired_copy
+    from stationmaster.datasets.source import opened
+    from stationmaster.datasets.validate import check as check_folder
+
+    with opened(source) as folder:
+        return check_folder(folder, rules) if fix_to is None else write_repaired_copy(folder, fix_to, rules)
+
+
+def pack(source: Path, target: Path, *, zstd: bool = False) -> tuple[Packed, Path]:
+    """Pack `source` and write the manifest beside the archive; a folder as target names the file by its hash."""
+    from stationmaster.datasets.pack import Compression, pack_into, write_manifest
+    from stationmaster.datasets.pack import pack as pack_as
+    from stationmaster.datasets.source import opened
+
+    compression = Compression.ZSTD if zstd else Compression.NONE
+    with opened(source) as folder:
+        packed = (pack_into if target.is_dir() else pack_as)(folder, target, compression=compression)
+    return packed, write_manifest(packed)
+
+
+def report_lines(report: Report, *, repaired: Path | None = None) -> Iterator[str]:
+    """The report for a person: what it holds, each kind of problem with its places and its remedy, the verdict."""
+    yield _summary(report)
+    if repaired is not None:
+        yield from (f"  {repair}" for repair in report.repairs)
+        yield f"repaired copy: {shown(str(repaired))}"
+    for _, group in groupby(sorted(report.problems, key=_kind_of), key=_kind_of):
+        yield ""
+        yield from _group_lines(list(group))
+    yield ""
+    yield _verdict(report)
+
+
+def packed_lines(packed: Packed, manifest: Path) -> Iterator[str]:
+    yield f"{shown(str(packed.path))}: {packed.files} files, {_size(packed.size)}"
+    yield f"sha256       {packed.sha256}"
+    yield f"fingerprint  {packed.fingerprint}"
+    yield f"manifest     {shown(str(manifest))}"
+
+
+def packed_json(packed: Packed, manifest: Path) -> dict[str, object]:
+    """The `--json` output; the names are stable."""
+    return {
+        "path": str(packed.path),
+        "sha256": packed.sha256,
+        "size": packed.size,
+        "files": packed.files,
+        "fingerprint": packed.fingerprint,
+        "manifest": str(manifest),
+    }
+
+
+def show(lines: Iterator[str]) -> None:
+    """Print as it is: a file's name is no markup, and colour only underlines what the words say."""
+    from rich.console import Console  # deferred, as Pillow is
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=True)
+    for line in lines:
+        style = next((style for word, style in _STYLES.items() if line.startswith(word)), "")
+        console.print(Text(line, style=style))
+
+
+_STYLES = {"error": "red", "not ready": "red", "warning": "yellow", "good": "green"}
+
+
+def _summary(report: Report) -> str:
+    if report.rows:
+        return f"{_count(report.rows, 'row')} in {_count(report.files, 'file')}, {_size(report.bytes)}"
+    pictures = f"{_count(report.images, 'image')}, {_count(report.captions, 'caption')}"
+    return f"{pictures}, {_count(report.files, 'file')}, {_size(report.bytes)}"
+
+
+def _kind_of(problem: Problem) -> tuple[str, str]:
+    return problem.severity.value, problem.code  # "error" sorts before "warning"
+
+
+def _group_lines(problems: Sequence[Problem]) -> Iterator[str]:
+    first = problems[0]
+    yield f"{first.severity.value}: {first.code}" + (f" ({len(problems)})" if len(problems) > 1 else "")
+    for problem in problems[:_SHOWN_PER_CODE]:
+        yield f"  {shown(problem.path)}: {problem.message}" if problem.path else f"  {problem.message}"
+    if len(problems) > _SHOWN_PER_CODE:
+        yield f"  … and {len(problems) - _SHOWN_PER_CODE} more (--json lists all)"
+    yield f"  fix: {first.fix}"
+
+
+def _verdict(report: Report) -> str:
+    warnings = _count(len(report.warnings), "warning")
+    if report.errors:
+        return f"not ready to train: {_count(len(report.errors), 'error')}, {warnings}"
+    return f"good to train, {warnings}" if report.warnings else "good to train"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:,.1f} MB" if size_bytes >= 100_000 else f"{size_bytes / 1e3:,.1f} kB"

@@ -1,0 +1,109 @@
+"""Where a dataset comes from: a folder, or a tar or zip file that is unpacked to be looked at."""
+
+from __future__ import annotations
+
+import errno
+import lzma
+import shutil
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from stationmaster.datasets.tree import MAX_ENTRIES, shown
+from stationmaster.errors import DatasetInvalid, DiskFull, NotFound
+
+_KEEP_FREE_BYTES = 64 << 20
+_BROKEN = (  # what the two readers raise on damaged, encrypted or unknown content
+    tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError,
+    ValueError,
+)  # fmt: skip
+
+Member = tuple[str, int, IO[bytes]]  # name, size and content, none of them to be trusted
+
+
+@contextmanager
+def opened(source: Path, *, scratch: Path | None = None) -> Iterator[Path]:
+    """The folder that holds the dataset; an archive's is temporary, below `scratch` or the system's own place.
+
+    Raises NotFound, DatasetInvalid (damaged or hostile archive) and DiskFull.
+    """
+    if source.is_dir():
+        yield source
+        return
+    if not source.is_file():
+        raise NotFound(f"there is no dataset {shown(str(source))}", hint="give a folder, or a .tar or .zip file")
+    with tempfile.TemporaryDirectory(prefix="stationmaster-dataset-", dir=scratch) as temporary:
+        target = Path(temporary)
+        _unpack(source, target)
+        yield _only_folder_in(target)
+
+
+def _unpack(archive: Path, target: Path) -> None:
+    """Plain files and folders only, into a new folder: no link is made, so nothing can lead out of it."""
+    try:
+        for count, (name, size, content) in enumerate(_members(archive), start=1):
+            if count > MAX_ENTRIES:
+                raise _refused(archive, f"holds more than {MAX_ENTRIES:,} files")
+            _require_room(target, size)
+            with content:
+                _write(content, target / _inside(name, archive))
+    except _BROKEN as exc:
+        raise _refused(archive, "is damaged, encrypted or of a kind that cannot be read") from exc
+    except OSError as exc:
+        if exc.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(f"no room to unpack {shown(str(archive))}", hint="free some room") from exc
+        raise _refused(archive, f"cannot be unpacked: {exc.strerror or exc}") from exc
+
+
+def _members(archive: Path) -> Iterator[Member]:
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as packed:
+            for info in packed.infolist():
+                if not info.is_dir():
+                    yield info.filename, info.file_size, packed.open(info)
+        return
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            if member.isdir():
+                continue
+            content = tar.extractfile(member) if member.isreg() else None
+            if content is None:
+                raise _refused(archive, f"holds {shown(member.name)}, which is a link or a device")
+            yield member.name, member.size, content
+
+
+def _inside(name: str, archive: Path) -> PurePosixPath:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        raise _refused(archive, f"holds {shown(name)}, which leads out of it")
+    return path
+
+
+def _require_room(target: Path, size: int) -> None:
+    free = shutil.disk_usage(target).free
+    if size > free - _KEEP_FREE_BYTES:
+        raise DiskFull(
+            f"unpacking needs {size / 1e6:,.1f} MB for one file, {free / 1e6:,.1f} MB are free in {shown(str(target))}",
+            hint="free some room, or unpack the dataset yourself on another disk",
+        )
+
+
+def _write(content: IO[bytes], path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("xb") as file:
+        shutil.copyfileobj(content, file, 1 << 20)
+
+
+def _only_folder_in(folder: Path) -> Path:
+    """Archives often hold one folder with everything in it."""
+    inside = [item for item in folder.iterdir() if item.name != "__MACOSX"]
+    return inside[0] if len(inside) == 1 and inside[0].is_dir() else folder
+
+
+def _refused(archive: Path, why: str) -> DatasetInvalid:
+    return DatasetInvalid(f"{shown(str(archive))} {why}", hint="pack the dataset anew, or give its folder")
