@@ -1,0 +1,8 @@
+"""Text to readings: what a training's output says, for every trainer people use."""
+
+from stationmaster.parsers.base import ErrorKind, Phase, Reading, Scope, Summary, TrainingError
+from stationmaster.parsers.patterns import UserPattern
+from stationmaster.parsers.reader import LogReader
+from stationmaster.parsers.registry import FAMILIES
+
+__all__ = ["FAMILIES", "ErrorKind", "LogReader", "Phase", "Reading", "Scope", "Summary", "TrainingError", "UserPattern"]

@@ -1,0 +1,60 @@
+"""ostris/ai-toolkit: a bar named after the job, plain lines around it, a result block at the end."""
+
+from __future__ import annotations
+
+import re
+
+from stationmaster.parsers.base import ErrorKind, Family, Fault, Phase, Seen
+from stationmaster.parsers.errors import kind_of
+from stationmaster.parsers.lines import Line
+from stationmaster.parsers.memory import Memory
+
+_PHASES: tuple[tuple[tuple[str, ...], Phase], ...] = (
+    (("running 1 job", "running "), Phase.LOADING),
+    (
+        ("quantizing", "making pipe", "preparing model", "model loaded", "create lora network", "dataset:"),
+        Phase.LOADING,
+    ),
+    (("caching latents", "caching text", "caching clip", "generating controls"), Phase.CACHING),
+    (("generating first sample", "generating baseline samples", "generating samples"), Phase.SAMPLING),
+    (("saving at step",), Phase.SAVING),
+)
+_COMPLETED = re.compile(r"- (\d+) completed jobs?$")
+_FAILURES = re.compile(r"- [1-9]\d* failures?$")
+_SKIPPED = re.compile(r"#? ?OOM during training step, skipping batch", re.IGNORECASE)
+
+
+def read_line(line: Line, memory: Memory) -> Seen | None:
+    text = line.lower
+    if text.startswith("error running job:"):
+        cause = line.message.partition(":")[2].strip()
+        return Seen(fault=Fault(kind=kind_of(cause), message=cause, fatal=True))
+    if text.startswith("error running on_error"):  # the handler of an error that was told already
+        return Seen()
+    if _SKIPPED.search(line.message):
+        return Seen(fault=Fault(kind=ErrorKind.OOM, message=line.message.strip("# "), fatal=False))
+    if text == "loss is nan":
+        return Seen(fault=Fault(kind=ErrorKind.NAN_LOSS, message=line.message, fatal=False))
+    if found := _COMPLETED.search(text):
+        return Seen(finished=found[1] != "0")
+    if _FAILURES.search(text):
+        return Seen(fault=Fault(kind=ErrorKind.OTHER, message=line.message, fatal=True, launcher=True))
+    if re.match(r"running \d+ jobs?$", text):
+        return Seen(phase=Phase.LOADING, starts_training=True)
+    for starts, phase in _PHASES[1:]:
+        if text.startswith(starts):
+            return Seen(phase=phase, announces=phase if phase == Phase.CACHING else None)
+    return None
+
+
+FAMILY = Family(
+    name="ai-toolkit",
+    titles=("ai_toolkit", "aitoolkit", "ostris"),
+    signs=(
+        "create lora network. base dim",
+        "running 1 job",
+        "generating baseline samples before training",
+        "saving at step ",
+    ),
+    read_line=read_line,
+)

@@ -1,0 +1,160 @@
+"""Progress bars in a piece of text: tqdm in its many shapes, and its relatives."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from stationmaster.parsers.quantities import duration_seconds, steps_per_second, whole
+
+_TIME = r"\d+(?::\d\d){1,2}"
+# The part that only a bar has: a counter followed by elapsed time.
+_COUNTERS = re.compile(
+    rf"(?P<n>\d[\d.,]*[kKMGTP]?i?B?)/(?P<m>\d[\d.,]*[kKMGTP]?i?B?|\?) *\[ *(?P<elapsed>{_TIME}) *(?:< *(?P<eta>{_TIME}|\?))?"
+    rf"|(?<![\d.])(?P<alone>\d+) ?[a-z]* \[(?P<alone_elapsed>{_TIME}), "
+    rf"|\[ *(?P<boxed_n>\d+)/(?P<boxed_m>\d+) +(?P<boxed_elapsed>{_TIME})(?: *< *(?P<boxed_eta>{_TIME}|\?))?(?=[\],\s])"
+    r"|(?<=[━─╸╺ ]) *(?P<plain_n>\d+)/(?P<plain_m>\d+|--) +(?:(?P<rich_elapsed>\d+:\d\d:\d\d) • "
+    r"(?P<rich_eta>\d+:\d\d:\d\d|-:--:--)|(?=[\d.]+ ?(?:it/s|s/it) +[\d.:hms]+(?:<|$|\s)))"
+)
+_RATE = re.compile(r"\s*,?\s*([\d.]+ ?[A-Za-zµ]+/[A-Za-z]+|\?[ A-Za-zµ]*/?[A-Za-z]*)")
+_SHORT_ETA = re.compile(r" *[\d.:hms]+< *([\d.:hms]+)")
+_PERCENT_END = re.compile(r"(\d{1,3}(?:\.\d+)?)% *$")
+_DRAWING = re.compile(r"[^\w|(){}=:]*+$|[#0-9 ]*+$")
+# A log line printed over the end of a bar starts with its date, glued to the last number.
+_GLUED_DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\d\d/\d\d/\d{4} \d\d:\d\d")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One drawing of one progress bar."""
+
+    description: str
+    step: int | None  # None: it counts bytes or other big units
+    total: int | None
+    elapsed_seconds: float | None
+    eta_seconds: float | None
+    rate: float | None  # steps per second
+    postfix: str
+    text: str
+
+    @property
+    def is_complete(self) -> bool:
+        return self.step is not None and self.total is not None and self.step >= self.total
+
+    @property
+    def identity(self) -> str:
+        """What stays the same from one drawing to the next: the description without its numbers."""
+        return re.sub(r"\d+(?:\.\d+)?", "#", self.description)[:80]
+
+
+def split_bars(text: str) -> list[Bar | str]:
+    """The bars of a piece and the texts between them, in order.
+
+    >>> [type(part).__name__ for part in split_bars("steps: 5%|# | 5/100 [00:10<03:10, 2.00s/it]saving checkpoint")]
+    ['Bar', 'str']
+    """
+    if "/" not in text and "[" not in text:
+        return [text]
+    cores = [found for found in _COUNTERS.finditer(text)]
+    if not cores:
+        return [text]
+    parts: list[Bar | str] = []
+    rest = 0
+    for index, core in enumerate(cores):
+        head_start = _head_start(text, rest, core.start())
+        if head_start is None:
+            continue
+        if before := text[rest:head_start].strip():
+            parts.append(before)
+        limit = _next_head(text, core.end(), cores[index + 1].start()) if index + 1 < len(cores) else len(text)
+        bar, rest = _read_bar(text, head_start, core, limit)
+        parts.append(bar)
+    if after := text[rest:].strip():
+        parts.append(after if parts else text)
+    return parts
+
+
+def _head_start(text: str, start: int, core_start: int) -> int | None:
+    """Where the description begins; None when the counter is only a leftover of a bar."""
+    head = text[start:core_start]
+    stripped = head.rstrip()
+    if stripped.endswith("|") and stripped.count("|") == 1 and "%" not in stripped and stripped != "|":
+        return None
+    return start
+
+
+def _next_head(text: str, start: int, next_core: int) -> int:
+    """Where a bar that follows on the same line begins, so that a bar without its closing bracket ends there."""
+    between = text[start:next_core]
+    closing = between.find("]")
+    if closing >= 0:
+        return start + closing + 1
+    percent = between.rfind("%")
+    comma = between.rfind(",", 0, percent if percent >= 0 else len(between))
+    return start + comma + 1 if comma >= 0 else start
+
+
+def _read_bar(text: str, head_start: int, core: re.Match[str], limit: int) -> tuple[Bar, int]:
+    bracket = text.find("]", core.end(), limit)
+    boxed = core["boxed_n"] is not None
+    open_ended = core["plain_n"] is not None or bracket < 0
+    inside = text[core.end() : limit if open_ended else bracket]
+    end = limit if open_ended else bracket + 1
+    if glued := _GLUED_DATE.search(inside):
+        inside, end = inside[: glued.start()], core.end() + glued.start()
+    rate_text, postfix = _split_rate(inside)
+    n, m = _counters(core)
+    elapsed, eta = _times(core)
+    if core["plain_n"] is not None and (short := _SHORT_ETA.match(postfix)):
+        eta, postfix = short[1], postfix[short.end() :]
+    bar = Bar(
+        description="" if boxed else _description(text[head_start : core.start()]),
+        step=whole(n),
+        total=whole(m),
+        elapsed_seconds=duration_seconds(elapsed) if elapsed else None,
+        eta_seconds=duration_seconds(eta) if eta and m != "?" else None,
+        rate=steps_per_second(rate_text),
+        postfix=postfix,
+        text=text[head_start:end].strip(),
+    )
+    return bar, end
+
+
+def _counters(core: re.Match[str]) -> tuple[str, str]:
+    if core["n"] is not None:
+        return core["n"], core["m"]
+    if core["alone"] is not None:
+        return core["alone"], "?"
+    if core["boxed_n"] is not None:
+        return core["boxed_n"], core["boxed_m"]
+    return core["plain_n"], core["plain_m"]
+
+
+def _times(core: re.Match[str]) -> tuple[str | None, str | None]:
+    elapsed = core["elapsed"] or core["alone_elapsed"] or core["boxed_elapsed"] or core["rich_elapsed"]
+    return elapsed, core["eta"] or core["boxed_eta"] or core["rich_eta"]
+
+
+def _split_rate(inside: str) -> tuple[str, str]:
+    found = _RATE.match(inside)
+    return (found[1], inside[found.end() :]) if found else ("", inside)
+
+
+def _description(head: str) -> str:
+    """The text before the percentage and the drawn bar."""
+    head = head.rstrip()
+    if head.endswith("|"):  # 12%|###   |
+        opening = head.rfind("|", 0, len(head) - 1)
+        if opening >= 0:
+            head = head[:opening].rstrip()
+        else:
+            head = head[:-1].rstrip()
+    if percent := _PERCENT_END.search(head[-12:]):
+        head = head[: len(head) - len(head[-12:]) + percent.start()].rstrip()
+        if head.endswith("|") and (opening := head.rfind("|", 0, len(head) - 1)) >= 0:  # Progress:|###  | 12%
+            head = head[:opening].rstrip()
+    elif drawn := re.search(r"(\d{1,3})% +[━─╸╺]*$", head[-200:]):
+        head = head[: len(head) - len(head[-200:]) + drawn.start()].rstrip()
+    else:
+        head = head.rstrip("━─╸╺ ")
+    return head.strip().rstrip(":").rstrip()

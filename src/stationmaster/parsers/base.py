@@ -1,0 +1,176 @@
+"""What a training log can tell: the words shared by every parser family."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stationmaster.parsers.bars import Bar
+    from stationmaster.parsers.lines import Line
+    from stationmaster.parsers.memory import Memory
+
+
+class Phase(StrEnum):
+    """What the training process is doing."""
+
+    LOADING = "loading"  # models, downloads, datasets
+    CACHING = "caching"  # latents and text embeddings written ahead of training
+    TRAINING = "training"
+    SAMPLING = "sampling"  # drawing preview images
+    EVALUATING = "evaluating"
+    SAVING = "saving"
+    FINISHED = "finished"
+    FAILED = "failed"
+
+
+class Scope(StrEnum):
+    """What the step counter counts."""
+
+    RUN = "run"  # one counter from start to end
+    EPOCH = "epoch"  # it starts again with every epoch
+
+
+class ErrorKind(StrEnum):
+    """Why something went wrong, as far as the text says."""
+
+    OOM = "oom"
+    CUDA = "cuda"
+    NCCL = "nccl"
+    DISK_FULL = "disk_full"
+    KILLED = "killed"
+    AUTH = "auth"
+    MISSING_FILE = "missing_file"
+    CONFIG = "config"
+    NAN_LOSS = "nan_loss"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingError:
+    """One distinct problem, however often and by however many ranks it was printed."""
+
+    kind: ErrorKind
+    message: str
+    fatal: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What one piece of the log said; None where it said nothing.
+
+    Progress redraws that arrive together may be thinned to the last one; errors and checkpoints never are.
+    """
+
+    at: float | None = None
+    step: int | None = None
+    total_steps: int | None = None
+    scope: Scope | None = None
+    epoch: float | None = None
+    total_epochs: int | None = None
+    loss: float | None = None
+    learning_rate: float | None = None
+    steps_per_second: float | None = None
+    eta_seconds: float | None = None
+    phase: Phase | None = None
+    error: TrainingError | None = None
+    checkpoint: str | None = None
+
+    def says_nothing(self) -> bool:
+        return all(getattr(self, field.name) is None for field in fields(self) if field.name != "at")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What a careful person would read from the log so far."""
+
+    framework: str | None
+    step: int | None
+    total_steps: int | None
+    step_scope: Scope | None
+    epoch: float | None
+    total_epochs: int | None
+    loss: float | None
+    learning_rate: float | None
+    steps_per_second: float | None
+    eta_seconds: float | None
+    phase: Phase | None
+    errors: tuple[TrainingError, ...]
+    checkpoints: tuple[str, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """The documented fields of `stationmaster parse --json`."""
+        document: dict[str, object] = {field.name: getattr(self, field.name) for field in fields(self)}
+        document["errors"] = [
+            {"kind": error.kind.value, "message": error.message, "fatal": error.fatal} for error in self.errors
+        ]
+        document["checkpoints"] = list(self.checkpoints)
+        return document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """An error as one line tells it, before repetition and fallout are sorted out."""
+
+    kind: ErrorKind
+    message: str
+    fatal: bool
+    launcher: bool = False  # a wrapper reporting that its child failed: confirms an earlier cause, seldom is one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """A checkpoint that the text names."""
+
+    name: str
+    done: bool  # "saved", not only "saving"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What one line or bar says, as a family reads it; Memory decides what it changes."""
+
+    step: int | None = None
+    total: int | None = None
+    scope: Scope | None = None
+    epoch: float | None = None
+    total_epochs: int | None = None
+    loss: float | None = None  # may be nan or inf: then a problem, not a value
+    loss_is_epoch_mean: bool = False
+    broken_gradient: bool = False
+    rate: float | None = None  # steps per second
+    eta_seconds: float | None = None
+    learning_rate: float | None = None
+    phase: Phase | None = None
+    announces: Phase | None = None  # unnamed bars that follow belong to this
+    starts_training: bool = False  # a header: what came before was another run
+    header_total: int | None = None
+    finished: bool = False
+    evidence: str = ""  # text quoted in a nan_loss error
+    saved: Saved | None = None
+    fault: Fault | None = None
+
+    def is_progress(self) -> bool:
+        return self.step is not None
+
+
+LineRule = Callable[["Line", "Memory"], "Seen | None"]
+BarRule = Callable[["Bar", "Memory"], "Seen | None"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """One trainer's own shapes. What is common to all trainers is in plain.py."""
+
+    name: str
+    titles: tuple[str, ...] = ()  # other names under which a recipe may ask for it
+    signs: tuple[str, ...] = ()  # lower-case texts that only this trainer prints
+    read_line: LineRule | None = None
+    read_bar: BarRule | None = None
+
+
+def is_finite(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)

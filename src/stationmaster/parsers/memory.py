@@ -1,0 +1,338 @@
+"""What the log has said so far: small, bounded, and all that is needed to go on after a restart."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from dataclasses import dataclass, field
+
+from stationmaster.parsers.base import (
+    ErrorKind,
+    Fault,
+    Phase,
+    Reading,
+    Saved,
+    Scope,
+    Seen,
+    Summary,
+    TrainingError,
+)
+
+MAX_ERRORS = 50
+MAX_CHECKPOINTS = 1_000
+MAX_REMEMBERED_BARS = 24
+MESSAGE_LIMIT = 400
+
+#: What other ranks and launchers print once one of them has failed.
+_FALLOUT_KINDS = frozenset({ErrorKind.NCCL, ErrorKind.KILLED})
+#: Phases that load models of their own and go on afterwards.
+_OWN_LOADING = frozenset({Phase.SAMPLING, Phase.EVALUATING, Phase.SAVING})
+
+
+@dataclass(slots=True)
+class KnownError:
+    """An error and whether it stopped the run when it was printed."""
+
+    kind: str
+    message: str
+    fatal: bool
+    stopped: bool
+
+    def key(self) -> str:
+        return self.kind if self.kind == ErrorKind.NAN_LOSS else f"{self.kind} {_without_numbers(self.message)}"
+
+
+@dataclass(slots=True)
+class Memory:
+    """The accumulated result and the context that later lines are read in."""
+
+    configured_total: int | None = None
+    family: str | None = None
+
+    step: int | None = None
+    total: int | None = None
+    scope: str | None = None
+    epoch: float | None = None
+    total_epochs: int | None = None
+    loss: float | None = None
+    learning_rate: float | None = None
+    rate: float | None = None
+    eta_seconds: float | None = None
+    phase: str | None = None
+    errors: list[KnownError] = field(default_factory=list)
+    checkpoints: list[str] = field(default_factory=list)
+
+    # Context.
+    header_total: int | None = None
+    has_step_loss: bool = False
+    has_epoch_lines: bool = False  # "Epoch 3/10" printed by a line or an outer bar: inner bars start again
+    announced: str | None = None  # what unnamed bars are about
+    finished: bool = False  # the run has said so, or its bar is full
+    fit_over: bool = False  # words said so, not only a full bar
+    bar_identity: str | None = None
+    bar_total: int | None = None
+    bar_confirmed: bool = False  # something besides its shape says that it is the training bar
+    bar_was_full: bool = False
+    loss_since_bar: bool = False
+    before_bar: dict[str, object] | None = None  # values to go back to when the bar turns out to be another's
+    full_bars: list[str] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)  # of a table that is being printed
+    in_epoch: bool = False  # Keras: between "Epoch 1/5" and the end of its line
+
+    in_traceback: bool = False
+    background: bool = False  # the traceback is a thread's or a logger's, not the run's
+    stopped_at: int | None = None  # step when a fatal error was printed
+    is_stopped: bool = False  # a fatal error was printed and nothing has moved since
+    saving_unconfirmed: bool = False
+
+    def summary(self) -> Summary:
+        has_counter = self.step is not None or self.total_steps() is not None
+        return Summary(
+            framework=self.family,
+            step=self.step,
+            total_steps=self.total_steps(),
+            step_scope=Scope(self.scope or Scope.RUN) if has_counter else None,
+            epoch=self.epoch,
+            total_epochs=self.total_epochs,
+            loss=self.loss,
+            learning_rate=self.learning_rate,
+            steps_per_second=self.rate,
+            eta_seconds=self.eta_seconds,
+            phase=Phase(self.phase) if self.phase else None,
+            errors=tuple(_public(error) for error in self.errors),
+            checkpoints=tuple(self.checkpoints),
+        )
+
+    def total_steps(self) -> int | None:
+        return self.total if self.total is not None else self.header_total
+
+    def clone(self) -> Memory:
+        return dataclasses.replace(
+            self,
+            errors=[dataclasses.replace(error) for error in self.errors],
+            checkpoints=list(self.checkpoints),
+            full_bars=list(self.full_bars),
+            columns=list(self.columns),
+        )
+
+    def apply(self, seen: Seen, at: float | None) -> list[Reading]:
+        """Take in what a line or bar says; the readings that come of it."""
+        if seen.starts_training:
+            self._start_training()
+        self._take_progress(seen)
+        problems = self._take_problems(seen)
+        checkpoint = self._take_save(seen.saved) if seen.saved else None
+        self._take_phase(seen)
+        loss = seen.loss if seen.loss is not None and math.isfinite(seen.loss) else None
+        reading = Reading(
+            at=at,
+            step=seen.step,
+            total_steps=self.total_steps() if seen.step is not None or seen.header_total is not None else None,
+            scope=Scope(self.scope or Scope.RUN) if seen.step is not None else None,
+            epoch=seen.epoch,
+            total_epochs=seen.total_epochs,
+            loss=loss if self.loss == loss else None,
+            learning_rate=seen.learning_rate,
+            steps_per_second=seen.rate,
+            eta_seconds=seen.eta_seconds,
+            phase=Phase(self.phase) if self.phase and _tells_phase(seen) else None,
+            error=problems[0] if problems else None,
+            checkpoint=checkpoint,
+        )
+        further = [Reading(at=at, error=problem) for problem in problems[1:]]
+        return [each for each in [reading, *further] if not each.says_nothing()]
+
+    # Bars -----------------------------------------------------------------------------------------------------------
+
+    def follow_bar(self, identity: str, total: int | None, *, confirmed: bool) -> None:
+        """The bar with this identity is the training bar now."""
+        if (identity, total) != (self.bar_identity, self.bar_total):
+            self.before_bar = None if confirmed else self._counters()
+            self.bar_confirmed = False
+            self.bar_was_full = False
+        self.bar_identity, self.bar_total = identity, total
+        self.bar_confirmed = self.bar_confirmed or confirmed or self.loss_since_bar
+        self.loss_since_bar = False
+
+    def doubt_bar(self) -> None:
+        """The full bar just drawn belonged to an evaluation, unless something had shown that it was the training's."""
+        if self.before_bar is not None and not self.bar_confirmed and self.bar_was_full:
+            for name, value in self.before_bar.items():
+                setattr(self, name, value)
+            self.before_bar = None
+            self.bar_identity = self.bar_total = None
+
+    def remember_full_bar(self, identity: str) -> None:
+        if identity not in self.full_bars:
+            self.full_bars = [*self.full_bars, identity][-MAX_REMEMBERED_BARS:]
+
+    # Progress -------------------------------------------------------------------------------------------------------
+
+    def _start_training(self) -> None:
+        self.finished = self.fit_over = False
+        self.bar_identity = self.bar_total = self.before_bar = None
+        self.bar_confirmed = self.bar_was_full = self.loss_since_bar = False
+        self.header_total = None
+        if self.is_stopped:
+            self.is_stopped = False
+
+    def _take_progress(self, seen: Seen) -> None:
+        if seen.header_total is not None:
+            self.header_total = seen.header_total
+            if self.step is None:
+                self.total = None
+        if seen.step is not None:
+            self._notice_movement(seen)
+            self.step, self.total = seen.step, seen.total
+            self.scope = seen.scope or self.scope or Scope.RUN
+            self.rate, self.eta_seconds = seen.rate, seen.eta_seconds
+        else:
+            self.rate = self.rate if seen.rate is None else seen.rate
+            self.eta_seconds = self.eta_seconds if seen.eta_seconds is None else seen.eta_seconds
+        self.epoch = self.epoch if seen.epoch is None else seen.epoch
+        self.total_epochs = self.total_epochs if seen.total_epochs is None else seen.total_epochs
+        self.learning_rate = self.learning_rate if seen.learning_rate is None else seen.learning_rate
+        self._take_loss(seen)
+
+    def _take_loss(self, seen: Seen) -> None:
+        if seen.loss is None or (seen.loss_is_epoch_mean and self.has_step_loss):
+            return
+        self.loss = seen.loss if math.isfinite(seen.loss) else None
+        self.has_step_loss = self.has_step_loss or not seen.loss_is_epoch_mean
+
+    def _notice_movement(self, seen: Seen) -> None:
+        """A counter that moves after an error: the run went on, or it was started again."""
+        if not self.is_stopped or seen.step is None:
+            return
+        if self.stopped_at is None:
+            self.stopped_at = seen.step
+        elif seen.step > self.stopped_at:
+            self._survive()
+        elif seen.step < self.stopped_at:
+            self.is_stopped = False
+
+    def _survive(self) -> None:
+        for error in self.errors:
+            error.fatal = False
+        self.is_stopped = False
+
+    # Problems -------------------------------------------------------------------------------------------------------
+
+    def _take_problems(self, seen: Seen) -> list[TrainingError]:
+        problems = []
+        if (seen.loss is not None and not math.isfinite(seen.loss)) or seen.broken_gradient:
+            problems.append(Fault(kind=ErrorKind.NAN_LOSS, message=seen.evidence, fatal=False))
+        if seen.fault:
+            problems.append(seen.fault)
+        return [told for fault in problems if (told := self._take_fault(fault))]
+
+    def _take_fault(self, fault: Fault) -> TrainingError | None:
+        """Add a problem once; what follows a fatal one is fallout."""
+        known = self._known(fault)
+        if known is None and (self.is_stopped or len(self.errors) >= MAX_ERRORS):
+            return None
+        if known is None:
+            known = KnownError(kind=fault.kind, message=fault.message[:MESSAGE_LIMIT], fatal=False, stopped=False)
+            self.errors.append(known)
+            is_news = True
+        else:
+            is_news = fault.fatal and not known.fatal
+            if is_news and not fault.launcher:
+                known.kind, known.message = fault.kind, fault.message[:MESSAGE_LIMIT]
+        if fault.fatal:
+            known.fatal = known.stopped = True
+            self._stop()
+        return _public(known) if is_news else None
+
+    def _known(self, fault: Fault) -> KnownError | None:
+        """The error that this one repeats, explains or confirms."""
+        if fault.launcher:
+            return next((error for error in reversed(self.errors) if error.stopped), None)
+        if self.is_stopped and self.errors:
+            cause = self.errors[-1]
+            if cause.kind == fault.kind:
+                return cause
+            if cause.kind == ErrorKind.OTHER and fault.kind not in (ErrorKind.OTHER, *_FALLOUT_KINDS):
+                cause.kind, cause.message = fault.kind, fault.message[:MESSAGE_LIMIT]
+                return cause
+            return None
+        new = KnownError(kind=fault.kind, message=fault.message[:MESSAGE_LIMIT], fatal=False, stopped=False)
+        same = next((error for error in self.errors if error.key() == new.key()), None)
+        if same is None and fault.fatal and self.errors and self._just_skipped(fault):
+            return self.errors[-1]
+        return same
+
+    def _just_skipped(self, fault: Fault) -> bool:
+        """A problem that was survived a few times and then was not."""
+        last = self.errors[-1]
+        return last.kind == fault.kind and not last.fatal and fault.kind != ErrorKind.OTHER
+
+    def _stop(self) -> None:
+        if not self.is_stopped:
+            self.stopped_at = self.step
+        self.is_stopped = True
+        self.finished = self.fit_over = False
+        self.phase = Phase.FAILED
+
+    # Saves and phases -----------------------------------------------------------------------------------------------
+
+    def _take_save(self, saved: Saved) -> str | None:
+        self.saving_unconfirmed = not saved.done
+        folder = saved.name.rstrip("/\\")
+        if any(
+            folder == known.rstrip("/\\") or folder.startswith((known + "/", known + "\\"))
+            for known in self.checkpoints
+        ):
+            return None
+        self.checkpoints = [*self.checkpoints, saved.name][-MAX_CHECKPOINTS:]
+        return saved.name
+
+    def forget_failed_save(self) -> None:
+        """A save that was announced and then ended in an error is no checkpoint."""
+        if self.saving_unconfirmed and self.phase in (Phase.SAVING, Phase.FINISHED) and self.checkpoints:
+            self.checkpoints = self.checkpoints[:-1]
+        self.saving_unconfirmed = False
+
+    def _take_phase(self, seen: Seen) -> None:
+        if seen.announces is not None:
+            self.announced = seen.announces
+        if seen.finished:
+            if self.is_stopped and (seen.step is None or not self._is_redraw(seen)):
+                self._survive()
+            if not self.is_stopped:
+                self.finished = True
+                self.fit_over = self.fit_over or seen.step is None
+                self.phase = Phase.FINISHED
+            return
+        if self.is_stopped or seen.phase is None:
+            return
+        if seen.phase == Phase.TRAINING:
+            self.announced = None
+            self.finished = self.finished and (seen.step is None or self._is_last_drawing(seen))
+        if seen.phase in (Phase.LOADING, Phase.CACHING) and (self.finished or self.phase in _OWN_LOADING):
+            return
+        self.phase = Phase.FINISHED if self.finished and seen.phase in (Phase.SAVING, Phase.TRAINING) else seen.phase
+
+    def _is_last_drawing(self, seen: Seen) -> bool:
+        """An epoch's bar is drawn once more after the trainer has said that it is done."""
+        return self.fit_over and seen.step is not None and seen.total is not None and seen.step >= seen.total
+
+    def _is_redraw(self, seen: Seen) -> bool:
+        return seen.step is not None and seen.step == self.stopped_at
+
+    def _counters(self) -> dict[str, object]:
+        names = ("step", "total", "scope", "rate", "eta_seconds", "phase", "finished")
+        return {name: getattr(self, name) for name in names}
+
+
+def _tells_phase(seen: Seen) -> bool:
+    return seen.phase is not None or seen.finished or (seen.fault is not None and seen.fault.fatal)
+
+
+def _public(error: KnownError) -> TrainingError:
+    return TrainingError(kind=ErrorKind(error.kind), message=error.message, fatal=error.fatal)
+
+
+def _without_numbers(message: str) -> str:
+    return re.sub(r"0x[0-9a-f]+|\d+", "#", message.lower())[:160]

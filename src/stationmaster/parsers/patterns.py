@@ -1,0 +1,83 @@
+"""Patterns that users add for a trainer of their own."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+
+from stationmaster.errors import ConfigInvalid
+from stationmaster.parsers.base import ErrorKind, Fault, Phase, Saved, Seen
+from stationmaster.parsers.quantities import duration_seconds, per_second, whole
+
+_GROUPS = frozenset(
+    {"step", "total_steps", "epoch", "total_epochs", "loss", "learning_rate", "steps_per_second", "seconds_per_step", "eta", "checkpoint", "error"}
+)  # fmt: skip
+#: A user's pattern only sees this much of a line, so that a careless one cannot hold up the watcher for long.
+TEXT_LIMIT = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserPattern:
+    """A regular expression whose named groups are the values to read.
+
+    Groups: step, total_steps, epoch, total_epochs, loss, learning_rate, steps_per_second, seconds_per_step, eta,
+    checkpoint, error. `phase` is the phase that a match tells; without it a match with a step tells training.
+    """
+
+    pattern: str
+    phase: Phase | None = None
+    fatal: bool = True
+
+    def __post_init__(self) -> None:
+        try:
+            compiled = re.compile(self.pattern)
+        except re.error as problem:
+            raise ConfigInvalid(f"the log pattern {self.pattern!r} is not a regular expression: {problem}") from problem
+        unknown = sorted(set(compiled.groupindex) - _GROUPS)
+        if unknown:
+            raise ConfigInvalid(
+                f"the log pattern {self.pattern!r} has a group called {unknown[0]}",
+                hint=f"use {', '.join(sorted(_GROUPS))}",
+            )
+        if not compiled.groupindex and self.phase is None:
+            raise ConfigInvalid(
+                f"the log pattern {self.pattern!r} reads nothing",
+                hint="name a group, as in (?P<step>\\d+), or give a phase",
+            )
+
+    def read(self, text: str) -> Seen | None:
+        """What a line says if the pattern is in it."""
+        found = re.search(self.pattern, text[:TEXT_LIMIT])
+        if not found:
+            return None
+        group = {name: value for name, value in found.groupdict().items() if value is not None}
+        step = whole(group.get("step", ""))
+        pace = _number(group.get("steps_per_second"))
+        seconds = _number(group.get("seconds_per_step"))
+        error, checkpoint = group.get("error"), group.get("checkpoint")
+        phase = self.phase or (Phase.TRAINING if step is not None else Phase.SAVING if checkpoint else None)
+        return Seen(
+            step=step,
+            total=whole(group.get("total_steps", "")),
+            epoch=_number(group.get("epoch")),
+            total_epochs=whole(group.get("total_epochs", "")),
+            loss=_number(group.get("loss")),
+            learning_rate=_number(group.get("learning_rate")),
+            rate=pace if pace is not None else per_second(seconds or 0.0),
+            eta_seconds=duration_seconds(group["eta"]) if "eta" in group else None,
+            phase=phase if phase != Phase.FINISHED else None,
+            finished=phase == Phase.FINISHED,
+            evidence=text[:TEXT_LIMIT],
+            saved=Saved(name=checkpoint, done=True) if checkpoint else None,
+            fault=Fault(kind=ErrorKind.OTHER, message=error, fatal=self.fatal) if error else None,
+        )
+
+    def as_json(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return float(text.replace(",", "")) if text else None
+    except ValueError:
+        return None

@@ -1,0 +1,168 @@
+"""LogReader: feed it a training's output in chunks cut anywhere, and it says how the training stands."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from stationmaster.parsers import stages
+from stationmaster.parsers.bars import Bar, split_bars
+from stationmaster.parsers.base import ErrorKind, Reading, Seen, Summary
+from stationmaster.parsers.errors import notice
+from stationmaster.parsers.lines import Line, read_line
+from stationmaster.parsers.memory import KnownError, Memory
+from stationmaster.parsers.patterns import UserPattern
+from stationmaster.parsers.registry import AUTO, find_family, in_order, recognise
+from stationmaster.parsers.shapes import run_of_redraws
+from stationmaster.parsers.text import find_end, shown_texts
+
+_STATE_VERSION = 1
+_PROGRESS_FIELDS = ("step", "total_steps", "scope", "epoch", "total_epochs", "loss", "learning_rate", "steps_per_second", "eta_seconds", "phase")  # fmt: skip
+
+
+class LogReader:
+    """Reads one training's log as it grows. `summary()` does not depend on how the bytes were cut into chunks."""
+
+    def __init__(
+        self, framework: str = AUTO, total_steps: int | None = None, patterns: Sequence[UserPattern] = ()
+    ) -> None:
+        self._hint = framework
+        self._patterns = tuple(patterns)
+        self._pending = b""
+        self._shape: re.Pattern[bytes] | None = None
+        self._told: Reading | None = None
+        hinted = find_family(framework)
+        self._memory = Memory(configured_total=total_steps, family=hinted.name if hinted else None)
+
+    def feed(self, data: bytes, at: float | None = None) -> list[Reading]:
+        """Take in the next bytes; what they say, in order. `at` is the time to put on the readings.
+
+        The last bar drawn is told at once although nothing has ended it yet.
+        """
+        readings: list[Reading] = []
+        buffer = self._pending + data
+        position = 0
+        while True:
+            if self._shape is not None and not self._memory.is_stopped and (run := self._shape.match(buffer, position)):
+                readings += self._read_piece(run[1], at)
+                position = run.end()
+                continue
+            end = find_end(buffer, position)
+            if end is None:
+                break
+            if end[0] > position:
+                readings += self._read_piece(buffer[position : end[0]], at)
+            position = end[1]
+        self._pending = buffer[position:]
+        return self._without_repetition([*readings, *self._unfinished_bar(at)])
+
+    def summary(self) -> Summary:
+        """How the training stands after everything fed so far, an unfinished last line included."""
+        return self._with_pending().summary()
+
+    def state(self) -> dict[str, Any]:
+        """All that `restore` needs to go on, as plain JSON; some kilobytes."""
+        return {
+            "version": _STATE_VERSION,
+            "framework": self._hint,
+            "patterns": [pattern.as_json() for pattern in self._patterns],
+            "pending": self._pending.decode("latin-1"),
+            "memory": dataclasses.asdict(self._memory),
+            "told": {name: getattr(self._told, name) for name in _PROGRESS_FIELDS} if self._told else None,
+        }
+
+    @classmethod
+    def restore(cls, state: Mapping[str, Any]) -> LogReader:
+        """A reader that goes on exactly where the one that gave `state` was."""
+        reader = cls(framework=state["framework"], patterns=[UserPattern(**pattern) for pattern in state["patterns"]])
+        known = {field.name for field in dataclasses.fields(Memory)}
+        memory = {name: value for name, value in state["memory"].items() if name in known}
+        memory["errors"] = [KnownError(**error) for error in memory["errors"]]
+        reader._memory = Memory(**memory)
+        reader._pending = state["pending"].encode("latin-1")
+        reader._told = Reading(**state["told"]) if state["told"] else None
+        return reader
+
+    def _read_piece(self, piece: bytes, at: float | None) -> list[Reading]:
+        readings: list[Reading] = []
+        for text in shown_texts(piece):
+            readings += _read_text(text, self._memory, self._patterns, at)
+        self._shape = run_of_redraws(piece) if not self._patterns else None
+        return readings
+
+    def _unfinished_bar(self, at: float | None) -> Iterable[Reading]:
+        """The progress in a bar that is drawn but not yet ended; errors and saves wait for their line's end."""
+        if b"]" not in self._pending:
+            return []
+        memory = self._memory.clone()
+        readings = [
+            reading for text in shown_texts(self._pending) for reading in _read_text(text, memory, self._patterns, at)
+        ]
+        moving = [reading for reading in readings if reading.step is not None]
+        return [dataclasses.replace(reading, error=None, checkpoint=None) for reading in moving[-1:]]
+
+    def _with_pending(self) -> Memory:
+        memory = self._memory.clone()
+        for text in shown_texts(self._pending):
+            _read_text(text, memory, self._patterns, None)
+        return memory
+
+    def _without_repetition(self, readings: list[Reading]) -> list[Reading]:
+        kept = []
+        for reading in readings:
+            progress = dataclasses.replace(reading, at=None, error=None, checkpoint=None)
+            if reading.error is None and reading.checkpoint is None and progress == self._told:
+                continue
+            self._told = progress
+            kept.append(reading)
+        return kept
+
+
+def _read_text(text: str, memory: Memory, patterns: tuple[UserPattern, ...], at: float | None) -> list[Reading]:
+    if not text.strip():
+        return []
+    for pattern in patterns:
+        if seen := pattern.read(text):
+            return memory.apply(seen, at)
+    readings: list[Reading] = []
+    for part in split_bars(text):
+        seen_part = _read_bar(part, memory) if isinstance(part, Bar) else _read_words(part, memory)
+        if seen_part is not None:
+            readings += memory.apply(seen_part, at)
+    return readings
+
+
+def _read_bar(bar: Bar, memory: Memory) -> Seen | None:
+    for family in in_order(memory.family):
+        if family.read_bar and (seen := family.read_bar(bar, memory)):
+            memory.family = memory.family or family.name
+            return seen
+    return stages.read_bar(bar, memory)
+
+
+def _read_words(text: str, memory: Memory) -> Seen | None:
+    line = read_line(text)
+    told = notice(line, in_traceback=memory.in_traceback, background=memory.background)
+    memory.in_traceback = told.opens_traceback
+    memory.background = told.background
+    if memory.family is None:
+        memory.family = recognise(line.lower)
+    if told.fault is None and told.swallow:
+        return None
+    seen = _ask_families(line, memory) if told.fault is None or not memory.in_traceback else None
+    if told.fault is None:
+        return seen
+    if seen is not None and seen.fault is not None:
+        return seen
+    if told.fault.fatal and told.fault.kind in (ErrorKind.DISK_FULL, ErrorKind.OTHER):
+        memory.forget_failed_save()
+    return Seen(fault=told.fault)
+
+
+def _ask_families(line: Line, memory: Memory) -> Seen | None:
+    for family in in_order(memory.family):
+        if family.read_line and (seen := family.read_line(line, memory)):
+            return seen
+    return None

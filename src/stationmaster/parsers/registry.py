@@ -1,0 +1,34 @@
+"""The trainers that Stationmaster can read. A new one is a new file and a line here."""
+
+from __future__ import annotations
+
+from stationmaster.parsers import ai_toolkit, plain
+from stationmaster.parsers.base import Family
+
+#: In the order in which they are asked; plain, which reads what is common to all, is asked last.
+FAMILIES: tuple[Family, ...] = (
+    ai_toolkit.FAMILY,
+    plain.FAMILY,
+)
+
+AUTO = "auto"
+
+
+def find_family(name: str) -> Family | None:
+    """The family of that name or title, however it is written; None for `auto` and names nobody knows."""
+    wanted = _plain_name(name)
+    return next((family for family in FAMILIES if wanted in map(_plain_name, (family.name, *family.titles))), None)
+
+
+def recognise(text: str) -> str | None:
+    """The trainer that a line gives away by a text that only it prints."""
+    return next((family.name for family in FAMILIES for sign in family.signs if sign in text), None)
+
+
+def in_order(first: str | None) -> tuple[Family, ...]:
+    """All families, the hinted or recognised one before the others."""
+    return tuple(sorted(FAMILIES, key=lambda family: family.name != first))
+
+
+def _plain_name(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "").replace(" ", "").replace(".", "")

@@ -1,0 +1,38 @@
+"""Bytes to pieces: what a terminal would show between two redraws, however the stream was cut."""
+
+from __future__ import annotations
+
+import re
+
+#: A longer piece is cut here: nothing a trainer prints about progress is that long.
+PIECE_LIMIT_BYTES = 16_384
+
+#: Carriage returns and backspaces redraw, NUL bytes are what a dead host leaves behind.
+_END = re.compile(rb"[\r\n\x00\x08]+")
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+([@-~])?|\][^\x07\x1b]*+(?:\x07|\x1b\\)?|[ -/]*+[0-~])?")
+_CURSOR_MOVES = frozenset("ABCDEFGHJKfsu")
+_UNUSUAL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\^M")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def find_end(data: bytes | bytearray, start: int) -> tuple[int, int] | None:
+    """Where the piece that begins at `start` ends and where the next begins; None while it is unfinished."""
+    found = _END.search(data, start, start + PIECE_LIMIT_BYTES + 1)
+    if found:
+        return found.start(), found.end()
+    if len(data) - start > PIECE_LIMIT_BYTES:
+        return start + PIECE_LIMIT_BYTES, start + PIECE_LIMIT_BYTES
+    return None
+
+
+def shown_texts(piece: bytes) -> list[str]:
+    """The texts of one piece: decoded, without colours, cut where the cursor was moved."""
+    text = piece.decode("utf-8", "replace")
+    if _UNUSUAL.search(piece) is None:
+        return [text]
+    text = _ESCAPE.sub(_as_break, text).replace("^M", "\r")
+    return [_CONTROL.sub("", part) for part in text.split("\r")]
+
+
+def _as_break(escape: re.Match[str]) -> str:
+    return "\r" if escape[1] in _CURSOR_MOVES else ""
