@@ -1,4 +1,4 @@
-"""Real runs of the tiny-lora trainer for tests: a small captioned image set, processes, and waiting for what they do."""
+"""Real runs of the tiny-lora trainer for tests: a small captioned image set, processes, and waiting for them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image, ImageDraw
+
 from stationmaster.recipes.registry import BUILTIN
 
 TRAINER = BUILTIN / "tiny-lora" / "train.py"

@@ -32,6 +32,7 @@ GPU_FACTORS: Mapping[str, float] = {
     "RTX 3080": 2.30,
     "RTX 3060": 4.20,
     "RTX 6000 ADA": 1.05,
+    "RTX 6000ADA": 1.05,
     "RTX A6000": 1.80,
     "RTX A5000": 2.20,
     "L40S": 1.00,

@@ -18,6 +18,9 @@ Path = tuple[str | int, ...]
 
 _MOST_CHARACTERS = 1_000_000
 _DEEPEST = 32
+_TAGS = frozenset(
+    f"tag:yaml.org,2002:{kind}" for kind in ("map", "seq", "str", "null", "bool", "int", "float", "timestamp")
+)
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 
@@ -86,10 +89,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _from_yaml(text: str) -> Document:
     try:
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            if isinstance(event, yaml.AliasEvent):
-                line = event.start_mark.line + 1 if event.start_mark else None
-                raise Unreadable("aliases (*name) are not allowed", line=line, fix="write the value out")
+        _refuse_aliases_and_depth(text)
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -100,16 +100,28 @@ def _from_yaml(text: str) -> Document:
     return Document(data=None if node is None else _value(node, (), lines), lines=lines)
 
 
+def _refuse_aliases_and_depth(text: str) -> None:
+    """Read on only as far as the text is harmless: what comes later costs much more per level of nesting."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        line = event.start_mark.line + 1 if event.start_mark else None
+        if isinstance(event, yaml.AliasEvent):
+            raise Unreadable("aliases (*name) are not allowed", line=line, fix="write the value out")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise Unreadable("the file is nested too deeply", line=line)
+
+
 def _value(node: yaml.Node, path: Path, lines: dict[Path, int]) -> Any:
     line = node.start_mark.line + 1
     lines.setdefault(path, line)
-    if len(path) > _DEEPEST:
-        raise Unreadable("the file is nested too deeply", line=line)
+    if node.tag not in _TAGS:
+        raise Unreadable(f"the tag {node.tag} is not allowed", line=line, fix="write the value without it")
     if isinstance(node, yaml.MappingNode):
         return _mapping(node, path, lines)
     if isinstance(node, yaml.SequenceNode):
         return [_value(item, (*path, index), lines) for index, item in enumerate(node.value)]
-    return _scalar(str(node.value), node, line)
+    return _scalar(str(node.value), quoted=getattr(node, "style", None) is not None)
 
 
 def _mapping(node: yaml.MappingNode, path: Path, lines: dict[Path, int]) -> dict[str, Any]:
@@ -126,10 +138,8 @@ def _mapping(node: yaml.MappingNode, path: Path, lines: dict[Path, int]) -> dict
     return seen
 
 
-def _scalar(text: str, node: yaml.Node, line: int) -> Any:
-    if not node.tag.startswith("tag:yaml.org,2002:") or node.tag.endswith(":binary"):
-        raise Unreadable(f"the tag {node.tag} is not allowed", line=line, fix="write the value without it")
-    if getattr(node, "style", None) is not None:  # quoted or a block: text, whatever it looks like
+def _scalar(text: str, *, quoted: bool) -> Any:
+    if quoted:  # text, whatever it looks like
         return text
     if text in ("", "~", "null"):
         return None

@@ -40,8 +40,20 @@ def check_recipe(text: str, *, file: str) -> tuple[Recipe | None, list[Problem]]
     try:
         recipe = Recipe.model_validate_json(encoded)
     except ValidationError as error:
-        return None, [_schema_problem(each, document, file) for each in error.errors(include_url=False)]
+        return None, [_schema_problem(each, document, file) for each in _errors(error)]
     return recipe, _meaning_problems(recipe, document, file)
+
+
+def _errors(error: ValidationError) -> list[ErrorDetails]:
+    """What pydantic found, without lists called too short only because what is in them is wrong."""
+    found = error.errors(include_url=False)
+    places = [each["loc"] for each in found]
+    return [
+        each
+        for each in found
+        if each["type"] != "too_short"
+        or not any(len(place) > len(each["loc"]) and place[: len(each["loc"])] == each["loc"] for place in places)
+    ]
 
 
 def _schema_problem(error: ErrorDetails, document: Document, file: str) -> Problem:

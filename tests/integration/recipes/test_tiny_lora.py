@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 from safetensors import safe_open
 from safetensors.numpy import load_file
+
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.plan import JobIdentity, render_plan
 from stationmaster.recipes.registry import find
@@ -62,7 +63,7 @@ def test_the_log_reads_like_that_of_ai_toolkit(finished):
         f"\nSaving at step 20\nSaved checkpoint to {output}/demo_000000020.safetensors\n",
         "\rdemo: 100%|██████████| 60/60 [00:0",
         f"\n\nSaving at step 60\nSaved checkpoint to {output}/demo.safetensors\n",
-        "\n========================================\nResult:\n - 1 completed job\n========================================\n",
+        f"\n{'=' * 40}\nResult:\n - 1 completed job\n{'=' * 40}\n",
     ]
     at = 0
     for text in in_order:

@@ -74,7 +74,9 @@ class Adapter:
 
     def reconstruct(self, patches: np.ndarray, captions: np.ndarray) -> np.ndarray:
         """The model's picture of each patch (rows)."""
-        return patches @ base_weights() + np.concatenate([patches, captions], axis=1) @ self.down.T @ self.up.T
+        rebuilt: np.ndarray = patches @ base_weights()
+        rebuilt += np.concatenate([patches, captions], axis=1) @ self.down.T @ self.up.T
+        return rebuilt
 
     def loss(self, patches: np.ndarray, captions: np.ndarray) -> float:
         """The mean squared error over all values."""

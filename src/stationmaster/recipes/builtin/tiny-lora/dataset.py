@@ -42,7 +42,7 @@ class Dataset:
         both = [_picture(rows, self.resolution) for rows in (patches, adapter.reconstruct(patches, captions))]
         scale = max(1, _SAMPLE_SIDE // self.resolution)
         image = Image.fromarray(np.concatenate(both, axis=1))
-        return image.resize((image.width * scale, image.height * scale), Image.NEAREST)
+        return image.resize((image.width * scale, image.height * scale), Image.Resampling.NEAREST)
 
     def _rows(self, chosen: Any) -> tuple[np.ndarray, np.ndarray]:
         patches, captions = self.patches[chosen], self.captions[chosen]
@@ -85,7 +85,7 @@ def _is_hidden(path: Path) -> bool:
 def _pixels(path: Path, side: int) -> np.ndarray:
     with Image.open(path) as image:
         upright = ImageOps.exif_transpose(image).convert("RGB")
-        fitted = ImageOps.fit(upright, (side, side), Image.BICUBIC)
+        fitted = ImageOps.fit(upright, (side, side), Image.Resampling.BICUBIC)
     return np.asarray(fitted, dtype=np.float32) / np.float32(127.5) - np.float32(1.0)
 
 

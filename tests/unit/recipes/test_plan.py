@@ -1,0 +1,135 @@
+"""A recipe filled in for a job is a plan that trackside can run, with every value as data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from recipe_texts import small_recipe
+from stationmaster.errors import UserError
+from stationmaster.recipes.outputs import output_of, step_of
+from stationmaster.recipes.parameters import resolve
+from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
+from stationmaster.recipes.registry import find
+from stationmaster.recipes.schema import OutputKind, inside
+
+GOLDEN = Path(__file__).parent / "tiny_lora_plan.json"
+RECIPE = small_recipe()
+HOSTILE = ["'; rm -rf / #", '"', "$(id)", "`id`", "a\nb", "a;b", "../../etc", "{{ 7 * 7 }}", "--steps=1", "é\u202e🚂"]
+PLAIN = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+
+
+def plan_of(*, name: str = "demo", trigger: str = "sks", resume: str | None = None, **parameters: object) -> Plan:
+    return render_plan(
+        RECIPE,
+        parameters=resolve(RECIPE, parameters),
+        job=JobIdentity(id="j1", name=name, trigger=trigger, attempt=2),
+        machine_root="/opt/jobs/j1",
+        resume_from=resume,
+    )
+
+
+def test_the_plan_of_tiny_lora_is_as_it_was():
+    recipe = find("tiny-lora@1").recipe
+    plan = render_plan(
+        recipe,
+        parameters=resolve(recipe, {"fault": "crash", "fault_tries": 1}),
+        job=JobIdentity(id="01JOB", name="My portrait", trigger="sks", attempt=1),
+        machine_root="/opt/stationmaster/jobs/01JOB",
+        resume_from="resume/old_000000200.safetensors",
+    )
+    assert plan.as_json() == json.loads(GOLDEN.read_text(encoding="utf-8"))
+
+
+def test_arguments_under_a_condition_are_there_only_when_it_holds():
+    assert plan_of().steps[0].argv == ("trainer", "demo", "--note=")
+    assert plan_of(quick=True, steps=7).steps[0].argv == ("trainer", "demo", "--note=", "--quick", "7")
+
+
+def test_a_checkpoint_to_go_on_from_adds_the_resume_arguments():
+    assert plan_of(resume="resume/a.safetensors").steps[0].argv[-2:] == ("--from", "/opt/jobs/j1/resume/a.safetensors")
+    assert plan_of(resume="/elsewhere/a.safetensors").steps[0].argv[-1] == "/elsewhere/a.safetensors"
+
+
+def test_a_recipe_that_cannot_resume_says_so():
+    stubborn = small_recipe(('resume:\n  argv: [--from, "{{ resume.checkpoint }}"]\n', ""))
+    with pytest.raises(UserError, match="small@1 cannot go on from a checkpoint"):
+        render_plan(
+            stubborn,
+            parameters=resolve(stubborn, {}),
+            job=JobIdentity(id="j", name="n", trigger="t", attempt=1),
+            machine_root="/job",
+            resume_from="a.safetensors",
+        )
+
+
+@settings(deadline=None)
+@given(
+    name=PLAIN | st.sampled_from(HOSTILE),
+    trigger=PLAIN | st.sampled_from(HOSTILE),
+    note=st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=50)
+    | st.sampled_from(HOSTILE),
+)
+@example(name="{{ job.id }}", trigger="{% raw %}", note="$(id)")
+def test_names_triggers_and_parameters_stay_single_arguments(name, trigger, note):
+    (step,) = plan_of(name=name, trigger=trigger, note=note).steps
+    assert step.argv == ("trainer", name, f"--note={note}")
+    assert step.env == {"TRIGGER": trigger}
+    (expected,) = step.expect
+    assert inside(expected) == expected
+    assert expected.count("/") == 1
+
+
+@pytest.mark.parametrize("broken", ["a\0b", "\ud800"])
+def test_a_name_that_cannot_be_an_argument_is_refused(broken):
+    with pytest.raises(UserError, match="NUL or broken characters"):
+        plan_of(name=broken)
+
+
+def test_the_job_folder_must_be_absolute():
+    with pytest.raises(UserError, match="absolute"):
+        render_plan(
+            RECIPE,
+            parameters=resolve(RECIPE, {}),
+            job=JobIdentity(id="j", name="n", trigger="t", attempt=1),
+            machine_root="jobs/j",
+        )
+
+
+def test_secrets_are_named_once_and_only_by_name():
+    secretive = small_recipe(("timeout: 1h30m", "timeout: 1h\n    secrets: [HF_TOKEN, HF_TOKEN]"))
+    plan = render_plan(
+        secretive,
+        parameters=resolve(secretive, {}),
+        job=JobIdentity(id="j", name="n", trigger="t", attempt=1),
+        machine_root="/job",
+    )
+    assert plan.secrets == ("HF_TOKEN",)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "step"),
+    [
+        ("output/demo_000000250.safetensors", OutputKind.CHECKPOINT, 250),
+        ("output/demo.safetensors", OutputKind.CHECKPOINT, None),
+        ("output/samples/1731__000000100_3.png", OutputKind.SAMPLE, 100),
+        ("output/deeper/demo.safetensors", None, None),
+        ("demo.safetensors", None, None),
+    ],
+)
+def test_a_file_is_known_by_the_declared_outputs(path, kind, step):
+    outputs = find("tiny-lora@1").recipe.outputs
+    found = output_of(path, outputs)
+    assert (found.kind if found else None) == kind
+    assert step_of(path, outputs) == step
+
+
+def test_two_stars_cross_folders():
+    outputs = small_recipe(("output/*.safetensors", "output/**/*.safetensors")).outputs
+    assert output_of("output/a/b/c_7.safetensors", outputs)
+    assert step_of("output/c_7.safetensors", outputs) == 7
+    assert output_of("other/a.safetensors", outputs) is None
