@@ -101,8 +101,9 @@ def check(source: Path, rules: DatasetRules, *, fix_to: Path | None = None) -> R
 
 def pack(source: Path, target: Path, *, zstd: bool = False) -> tuple[Packed, Path]:
     """Pack `source` and write the manifest beside the archive; a folder as target names the file by its hash."""
-    from stationmaster.datasets.pack import Compression, pack_into, write_manifest
+    from stationmaster.datasets.archive_writer import Compression
     from stationmaster.datasets.pack import pack as pack_as
+    from stationmaster.datasets.pack import pack_into, write_manifest
     from stationmaster.datasets.source import opened
 
     compression = Compression.ZSTD if zstd else Compression.NONE

@@ -32,7 +32,7 @@ class Entry:
 
     path: str
     kind: EntryKind
-    source: Path
+    source: str
     size: int = 0
     identity: tuple[int, ...] = ()  # device, inode, size, mtime: tells whether the file was changed or replaced
 
@@ -118,19 +118,23 @@ def _walk(root: Path) -> Iterator[Entry]:
     while waiting:
         folder = waiting.pop()
         try:
-            with os.scandir(root / folder) as listing:
+            with os.scandir(_joined(root, folder)) as listing:
                 found = list(listing)
         except OSError:
-            yield Entry(path=folder or ".", kind=EntryKind.UNREADABLE, source=root / folder)
+            yield Entry(path=folder or ".", kind=EntryKind.UNREADABLE, source=_joined(root, folder))
             continue
         for item in found:
             path = f"{folder}/{item.name}" if folder else item.name
             if _is_hidden(item.name):
-                yield Entry(path=path, kind=EntryKind.HIDDEN, source=root / path)
+                yield Entry(path=path, kind=EntryKind.HIDDEN, source=item.path)
             elif item.is_dir(follow_symlinks=False):
                 waiting.append(path)
             else:
                 yield _look(item, path, root)
+
+
+def _joined(root: Path, folder: str) -> str:
+    return f"{root}/{folder}" if folder else str(root)
 
 
 def _bounded(entries: Iterator[Entry], root: Path) -> Iterator[Entry]:
@@ -147,14 +151,13 @@ def _is_hidden(name: str) -> bool:
 
 
 def _look(item: os.DirEntry[str], path: str, root: Path) -> Entry:
-    source = root / path
     try:
         if item.is_symlink():
-            return _look_behind(source, path, root)
+            return _look_behind(Path(item.path), path, root)
         status = item.stat(follow_symlinks=False)
     except OSError:
-        return Entry(path=path, kind=EntryKind.UNREADABLE, source=source)
-    return _entry(path, source, status)
+        return Entry(path=path, kind=EntryKind.UNREADABLE, source=item.path)
+    return _entry(path, item.path, status)
 
 
 def _look_behind(link: Path, path: str, root: Path) -> Entry:
@@ -162,14 +165,14 @@ def _look_behind(link: Path, path: str, root: Path) -> Entry:
         target = link.resolve(strict=True)
         status = target.lstat()
     except (OSError, RuntimeError):  # RuntimeError: links in a circle, before Python 3.13
-        return Entry(path=path, kind=EntryKind.LINK_BROKEN, source=link)
+        return Entry(path=path, kind=EntryKind.LINK_BROKEN, source=str(link))
     if not target.is_relative_to(root):
-        return Entry(path=path, kind=EntryKind.LINK_OUT, source=link)
+        return Entry(path=path, kind=EntryKind.LINK_OUT, source=str(link))
     if stat.S_ISDIR(status.st_mode):
-        return Entry(path=path, kind=EntryKind.LINK_TO_FOLDER, source=link)
-    return _entry(path, target, status)
+        return Entry(path=path, kind=EntryKind.LINK_TO_FOLDER, source=str(link))
+    return _entry(path, str(target), status)
 
 
-def _entry(path: str, source: Path, status: os.stat_result) -> Entry:
+def _entry(path: str, source: str, status: os.stat_result) -> Entry:
     kind = EntryKind.FILE if stat.S_ISREG(status.st_mode) else EntryKind.SPECIAL
     return Entry(path=path, kind=kind, source=source, size=status.st_size, identity=identity_of(status))
