@@ -1,1 +1,5 @@
 """What runs beside the training: standard library only, Python 3.8 or newer."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"

@@ -1,0 +1,48 @@
+"""Our own modules as files beside the job: Python keeps no compiled code for an archive, and home asks often."""
+
+from __future__ import annotations
+
+import os
+
+import trackside
+
+
+def use_code_cache(own_folder: str) -> None:
+    """Import further modules from the cache of this very archive, if there is one."""
+    archive = archive_path()
+    if archive is not None:
+        cached = os.path.join(_cache_folder(own_folder, archive), "trackside")
+        if os.path.isdir(cached):
+            trackside.__path__.insert(0, cached)
+
+
+def fill_code_cache(own_folder: str) -> None:
+    """Make the cache of this archive, whole or not at all. Without it everything works, only slower."""
+    archive = archive_path()
+    if archive is None or os.path.isdir(_cache_folder(own_folder, archive)):
+        return
+    import compileall  # slow to import, needed once per archive
+    import zipfile
+
+    folder = _cache_folder(own_folder, archive)
+    staged = "%s.%d" % (folder, os.getpid())
+    try:
+        with zipfile.ZipFile(archive) as file:
+            file.extractall(staged, [name for name in file.namelist() if name.startswith("trackside/")])
+        compileall.compile_dir(staged, quiet=2)  # many images tell Python not to do it by itself
+        os.rename(staged, folder)
+    except OSError:
+        import shutil
+
+        shutil.rmtree(staged, ignore_errors=True)
+
+
+def archive_path() -> str | None:
+    """The archive that trackside runs from; None where it is installed as a package."""
+    archive = getattr(trackside.__loader__, "archive", None)
+    return os.path.abspath(archive) if archive is not None else None
+
+
+def _cache_folder(own_folder: str, archive: str) -> str:
+    seen = os.stat(archive)
+    return os.path.join(own_folder, "code-%x-%x" % (seen.st_size, seen.st_mtime_ns))

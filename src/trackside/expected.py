@@ -1,0 +1,46 @@
+"""Whether the files a step promised are there and whole."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from typing import Iterable
+
+from trackside.decide import Leavings
+from trackside.root import Root
+
+_LARGEST_HEADER_BYTES = 100_000_000  # what the safetensors library itself accepts
+
+
+def look_for(root: Root, patterns: tuple[str, ...]) -> Leavings:
+    """What is there of the expected files; nothing expected is present but proves nothing."""
+    found = [list(matching_files(root, pattern)) for pattern in patterns]
+    present = all(found)
+    whole = bool(found) and present and all(_is_whole(path) for paths in found for path in paths)
+    return Leavings(present=present, whole=whole)
+
+
+def matching_files(root: Root, pattern: str) -> Iterable[str]:
+    """Full paths of the regular files under the root that match, sorted."""
+    full_pattern = os.path.join(glob.escape(root.path), pattern)
+    return (path for path in sorted(glob.glob(full_pattern, recursive=True)) if os.path.isfile(path))
+
+
+def is_whole_safetensors(path: str) -> bool:
+    """Whether header and data of a .safetensors file fit together; a file cut off while saving does not."""
+    try:
+        size = os.path.getsize(path)
+        with open(path, "rb") as file:
+            header_bytes = int.from_bytes(file.read(8), "little")
+            if not 2 <= header_bytes <= min(_LARGEST_HEADER_BYTES, size - 8):
+                return False
+            header = json.loads(file.read(header_bytes))
+        ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+        return bool(size == 8 + header_bytes + max(ends, default=0))
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+        return False
+
+
+def _is_whole(path: str) -> bool:
+    return is_whole_safetensors(path) if path.endswith(".safetensors") else True

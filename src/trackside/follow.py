@@ -1,0 +1,99 @@
+"""The status again and again, whenever there is something new."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+from typing import Any, Hashable
+
+from trackside import clock
+from trackside.outputs import list_outputs
+from trackside.plan import Plan
+from trackside.root import Root
+from trackside.status import Since, build_status, next_since
+from trackside.supervisor_lock import is_supervised
+
+_HEARTBEAT_SECONDS = 5.0
+_OUTPUTS_SECONDS = 1.0
+
+
+def follow(root: Root, plan: Plan, since: Since, *, interval_seconds: float, source: int, sink: int) -> None:
+    """Write one status per line to `sink`: at once, on every news, and as a sign of life. Ends with either end."""
+    news = News(root, plan)
+    told_at = None
+    while True:
+        moment = clock.seconds_since_boot()
+        is_new = news.is_any(moment)
+        if is_new or told_at is None or moment - told_at >= _HEARTBEAT_SECONDS:
+            answer = build_status(root, plan, with_log=since)
+            since = next_since(since, answer)
+            told_at = moment
+            if not _write_line(sink, answer):
+                return
+            if answer["more"]:
+                news.forget()
+                continue
+        if _is_closed(source, interval_seconds):
+            return
+
+
+class News:
+    """Whether anything home would want to know has changed since the last question; cheap to ask."""
+
+    def __init__(self, root: Root, plan: Plan) -> None:
+        self._root = root
+        self._plan = plan
+        self._known: Hashable = None
+        self._outputs: Hashable = None
+        self._outputs_at = 0.0
+
+    def is_any(self, moment: float) -> bool:
+        if moment - self._outputs_at >= _OUTPUTS_SECONDS:
+            self._outputs_at = moment
+            self._outputs = tuple(
+                (output["path"], output["size"], output["mtime"]) for output in list_outputs(self._root, self._plan)
+            )
+        seen = (self._outputs, self._files(), is_supervised(self._root))
+        is_new = seen != self._known
+        self._known = seen
+        return is_new
+
+    def forget(self) -> None:
+        self._known = None
+
+    def _files(self) -> Hashable:
+        folders = [self._root.try_folder(step, number) for step, number in self._root.tries()]
+        paths = [self._root.stop, self._root.state]
+        for folder in folders:
+            paths += [folder.log, folder.exit, folder.verdict, folder.process]
+        return tuple(_mark(path) for path in paths)
+
+
+def _mark(path: str) -> Hashable:
+    try:
+        seen = os.stat(path)
+    except OSError:
+        return None
+    return seen.st_ino, seen.st_size, seen.st_mtime_ns
+
+
+def _write_line(sink: int, answer: dict[str, Any]) -> bool:
+    line = memoryview(json.dumps(answer).encode() + b"\n")
+    try:
+        while line:
+            line = line[os.write(sink, line) :]
+    except OSError:
+        return False
+    return True
+
+
+def _is_closed(source: int, seconds: float) -> bool:
+    """Wait; True as soon as nobody is at the other end any more."""
+    readable, _, _ = select.select([source], [], [], seconds)
+    if not readable:
+        return False
+    try:
+        return not os.read(source, 4096)
+    except OSError:
+        return True

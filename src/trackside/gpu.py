@@ -1,0 +1,106 @@
+"""What nvidia-smi says of the GPUs, asked at most every few seconds and never waited for long."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any
+
+from trackside.records import remove_file
+
+REFRESH_SECONDS = 5.0
+_LIMIT_SECONDS = 2.0
+_STALE_SECONDS = 15.0
+_QUERY = (
+    "--query-gpu=index,name,memory.used,memory.total,utilization.gpu",
+    "--format=csv,noheader,nounits",
+)
+
+
+class GpuProbe:
+    """One question to nvidia-smi at a time, its answer left in a file; `poll` never waits."""
+
+    def __init__(self, answer_path: str) -> None:
+        self._answer = answer_path
+        self._unfinished = "%s.%d" % (answer_path, os.getpid())
+        self._program = _find_on_path("nvidia-smi")
+        self._pid = 0
+        self._asked_at = 0.0
+
+    def poll(self, monotonic: float) -> bool:
+        """Ask when it is time, take the answer when it is there; True while one is awaited."""
+        if self._pid:
+            self._take_answer(monotonic)
+        elif self._program and (not self._asked_at or monotonic - self._asked_at >= REFRESH_SECONDS):
+            self._ask(self._program, monotonic)
+        return bool(self._pid)
+
+    def ask_and_wait(self) -> None:
+        """One fresh answer, or none within the limit."""
+        while self.poll(time.monotonic()):
+            time.sleep(0.01)
+
+    def _ask(self, program: str, monotonic: float) -> None:
+        self._asked_at = monotonic
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, self._unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+            (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+        ]
+        try:
+            self._pid = os.posix_spawn(program, (program, *_QUERY), os.environ, file_actions=actions)
+        except OSError:
+            self._program = None
+
+    def _take_answer(self, monotonic: float) -> None:
+        pid, status = os.waitpid(self._pid, os.WNOHANG)
+        if not pid and monotonic - self._asked_at > _LIMIT_SECONDS:
+            os.kill(self._pid, signal.SIGKILL)
+            pid, status = os.waitpid(self._pid, 0)
+        if not pid:
+            return
+        self._pid = 0
+        if status == 0:
+            os.replace(self._unfinished, self._answer)
+        else:
+            remove_file(self._unfinished)
+
+
+def read_gpus(answer_path: str, *, wall: float) -> list[dict[str, Any]] | None:
+    """The GPUs of the last answer; None when there is none that is fresh."""
+    try:
+        with open(answer_path, encoding="utf-8", errors="replace") as file:
+            is_fresh = abs(wall - os.fstat(file.fileno()).st_mtime) <= _STALE_SECONDS
+            return parse_gpus(file.read()) if is_fresh else None
+    except OSError:
+        return None
+
+
+def parse_gpus(text: str) -> list[dict[str, Any]]:
+    """One entry per line of nvidia-smi's CSV; a value that it does not know is None.
+
+    >>> parse_gpus("0, NVIDIA H200, 12, 143771, [N/A]")[0]["utilization_percent"] is None
+    True
+    """
+    rows = (line.split(", ") for line in text.splitlines())
+    return [
+        {
+            "index": _number(row[0]),
+            "name": ", ".join(row[1:-3]),
+            "memory_used_mib": _number(row[-3]),
+            "memory_total_mib": _number(row[-2]),
+            "utilization_percent": _number(row[-1]),
+        }
+        for row in rows
+        if len(row) >= 5
+    ]
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.strip().isdigit() else None
+
+
+def _find_on_path(name: str) -> str | None:
+    candidates = (os.path.join(folder, name) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep))
+    return next((path for path in candidates if os.path.isfile(path) and os.access(path, os.X_OK)), None)

@@ -1,0 +1,151 @@
+"""The facts on disk: which tries there are, which of them runs, how the others ended."""
+
+from __future__ import annotations
+
+import os
+
+from trackside import locks
+from trackside.clock import Moment, moment_from_record
+from trackside.decide import judge
+from trackside.expected import look_for
+from trackside.plan import Plan
+from trackside.process import Process, is_alive, kill_leftovers, process_from_record
+from trackside.records import read_record, remove_file, write_record
+from trackside.root import Root, TryFolder
+from trackside.tries import (
+    Exit,
+    Facts,
+    Stop,
+    Try,
+    exit_from_record,
+    stop_from_record,
+    stopping_from_record,
+    verdict_from_record,
+)
+
+
+class Observer:
+    """Reads the facts as often as asked and remembers those that can no longer change."""
+
+    def __init__(self, root: Root, plan: Plan) -> None:
+        self._root = root
+        self._plan = plan
+        self._settled: dict[tuple[int, int], Try] = {}
+        self._started: dict[tuple[int, int], tuple[Moment, Process | None]] = {}
+        self._processes: dict[tuple[int, int], Process] = {}
+        self._stop: Stop | None = None
+
+    def observe(self, *, now: Moment, secrets_held: frozenset[str] = frozenset()) -> Facts:
+        """Everything known now. A try that ended without a verdict on disk is judged here, but nothing is written."""
+        tries: list[list[Try]] = [[] for _ in self._plan.steps]
+        # The stop first: a try that ends after this look is judged by the next one.
+        stop = self._read_stop()
+        for step, number in self._root.tries():
+            if step < len(tries):
+                tries[step].append(self._read_try(step, number, now, stop))
+        return Facts(now=now, tries=tuple(map(tuple, tries)), stop=stop, secrets_held=secrets_held)
+
+    def _read_stop(self) -> Stop | None:
+        if self._stop is None:
+            self._stop = stop_from_record(read_record(self._root.stop))
+        return self._stop
+
+    def _read_try(self, step: int, number: int, now: Moment, stop: Stop | None) -> Try:
+        key = (step, number)
+        if key in self._settled:
+            return self._settled[key]
+        folder = self._root.try_folder(step, number)
+        started, _ = self._read_started(key, folder)
+        # Liveness before exit.json: the shim writes it before it dies, so a dead try's exit cannot be missed.
+        is_running = self._is_running(key, folder, now)
+        verdict = verdict_from_record(read_record(folder.verdict))
+        seen = Try(
+            step=step,
+            number=number,
+            started=started,
+            process=self._read_process(key, folder),
+            stopping=stopping_from_record(read_record(folder.stopping)),
+            verdict=verdict,
+            settled=verdict is not None,
+        )
+        if verdict is not None:
+            self._settled[key] = seen
+            return seen
+        ended = exit_from_record(read_record(folder.exit))
+        if ended is None and is_running:
+            return seen
+        leavings = look_for(self._root, self._plan.steps[step].expect)
+        ended = ended or _unseen_exit(folder, now)
+        return seen._replace(verdict=judge(ended, stop=stop, stopping=seen.stopping, leavings=leavings))
+
+    def _read_started(self, key: tuple[int, int], folder: TryFolder) -> tuple[Moment, Process | None]:
+        if key not in self._started:
+            record = read_record(folder.started) or {}
+            moment = moment_from_record(record) or Moment(wall=_modified(folder.path), monotonic=0.0, boot_id="lost")
+            self._started[key] = (moment, process_from_record(record.get("shim")))
+        return self._started[key]
+
+    def _is_running(self, key: tuple[int, int], folder: TryFolder, now: Moment) -> bool:
+        started, shim = self._read_started(key, folder)
+        if started.boot_id != now.boot_id:
+            return False
+        process = self._read_process(key, folder)
+        if process is None:
+            return locks.is_locked(folder.started)
+        # The step is its first process: what that left behind may still hold the lock, and the step is over.
+        if is_alive(process, boot_id=now.boot_id):
+            return True
+        return shim is not None and is_alive(shim, boot_id=now.boot_id)
+
+    def _read_process(self, key: tuple[int, int], folder: TryFolder) -> Process | None:
+        if key not in self._processes:
+            found = process_from_record(read_record(folder.process))
+            if found is None:
+                return None
+            self._processes[key] = found
+        return self._processes[key]
+
+
+def settle(root: Root, plan: Plan, facts: Facts) -> bool:
+    """Put every verdict reached so far on disk; True if there was one to write. May be repeated by anybody.
+
+    A try that did not do its work also leaves no processes behind: they would hold the next one's GPU memory.
+    """
+    unsettled = [seen for tries in facts.tries for seen in tries if not seen.settled]
+    ended = [(seen, seen.verdict) for seen in unsettled if seen.verdict is not None]
+    for seen, verdict in ended:
+        if plan.steps[seen.step].training:
+            forget_training(root, seen.process)
+        if verdict.result != "done" and seen.process is not None:
+            kill_leftovers(seen.process, boot_id=facts.now.boot_id)
+        write_record(root.try_folder(seen.step, seen.number).verdict, verdict.as_record(), durable=True)
+    return bool(ended)
+
+
+def running_try(facts: Facts) -> Try | None:
+    return next((seen for tries in facts.tries for seen in tries if seen.is_running), None)
+
+
+def forget_training(root: Root, process: Process | None) -> None:
+    """Remove training.pid if it speaks of this process."""
+    try:
+        with open(root.training_pid, encoding="ascii") as file:
+            noted = file.read().strip()
+    except (OSError, ValueError):
+        return
+    if process is not None and noted == str(process.pid):
+        remove_file(root.training_pid)
+
+
+def _unseen_exit(folder: TryFolder, now: Moment) -> Exit:
+    """An end that nobody saw, dated by the last sign of life."""
+    ago = max(0.0, now.wall - (_modified(folder.log) or now.wall))
+    ended = Moment(wall=now.wall - ago, monotonic=now.monotonic - ago, boot_id=now.boot_id)
+    return Exit(code=None, signal=None, known=False, could_not_start=False, ended=ended)
+
+
+def _modified(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0

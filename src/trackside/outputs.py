@@ -1,0 +1,61 @@
+"""The files the plan declares as outputs: listed for every status, hashed for the inventory."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from trackside.expected import matching_files
+from trackside.plan import Plan
+from trackside.records import read_record, write_record
+from trackside.root import Root
+
+
+def list_outputs(root: Root, plan: Plan) -> list[dict[str, Any]]:
+    """Every declared output that is there, once, by path; the first pattern that matches gives the kind."""
+    found: dict[str, dict[str, Any]] = {}
+    for output in plan.outputs:
+        for path in matching_files(root, output.pattern):
+            relative = os.path.relpath(path, root.path)
+            if relative not in found:
+                _add(found, path, relative, output.kind)
+    return [found[relative] for relative in sorted(found)]
+
+
+def take_inventory(root: Root, plan: Plan) -> list[dict[str, Any]]:
+    """Every declared output with its SHA-256; a file that has not changed since is not read again."""
+    from trackside.hashing import sha256_of_steady_file  # loads OpenSSL, which no other verb needs
+
+    known = read_record(root.hashes) or {}
+    listed = list_outputs(root, plan)
+    fresh = {}
+    for entry in listed:
+        path = root.inside(entry["path"])
+        mark = _mark(path)
+        cached = known.get(entry["path"])
+        if mark and cached and cached.get("mark") == mark:
+            entry["sha256"] = cached["sha256"]
+        else:
+            entry["sha256"] = sha256_of_steady_file(path)
+        if mark and entry["sha256"] and mark == _mark(path):
+            fresh[entry["path"]] = {"mark": mark, "sha256": entry["sha256"]}
+    if fresh != known and os.path.isdir(root.own):
+        write_record(root.hashes, fresh)
+    return listed
+
+
+def _add(found: dict[str, dict[str, Any]], path: str, relative: str, kind: str) -> None:
+    try:
+        seen = os.stat(path)
+    except OSError:
+        return  # removed since it was listed
+    found[relative] = {"path": relative, "kind": kind, "size": seen.st_size, "mtime": seen.st_mtime}
+
+
+def _mark(path: str) -> list[int] | None:
+    """What changes when a file does."""
+    try:
+        seen = os.stat(path)
+    except OSError:
+        return None
+    return [seen.st_size, seen.st_mtime_ns, seen.st_ino]

@@ -1,0 +1,76 @@
+"""Where everything lies under a job's root."""
+
+from __future__ import annotations
+
+import os
+
+from trackside.errors import Misuse
+
+
+class TryFolder:
+    """The files of one try of one step."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.started = os.path.join(path, "started")
+        self.process = os.path.join(path, "process.json")
+        self.log = os.path.join(path, "log")
+        self.time_marks = os.path.join(path, "times")
+        self.stopping = os.path.join(path, "stopping.json")
+        self.exit = os.path.join(path, "exit.json")
+        self.verdict = os.path.join(path, "verdict.json")
+
+
+class Root:
+    """The job's folder on the machine and the names in it."""
+
+    def __init__(self, path: str) -> None:
+        self.path = os.path.realpath(path)
+        self.plan = os.path.join(self.path, "plan.json")
+        self.own = os.path.join(self.path, ".trackside")
+        self.supervisor_lock = os.path.join(self.own, "supervisor.lock")
+        self.supervisor_log = os.path.join(self.own, "supervisor.log")
+        self.state = os.path.join(self.own, "state.json")
+        self.latest = os.path.join(self.own, "latest.json")
+        self.training_pid = os.path.join(self.own, "training.pid")
+        self.stop = os.path.join(self.own, "stop.json")
+        self.gpu = os.path.join(self.own, "gpu.csv")
+        self.hashes = os.path.join(self.own, "hashes.json")
+        self.unpacked = os.path.join(self.own, "unpacked")
+        self.steps = os.path.join(self.own, "steps")
+
+    def make_own_folders(self) -> None:
+        for folder in (self.own, self.steps, self.unpacked):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+
+    def make_folders(self) -> None:
+        self.make_own_folders()
+        for name in ("work", "output", "logs"):
+            os.makedirs(os.path.join(self.path, name), exist_ok=True)
+
+    def inside(self, relative: str) -> str:
+        """The full path of something under the root; Misuse if it leaves it."""
+        if not stays_inside(relative):
+            raise Misuse("%r is not a path inside the job's folder" % relative)
+        return os.path.join(self.path, relative)
+
+    def try_folder(self, step: int, number: int) -> TryFolder:
+        return TryFolder(os.path.join(self.steps, stream_name(step, number)))
+
+    def tries(self) -> list[tuple[int, int]]:
+        """Every (step, try) that was ever started, in order."""
+        try:
+            names = os.listdir(self.steps)
+        except FileNotFoundError:
+            return []
+        parted = (name.split(".") for name in names)
+        return sorted((int(p[0]), int(p[1])) for p in parted if len(p) == 2 and p[0].isdigit() and p[1].isdigit())
+
+
+def stream_name(step: int, number: int) -> str:
+    """How the log of one try is called between home and trackside."""
+    return "%d.%d" % (step, number)
+
+
+def stays_inside(relative: str) -> bool:
+    return bool(relative) and not os.path.isabs(relative) and "\0" not in relative and ".." not in relative.split("/")

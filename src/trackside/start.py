@@ -1,0 +1,55 @@
+"""Starting the supervisor, once, however often it is asked for."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from trackside import clock
+from trackside.code_cache import fill_code_cache
+from trackside.decide import Finished, decide
+from trackside.handover import discard_secrets, leave_secrets, look_for_secrets
+from trackside.launch import detach, own_command
+from trackside.observe import Observer, settle
+from trackside.plan import Plan
+from trackside.root import Root
+from trackside.supervisor_lock import is_supervised, sign_supervisor_lock, take_supervisor_lock
+
+_POLL_SECONDS = 0.01
+_RECEIPT_LIMIT_SECONDS = 0.7
+
+
+def start(root: Root, plan: Plan, *, secrets: dict[str, str]) -> None:
+    """After this a supervisor is alive and has the secrets, unless the plan is finished. May be repeated."""
+    root.make_folders()
+    fill_code_cache(root.own)
+    lock = take_supervisor_lock(root)
+    if lock is not None:
+        try:
+            facts = Observer(root, plan).observe(now=clock.now())
+            settle(root, plan, facts)
+            if isinstance(decide(plan, facts), Finished):
+                return
+            if secrets:
+                leave_secrets(root, secrets)
+            _launch(root, lock)
+        finally:
+            os.close(lock)
+    elif secrets:
+        leave_secrets(root, secrets)
+    if secrets:
+        _await_receipt(root)
+
+
+def _launch(root: Root, lock: int) -> None:
+    command = own_command(root, "supervise", str(lock))
+    detach(command, log_path=root.supervisor_log, keep=lock, in_daemon=lambda: sign_supervisor_lock(lock))
+
+
+def _await_receipt(root: Root) -> None:
+    """Wait until the supervisor has taken the secrets; if it has died meanwhile, they do not stay behind."""
+    deadline = clock.seconds_since_boot() + _RECEIPT_LIMIT_SECONDS
+    while look_for_secrets(root) is not None and clock.seconds_since_boot() < deadline:
+        time.sleep(_POLL_SECONDS)
+    if not is_supervised(root):
+        discard_secrets(root)

@@ -1,0 +1,165 @@
+"""The one answer that tells home everything, computed from files alone."""
+
+from __future__ import annotations
+
+import binascii
+import json
+from typing import Any, NamedTuple
+
+from trackside import __version__, clock
+from trackside.decide import Finished, decide, secrets_needed
+from trackside.errors import Misuse
+from trackside.gpu import GpuProbe, read_gpus
+from trackside.handover import look_for_secrets
+from trackside.log_reading import Chunk, Position, parse_positions, read_new
+from trackside.machine import read_disk, read_memory
+from trackside.observe import Observer, running_try
+from trackside.outputs import list_outputs
+from trackside.plan import Plan
+from trackside.process import is_alive
+from trackside.records import read_record
+from trackside.report import finished_record, step_records
+from trackside.root import Root, stream_name
+from trackside.supervisor_lock import is_supervised, supervisor_pid
+from trackside.time_marks import read_marks
+from trackside.tries import Facts
+
+DEFAULT_MAX_BYTES = 1 << 20
+_FORMAT = 1
+_MARKS_PER_STREAM = 128
+_STREAM_OVERHEAD_BYTES = 256 + 40 * _MARKS_PER_STREAM
+_SMALLEST_READ_BYTES = 1024  # even when the rest of the answer is too long: home must get on
+
+
+class Since(NamedTuple):
+    """What home has seen already."""
+
+    log: dict[str, Position]
+
+
+def parse_since(text: str | None) -> Since:
+    """The argument of --since. Raises Misuse if it is not a JSON object."""
+    if text is None:
+        return Since(log={})
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise Misuse("--since is not a JSON object")
+    return Since(log=parse_positions(found.get("log")))
+
+
+def build_status(
+    root: Root, plan: Plan, *, with_log: Since | None, max_bytes: int = DEFAULT_MAX_BYTES
+) -> dict[str, Any]:
+    """The status object; `with_log` None leaves the log out. Its JSON stays within `max_bytes`."""
+    now = clock.now()
+    supervised = is_supervised(root)
+    pid = supervisor_pid(root)
+    facts = Observer(root, plan).observe(now=now, secrets_held=_secrets_held(root, pid) if supervised else frozenset())
+    action = decide(plan, facts)
+    answer = {
+        "format": _FORMAT,
+        "version": __version__,
+        **now.as_record(),
+        "started": pid is not None,
+        "supervisor": {"alive": supervised, "pid": pid if supervised else None},
+        "steps": step_records(plan, facts),
+        "finished": finished_record(action if isinstance(action, Finished) else None),
+        "training_alive": _is_training_alive(plan, facts),
+        "needs_secrets": list(secrets_needed(plan, facts)),
+        "heartbeat": (read_record(root.latest) or {}).get("wall"),
+        "log": [],
+        "more": False,
+        "samples": [],
+        "rows": [],
+        "gpu": _gpus(root, now.wall),
+        "memory": read_memory(),
+        "disk": read_disk(root.path),
+    }
+    _add_outputs(answer, list_outputs(root, plan), room_bytes=max_bytes // 2)
+    if with_log is not None:
+        _add_log(answer, root, with_log, max_bytes=max_bytes)
+    return answer
+
+
+def next_since(since: Since, answer: dict[str, Any]) -> Since:
+    """What home has seen once it has read this answer."""
+    seen = {entry["stream"]: Position(inode=entry["inode"], offset=entry["end"]) for entry in answer["log"]}
+    return Since(log={**since.log, **seen})
+
+
+def _secrets_held(root: Root, pid: int | None) -> frozenset[str]:
+    """Names of the secrets that the living supervisor has, or finds as soon as it looks."""
+    state = read_record(root.state) or {}
+    held = state.get("secrets_held", []) if state.get("supervisor") == pid else []
+    return frozenset([*held, *(look_for_secrets(root) or {})])
+
+
+def _is_training_alive(plan: Plan, facts: Facts) -> bool:
+    running = running_try(facts)
+    if running is None or running.process is None or not plan.steps[running.step].training:
+        return False
+    return is_alive(running.process, boot_id=facts.now.boot_id)
+
+
+def _gpus(root: Root, wall: float) -> list[dict[str, Any]] | None:
+    """The supervisor's last reading, or our own where it takes none."""
+    found = read_gpus(root.gpu, wall=wall)
+    if found is None:
+        try:
+            GpuProbe(root.gpu).ask_and_wait()
+        except OSError:
+            return None
+        found = read_gpus(root.gpu, wall=wall)
+    return found
+
+
+def _add_outputs(answer: dict[str, Any], outputs: list[dict[str, Any]], *, room_bytes: int) -> None:
+    """As many outputs as there is room for, newest first when not all fit; `inventory` has no such limit."""
+    answer["outputs"] = outputs
+    if len(json.dumps(outputs)) <= room_bytes:
+        return
+    kept, used = [], 2
+    for output in sorted(outputs, key=lambda entry: -entry["mtime"]):
+        used += len(json.dumps(output)) + 2
+        if used > room_bytes:
+            break
+        kept.append(output)
+    answer["outputs"] = sorted(kept, key=lambda entry: entry["path"])
+    answer["outputs_left_out"] = len(outputs) - len(kept)
+
+
+def _add_log(answer: dict[str, Any], root: Root, since: Since, *, max_bytes: int) -> None:
+    room = max_bytes - len(json.dumps(answer)) - 64
+    for step, number in root.tries():
+        stream = stream_name(step, number)
+        folder = root.try_folder(step, number)
+        limit = max(_SMALLEST_READ_BYTES, (room - _STREAM_OVERHEAD_BYTES) * 3 // 4 - 4)
+        is_full = bool(answer["log"]) and room < _STREAM_OVERHEAD_BYTES + 2 * _SMALLEST_READ_BYTES
+        chunk = read_new(folder.log, since.log.get(stream), limit_bytes=1 if is_full else limit)
+        if chunk is None:
+            continue
+        if is_full:
+            answer["more"] = True
+            return
+        marks = read_marks(folder.time_marks, start=chunk.start, end=chunk.end, limit=_MARKS_PER_STREAM)
+        entry = _log_entry(stream, chunk, marks)
+        answer["log"].append(entry)
+        room -= len(json.dumps(entry)) + 2
+        if not chunk.is_last:
+            answer["more"] = True
+            return
+
+
+def _log_entry(stream: str, chunk: Chunk, marks: list[list[float]]) -> dict[str, Any]:
+    return {
+        "stream": stream,
+        "inode": chunk.inode,
+        "start": chunk.start,
+        "end": chunk.end,
+        "restarted": chunk.restarted,
+        "data": binascii.b2a_base64(chunk.data, newline=False).decode("ascii"),
+        "times": marks,
+    }

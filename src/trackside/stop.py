@@ -1,0 +1,74 @@
+"""Ending a step: its own signal first, KILL when the grace is over."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import time
+
+from trackside import clock
+from trackside.errors import TracksideError
+from trackside.observe import Observer, running_try, settle
+from trackside.plan import Plan
+from trackside.process import signal_group
+from trackside.records import read_record, write_record
+from trackside.root import Root
+from trackside.tries import Stop, Stopping, Try, stop_from_record, stopping_from_record
+
+_POLL_SECONDS = 0.02
+_KILL_LIMIT_SECONDS = 30.0
+
+
+def stop(root: Root, plan: Plan, *, grace_seconds: float) -> None:
+    """After this no step runs and none will start. May be repeated, and needs no supervisor.
+
+    Raises TracksideError if a process survives KILL, which only a broken driver or disk can cause.
+    """
+    observer = Observer(root, plan)
+    # What ended before the stop keeps its own verdict.
+    settle(root, plan, observer.observe(now=clock.now()))
+    if stop_from_record(read_record(root.stop)) is None:
+        root.make_own_folders()
+        write_record(root.stop, Stop(at=clock.now(), grace_seconds=grace_seconds).as_record(), durable=True)
+    _end_running(root, plan, observer, grace_seconds=grace_seconds)
+    settle(root, plan, observer.observe(now=clock.now()))
+
+
+def ask_to_end(root: Root, running: Try, *, why: str, stop_signal: int) -> None:
+    """Send the stop signal once: trainers take a second one as an order to give up saving."""
+    if running.process is None:
+        return  # still being started: the next look knows its process
+    folder = root.try_folder(running.step, running.number)
+    turn = os.open(folder.path, os.O_RDONLY)
+    try:
+        fcntl.flock(turn, fcntl.LOCK_EX)  # `stop` and the supervisor may both be at it
+        noted = stopping_from_record(read_record(folder.stopping))
+        if noted is not None and noted.signalled:
+            return
+        noted = noted or Stopping(why=why, at=clock.now(), signalled=False)
+        write_record(folder.stopping, noted.as_record(), durable=True)
+        signal_group(running.process, stop_signal, boot_id=clock.boot_id())
+        write_record(folder.stopping, noted._replace(signalled=True).as_record())
+    finally:
+        os.close(turn)
+
+
+def force_to_end(running: Try) -> None:
+    if running.process is not None:
+        signal_group(running.process, signal.SIGKILL, boot_id=clock.boot_id())
+
+
+def _end_running(root: Root, plan: Plan, observer: Observer, *, grace_seconds: float) -> None:
+    begun = clock.seconds_since_boot()
+    while True:
+        running = running_try(observer.observe(now=clock.now()))
+        if running is None:
+            return
+        waited = clock.seconds_since_boot() - begun
+        if waited > grace_seconds + _KILL_LIMIT_SECONDS:
+            raise TracksideError("step %s survives KILL" % plan.steps[running.step].name)
+        ask_to_end(root, running, why="stop", stop_signal=plan.steps[running.step].stop_signal)
+        if waited >= grace_seconds:
+            force_to_end(running)
+        time.sleep(_POLL_SECONDS)

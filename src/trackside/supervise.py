@@ -1,0 +1,204 @@
+"""The supervisor: looks at the facts, decides, acts, and sleeps; it may be killed at any line and started again."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+import traceback
+from typing import Any
+
+from trackside import clock
+from trackside.decide import Action, EndTry, Finished, StartTry, Watch, decide
+from trackside.gpu import GpuProbe
+from trackside.handover import discard_secrets, look_for_secrets
+from trackside.launch import own_command, spawn_in_session
+from trackside.observe import Observer, running_try, settle
+from trackside.plan import Plan, read_plan
+from trackside.process import is_alive
+from trackside.records import write_record
+from trackside.report import finished_record, step_records
+from trackside.root import Root
+from trackside.stop import ask_to_end, force_to_end
+from trackside.time_marks import MarkWriter
+from trackside.tries import Facts, Try
+
+_POLL_SECONDS = 0.2
+_CALM_SECONDS = 1.0
+_MARK_SECONDS = 1.0
+_HEARTBEAT_SECONDS = 2.0
+_PAUSE_AFTER_TROUBLE_SECONDS = 5.0
+
+
+def supervise(root: Root) -> None:
+    """Take the plan to its end. The caller holds the supervisor's lock in this process."""
+    supervisor = Supervisor(root, read_plan(root))
+    child_ended = _wake_on_child()
+    _log("supervisor %d begins" % os.getpid())
+    while True:
+        try:
+            finished = supervisor.turn()
+        except Exception:  # noqa: BLE001 - whatever fails here (a full disk), the step must keep its supervisor
+            _log(traceback.format_exc())
+            time.sleep(_PAUSE_AFTER_TROUBLE_SECONDS)
+            continue
+        if finished is not None:
+            _log("finished: %s" % (finished,))
+            return
+        supervisor.wait(child_ended)
+
+
+class Supervisor:
+    """One turn at a time; all that must survive it is on disk, except the secrets."""
+
+    def __init__(self, root: Root, plan: Plan) -> None:
+        self._root = root
+        self._plan = plan
+        self._observer = Observer(root, plan)
+        self._secrets: dict[str, str] = {}
+        self._shim: tuple[int, StartTry] | None = None
+        self._calm: Try | None = None
+        self._not_before = 0.0
+        self._published: Any = None
+        self._marks: tuple[str, MarkWriter] | None = None
+        self._marked_at = 0.0
+        self._beat_at = 0.0
+        self._gpu = GpuProbe(root.gpu)
+
+    def turn(self) -> Finished | None:
+        """Do the next thing, if it is time for one; the end when the plan has come to it."""
+        self._reap()
+        arrived = look_for_secrets(self._root)
+        self._secrets.update(arrived or {})
+        facts = self._observe()
+        if settle(self._root, self._plan, facts):
+            self._mark_ends(facts)
+            facts = self._observe()
+        action = decide(self._plan, facts)
+        self._perform(action, facts)
+        self._publish(facts, action)
+        if arrived is not None:
+            discard_secrets(self._root)  # only now: `start` takes their disappearance for the receipt
+        self._beat(facts)
+        self._calm = action.running if isinstance(action, Watch) else None
+        return action if isinstance(action, Finished) else None
+
+    def wait(self, child_ended: int) -> None:
+        """Sleep until there may be something to do: a child's end is told, all else is looked for.
+
+        Beside a step that simply runs this costs next to nothing: our own shim's end is told, and for one that an
+        earlier supervisor left behind a glance at its process is enough.
+        """
+        if self._calm is None:
+            _sleep(child_ended, _POLL_SECONDS)
+        elif self._shim is not None:
+            _sleep(child_ended, _CALM_SECONDS)
+        else:
+            for _ in range(round(_CALM_SECONDS / _POLL_SECONDS)):
+                _sleep(child_ended, _POLL_SECONDS)
+                if self._calm.process is None or not is_alive(self._calm.process, boot_id=clock.boot_id()):
+                    return
+
+    def _observe(self) -> Facts:
+        return self._observer.observe(now=clock.now(), secrets_held=frozenset(self._secrets))
+
+    def _perform(self, action: Action, facts: Facts) -> None:
+        if isinstance(action, StartTry):
+            self._start(action, facts)
+        elif isinstance(action, EndTry):
+            step = self._plan.steps[action.running.step]
+            ask_to_end(self._root, action.running, why=action.why, stop_signal=step.stop_signal)
+            if action.force:
+                force_to_end(action.running)
+
+    def _start(self, action: StartTry, facts: Facts) -> None:
+        if self._shim is not None or facts.now.monotonic < self._not_before:
+            return
+        step = self._plan.steps[action.step]
+        secrets = {name: self._secrets[name] for name in step.secrets}
+        command = own_command(self._root, "shim", str(action.step), str(action.number))
+        _log("step %s, try %d" % (step.name, action.number))
+        self._shim = (spawn_in_session(command, env={**os.environ, **secrets}), action)
+
+    def _reap(self) -> None:
+        """Forget a shim that ended. One that could not even begin its try (disk full) is not repeated at once."""
+        if self._shim is None:
+            return
+        pid, started = self._shim
+        if os.waitpid(pid, os.WNOHANG)[0]:
+            self._shim = None
+            if not os.path.exists(self._root.try_folder(started.step, started.number).started):
+                self._not_before = clock.seconds_since_boot() + _PAUSE_AFTER_TROUBLE_SECONDS
+
+    def _publish(self, facts: Facts, action: Action) -> None:
+        finished = action if isinstance(action, Finished) else None
+        news = (facts.tries, facts.stop, facts.secrets_held, finished)
+        if news == self._published:
+            return
+        record = {
+            "format": 1,
+            "supervisor": os.getpid(),
+            "secrets_held": sorted(facts.secrets_held),
+            "steps": step_records(self._plan, facts),
+            "finished": finished_record(finished),
+        }
+        write_record(self._root.state, record)
+        self._published = news
+
+    def _beat(self, facts: Facts) -> None:
+        running = running_try(facts)
+        if running is not None:
+            self._gpu.poll(facts.now.monotonic)
+        if facts.now.monotonic - self._marked_at < _MARK_SECONDS:
+            return
+        self._marked_at = facts.now.monotonic
+        log_size = self._mark(running, facts.now.wall) if running is not None else 0
+        if facts.now.monotonic - self._beat_at >= _HEARTBEAT_SECONDS:
+            self._beat_at = facts.now.monotonic
+            write_record(self._root.latest, self._heartbeat(running, facts, log_size))
+
+    def _mark_ends(self, facts: Facts) -> None:
+        """The last bytes of a log are dated by the end of its try."""
+        for seen in (seen for tries in facts.tries for seen in tries):
+            if seen.verdict is not None and not seen.settled:
+                self._mark(seen, seen.verdict.ended.wall)
+
+    def _mark(self, seen: Try, wall: float) -> int:
+        folder = self._root.try_folder(seen.step, seen.number)
+        if self._marks is None or self._marks[0] != folder.path:
+            self._marks = (folder.path, MarkWriter(log_path=folder.log, marks_path=folder.time_marks))
+        return self._marks[1].note(wall)
+
+    def _heartbeat(self, running: Try | None, facts: Facts, log_size: int) -> dict[str, Any]:
+        return {
+            **facts.now.as_record(),
+            "step": self._plan.steps[running.step].name if running else None,
+            "index": running.step if running else None,
+            "try": running.number if running else None,
+            "log_size": log_size,
+        }
+
+
+def _wake_on_child() -> int:
+    """A descriptor that becomes readable when a child ends, so that nothing waits for the next poll."""
+    readable, writable = os.pipe()
+    os.set_blocking(readable, False)
+    os.set_blocking(writable, False)
+    signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return readable
+
+
+def _sleep(child_ended: int, seconds: float) -> None:
+    readable, _, _ = select.select([child_ended], [], [], seconds)
+    if readable:
+        os.read(child_ended, 4096)
+
+
+def _log(text: str) -> None:
+    try:
+        print("%.3f %s" % (time.time(), text), file=sys.stderr, flush=True)
+    except OSError:
+        pass  # a full disk silences the log, not the supervisor

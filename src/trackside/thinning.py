@@ -1,0 +1,61 @@
+"""Fewer redraws of progress bars, the same text otherwise."""
+
+from __future__ import annotations
+
+import re
+from typing import Tuple
+
+# A piece is what is written up to and with a line end, or up to a bare return, after which it is drawn over.
+_PIECE = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+_PERCENT = re.compile(rb"\d{1,3}(?:\.\d+)?%")
+_DIGITS = re.compile(rb"\d+")
+_NOT_A_NUMBER = re.compile(rb"\b(?:nan|inf)\b", re.IGNORECASE)
+
+_Bar = Tuple[bytes, bool]
+
+
+def thin_redraws(data: bytes) -> bytes:
+    """The same bytes without the middle of each run of redraws of one bar.
+
+    First and last of a run stay, and so do the first and the last piece of `data`, whole or not: answers can be
+    joined again without a reader noticing where they were parted.
+    """
+    if data.count(b"\r") < 3:
+        return data
+    pieces = _PIECE.findall(data)
+    bars = [_bar(piece) for piece in pieces]
+    kept = [piece for index, piece in enumerate(pieces) if not _is_middle(index, pieces, bars)]
+    return b"".join(kept)
+
+
+def cut_between_pieces(data: bytes) -> bytes:
+    """`data` up to the end of its last complete piece; all of it if no piece is complete."""
+    end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+    return data[:end] if end else data
+
+
+def _bar(piece: bytes) -> _Bar | None:
+    """What stays the same while one bar is redrawn; None for text that is no bar.
+
+    With a percentage that is the text before it, otherwise the text without its numbers. A loss that turns
+    into nan makes it another bar, so that the turn is always seen.
+    """
+    text = piece.rstrip(b"\r\n")
+    percent = _PERCENT.search(text)
+    if percent:
+        return text[: percent.start()].strip(), bool(_NOT_A_NUMBER.search(text))
+    if _DIGITS.search(text):
+        return _DIGITS.sub(b"#", text), bool(_NOT_A_NUMBER.search(text))
+    return None
+
+
+def _is_middle(index: int, pieces: list[bytes], bars: list[_Bar | None]) -> bool:
+    bar = bars[index]
+    return (
+        bar is not None
+        and 0 < index < len(pieces) - 1
+        and bars[index - 1] == bar == bars[index + 1]
+        and pieces[index - 1].endswith(b"\r")
+        and pieces[index].endswith(b"\r")
+        and pieces[index + 1].endswith((b"\r", b"\n"))
+    )

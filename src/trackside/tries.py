@@ -1,0 +1,132 @@
+"""One try of a step: how it goes, how it ended, what was made of that."""
+
+from __future__ import annotations
+
+from typing import Any, FrozenSet, Mapping, NamedTuple, Tuple
+
+from trackside.clock import Moment, moment_from_record
+from trackside.process import Process
+
+
+class Exit(NamedTuple):
+    """How a process ended. Not `known` when nobody was there to see it (shim killed, machine rebooted)."""
+
+    code: int | None
+    signal: int | None
+    known: bool
+    could_not_start: bool
+    ended: Moment
+
+    def as_record(self) -> dict[str, Any]:
+        return {
+            "exit_code": self.code,
+            "signal": self.signal,
+            "could_not_start": self.could_not_start,
+            **self.ended.as_record(),
+        }
+
+
+class Stopping(NamedTuple):
+    """We are ending this try ourselves: why, since when, and whether it has its signal already."""
+
+    why: str  # "stop" or "timeout"
+    at: Moment
+    signalled: bool
+
+    def as_record(self) -> dict[str, Any]:
+        return {"why": self.why, "signalled": self.signalled, **self.at.as_record()}
+
+
+class Verdict(NamedTuple):
+    """What an ended try counts as; written once and never judged again."""
+
+    result: str  # "done", "failed" or "stopped"
+    failure: str | None
+    exit_code: int | None
+    signal: int | None
+    exit_known: bool
+    ended: Moment
+
+    def as_record(self) -> dict[str, Any]:
+        return {
+            "result": self.result,
+            "failure": self.failure,
+            "exit_code": self.exit_code,
+            "signal": self.signal,
+            "exit_known": self.exit_known,
+            **self.ended.as_record(),
+        }
+
+
+class Stop(NamedTuple):
+    """Somebody asked for the end of everything, and grants a running step this long for it."""
+
+    at: Moment
+    grace_seconds: float
+
+    def as_record(self) -> dict[str, Any]:
+        return {"grace_seconds": self.grace_seconds, **self.at.as_record()}
+
+
+class Try(NamedTuple):
+    step: int
+    number: int
+    started: Moment
+    process: Process | None
+    stopping: Stopping | None
+    verdict: Verdict | None  # None while it runs
+    settled: bool  # the verdict is on disk
+
+    @property
+    def is_running(self) -> bool:
+        return self.verdict is None
+
+
+class Facts(NamedTuple):
+    """All that is known at one moment; what happens next follows from this and the plan alone."""
+
+    now: Moment
+    tries: Tuple[Tuple[Try, ...], ...]  # by step, in order of their numbers
+    stop: Stop | None
+    secrets_held: FrozenSet[str]
+
+
+def exit_from_record(record: Mapping[str, Any] | None) -> Exit | None:
+    ended = moment_from_record(record)
+    if record is None or ended is None:
+        return None
+    return Exit(
+        code=record.get("exit_code"),
+        signal=record.get("signal"),
+        known=True,
+        could_not_start=bool(record.get("could_not_start")),
+        ended=ended,
+    )
+
+
+def stopping_from_record(record: Mapping[str, Any] | None) -> Stopping | None:
+    at = moment_from_record(record)
+    if record is None or at is None:
+        return None
+    return Stopping(why=str(record.get("why")), at=at, signalled=bool(record.get("signalled")))
+
+
+def stop_from_record(record: Mapping[str, Any] | None) -> Stop | None:
+    at = moment_from_record(record)
+    if record is None or at is None:
+        return None
+    return Stop(at=at, grace_seconds=float(record.get("grace_seconds", 0.0)))
+
+
+def verdict_from_record(record: Mapping[str, Any] | None) -> Verdict | None:
+    ended = moment_from_record(record)
+    if record is None or ended is None:
+        return None
+    return Verdict(
+        result=str(record.get("result")),
+        failure=record.get("failure"),
+        exit_code=record.get("exit_code"),
+        signal=record.get("signal"),
+        exit_known=bool(record.get("exit_known")),
+        ended=ended,
+    )

@@ -1,0 +1,192 @@
+"""The verbs: parse, call, print JSON."""
+
+from __future__ import annotations
+
+import getopt
+import json
+import os
+import sys
+from typing import Any, Callable, Dict, List, NamedTuple
+
+from trackside.errors import Misuse, TracksideError
+from trackside.plan import read_plan
+from trackside.root import Root
+
+_USAGE = """usage: trackside --root ROOT VERB
+  start [--secrets-stdin]                    start the plan, once
+  status [--since JSON] [--max-bytes N]      tell how it goes
+  follow [--since JSON] [--interval S]       tell it again and again
+  stop [--grace S]                           end the running step and start no other
+  logs [--step N] [--tail N]                 print the steps' logs as one text
+  hash PATH...                               SHA-256 of files
+  unpack ARCHIVE DIR --sha256 HEX            verify an archive and unpack it
+  inventory                                  all outputs with their SHA-256
+"""
+
+Options = Dict[str, str]
+
+
+def run_verb(argv: list[str]) -> int:
+    """Run one verb; the exit status. Trouble is one line on stderr."""
+    try:
+        return _run(argv)
+    except BrokenPipeError:
+        # Nobody listens any more; without this Python complains once more when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except TracksideError as error:
+        print("trackside: %s" % error, file=sys.stderr)
+        return error.exit_status
+    except OSError as error:
+        print("trackside: %s" % error, file=sys.stderr)
+        return 1
+
+
+# getopt instead of argparse, which takes as long to import and set up as the whole rest of a status.
+def _run(argv: list[str]) -> int:
+    try:
+        given, rest = getopt.getopt(argv, "", ["root=", "help"])
+        if ("--help", "") in given:
+            sys.stdout.write(_USAGE)
+            return 0
+        root = dict(given).get("--root")
+        if root is None or not rest or rest[0] not in _VERBS:
+            raise Misuse("expected --root ROOT and one of: %s" % ", ".join(_VERBS))
+        verb = _VERBS[rest[0]]
+        options, arguments = getopt.gnu_getopt(rest[1:], "", verb.options)
+    except getopt.GetoptError as error:
+        raise Misuse(str(error)) from error
+    if not verb.fewest <= len(arguments) <= verb.most:
+        raise Misuse("%s does not take %d arguments" % (rest[0], len(arguments)))
+    return verb.run(Root(root), {name[2:]: value for name, value in options}, arguments)
+
+
+def _start(root: Root, options: Options, arguments: list[str]) -> int:
+    # Each verb imports what it needs when it runs, so that none pays for the others.
+    from trackside.handover import parse_secrets
+    from trackside.start import start
+    from trackside.status import build_status
+
+    plan = read_plan(root)
+    secrets = parse_secrets(sys.stdin.buffer.read()) if "secrets-stdin" in options else {}
+    start(root, plan, secrets=secrets)
+    return _print(build_status(root, plan, with_log=None))
+
+
+def _status(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.status import DEFAULT_MAX_BYTES, build_status, parse_since
+
+    since = parse_since(options.get("since"))
+    max_bytes = _count(options, "max-bytes", DEFAULT_MAX_BYTES)
+    return _print(build_status(root, read_plan(root), with_log=since, max_bytes=max_bytes))
+
+
+def _follow(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.follow import follow
+    from trackside.status import parse_since
+
+    since = parse_since(options.get("since"))
+    interval = _seconds(options, "interval", 0.1)
+    follow(root, read_plan(root), since, interval_seconds=interval, source=0, sink=1)
+    return 0
+
+
+def _stop(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.status import build_status
+    from trackside.stop import stop
+
+    plan = read_plan(root)
+    stop(root, plan, grace_seconds=_seconds(options, "grace", plan.stop_grace_seconds))
+    return _print(build_status(root, plan, with_log=None))
+
+
+def _logs(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.logs import write_logs
+
+    step = _count(options, "step", 0) if "step" in options else None
+    tail = _count(options, "tail", 0) if "tail" in options else None
+    write_logs(root, sys.stdout.buffer, step=step, tail_lines=tail)
+    return 0
+
+
+def _hash(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.hashing import hash_files
+
+    return _print({"files": hash_files(root.path, arguments)})
+
+
+def _unpack(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.unpack import unpack
+
+    if "sha256" not in options:
+        raise Misuse("unpack needs --sha256")
+    answer = unpack(root, arguments[0], arguments[1], sha256=options["sha256"])
+    _print(answer)
+    return 0 if answer["ok"] else 1
+
+
+def _inventory(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.outputs import take_inventory
+
+    return _print({"outputs": take_inventory(root, read_plan(root))})
+
+
+def _supervise(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.supervise import supervise
+
+    # Ours from here on: no shim or step may inherit it, or the next supervisor could not begin.
+    os.set_inheritable(int(arguments[0]), False)
+    supervise(root)
+    return 0
+
+
+def _shim(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.shim import run_shim
+
+    run_shim(root, int(arguments[0]), int(arguments[1]))
+    return 0
+
+
+def _count(options: Options, name: str, default: int) -> int:
+    text = options.get(name, str(default))
+    if not text.isdigit():
+        raise Misuse("--%s %s is not a number" % (name, text))
+    return int(text)
+
+
+def _seconds(options: Options, name: str, default: float) -> float:
+    text = options.get(name, str(default))
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise Misuse("--%s %s is not a number of seconds" % (name, text))
+    return seconds
+
+
+def _print(answer: dict[str, Any]) -> int:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+    return 0
+
+
+class _Verb(NamedTuple):
+    run: Callable[[Root, Options, List[str]], int]
+    options: List[str]
+    fewest: int = 0
+    most: int = 0
+
+
+_VERBS = {
+    "start": _Verb(_start, ["secrets-stdin"]),
+    "status": _Verb(_status, ["since=", "max-bytes="]),
+    "follow": _Verb(_follow, ["since=", "interval="]),
+    "stop": _Verb(_stop, ["grace="]),
+    "logs": _Verb(_logs, ["step=", "tail="]),
+    "hash": _Verb(_hash, [], fewest=1, most=100_000),
+    "unpack": _Verb(_unpack, ["sha256="], fewest=2, most=2),
+    "inventory": _Verb(_inventory, []),
+    "supervise": _Verb(_supervise, [], fewest=1, most=1),
+    "shim": _Verb(_shim, [], fewest=2, most=2),
+}
