@@ -16,6 +16,7 @@ class Position:
 
     value: float
     total: float | None
+    counts_steps: bool = True
     is_new_unit: bool = False  # earlier positions were counted in something else
 
 
@@ -35,6 +36,7 @@ class Counter:
         self._epoch: int | None = None
         self._counts_epochs_from_zero = False
         self._total_epochs: float | None = None
+        self._header_total: float | None = None
 
     def read(self, seen: Seen) -> Position | None:
         """The position that `seen` tells of; None if it tells of none."""
@@ -42,9 +44,10 @@ class Counter:
             self._total_epochs = seen.total_epochs
         if seen.step is not None:
             return self._read_step(seen, seen.step)
+        if seen.total is not None and self._unit != "step":
+            self._header_total = seen.total
         if seen.epoch is not None and self._unit != "step":
-            is_new_unit = self._use_unit("epoch")
-            return Position(value=seen.epoch, total=self._total_epochs, is_new_unit=is_new_unit)
+            return self._read_epoch(seen.epoch)
         return None
 
     def state(self) -> dict[str, Any]:
@@ -56,6 +59,7 @@ class Counter:
             "epoch": self._epoch,
             "from_zero": self._counts_epochs_from_zero,
             "total_epochs": self._total_epochs,
+            "header_total": self._header_total,
         }
 
     @classmethod
@@ -68,12 +72,22 @@ class Counter:
         counter._epoch = state["epoch"]
         counter._counts_epochs_from_zero = state["from_zero"]
         counter._total_epochs = state["total_epochs"]
+        counter._header_total = state["header_total"]
         return counter
 
     def _use_unit(self, unit: str) -> bool:
         changed = self._unit is not None and self._unit != unit
         self._unit = unit
         return changed
+
+    def _read_epoch(self, epoch: float) -> Position:
+        """A position from epochs alone, in steps where both totals are known."""
+        total = self._header_total or self._asked_total
+        if total is None or not self._total_epochs:
+            is_new_unit = self._use_unit("epoch")
+            return Position(value=epoch, total=self._total_epochs, counts_steps=False, is_new_unit=is_new_unit)
+        is_new_unit = self._use_unit("part")
+        return Position(value=epoch / self._total_epochs * total, total=total, is_new_unit=is_new_unit)
 
     def _read_step(self, seen: Seen, step: float) -> Position:
         is_new_unit = self._use_unit("step")

@@ -25,9 +25,11 @@ class StallPolicy:
     min_window: float = field(default=600.0, metadata=_SECONDS)  # ... and at least this much training time
     eta_convergence_threshold: float = 0.5  # healthy ETA falls by more than this part of the elapsed time
     speed_drop_threshold: float = 0.5  # below this part of the peak, speed reinforces the verdict
-    sustain_windows: float = 2.05  # a trend lasts longer than two windows; a single drop is over by then
+    trend_windows: float = 1.5  # a slow-down that still goes on is told after so many windows ...
+    trend_ratio: float = 0.93  # ... if the second half of them was slower than the first by this factor
+    sustain_windows: float = 2.15  # any other trend after more than two windows; a single drop is over by then
     sustain_share: float = 0.9  # part of the readings meanwhile that must agree
-    slowdown_floor: float = 0.85  # above this part of the usual pace a trend is noise
+    slowdown_floor: float = 0.85  # above this part of the usual undisturbed pace a trend is noise
     collapse_threshold: float = 0.2  # "a sixth or less", with room for wobble
     collapse_hold: float = field(default=240.0, metadata=_SECONDS)
     unknown_total_horizon: float = field(default=3600.0, metadata=_SECONDS)  # work assumed ahead if no total is known
@@ -41,9 +43,9 @@ class StallPolicy:
 
     start_limit: float = field(default=1080.0, metadata=_SECONDS)  # nothing moves before the first step
     restart_limit: float = field(default=840.0, metadata=_SECONDS)  # the same while loading again in mid-run
-    saving_limit: float = field(default=630.0, metadata=_SECONDS)
-    sampling_limit: float = field(default=630.0, metadata=_SECONDS)
-    evaluating_limit: float = field(default=630.0, metadata=_SECONDS)
+    saving_limit: float = field(default=870.0, metadata=_SECONDS)
+    sampling_limit: float = field(default=870.0, metadata=_SECONDS)
+    evaluating_limit: float = field(default=870.0, metadata=_SECONDS)
     loop_limit: float = field(default=1020.0, metadata=_SECONDS)  # all pauses together once they take turns
     learned_factor: float = 2.0  # a pause may last this many times the longest one that ended well
     learned_cap: float = field(default=1800.0, metadata=_SECONDS)

@@ -15,6 +15,9 @@ from stationmaster.watch.policy import StallPolicy
 _GAPS_KEPT = 31
 _FIRST_GAP_FACTOR = 2.0
 _MARKS_PER_WINDOW = 60
+_REPEAT_FACTOR = 1.5  # repeated steps may take this many times what they took at first ...
+_REPEAT_SLACK = 900.0  # ... and this much more, for loading and the first step
+_REPEAT_UNKNOWN = 1800.0
 
 
 class ProgressTrack:
@@ -26,6 +29,7 @@ class ProgressTrack:
         self.furthest: float | None = None
         self.position: float | None = None
         self.total: float | None = None
+        self.counts_steps = True
         self.moves = 0  # readings that were progress
         self.repeating = 0.0  # time since the counter fell behind the furthest step
         self.repeat_from: float | None = None
@@ -74,7 +78,14 @@ class ProgressTrack:
     def patience(self, pace: float | None, policy: StallPolicy) -> float:
         """How long the counter may stand still without a reason."""
         lines = policy.patience_lines * self.line_interval() if self._gaps else _FIRST_GAP_FACTOR * self._first_gap
-        return max(policy.min_window, lines, policy.patience_steps / pace if pace else 0.0)
+        steps = policy.patience_steps / pace if pace and self.counts_steps else 0.0
+        return max(policy.min_window, lines, steps)
+
+    def repeat_allowed(self, pace: float | None) -> float:
+        """How long steps may be repeated after a resume until the furthest is reached again."""
+        if self.furthest is None or self.repeat_from is None or not pace:
+            return _REPEAT_SLACK + _REPEAT_UNKNOWN
+        return _REPEAT_SLACK + _REPEAT_FACTOR * (self.furthest - self.repeat_from) / pace
 
     def window(self, policy: StallPolicy) -> float:
         """Training time over which a pace is taken: longer only where lines are rarer."""
@@ -90,6 +101,13 @@ class ProgressTrack:
         if end - begin <= 0:
             return None
         return (last - self._position_at(begin)) / (end - begin)
+
+    def pace_between(self, begin: float, end: float) -> float | None:
+        """Steps per second between two moments of training time, as far as the marks reach."""
+        if len(self._marks) < 2:
+            return None
+        begin, end = max(begin, self._marks[0][0]), min(end, self._marks[-1][0])
+        return (self._position_at(end) - self._position_at(begin)) / (end - begin) if end > begin else None
 
     def measured(self) -> float:
         """Training time that the marks cover."""
@@ -110,6 +128,7 @@ class ProgressTrack:
             "furthest": self.furthest,
             "position": self.position,
             "total": self.total,
+            "counts_steps": self.counts_steps,
             "moves": self.moves,
             "repeating": self.repeating,
             "repeat_from": self.repeat_from,
@@ -126,6 +145,7 @@ class ProgressTrack:
         track.furthest = state["furthest"]
         track.position = state["position"]
         track.total = state["total"]
+        track.counts_steps = state["counts_steps"]
         track.moves = state["moves"]
         track.repeating = state["repeating"]
         track.repeat_from = state["repeat_from"]
@@ -137,6 +157,7 @@ class ProgressTrack:
     def _begin(self, position: Position) -> None:
         self.furthest = self.position = position.value
         self.total = position.total
+        self.counts_steps = position.counts_steps
         self.moves = 0
         self.still = 0.0
         self._first_gap = 0.0
@@ -160,7 +181,7 @@ class ProgressTrack:
         if len(self._marks) > 2 and self._marks[-1][0] - self._marks[-2][0] < spacing:
             self._marks.pop()
         self._marks.append((self.active, value))
-        oldest = self.active - 2 * window
+        oldest = self.active - 2.5 * window
         while len(self._marks) > 2 and self._marks[1][0] < oldest:
             self._marks.pop(0)
 

@@ -42,8 +42,9 @@ class Recovery:
 
     def is_coming_back(self, track: ProgressTrack, policy: StallPolicy) -> bool:
         """New steps arrive at a good pace, if only just; or they are being repeated after a restart."""
-        if track.is_repeating and track.still < policy.resume_span:
-            return True
+        if track.is_repeating:
+            is_moving = track.still < policy.resume_span
+            return is_moving and self.cause != "repeat" and track.repeating < track.repeat_allowed(self._usual_pace)
         pace, _ = self._pace(track, policy)
         return pace is not None and pace > self._wanted_pace(policy)
 

@@ -30,9 +30,6 @@ class Reader(Protocol):
 
     def feed(self, data: bytes, at: float | None = None) -> Sequence[ReadingLike]: ...
 
-    def peek(self) -> Sequence[ReadingLike]:
-        """Readings of the redraw that is on the screen but not yet ended."""
-
 
 def replay(trace: Trace, reader: Reader, policy: StallPolicy) -> Iterator[StallEvent]:
     """The events of a watch that looks at every multiple of the poll interval, until it ends the run."""
@@ -43,13 +40,10 @@ def replay(trace: Trace, reader: Reader, policy: StallPolicy) -> Iterator[StallE
     begin = math.floor((chunk[0] if chunk else 0.0) / trace.poll)
     for number in range(begin, math.floor(trace.end / trace.poll) + 1):
         now = number * trace.poll
-        at = None
         while chunk is not None and chunk[0] <= now:
             at, text = chunk
             watch.observe(seen_from(reader.feed(text.encode(), at), at=at, moved=signs.feed(text)))
             chunk = next(chunks, None)
-        if at is not None:
-            watch.observe(seen_from(reader.peek(), at=at))
         event = watch.look(now).event
         if event is None:
             continue

@@ -35,7 +35,8 @@ class SignsOfLife:
         """Whether anything in `text` is a sign of life. Pieces may be cut anywhere."""
         *whole, tail = _ENDS.split(self._tail + text)
         self._tail = tail[-_PIECE_LIMIT:]
-        return any([self._moved(piece[:_PIECE_LIMIT]) for piece in whole])
+        moved = [self._moved(piece[:_PIECE_LIMIT]) for piece in whole]
+        return any(moved)
 
     def state(self) -> dict[str, Any]:
         return {"tail": self._tail, "shapes": dict(self._shapes)}

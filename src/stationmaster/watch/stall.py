@@ -77,7 +77,8 @@ def judge(
     begin = _window_begin(history, policy, window or policy.min_window)
     if begin is None:
         return no_verdict("Not enough readings yet.", total_steps=total_steps)
-    then, now = history[begin], history[-1]
+    now = history[-1]
+    then = _reading_at(history, begin, max(window or policy.min_window, now.at - history[-policy.window_readings].at))
     evidence = {"current_step": now.step, "total_steps": total_steps, "eta_seconds": now.eta_seconds}
     evidence["steps_per_second"] = now.steps_per_second
     if is_near_end(now.step, total_steps, now.eta_seconds, policy):
@@ -121,6 +122,19 @@ def _window_begin(history: Sequence[EtaReading], policy: StallPolicy, window: fl
         if now - history[index].at >= window:
             return index
     return None
+
+
+def _reading_at(history: Sequence[EtaReading], begin: int, window: float) -> EtaReading:
+    """The reading a window ago, evenly between two looks, so that the verdict does not hang on when they fell."""
+    earlier, later, at = history[begin], history[begin + 1], history[-1].at - window
+    part = (at - earlier.at) / (later.at - earlier.at)
+
+    def between(low: float, high: float) -> float:
+        return low + part * (high - low)
+
+    return EtaReading(
+        at=at, eta_seconds=between(earlier.eta_seconds, later.eta_seconds), step=between(earlier.step, later.step)
+    )
 
 
 def _has_slowed(history: Sequence[EtaReading], policy: StallPolicy, peak_speed: float | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from statistics import median
 from typing import Any
 
@@ -15,13 +15,16 @@ _SPACING = 20.0  # a stream looks far more often than a trend needs
 _MEASURED_AT_LEAST = 120.0
 _USUAL_KEPT = 40
 _COLLAPSE_SHARE = 0.75
+_BRISK_SPAN = 60.0
+_UNDISTURBED_QUANTILE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
     at: float  # training time
     step: float
-    pace: float
+    pace: float  # over a window
+    brisk: float  # over the last minute
     is_failing: bool
 
 
@@ -31,6 +34,7 @@ class Trend:
     def __init__(self) -> None:
         self._samples: list[_Sample] = []
         self._usual: list[float] = []
+        self._usual_undisturbed: list[float] = []
         self._peak = 0.0
 
     @property
@@ -55,11 +59,13 @@ class Trend:
         pace = track.pace(track.window(policy))
         if pace is None:
             return
-        self._samples.append(_Sample(track.active, track.furthest, pace, False))
+        brisk = track.pace(max(_BRISK_SPAN, policy.patience_lines * track.line_interval())) or 0.0
+        self._samples.append(_Sample(track.active, track.furthest, pace, brisk, False))
         is_failing = self.judge(track, policy).is_stalling
-        self._samples[-1] = _Sample(track.active, track.furthest, pace, is_failing)
+        self._samples[-1] = _Sample(track.active, track.furthest, pace, brisk, is_failing)
         if learn and not is_failing:
             self._usual = [*self._usual[1 - _USUAL_KEPT :], pace]
+            self._usual_undisturbed = [*self._usual_undisturbed[1 - _USUAL_KEPT :], self._undisturbed(track, policy)]
         self._peak = max(self._peak, pace)
         self._drop_before(track.active - (policy.sustain_windows + 2) * track.window(policy))
 
@@ -80,11 +86,18 @@ class Trend:
         return max(0.0, track.total - track.furthest) / self.pace
 
     def keeps_failing(self, track: ProgressTrack, policy: StallPolicy) -> bool:
-        """For longer than a single drop could explain the ETA has not come closer, and the pace is below usual."""
-        if not self.is_failing or not self._is_below(policy.slowdown_floor):
+        """For longer than a single drop could explain the ETA has not come closer, and even the best minutes are slow.
+
+        The best minutes tell a slow-down from a shared machine, where slow spells come and go.
+        """
+        if not self.is_failing or not self._usual_undisturbed:
             return False
-        since = track.active - policy.sustain_windows * track.window(policy)
-        return self._share(since, lambda sample: sample.is_failing) >= policy.sustain_share
+        if self._undisturbed(track, policy) >= policy.slowdown_floor * median(self._usual_undisturbed):
+            return False
+        since = self._failing_since(policy)
+        windows = (track.active - since) / track.window(policy)
+        goes_on = windows >= policy.trend_windows and _slows_on(track, since, policy)
+        return goes_on or windows >= policy.sustain_windows
 
     def has_collapsed(self, track: ProgressTrack, policy: StallPolicy) -> bool:
         """The pace is about a sixth of the usual or less, and has been for a while."""
@@ -103,14 +116,19 @@ class Trend:
         self._samples.clear()
 
     def state(self) -> dict[str, Any]:
-        samples = [[sample.at, sample.step, sample.pace, sample.is_failing] for sample in self._samples]
-        return {"samples": samples, "usual": list(self._usual), "peak": self._peak}
+        return {
+            "samples": [list(astuple(sample)) for sample in self._samples],
+            "usual": list(self._usual),
+            "usual_undisturbed": list(self._usual_undisturbed),
+            "peak": self._peak,
+        }
 
     @classmethod
     def restore(cls, state: dict[str, Any]) -> Trend:
         trend = cls()
         trend._samples = [_Sample(*row) for row in state["samples"]]
         trend._usual = list(state["usual"])
+        trend._usual_undisturbed = list(state["usual_undisturbed"])
         trend._peak = state["peak"]
         return trend
 
@@ -132,6 +150,21 @@ class Trend:
             for sample in self._samples
         ]
 
+    def _undisturbed(self, track: ProgressTrack, policy: StallPolicy) -> float:
+        """Pace of the better minutes of the last window."""
+        since = track.active - track.window(policy)
+        recent = sorted(sample.brisk for sample in self._samples if sample.at >= since)
+        return recent[int(_UNDISTURBED_QUANTILE * (len(recent) - 1))] if recent else 0.0
+
+    def _failing_since(self, policy: StallPolicy) -> float:
+        """Since when nearly every look has failed."""
+        since, failing = self._samples[-1].at, 0
+        for count, sample in enumerate(reversed(self._samples), start=1):
+            failing += sample.is_failing
+            if sample.is_failing and failing / count >= policy.sustain_share:
+                since = sample.at
+        return since
+
     def _is_below(self, part: float) -> bool:
         return self.pace is not None and self.usual_pace is not None and self.pace < part * self.usual_pace
 
@@ -145,3 +178,10 @@ class Trend:
     def _drop_before(self, oldest: float) -> None:
         while len(self._samples) > 2 and self._samples[1].at < oldest:
             self._samples.pop(0)
+
+
+def _slows_on(track: ProgressTrack, since: float, policy: StallPolicy) -> bool:
+    """Whether the later half of the time was slower than the earlier one: a drop that goes on, not one that is over."""
+    middle = (since + track.active) / 2
+    earlier, later = track.pace_between(since, middle), track.pace_between(middle, track.active)
+    return earlier is not None and later is not None and later < policy.trend_ratio * earlier

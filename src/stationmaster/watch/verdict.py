@@ -11,10 +11,6 @@ from stationmaster.watch.progress import ProgressTrack
 from stationmaster.watch.stall import StallAnalysis, is_near_end, no_verdict
 from stationmaster.watch.trend import Trend
 
-_REPEAT_FACTOR = 1.5  # repeated steps may take this many times what they took at first ...
-_REPEAT_SLACK = 900.0  # ... and this much more, for loading and the first step
-_REPEAT_UNKNOWN = 1800.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
@@ -44,8 +40,8 @@ def judge_run(run: Run, policy: StallPolicy) -> StallAnalysis:
 
 def _pause_too_long(run: Run, policy: StallPolicy) -> StallAnalysis | None:
     overrun = run.book.overrun(policy)
-    if overrun is None:
-        return None
+    if overrun is None or (not run.track.has_started and overrun.lasted <= policy.start_limit):
+        return None  # before the first step a finished pause passes into loading or compiling unannounced
     reason = f"{overrun.phase.capitalize()} has lasted {format_duration(overrun.lasted)}"
     return _stall(run, "pause", "medium", f"{reason}; at most {format_duration(overrun.allowed)} is usual.")
 
@@ -63,12 +59,8 @@ def _preparation_stuck(run: Run, policy: StallPolicy) -> StallAnalysis | None:
 
 
 def _repeats_for_ever(run: Run, policy: StallPolicy) -> StallAnalysis | None:
-    track, pace = run.track, run.trend.usual_pace
-    if not track.is_repeating or track.furthest is None:
-        return None
-    behind = track.furthest - (track.repeat_from if track.repeat_from is not None else track.furthest)
-    allowed = _REPEAT_SLACK + (_REPEAT_FACTOR * behind / pace if pace else _REPEAT_UNKNOWN)
-    if track.repeating <= allowed:
+    track = run.track
+    if not track.is_repeating or track.repeating <= track.repeat_allowed(run.trend.usual_pace):
         return None
     spent = format_duration(track.repeating)
     return _stall(run, "repeat", "medium", f"Steps up to {track.furthest:g} have been repeated for {spent}.")
