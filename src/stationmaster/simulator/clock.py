@@ -1,0 +1,41 @@
+"""The simulator's clock: it can run faster than time, be moved on by hand, or stand still."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+class Clock:
+    """Seconds since 1970 as the simulator sees them; every bill and every deadline of the simulator goes by it.
+
+    >>> clock = Clock(source=lambda: 1000.0)
+    >>> clock.advance(60)
+    >>> clock.now()
+    1060.0
+    """
+
+    def __init__(self, source: Callable[[], float], *, speed: float = 1.0) -> None:
+        self._source = source
+        self._speed = speed
+        self._anchor_source = source()
+        self._anchor_now = self._anchor_source
+
+    @property
+    def speed(self) -> float:
+        return self._speed
+
+    def now(self) -> float:
+        return self._anchor_now + (self._source() - self._anchor_source) * self._speed
+
+    def advance(self, seconds: float) -> None:
+        """Move on at once; a clock never goes back."""
+        if seconds < 0:
+            raise ValueError("a clock never goes back")
+        self._anchor_now += seconds
+
+    def set_speed(self, speed: float) -> None:
+        """From now on one second of the source counts as `speed` seconds."""
+        if speed < 0:
+            raise ValueError("a clock never goes back")
+        self._anchor_now, self._anchor_source = self.now(), self._source()
+        self._speed = speed

@@ -1,0 +1,230 @@
+"""The service behind the API: its parts, who may do what, and the questions that need several parts."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
+
+import structlog
+
+from stationmaster.money import MicroDollars
+from stationmaster.simulator import refusals
+from stationmaster.simulator.accounts import Account, Identity
+from stationmaster.simulator.billing import charge_until
+from stationmaster.simulator.clock import Clock
+from stationmaster.simulator.faults import Fault, FaultKind, FaultPlan, Target
+from stationmaster.simulator.instances import Instance, SshKey
+from stationmaster.simulator.machines.base import Machines, MachineSpec
+from stationmaster.simulator.market import Market, Offer
+from stationmaster.simulator.records import Records
+from stationmaster.simulator.shapes import Telemetry
+
+log = structlog.get_logger("simulator")
+
+_TELEMETRY_SECONDS = 1.0
+_FIRST_INSTANCE = 7_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How long things take, in seconds of the simulator's clock."""
+
+    created_seconds: float = 0.2
+    loading_seconds: float = 1.0
+    restart_seconds: float = 0.5
+    log_seconds: float = 0.2
+
+
+class Cloud:
+    """Everything that the service knows. One event loop owns it; nothing here is shared between threads."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        market: Market,
+        machines: Machines,
+        records: Records,
+        faults: FaultPlan,
+        pace: Pace | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.clock = clock
+        self.market = market
+        self.machines = machines
+        self.records = records
+        self.faults = faults
+        self.pace = pace or Pace()
+        self.draw = random.Random(f"{seed}/cloud/{len(records.instances)}")
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.booting: set[int] = set()
+        self._locks: dict[int, asyncio.Lock] = {}
+        self._timers: list[tuple[float, Callable[[], Awaitable[None]]]] = []
+        self._telemetry: dict[int, tuple[float, Telemetry]] = {}
+
+    def now(self) -> float:
+        return self.clock.now()
+
+    def identify(self, token: str | None) -> Identity:
+        """Whose key this is; refused when it is nobody's, or that of a destroyed instance."""
+        if token is None:
+            raise refusals.login_required()
+        for account in self.records.accounts.values():
+            if account.api_key == token:
+                return Identity(account_id=account.id)
+        for instance in self.existing():
+            if instance.api_key == token:
+                return Identity(account_id=instance.account_id, instance_id=instance.id)
+        raise refusals.invalid_key()
+
+    def open_account(self, name: str, api_key: str, paid_in: MicroDollars) -> Account:
+        """An account with this key; one that exists already is left as it is."""
+        for known in self.records.accounts.values():
+            if known.api_key == api_key:
+                return known
+        account = Account(id=1000 + len(self.records.accounts), name=name, api_key=api_key, paid_in=paid_in)
+        self.records.put_account(account)
+        return account
+
+    def account(self, identity: Identity) -> Account:
+        if identity.instance_id is not None:
+            raise refusals.beyond_this_key()
+        return self.records.accounts[identity.account_id]
+
+    def credit(self, account_id: int) -> MicroDollars:
+        """What is left of what was paid in, by the simulator's clock."""
+        now = self.now()
+        spent = sum(
+            charge_until(instance, now).total
+            for instance in self.records.instances.values()
+            if instance.account_id == account_id
+        )
+        return MicroDollars(self.records.accounts[account_id].paid_in - spent)
+
+    def existing(self) -> list[Instance]:
+        return [instance for instance in self.records.instances.values() if instance.exists]
+
+    def instances_of(self, identity: Identity) -> list[Instance]:
+        """The instances that this key may see."""
+        return [
+            instance
+            for instance in self.existing()
+            if instance.account_id == identity.account_id and identity.instance_id in (None, instance.id)
+        ]
+
+    def instance(self, identity: Identity, instance_id: int) -> Instance:
+        """The instance, if this key may manage it; another account's does not exist for it."""
+        if identity.instance_id not in (None, instance_id):
+            raise refusals.beyond_this_key()
+        instance = self.records.instances.get(instance_id)
+        if instance is None or not instance.exists or instance.account_id != identity.account_id:
+            raise refusals.no_such_instance(instance_id)
+        return instance
+
+    def offers(self) -> list[Offer]:
+        rented = {instance.offer.machine_id for instance in self.existing()}
+        listings: dict[int, int] = {}
+        for instance in self.records.instances.values():
+            machine_id = instance.offer.machine_id
+            listings[machine_id] = listings.get(machine_id, 0) + 1
+        return self.market.offers(self.now(), rented=rented, listings=listings)
+
+    def update(self, instance_id: int, **changes: object) -> Instance:
+        """Change the newest record of an instance and keep it."""
+        changed = replace(self.records.instances[instance_id], **changes)  # type: ignore[arg-type]  # names and types are the record's own
+        self.records.put_instance(changed)
+        return changed
+
+    def next_instance_id(self) -> int:
+        return max(self.records.instances, default=_FIRST_INSTANCE) + self.draw.randint(1, 40)
+
+    def next_key_id(self) -> int:
+        known = [key.id for key in self._all_ssh_keys()]
+        return max(known, default=90_000) + 1
+
+    def secret(self) -> str:
+        """A new key, as long and as odd as the service's; drawn from the seed, so a run can be repeated."""
+        return hashlib.sha256(self.draw.randbytes(32)).hexdigest()
+
+    def take_fault(self, kind: FaultKind, operation: str, instance: Instance | None = None) -> Fault | None:
+        target = Target(operation=operation)
+        if instance is not None:
+            target = target_of(instance, operation)
+        return self.faults.take(kind, target, now=self.now())
+
+    def lock(self, instance_id: int) -> asyncio.Lock:
+        """Held while an instance's machine is being brought up, halted or destroyed."""
+        return self._locks.setdefault(instance_id, asyncio.Lock())
+
+    def later(self, due: float, action: Callable[[], Awaitable[None]]) -> None:
+        """Do `action` when the simulator's clock reaches `due`."""
+        self._timers.append((due, action))
+
+    def due_actions(self) -> list[Callable[[], Awaitable[None]]]:
+        now = self.now()
+        due = [action for moment, action in self._timers if moment <= now]
+        self._timers = [timer for timer in self._timers if timer[0] > now]
+        return due
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait by the simulator's clock, which may be moved on meanwhile."""
+        over = asyncio.Event()
+
+        async def end() -> None:
+            over.set()
+
+        self.later(self.now() + seconds, end)
+        await over.wait()
+
+    async def telemetry(self, instance: Instance) -> Telemetry:
+        """The machine's last report, asked for at most once a second; stale after a stop, unknown before the first."""
+        asked_at, known = self._telemetry.get(instance.id, (float("-inf"), Telemetry()))
+        if instance.running_since is not None and time.monotonic() - asked_at > _TELEMETRY_SECONDS:
+            known = await self.machines.telemetry(instance.id)
+            self._telemetry[instance.id] = (time.monotonic(), known)
+        return known
+
+    async def note_traffic(self, instance_id: int) -> None:
+        """Put the bytes that went through the machine since last time on its bill."""
+        down, up = await self.machines.take_traffic(instance_id)
+        if down or up:
+            known = self.records.instances[instance_id]
+            self.update(
+                instance_id, downloaded_bytes=known.downloaded_bytes + down, uploaded_bytes=known.uploaded_bytes + up
+            )
+
+    def _all_ssh_keys(self) -> Iterator[SshKey]:
+        for account in self.records.accounts.values():
+            yield from account.ssh_keys
+        for instance in self.records.instances.values():
+            yield from instance.ssh_keys
+
+
+def target_of(instance: Instance, operation: str | None = None) -> Target:
+    return Target(
+        operation=operation, instance_id=instance.id, label=instance.order.label, status=str(instance.actual or "none")
+    )
+
+
+def machine_spec(instance: Instance) -> MachineSpec:
+    offer, order = instance.offer, instance.order
+    return MachineSpec(
+        id=instance.id,
+        marker=instance.marker,
+        # Keys such as "-p 8080:8080" are container options, not variables.
+        environment=tuple(pair for pair in order.environment if not pair[0].startswith("-")),
+        onstart=order.onstart,
+        ssh_keys=tuple(key.text for key in instance.ssh_keys),
+        api_key=instance.api_key,
+        disk_gb=order.disk_gb,
+        gpu_name=offer.gpu.name,
+        gpu_count=offer.num_gpus,
+        gpu_memory_mb=offer.gpu.memory_mb,
+        driver_version=offer.driver_version,
+        cuda=offer.cuda,
+        address=instance.address,
+    )

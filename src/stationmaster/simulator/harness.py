@@ -1,0 +1,109 @@
+"""A simulator for tests: in a thread of this process, or as a process of its own that can be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from stationmaster.simulator.cloud import Pace
+from stationmaster.simulator.main import run
+from stationmaster.simulator.server import Simulator, SimulatorSettings
+
+
+@contextlib.contextmanager
+def simulator_thread(settings: SimulatorSettings) -> Iterator[str]:
+    """The URL of a simulator that runs in a thread until the block ends."""
+    ready = threading.Event()
+    state: dict[str, Any] = {}
+
+    async def serve() -> None:
+        stop = asyncio.Event()
+        async with Simulator(settings) as simulator:
+            state.update(url=simulator.url, stop=stop, loop=asyncio.get_running_loop())
+            ready.set()
+            await stop.wait()
+
+    def work() -> None:
+        try:
+            asyncio.run(serve())
+        except BaseException as problem:  # noqa: BLE001  # handed to the thread that waits
+            state["problem"] = problem
+        finally:
+            ready.set()
+
+    thread = threading.Thread(target=work, name="simulator")
+    thread.start()
+    ready.wait()
+    try:
+        if "problem" not in state:
+            yield state["url"]
+    finally:
+        if "loop" in state and thread.is_alive():
+            state["loop"].call_soon_threadsafe(state["stop"].set)
+        thread.join()
+    if "problem" in state:
+        raise state["problem"]
+
+
+class SimulatorProcess:
+    """A simulator in its own process, to be killed and started again on the same home."""
+
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        """`arguments` are those of `simulator.main.run`, as JSON can carry them."""
+        self._arguments = dict(arguments)
+        self._process: subprocess.Popen[str] | None = None
+        self.url = ""
+
+    def start(self) -> str:
+        """Running and answering; the URL stays the same over restarts."""
+        code = "import json,sys; from stationmaster.simulator.harness import serve; serve(json.loads(sys.argv[1]))"
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code, json.dumps(self._arguments)], stdout=subprocess.PIPE, text=True
+        )
+        assert self._process.stdout is not None
+        self.url = self._process.stdout.readline().strip()
+        if not self.url:
+            raise RuntimeError(f"the simulator ended with status {self._process.wait()}")
+        self._arguments["port"] = int(self.url.rsplit(":", 1)[1])
+        return self.url
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        self._end(hard=True)
+
+    def stop(self) -> None:
+        """Ask it to end, and wait."""
+        self._end(hard=False)
+
+    def _end(self, *, hard: bool) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if hard:
+            process.kill()
+        else:
+            process.terminate()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def serve(arguments: Mapping[str, Any]) -> None:
+    """What the process of `SimulatorProcess` runs: the URL on the first line of its output, then the service."""
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    values = dict(arguments)
+    for name in ("home", "faults"):
+        if values.get(name) is not None:
+            values[name] = Path(values[name])
+    if "pace" in values:
+        values["pace"] = Pace(**values["pace"])
+    run(**values, ready=lambda url: print(url, flush=True))

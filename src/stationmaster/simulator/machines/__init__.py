@@ -1,0 +1,1 @@
+"""The machines behind the API: real processes, real SSH."""

@@ -1,0 +1,281 @@
+"""Machines that are a folder and its processes: they work anywhere, without root and without system packages."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import asyncssh
+
+from stationmaster.simulator.instances import Address
+from stationmaster.simulator.machines.base import MachineSpec
+from stationmaster.simulator.machines.door import Door, DoorState
+from stationmaster.simulator.machines.nvidia_smi import read_gpus
+from stationmaster.simulator.machines.places import places_under
+from stationmaster.simulator.machines.processes import MARK, end_marked, find_marked
+from stationmaster.simulator.machines.ssh_server import USER, Shell, listen, new_host_key
+from stationmaster.simulator.machines.stubs import gpu_config, write_nvidia_smi, write_wrong_clock
+from stationmaster.simulator.shapes import Telemetry
+
+_HOST = "127.0.0.1"
+
+
+class ProcessMachines:
+    """Every machine has its own root folder, host key, SSH server and doors; its processes carry its mark."""
+
+    api_hosts: tuple[str, ...] = ()
+
+    def __init__(self, folder: Path, *, path: str) -> None:
+        self._folder = folder
+        self._path = path
+        self._api_url = ""
+        self._machines: dict[int, _ProcessMachine] = {}
+
+    async def open(self, *, api_port: int, fresh: bool) -> None:
+        self._api_url = f"http://{_HOST}:{api_port}"
+        for leftover in self._folder.glob("*/marker") if fresh else ():
+            await end_marked(leftover.read_text())
+            await asyncio.to_thread(shutil.rmtree, leftover.parent)
+
+    async def close(self, *, keep: bool) -> None:
+        for machine_id, machine in list(self._machines.items()):
+            if keep:
+                await machine.shut()
+            else:
+                await self.destroy(machine_id)
+
+    async def boot(self, spec: MachineSpec) -> Address:
+        machine = self._machine(spec)
+        address = await machine.open()
+        await machine.run_onstart()
+        return address
+
+    async def adopt(self, spec: MachineSpec) -> Address | None:
+        machine = self._machine(spec)
+        return await machine.open() if machine.places.root.is_dir() else None
+
+    async def halt(self, machine_id: int) -> None:
+        if machine := self._machines.get(machine_id):
+            await machine.halt()
+
+    async def destroy(self, machine_id: int) -> None:
+        machine = self._machines.pop(machine_id, None)
+        if machine is not None:
+            await machine.halt()
+        await asyncio.to_thread(shutil.rmtree, self._folder / str(machine_id), ignore_errors=True)
+
+    async def authorize(self, machine_id: int, ssh_keys: tuple[str, ...]) -> None:
+        self._machines[machine_id].authorize(ssh_keys)
+
+    async def log(self, machine_id: int) -> str:
+        machine = self._machines.get(machine_id)
+        if machine is None or not machine.places.container_log.exists():
+            return ""
+        return machine.places.container_log.read_text(encoding="utf-8", errors="replace")
+
+    async def telemetry(self, machine_id: int) -> Telemetry:
+        machine = self._machines.get(machine_id)
+        return await asyncio.to_thread(machine.telemetry) if machine is not None else Telemetry()
+
+    async def take_traffic(self, machine_id: int) -> tuple[int, int]:
+        machine = self._machines.get(machine_id)
+        return machine.take_traffic() if machine is not None else (0, 0)
+
+    async def processes(self, machine_id: int) -> list[int]:
+        machine = self._machines.get(machine_id)
+        return await asyncio.to_thread(find_marked, machine.spec.marker) if machine is not None else []
+
+    async def refuse_ssh(self, machine_id: int, *, door: str, refuse: bool) -> None:
+        if machine := self._machines.get(machine_id):
+            await machine.set_doors(DoorState.REFUSING if refuse else DoorState.OPEN, which=door)
+
+    async def partition(self, machine_id: int, *, cut: bool) -> None:
+        """The API cannot be cut off here: the machine shares this computer's loopback."""
+        if machine := self._machines.get(machine_id):
+            await machine.set_doors(DoorState.SILENT if cut else DoorState.OPEN)
+
+    async def swap_host_key(self, machine_id: int) -> None:
+        if machine := self._machines.get(machine_id):
+            await machine.swap_host_key()
+
+    async def fill_disk(self, machine_id: int) -> None:
+        if machine := self._machines.get(machine_id):
+            await machine.fill_disk()
+
+    async def skew_clock(self, machine_id: int, seconds: float) -> None:
+        if machine := self._machines.get(machine_id):
+            machine.skew_clock(seconds)
+
+    def _machine(self, spec: MachineSpec) -> _ProcessMachine:
+        known = self._machines.get(spec.id)
+        if known is None:
+            known = _ProcessMachine(spec, self._folder / str(spec.id), path=self._path, api_url=self._api_url)
+            self._machines[spec.id] = known
+        known.spec = spec
+        return known
+
+
+class _ProcessMachine:
+    def __init__(self, spec: MachineSpec, folder: Path, *, path: str, api_url: str) -> None:
+        self.spec = spec
+        self.places = places_under(folder / "root")
+        self._folder = folder
+        self._path = path
+        self._api_url = api_url
+        self._acceptor: asyncssh.SSHAcceptor | None = None
+        self._direct = Door(_HOST)
+        self._proxy = Door(_HOST)
+        self._traffic = (0, 0)
+        self._full = False
+        self._skewed = False
+
+    async def open(self) -> Address:
+        """Files in place, SSH answering at both doors, on the ports of last time where they are free."""
+        self.places.make()
+        (self._folder / "marker").write_text(self.spec.marker)
+        host_key = self.places.host_keys / "ssh_host_ed25519_key"
+        if not host_key.exists():
+            new_host_key(host_key)
+        self.places.container_log.touch()
+        self.authorize(self.spec.ssh_keys)
+        write_nvidia_smi(self.places.programs, gpu_config(self.spec, marker=self.spec.marker), python=sys.executable)
+        await self._answer_with(host_key)
+        known = self.spec.address
+        return Address(
+            direct_host=_HOST,
+            direct_port=await self._direct.open(known.direct_port if known else 0),
+            proxy_host=_HOST,
+            proxy_port=await self._proxy.open(known.proxy_port if known else 0),
+        )
+
+    async def run_onstart(self) -> None:
+        script = self.places.home / "onstart.sh"
+        script.write_text(self.spec.onstart or "")
+        with self.places.container_log.open("ab") as container_log:
+            child = await asyncio.create_subprocess_exec(
+                "/bin/bash",
+                str(script),
+                stdin=subprocess.DEVNULL,
+                stdout=container_log,
+                stderr=container_log,
+                cwd=self.places.home,
+                env=self._variables() | self._container_variables() | dict(self.spec.environment),
+                start_new_session=True,
+            )
+        self._started(child.pid)
+
+    async def shut(self) -> None:
+        """SSH does not answer any more."""
+        await self._direct.close()
+        await self._proxy.close()
+        if self._acceptor is not None:
+            self._acceptor.close()
+            self._acceptor = None
+
+    async def halt(self) -> None:
+        await self.shut()
+        await end_marked(self.spec.marker)
+
+    def authorize(self, ssh_keys: tuple[str, ...]) -> None:
+        """Service keys go into a file of their own, beside the one that the machine's owner may write."""
+        (self._folder / "service_keys").write_text("".join(f"{key}\n" for key in ssh_keys))
+
+    async def set_doors(self, state: DoorState, *, which: str = "both") -> None:
+        if self._acceptor is None:
+            return  # halted meanwhile: its doors stay shut
+        if which in ("direct", "both"):
+            await self._direct.set(state)
+        if which in ("proxy", "both"):
+            await self._proxy.set(state)
+
+    async def swap_host_key(self) -> None:
+        other = self._folder / "other_host_key"
+        new_host_key(other)
+        for door in (self._direct, self._proxy):
+            await door.set(DoorState.REFUSING)
+        if self._acceptor is not None:
+            self._acceptor.close()
+        await self._answer_with(other)
+        await self.set_doors(DoorState.OPEN)
+
+    async def fill_disk(self) -> None:
+        self._full = True
+        for pid in await asyncio.to_thread(find_marked, self.spec.marker):
+            self._started(pid)
+
+    def skew_clock(self, seconds: float) -> None:
+        write_wrong_clock(self._folder / "clock", self.places.programs, seconds)
+        self._skewed = True
+
+    def take_traffic(self) -> tuple[int, int]:
+        doors = (self._direct, self._proxy)
+        inward, outward = sum(door.inward_bytes for door in doors), sum(door.outward_bytes for door in doors)
+        before, self._traffic = self._traffic, (inward, outward)
+        return inward - before[0], outward - before[1]
+
+    def telemetry(self) -> Telemetry:
+        gpus = read_gpus(gpu_config(self.spec, marker=self.spec.marker), self._folder / "service.last")
+        return Telemetry(
+            gpu_percent=float(sum(gpu["utilization.gpu"] for gpu in gpus)) / len(gpus),
+            gpu_celsius=float(gpus[0]["temperature.gpu"]),
+            gpu_memory_gb=sum(gpu["memory.used"] for gpu in gpus) / 1000,
+            memory_gb=0.5,
+            disk_used_gb=_used_bytes(self.places.root) / 1e9,
+        )
+
+    async def _answer_with(self, host_key: Path) -> None:
+        shell = Shell(
+            home=self.places.home,
+            authorized_keys=(self._folder / "service_keys", self.places.home / ".ssh/authorized_keys"),
+            variables=self._variables,
+            is_full=lambda: self._full,
+            on_start=self._started,
+        )
+        self._acceptor = await listen(shell, host_key)
+        for door in (self._direct, self._proxy):
+            door.target = (_HOST, self._acceptor.get_port())
+
+    def _started(self, pid: int) -> None:
+        """A process on a full disk may write no file."""
+        if self._full and hasattr(resource, "prlimit"):
+            try:
+                resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+            except (ProcessLookupError, PermissionError):
+                pass  # it has ended already
+
+    def _variables(self) -> dict[str, str]:
+        variables = {
+            "PATH": f"{self.places.programs}:{self._path}",
+            "LANG": "C.UTF-8",
+            "USER": USER,
+            "LOGNAME": USER,
+            "SHELL": "/bin/bash",
+            MARK: self.spec.marker,
+            "STATIONMASTER_PROVIDER_URL": self._api_url,
+        }
+        if self._skewed:
+            variables["PYTHONPATH"] = str(self._folder / "clock")
+        return variables | self.places.variables()
+
+    def _container_variables(self) -> dict[str, str]:
+        """What the service puts into the container; SSH sessions do not see it."""
+        return {
+            "CONTAINER_ID": str(self.spec.id),
+            "CONTAINER_API_KEY": self.spec.api_key,
+            "VAST_CONTAINERLABEL": f"C.{self.spec.id}",
+            "VAST_TCP_PORT_22": str(self._direct.port),
+        }
+
+
+def _used_bytes(root: Path) -> int:
+    used = 0
+    for path in root.rglob("*"):
+        try:
+            used += path.lstat().st_blocks * 512
+        except OSError:
+            continue  # removed while we looked
+    return used

@@ -1,0 +1,161 @@
+"""The passing of time: machines come up, contracts end, credit runs out, faults strike what is running."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+from stationmaster.money import MicroDollars
+from stationmaster.simulator.cloud import Cloud, log, machine_spec, target_of
+from stationmaster.simulator.faults import HAPPENING, Fault, FaultKind
+from stationmaster.simulator.instances import Actual, Instance, Wanted
+from stationmaster.simulator.renting import destroy_now, stop
+
+
+async def run(cloud: Cloud, *, interval_seconds: float = 0.05) -> None:
+    """Let time pass until cancelled."""
+    while True:
+        try:
+            await tick(cloud)
+        except Exception:  # noqa: BLE001  # the top of the loop: one bad machine must not stop the service's clock
+            log.exception("simulator.tick_failed")
+        await asyncio.sleep(interval_seconds)
+
+
+async def tick(cloud: Cloud) -> None:
+    """Bring everything to the present moment."""
+    for action in cloud.due_actions():
+        await action()
+    for instance in cloud.existing():
+        await _advance(cloud, instance)
+    for account_id in list(cloud.records.accounts):
+        await _enforce_credit(cloud, account_id)
+    await _strike(cloud)
+
+
+async def adopt_all(cloud: Cloud) -> None:
+    """After a restart: take over machines that still run, and boot those that should."""
+    for instance in cloud.existing():
+        if instance.actual is not Actual.RUNNING:
+            continue
+        address = await cloud.machines.adopt(machine_spec(instance))
+        if address is not None:
+            cloud.update(instance.id, address=address)
+        else:
+            await stop(cloud, instance.id, message="the host was restarted", wanted=Wanted.RUNNING)
+            cloud.update(instance.id, actual=Actual.LOADING, ready_at=cloud.now())
+
+
+async def _advance(cloud: Cloud, instance: Instance) -> None:
+    now = cloud.now()
+    if instance.destroy_at is not None and now >= instance.destroy_at:
+        await destroy_now(cloud, instance.id)
+    elif now >= instance.end_at and instance.wanted is Wanted.RUNNING:
+        await stop(cloud, instance.id, message="the contract has ended")
+    elif instance.actual is Actual.RUNNING:
+        await cloud.note_traffic(instance.id)
+    elif instance.wanted is Wanted.RUNNING and instance.actual is not Actual.OFFLINE:
+        _come_up(cloud, instance, now)
+
+
+def _come_up(cloud: Cloud, instance: Instance, now: float) -> None:
+    created_at = instance.created_at + cloud.pace.created_seconds
+    if instance.actual is None and now >= created_at:
+        cloud.update(instance.id, actual=Actual.CREATED)
+    elif instance.stuck:
+        return
+    elif instance.actual is Actual.CREATED:
+        pulling = f"{instance.order.image.split('/')[-1]}: Pulling from {instance.order.image.split(':')[0]}"
+        cloud.update(instance.id, actual=Actual.LOADING, status_message=pulling)
+    elif now >= instance.ready_at and instance.actual is not None and instance.id not in cloud.booting:
+        cloud.booting.add(instance.id)
+        task = asyncio.create_task(_boot(cloud, instance.id))
+        cloud.tasks.add(task)
+        task.add_done_callback(cloud.tasks.discard)
+
+
+async def _boot(cloud: Cloud, instance_id: int) -> None:
+    try:
+        async with cloud.lock(instance_id):
+            instance = cloud.records.instances[instance_id]
+            if not instance.exists or instance.wanted is not Wanted.RUNNING or instance.actual is Actual.RUNNING:
+                return
+            address = await cloud.machines.boot(machine_spec(instance))
+            instance = cloud.records.instances[instance_id]
+            cloud.records.put_instance(instance.came_up(cloud.now(), address))
+        log.info("machine.running", instance=instance_id, port=address.direct_port)
+    except Exception as problem:  # noqa: BLE001  # a host that cannot start a container says so, as real ones do
+        log.exception("machine.boot_failed", instance=instance_id)
+        cloud.update(instance_id, stuck=True, status_message=f"Error response from daemon: {problem}")
+    finally:
+        cloud.booting.discard(instance_id)
+
+
+async def _enforce_credit(cloud: Cloud, account_id: int) -> None:
+    wanted = [
+        instance
+        for instance in cloud.existing()
+        if instance.account_id == account_id and instance.wanted is Wanted.RUNNING
+    ]
+    if wanted and cloud.credit(account_id) <= 0:
+        for instance in wanted:
+            await stop(cloud, instance.id, message="the account is out of credit")
+
+
+async def _strike(cloud: Cloud) -> None:
+    kinds = {fault.kind for fault in cloud.faults.armed} & HAPPENING
+    for kind in sorted(kinds):
+        for instance in cloud.existing():
+            if instance.actual is not Actual.RUNNING or instance.destroy_at is not None:
+                continue
+            if kind is FaultKind.OUTBID and instance.order.bid_usd_per_hour is None:
+                continue
+            fault = cloud.faults.take(kind, target_of(instance), now=cloud.now())
+            if fault is not None:
+                log.info("fault.struck", kind=kind, instance=instance.id)
+                await _happen(cloud, instance, fault)
+
+
+async def _happen(cloud: Cloud, instance: Instance, fault: Fault) -> None:
+    machines, machine_id, until = cloud.machines, instance.id, cloud.now() + fault.seconds
+    match fault.kind:
+        case FaultKind.HOST_VANISHES:
+            await _vanish(cloud, machine_id)
+        case FaultKind.PARTITION:
+            await machines.partition(machine_id, cut=True)
+            cloud.later(until, partial(machines.partition, machine_id, cut=False))
+        case FaultKind.HOST_KEY_SWAPPED:
+            await machines.swap_host_key(machine_id)
+        case FaultKind.SSH_REFUSED:
+            await machines.refuse_ssh(machine_id, door=fault.door, refuse=True)
+            cloud.later(until, partial(machines.refuse_ssh, machine_id, door=fault.door, refuse=False))
+        case FaultKind.STATUS_LIES:
+            cloud.update(machine_id, told_status=Actual.EXITED, told_until=until)
+        case FaultKind.DISK_FULL:
+            await machines.fill_disk(machine_id)
+        case FaultKind.CLOCK_SKEW:
+            await machines.skew_clock(machine_id, fault.seconds)
+        case FaultKind.CREDIT_GONE:
+            _spend_everything(cloud, instance.account_id)
+        case FaultKind.OUTBID:
+            await stop(cloud, machine_id, message="outbid")
+        case FaultKind.CONTRACT_ENDS:
+            cloud.update(machine_id, end_at=cloud.now())
+        case _:
+            raise AssertionError(f"{fault.kind} waits for a request")
+
+
+async def _vanish(cloud: Cloud, instance_id: int) -> None:
+    """Power cut. Whether the live service bills the GPU meanwhile is not known; here it does not."""
+    async with cloud.lock(instance_id):
+        await cloud.note_traffic(instance_id)
+        await cloud.machines.halt(instance_id)
+        gone = cloud.records.instances[instance_id].stopped_billing(cloud.now())
+        cloud.records.put_instance(gone)
+        cloud.update(instance_id, actual=Actual.OFFLINE, running_since=None)
+
+
+def _spend_everything(cloud: Cloud, account_id: int) -> None:
+    account = cloud.records.accounts[account_id]
+    left = cloud.credit(account_id)
+    cloud.records.put_account(account.with_paid_in(MicroDollars(account.paid_in - max(0, left))))
