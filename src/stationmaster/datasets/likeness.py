@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from PIL import Image
 
 _ROWS = 16
-_HASH_BITS = _ROWS * _ROWS
-_MAX_DIFFERENT_BITS = 12
+_HASH_BITS = 2 * _ROWS * _ROWS
+_MAX_DIFFERENT_BITS = 16
 _MAX_COLOUR_DIFFERENCE = 24
 _NOISE = 2  # neighbours closer than this count as equal, so that flat areas give the same bits after compression
 _BAND_BITS = 16
@@ -19,7 +20,7 @@ _MAX_COMPARED = 64  # per band: bounds the time on sets made of thousands of ali
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likeness:
-    """`structure`: where brightness rises along each row (256 bits). `colours`: 4×4 mean colours."""
+    """`structure`: where brightness rises along each row and each column (512 bits). `colours`: 4×4 mean colours."""
 
     structure: int
     colours: bytes
@@ -33,13 +34,11 @@ class Likeness:
 def likeness_of(image: Image.Image) -> Likeness:
     """The signature of a decoded image; transparent parts count as grey."""
     small = _reduced(image)
-    grey = small.convert("L").resize((_ROWS + 1, _ROWS), Image.Resampling.BOX).tobytes()
-    structure = 0
-    for row in range(_ROWS):
-        start = row * (_ROWS + 1)
-        for left, right in zip(grey[start : start + _ROWS], grey[start + 1 : start + _ROWS + 1], strict=True):
-            structure = structure << 1 | (right > left + _NOISE)
-    return Likeness(structure=structure, colours=small.resize((4, 4), Image.Resampling.BOX).tobytes())
+    grey = small.convert("L")
+    along, down = _rises(grey), _rises(grey.transpose(Image.Transpose.TRANSPOSE))
+    return Likeness(
+        structure=along << _HASH_BITS // 2 | down, colours=small.resize((4, 4), Image.Resampling.BOX).tobytes()
+    )
 
 
 def near_duplicates(seen: Iterable[tuple[str, Likeness]]) -> list[tuple[str, str]]:
@@ -74,7 +73,18 @@ def _reduced(image: Image.Image) -> Image.Image:
     return small.convert("RGB")
 
 
+def _rises(grey: Image.Image) -> int:
+    """One bit for each two neighbours in each row: does brightness rise from left to right?"""
+    values = grey.resize((_ROWS + 1, _ROWS), Image.Resampling.BOX).tobytes()
+    bits = 0
+    for start in range(0, len(values), _ROWS + 1):
+        row = values[start : start + _ROWS + 1]
+        for left, right in pairwise(row):
+            bits = bits << 1 | (right > left + _NOISE)
+    return bits
+
+
 def _bands(likeness: Likeness) -> Iterable[tuple[int, int]]:
-    """Two near signatures share at least one: 12 different bits cannot touch all 16 bands."""
+    """Two near signatures share at least one: 16 different bits cannot touch all 32 bands."""
     for band in range(_HASH_BITS // _BAND_BITS):
         yield band, likeness.structure >> band * _BAND_BITS & (1 << _BAND_BITS) - 1

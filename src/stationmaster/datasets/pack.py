@@ -80,7 +80,21 @@ def fingerprint(folder: Path) -> str:
 
 def read_manifest(folder: Path) -> Manifest:
     """Every packed file of `folder` with its hash."""
-    return Manifest(files=tuple(_record(entry, _ignore) for entry in _packable(folder)))
+    return Manifest(files=tuple(record_file(entry, _ignore) for entry in _packable(folder)))
+
+
+def record_file(entry: Entry, take: Callable[[bytes], None]) -> FileRecord:
+    """Read one file through, handing its bytes to `take`; it must be the same file before and after."""
+    digest = hashlib.sha256()
+    left = entry.size
+    with open_unchanged(entry) as file:
+        while left and (data := _read(file, min(_CHUNK, left), entry)):
+            digest.update(data)
+            take(data)
+            left -= len(data)
+        if left or identity_of(os.fstat(file.fileno())) != entry.identity:
+            raise changed(entry)
+    return FileRecord(path=entry.path, size=entry.size, sha256=digest.hexdigest())
 
 
 def _pack(folder: Path, directory: Path, name: Callable[[str], Path], compression: Compression) -> Packed:
@@ -199,7 +213,7 @@ def _write_tar(entries: tuple[Entry, ...], archive: ArchiveWriter) -> Iterator[F
                 written_folders.add(folder)
                 archive.write(folder_header(folder))
         archive.write(file_header(entry.path, entry.size))
-        yield _record(entry, archive.write)
+        yield record_file(entry, archive.write)
         archive.write(bytes(-entry.size % BLOCK))
     archive.write(bytes(2 * BLOCK))
     archive.write(bytes(-archive.taken % RECORD))
@@ -210,20 +224,6 @@ def _parents(path: str) -> Iterator[str]:
     while at >= 0:
         yield path[:at]
         at = path.find("/", at + 1)
-
-
-def _record(entry: Entry, take: Callable[[bytes], None]) -> FileRecord:
-    """Read one file through, handing its bytes to `take`; it must be the same file before and after."""
-    digest = hashlib.sha256()
-    left = entry.size
-    with open_unchanged(entry) as file:
-        while left and (data := _read(file, min(_CHUNK, left), entry)):
-            digest.update(data)
-            take(data)
-            left -= len(data)
-        if left or identity_of(os.fstat(file.fileno())) != entry.identity:
-            raise changed(entry)
-    return FileRecord(path=entry.path, size=entry.size, sha256=digest.hexdigest())
 
 
 def _read(file: BinaryIO, size: int, entry: Entry) -> bytes:
