@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 _LIMIT_SECONDS = 60.0
@@ -29,3 +30,8 @@ async def until(condition: Callable[[], bool], *, what: str, seconds: float = 20
         if asyncio.get_running_loop().time() > deadline:
             raise AssertionError(f"after {seconds:g} s still not: {what}")
         await asyncio.sleep(0.01)
+
+
+def names_in(folder: Path) -> list[str]:
+    """What lies in a folder, hidden files included."""
+    return sorted(path.name for path in folder.iterdir())

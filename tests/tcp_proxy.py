@@ -23,7 +23,7 @@ class TcpProxy:
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._writers: set[asyncio.StreamWriter] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._handlers: set[asyncio.Task[None] | None] = set()
 
     def pause(self) -> None:
         """Half-open: connections stay up and nothing passes, as when the far host has lost power."""
@@ -37,15 +37,21 @@ class TcpProxy:
         for writer in self._writers:
             writer.transport.abort()
 
+    async def finished(self) -> None:
+        """Everything has been cut and every connection's handler has ended."""
+        self.resume()
+        self.cut()
+        await asyncio.gather(*(task for task in self._handlers if task is not None), return_exceptions=True)
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self._handlers.add(asyncio.current_task())
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.target_port)
         self._writers |= {writer, far_writer}
         tasks = {
             asyncio.create_task(self._pass(reader, far_writer)),
             asyncio.create_task(self._pass(far_reader, writer)),
         }
-        self._tasks |= tasks
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -53,7 +59,6 @@ class TcpProxy:
                 task.cancel()
             for end in (writer, far_writer):
                 end.transport.abort()
-            self._tasks -= tasks
             self._writers -= {writer, far_writer}
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -79,7 +84,6 @@ async def tcp_proxy(target_port: int) -> AsyncIterator[TcpProxy]:
     try:
         yield proxy
     finally:
-        proxy.resume()
-        proxy.cut()
         server.close()
+        await proxy.finished()
         await server.wait_closed()

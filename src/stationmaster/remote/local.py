@@ -209,14 +209,15 @@ async def _copy(source: Path, target: Path, progress: Progress | None, timeout_i
     part = target.with_name(f".{os.urandom(8).hex()}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        await _copy_bytes(source, part, progress, timeout_idle)
-        part.replace(target)
+        try:
+            await _copy_bytes(source, part, progress, timeout_idle)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
     except TimeoutError:
         raise no_answer(f"the disk, while {target.name} was copied,", timeout_idle) from None
     except OSError as problem:
         raise TransferFailed(f"{source} could not be copied to {target}: {problem.strerror}") from problem
-    finally:
-        part.unlink(missing_ok=True)
 
 
 async def _copy_bytes(source: Path, part: Path, progress: Progress | None, timeout_idle: float) -> None:

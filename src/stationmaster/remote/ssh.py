@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -24,14 +24,12 @@ from stationmaster.remote.base import (
     command_name,
     no_answer,
 )
+from stationmaster.remote.sftp_copy import fetch_file, refused_by_far_disk, refused_by_near_disk, send_file
 from stationmaster.remote.ssh_connection import SshSettings, open_connection, unreachable_when_lost
 
 _CHUNK_BYTES = 1 << 16
 _STDERR_KEPT_BYTES = 1 << 16
 _CLOSE_SECONDS = 2.0
-
-#: Source, target, bytes moved, bytes in all: as asyncssh calls it.
-SFTPProgress = Callable[[bytes, bytes, int, int], None]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,7 +37,6 @@ class _Link:
     """An open connection. A retired one takes no new calls and is dropped when its last user leaves."""
 
     connection: asyncssh.SSHClientConnection
-    sftp: asyncssh.SFTPClient | None = None
     users: int = 0
     retired: bool = False
 
@@ -97,19 +94,17 @@ class SshRemote:
         progress: Progress | None = None,
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
-        part = str(PurePosixPath(remote).with_name(self._part_name(remote)))
-        async with (
-            self._limited(f"{self._name}, while {remote} was sent,", timeout_idle) as limit,
-            self._sftp(timeout_idle) as sftp,
-        ):
+        target = PurePosixPath(remote)
+        part = str(target.with_name(self._part_name(remote)))
+        async with self._transfer(f"{self._name}, while {remote} was sent,", timeout_idle, progress) as (sftp, moved):
             try:
-                with _transferring(self._name, f"{local} could not be sent to {remote}"):
-                    await sftp.makedirs(str(PurePosixPath(remote).parent), exist_ok=True)
-                    moved = _moved(limit, progress, timeout_idle)
-                    await sftp.put(local, part, follow_symlinks=True, sparse=False, progress_handler=moved)
+                with refused_by_far_disk(f"{remote} cannot be written"):
+                    await sftp.makedirs(str(target.parent), exist_ok=True)
+                await send_file(sftp, local, part, moved)
+                with refused_by_far_disk(f"{remote} cannot be replaced"):
                     await sftp.posix_rename(part, remote)
             except TransferFailed:
-                with suppress(asyncssh.Error, OSError):
+                with suppress(asyncssh.SFTPError):
                     await sftp.remove(part)
                 raise
 
@@ -122,24 +117,23 @@ class SshRemote:
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
         part = local.with_name(f".{os.urandom(8).hex()}.part")
-        async with (
-            self._limited(f"{self._name}, while {remote} was fetched,", timeout_idle) as limit,
-            self._sftp(timeout_idle) as sftp,
-        ):
-            try:
-                with _transferring(self._name, f"{remote} could not be fetched to {local}"):
-                    _make_parent(local)
-                    moved = _moved(limit, progress, timeout_idle)
-                    await sftp.get(remote, part, follow_symlinks=True, sparse=False, progress_handler=moved)
-                    _rename(part, local)
-            finally:
-                _remove(part)
+        what = f"{self._name}, while {remote} was fetched,"
+        with refused_by_near_disk(f"{local} cannot be written"):
+            _make_parent(local)
+        try:
+            async with self._transfer(what, timeout_idle, progress) as (sftp, moved):
+                await fetch_file(sftp, remote, part, moved)
+            with refused_by_near_disk(f"{local} cannot be replaced"):
+                _rename(part, local)
+        finally:
+            _remove(part)
 
     async def stat(self, path: str, *, timeout: float = SMALL_CALL_SECONDS) -> FileStat | None:
         async with self._limited(self._name, timeout), self._sftp(timeout) as sftp:
             try:
-                with unreachable_when_lost(self._name):
-                    found = await sftp.stat(path)
+                found = await sftp.stat(path)
+            except (asyncssh.SFTPConnectionLost, asyncssh.SFTPNoConnection):
+                raise
             except (asyncssh.SFTPNoSuchFile, asyncssh.SFTPNoSuchPath):
                 return None
             except asyncssh.SFTPError as problem:
@@ -200,16 +194,31 @@ class SshRemote:
             link.drop_if_unused()
 
     @asynccontextmanager
+    async def _transfer(
+        self, what: str, idle_seconds: float, progress: Progress | None
+    ) -> AsyncIterator[tuple[asyncssh.SFTPClient, Progress]]:
+        """Every block that moves gives the transfer another `idle_seconds`."""
+        loop = asyncio.get_running_loop()
+        async with self._limited(what, idle_seconds) as limit, self._sftp(idle_seconds) as sftp:
+
+            def moved(done: int, total: int) -> None:
+                if not limit.expired():
+                    limit.reschedule(loop.time() + idle_seconds)
+                if progress is not None:
+                    progress(done, total)
+
+            yield sftp, moved
+
+    @asynccontextmanager
     async def _sftp(self, seconds: float) -> AsyncIterator[asyncssh.SFTPClient]:
+        """A channel of its own: closing it ends whatever was under way on it, without waiting for the far side."""
         async with self._using(seconds) as link:
-            try:
-                if link.sftp is None:
-                    with unreachable_when_lost(self._name):
-                        link.sftp = await link.connection.start_sftp_client()
-                yield link.sftp
-            except Unreachable:
-                link.sftp = None  # its channel may be gone while the connection lives
-                raise
+            with unreachable_when_lost(self._name):
+                sftp = await link.connection.start_sftp_client()
+                try:
+                    yield sftp
+                finally:
+                    sftp.exit()
 
     async def _open_link(self) -> _Link:
         async with self._opening:
@@ -300,32 +309,6 @@ async def _tail(reader: asyncssh.SSHReader[bytes]) -> bytes:
         while chunk := await reader.read(_CHUNK_BYTES):
             kept = (kept + chunk)[-_STDERR_KEPT_BYTES:]
     return kept
-
-
-@contextmanager
-def _transferring(name: str, failure: str) -> Iterator[None]:
-    """A lost connection is Unreachable; what either side's disk refuses is TransferFailed."""
-    try:
-        yield
-    except (asyncssh.SFTPConnectionLost, asyncssh.SFTPNoConnection, asyncssh.DisconnectError) as problem:
-        raise Unreachable(f"the connection to {name} was lost: {problem.reason}") from problem
-    except asyncssh.SFTPError as problem:
-        raise TransferFailed(f"{failure}: {problem.reason}") from problem
-    except OSError as problem:
-        raise TransferFailed(f"{failure}: {problem.strerror or problem}") from problem
-
-
-def _moved(limit: asyncio.Timeout, progress: Progress | None, idle_seconds: float) -> SFTPProgress:
-    """Every block that arrives gives the transfer another `idle_seconds`."""
-    loop = asyncio.get_running_loop()
-
-    def moved(source: bytes, target: bytes, done: int, total: int) -> None:
-        if not limit.expired():
-            limit.reschedule(loop.time() + idle_seconds)
-        if progress is not None:
-            progress(done, total)
-
-    return moved
 
 
 def _make_parent(path: Path) -> None:

@@ -17,6 +17,9 @@ from stationmaster.remote.base import no_answer
 #: The post-quantum default of both sides costs twice the time of a whole login on a small computer.
 _FAST_KEY_EXCHANGE = "^curve25519-sha256"
 
+#: Moves a file about twice as fast as the usual first choice where the processor knows AES, which they all do.
+_FAST_CIPHER = "^aes128-gcm@openssh.com"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SshSettings:
@@ -97,6 +100,7 @@ def _options(settings: SshSettings) -> dict[str, Any]:
         "known_hosts": _known_hosts(settings),
         "agent_forwarding": False,
         "kex_algs": _FAST_KEY_EXCHANGE,
+        "encryption_algs": _FAST_CIPHER,
         "keepalive_interval": settings.keepalive_seconds,
         "keepalive_count_max": settings.keepalive_count,
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -48,11 +47,14 @@ class Since:
     def from_json(cls, value: Mapping[str, Any] | None) -> Since:
         """Read back what to_json wrote; anything else means from the beginning."""
         value = value or {}
-        marks = {
-            str(stream): LogMark(inode=int(mark["inode"]), offset=int(mark["offset"]))
-            for stream, mark in _mapping(value.get("log")).items()
-        }
-        return cls(log=marks, samples=int(value.get("samples", 0)), rows=int(value.get("rows", 0)))
+        try:
+            marks = {
+                str(stream): LogMark(inode=int(mark["inode"]), offset=int(mark["offset"]))
+                for stream, mark in _mapping(value.get("log")).items()
+            }
+            return cls(log=marks, samples=int(value.get("samples", 0)), rows=int(value.get("rows", 0)))
+        except (KeyError, TypeError, ValueError, OverflowError):
+            return cls()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +186,7 @@ def parse_status(value: Mapping[str, Any]) -> Status:
             memory=_memory(_mapping(value.get("memory"))),
             disk=_disk(_mapping(value.get("disk"))),
         )
-    except (KeyError, TypeError, AttributeError, binascii.Error) as problem:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as problem:
         raise ValueError(f"not a status: {problem!r}") from problem
 
 

@@ -7,17 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from asynchronous_tests import asynchronous, until
+from asynchronous_tests import asynchronous, names_in, until
 from machine_bench import Bench
 from stationmaster.errors import CommandFailed, TransferFailed, Unreachable
 from stationmaster.remote.base import check
 
 ODD_WORDS = ["two words", "it's", 'a "quote"', "new\nline", "grüße ☃", "$HOME `id` \\", "*", "", "-x", "a=b", ";", "'"]
 EVERY_BYTE = bytes(range(256)) * 40
-
-
-def leftovers(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir() if path.name != "machine")
 
 
 @asynchronous
@@ -209,7 +205,18 @@ async def test_a_file_that_is_not_there_cannot_be_pulled(bench: Bench, tmp_path:
     async with bench.remote() as remote:
         with pytest.raises(TransferFailed):
             await remote.pull(f"{bench.folder}/none", tmp_path / "back")
-    assert leftovers(tmp_path) == []
+    assert names_in(tmp_path) == ["machine"]
+
+
+@asynchronous
+async def test_a_pull_to_where_nothing_can_be_written_fails_as_a_transfer(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "here").write_bytes(b"x")
+    (tmp_path / "folder").mkdir()
+    async with bench.remote() as remote:
+        await remote.push(tmp_path / "here", f"{bench.folder}/file")
+        for target in (tmp_path / "here" / "below", tmp_path / "folder"):
+            with pytest.raises(TransferFailed):
+                await remote.pull(f"{bench.folder}/file", target)
 
 
 @asynchronous

@@ -1,0 +1,118 @@
+"""Whole files over one SFTP channel, many blocks at a time, given up at once when cancelled.
+
+asyncssh's own put and get wait for the far side to close the file even when they are cancelled, which on a
+half-open connection is for ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import asyncssh
+
+from stationmaster.errors import TransferFailed
+from stationmaster.remote.base import Progress
+
+_FALLBACK_BLOCK_BYTES = 1 << 15
+_BIGGEST_BLOCK_BYTES = 1 << 18
+_IN_FLIGHT_BYTES = 1 << 22
+
+_CopyBlock = Callable[[int, int], Awaitable[None]]
+
+
+async def send_file(sftp: asyncssh.SFTPClient, local: Path, remote: str, moved: Progress) -> None:
+    """The bytes of `local` are in `remote`. TransferFailed if either disk refuses."""
+    failure = f"{local} could not be sent to {remote}"
+    with _opened(local, "rb", failure) as here, refused_by_far_disk(failure):
+        there = await sftp.open(remote, "wb", block_size=0)
+
+        async def copy_block(offset: int, size: int) -> None:
+            with refused_by_near_disk(failure):
+                data = await asyncio.to_thread(os.pread, here.fileno(), size, offset)
+            if len(data) != size:
+                raise TransferFailed(f"{failure}: it became shorter meanwhile")
+            await there.write(data, offset)
+
+        await _copy(os.fstat(here.fileno()).st_size, _block_bytes(sftp.limits.max_write_len), copy_block, moved)
+        await there.close()
+
+
+async def fetch_file(sftp: asyncssh.SFTPClient, remote: str, local: Path, moved: Progress) -> None:
+    """The bytes of `remote` are in `local`. TransferFailed if either disk refuses."""
+    failure = f"{remote} could not be fetched to {local}"
+    with _opened(local, "wb", failure) as here, refused_by_far_disk(failure):
+        there = await sftp.open(remote, "rb", block_size=0)
+
+        async def copy_block(offset: int, size: int) -> None:
+            while size > 0:
+                data = cast(bytes, await there.read(size, offset))
+                if not data:
+                    raise TransferFailed(f"{failure}: it became shorter meanwhile")
+                with refused_by_near_disk(failure):
+                    await asyncio.to_thread(os.pwrite, here.fileno(), data, offset)
+                offset, size = offset + len(data), size - len(data)
+
+        total = (await there.stat()).size or 0
+        await _copy(total, _block_bytes(sftp.limits.max_read_len), copy_block, moved)
+        await there.close()
+
+
+@contextmanager
+def refused_by_far_disk(failure: str) -> Iterator[None]:
+    """What the far side's file system refuses is TransferFailed; a lost connection stays what it is."""
+    try:
+        yield
+    except (asyncssh.SFTPConnectionLost, asyncssh.SFTPNoConnection):
+        raise
+    except asyncssh.SFTPError as problem:
+        raise TransferFailed(f"{failure}: {problem.reason}") from problem
+
+
+@contextmanager
+def refused_by_near_disk(failure: str) -> Iterator[None]:
+    """What this computer's file system refuses is TransferFailed."""
+    try:
+        yield
+    except OSError as problem:
+        raise TransferFailed(f"{failure}: {problem.strerror or problem}") from problem
+
+
+async def _copy(total: int, block: int, copy_block: _CopyBlock, moved: Progress) -> None:
+    """Every block once, some at a time; the first failure, or a cancel, ends them all."""
+    offsets = iter(range(0, total, block))
+    done = 0
+
+    async def work() -> None:
+        nonlocal done
+        for offset in offsets:
+            size = min(block, total - offset)
+            await copy_block(offset, size)
+            done += size
+            moved(done, total)
+
+    workers = [asyncio.create_task(work()) for _ in range(max(1, _IN_FLIGHT_BYTES // block))]
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+    if total == 0:
+        moved(0, 0)
+
+
+def _block_bytes(limit: int) -> int:
+    return min(limit or _FALLBACK_BLOCK_BYTES, _BIGGEST_BLOCK_BYTES)
+
+
+@contextmanager
+def _opened(path: Path, mode: str, failure: str) -> Iterator[BinaryIO]:
+    with refused_by_near_disk(failure):
+        file = path.open(mode, buffering=0)
+    with file:
+        yield file  # type: ignore[misc]  # always binary: both modes say so

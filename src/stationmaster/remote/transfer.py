@@ -1,0 +1,130 @@
+"""Files that count as moved only when both sides agree on their SHA-256."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+from stationmaster.errors import DiskFull, TransferFailed
+from stationmaster.remote.base import Progress
+from stationmaster.remote.host import FileHash, Host
+
+#: Left free beside the file itself: a disk filled to the brim breaks the training, or this computer.
+ROOM_TO_SPARE_BYTES = 64 * 2**20
+
+_TRIES = 2
+_CHUNK_BYTES = 1 << 20
+
+
+async def push_verified(host: Host, local: Path, path: str, sha256: str, *, progress: Progress | None = None) -> None:
+    """`path` in the job's folder holds the bytes with that hash; nothing is sent if it already did.
+
+    Raises DiskFull before anything is sent, and TransferFailed when the hash is wrong twice.
+    """
+    if await _far_sha256(host, path) == sha256:
+        return
+    await _require_far_room(host, path, _size(local))
+    for _ in range(_TRIES):
+        await host.remote.push(local, host.path(path), progress=progress)
+        if (arrived := await _far_sha256(host, path)) == sha256:
+            return
+    raise TransferFailed(f"{path} arrived with SHA-256 {arrived} instead of {sha256}, {_TRIES} times")
+
+
+async def pull_verified(
+    host: Host, path: str, local: Path, sha256: str | None = None, *, progress: Progress | None = None
+) -> Path:
+    """`local` holds the bytes of `path` in the job's folder, safely on disk; an equal file is not fetched again.
+
+    `sha256` is what an inventory said of the file; without it the machine reads the file once more. Raises DiskFull
+    before anything is fetched, and TransferFailed when the file is not there or its hash is wrong twice.
+    """
+    wanted = await _far_file(host, path, sha256)
+    if await asyncio.to_thread(_is_equal, local, wanted):
+        return local
+    _require_near_room(local, wanted.size)
+    part = local.with_name(f".{wanted.sha256[:16]}.fetching")
+    try:
+        for _ in range(_TRIES):
+            await host.remote.pull(host.path(path), part, progress=progress)
+            if await asyncio.to_thread(_is_equal, part, wanted):
+                await asyncio.to_thread(_keep, part, local)
+                return local
+    finally:
+        _remove(part)
+    raise TransferFailed(f"{path} did not arrive with SHA-256 {wanted.sha256}, {_TRIES} times")
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, read in pieces."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+async def _far_sha256(host: Host, path: str) -> str | None:
+    found = (await host.hash([path])).get(path)
+    return None if found is None else found.sha256
+
+
+async def _far_file(host: Host, path: str, sha256: str | None) -> FileHash:
+    """Size and hash of a file on the machine, without reading it again where the hash is known."""
+    if sha256 is None:
+        found = (await host.hash([path])).get(path)
+    else:
+        stat = await host.remote.stat(host.path(path))
+        found = None if stat is None else FileHash(sha256=sha256, size=stat.size)
+    if found is None:
+        raise TransferFailed(f"{path} is not on the machine")
+    return found
+
+
+async def _require_far_room(host: Host, path: str, size: int) -> None:
+    disk = (await host.status()).disk
+    if disk is not None:
+        _require_room(f"the machine, for {path}", size, disk.free_bytes)
+
+
+def _require_near_room(local: Path, size: int) -> None:
+    folder = next(parent for parent in local.absolute().parents if parent.exists())
+    _require_room(f"this computer, for {local}", size, shutil.disk_usage(folder).free)
+
+
+def _require_room(where: str, size: int, free: int) -> None:
+    if size + ROOM_TO_SPARE_BYTES > free:
+        raise DiskFull(
+            f"not enough room on {where}: "
+            f"{size:,} bytes and {ROOM_TO_SPARE_BYTES:,} to spare are needed, {free:,} are free"
+        )
+
+
+def _size(local: Path) -> int:
+    try:
+        return local.stat().st_size
+    except OSError as problem:
+        raise TransferFailed(f"{local} cannot be read: {problem.strerror}") from problem
+
+
+def _is_equal(path: Path, wanted: FileHash) -> bool:
+    return path.is_file() and path.stat().st_size == wanted.size and sha256_of(path) == wanted.sha256
+
+
+def _keep(part: Path, local: Path) -> None:
+    """Give the file its name once its bytes are on the disk, so that a power cut leaves the old one or the new."""
+    with part.open("rb+") as file:
+        os.fsync(file.fileno())
+    part.replace(local)
+    folder = os.open(local.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _remove(part: Path) -> None:
+    part.unlink(missing_ok=True)

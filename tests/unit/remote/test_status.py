@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stationmaster.remote.status import LogMark, LogPiece, Since, Status, parse_status
+
+LEAST: dict[str, Any] = {"wall": 1731.5, "monotonic": 55, "started": False}
+
+FULL: dict[str, Any] = {
+    "format": 1,
+    "version": "0.1.0",
+    "wall": 1731.2,
+    "monotonic": 55.1,
+    "boot_id": "b",
+    "started": True,
+    "supervisor": {"alive": True, "pid": 7, "mood": "fine"},
+    "steps": [
+        {"index": 0, "name": "check", "state": "done", "try": 1, "exit_code": 0, "started_at": 1.0, "ended_at": 2.0},
+        {"index": 1, "name": "train", "training": True, "state": "running", "try": 2, "pid": 12, "exit_code": None},
+    ],
+    "finished": {"result": "failed", "step": "train", "exit_code": 1, "at": 9.5},
+    "training_alive": True,
+    "needs_secrets": ["HF_TOKEN"],
+    "heartbeat": 1731.0,
+    "log": [
+        {
+            "stream": "1.1",
+            "inode": 3,
+            "start": 0,
+            "end": 812,
+            "restarted": True,
+            "data": base64.b64encode(b"\x00\xff\r").decode(),
+            "times": [[0, 1731.1], [640, 1732]],
+        }
+    ],
+    "more": True,
+    "outputs": [{"path": "output/a.safetensors", "kind": "checkpoint", "size": 9, "mtime": 1731.0}],
+    "gpu": [{"index": 0, "name": "X", "memory_used_mib": 1, "memory_total_mib": None, "utilization_percent": 3}],
+    "memory": {"total_bytes": 4, "available_bytes": 1},
+    "disk": {"total_bytes": 10, "free_bytes": 5},
+    "something_new": {"from": "a later version"},
+}
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+def test_a_full_answer_is_read_in_every_part() -> None:
+    status = parse_status(FULL)
+    assert status.supervisor.pid == 7
+    assert [(step.name, step.state, step.try_number, step.training) for step in status.steps] == [
+        ("check", "done", 1, False),
+        ("train", "running", 2, True),
+    ]
+    assert status.finished is not None
+    assert (status.finished.result, status.finished.step, status.finished.exit_code) == ("failed", "train", 1)
+    assert status.needs_secrets == ("HF_TOKEN",)
+    assert status.log == (
+        LogPiece(
+            stream="1.1",
+            inode=3,
+            start=0,
+            end=812,
+            data=b"\x00\xff\r",
+            restarted=True,
+            times=((0, 1731.1), (640, 1732.0)),
+        ),
+    )
+    assert status.more
+    assert status.outputs[0].path == "output/a.safetensors"
+    assert status.gpu is not None
+    assert status.gpu[0].memory_total_mib is None
+    assert status.disk is not None
+    assert status.disk.free_bytes == 5
+
+
+def test_what_is_missing_is_defaulted() -> None:
+    assert parse_status(LEAST) == Status(wall=1731.5, monotonic=55.0, boot_id="", started=False)
+
+
+@pytest.mark.parametrize("key", sorted(LEAST))
+def test_an_answer_without_its_essentials_is_refused(key: str) -> None:
+    with pytest.raises(ValueError, match="not a status"):
+        parse_status({name: value for name, value in FULL.items() if name != key})
+
+
+@given(st.sampled_from(sorted(FULL)), json_values)
+def test_nonsense_under_any_key_is_read_or_refused_but_never_breaks(key: str, value: object) -> None:
+    try:
+        parse_status({**FULL, key: value})
+    except ValueError:
+        pass  # refused
+
+
+@given(
+    st.dictionaries(st.from_regex(r"[0-9]\.[0-9]", fullmatch=True), st.tuples(st.integers(0), st.integers(0))),
+    st.integers(0),
+    st.integers(0),
+)
+def test_a_position_survives_being_written_down(marks: dict[str, tuple[int, int]], samples: int, rows: int) -> None:
+    log = {stream: LogMark(inode=inode, offset=offset) for stream, (inode, offset) in marks.items()}
+    since = Since(log=log, samples=samples, rows=rows)
+    assert Since.from_json(since.to_json()) == since
+
+
+@pytest.mark.parametrize("nonsense", [None, {}, {"log": {"0.1": 7}}, {"log": 3, "rows": None}, {"samples": "many"}])
+def test_a_position_that_cannot_be_read_is_the_beginning(nonsense: dict[str, Any] | None) -> None:
+    assert Since.from_json(nonsense) == Since()
+
+
+def test_a_position_moves_on_with_what_was_read_and_keeps_the_rest() -> None:
+    before = Since(log={"0.1": LogMark(inode=1, offset=5), "1.1": LogMark(inode=2, offset=100)}, rows=4)
+    after = before.after(parse_status({**FULL, "rows": [{"id": 6}, {"id": 5}]}))
+    assert after.log == {"0.1": LogMark(inode=1, offset=5), "1.1": LogMark(inode=3, offset=812)}
+    assert (after.rows, after.samples) == (6, 0)
