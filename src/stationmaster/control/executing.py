@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +14,7 @@ from stationmaster.errors import CommandFailed, HostKeyRefused, RemoteError
 from stationmaster.lifecycle import Move
 from stationmaster.model import Checkpoint, Desired, Job, LogChunk, Progress, Reason, StepReading
 from stationmaster.parsers.reader import LogReader
+from stationmaster.recipes.outputs import step_of
 from stationmaster.recipes.schema import Output, OutputKind
 from stationmaster.remote.host import LogPiece, OutputFile, Since, Status, StepStatus
 from stationmaster.store.writes import Told, Write
@@ -244,17 +244,9 @@ def checkpoint_of(job: Job, file: OutputFile, outputs: Sequence[Output]) -> Chec
         path=file.path,
         kind=file.kind,
         size=file.size,
-        step=step_in_name(file.path, outputs),
+        step=step_of(file.path, outputs),
         sha256=file.sha256,
     )
-
-
-def step_in_name(path: str, outputs: Sequence[Output]) -> int | None:
-    """The training step that a file's name carries, by the recipe's own expressions."""
-    for output in outputs:
-        if output.step and (found := re.search(output.step, path)):
-            return int(found[1])
-    return None
 
 
 def _step_memory(status: Status) -> dict[str, str]:

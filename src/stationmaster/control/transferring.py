@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,8 +12,7 @@ from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreacha
 from stationmaster.lifecycle import Move
 from stationmaster.model import Job, Reason
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
-from stationmaster.remote.host import Host
-from stationmaster.remote.transfer import push_verified
+from stationmaster.remote.transfer import push_verified, sha256_of
 from stationmaster.store.writes import Told, Write
 
 _ARCHIVE = "dataset.tar"
@@ -84,20 +82,15 @@ async def _send(job: Job, world: World) -> None:
     host = host_of(job, world)
     stored = world.recipe(job.spec.recipe)
     await host.install(world.trackside)
-    for name, file in stored.shipped_files():
-        await push_verified(host, file, f"recipe/{name}", await world.ask_store(_sha256, file))
-    await push_verified(host, Path(job.spec.dataset.archive), _ARCHIVE, job.spec.dataset.sha256)
-    await host.unpack(_ARCHIVE, "dataset", job.spec.dataset.sha256)
-    resume = await _send_resume(job, host, world)
+    resume = None if job.spec.resume_from is None else _RESUME
     await host.put_plan(plan_of(job, world, root=host.root, resume_from=resume).as_json())
-
-
-async def _send_resume(job: Job, host: Host, world: World) -> str | None:
-    if job.spec.resume_from is None:
-        return None
-    checkpoint = Path(job.spec.resume_from)
-    await push_verified(host, checkpoint, _RESUME, await world.ask_store(_sha256, checkpoint))
-    return _RESUME
+    for name, file in stored.shipped_files():
+        await push_verified(host, file, f"recipe/{name}", sha256=await world.ask_store(_sha256, file))
+    await push_verified(host, Path(job.spec.dataset.archive), _ARCHIVE, sha256=job.spec.dataset.sha256)
+    await host.unpack(_ARCHIVE, "dataset", job.spec.dataset.sha256)
+    if job.spec.resume_from is not None:
+        checkpoint = Path(job.spec.resume_from)
+        await push_verified(host, checkpoint, _RESUME, sha256=await world.ask_store(_sha256, checkpoint))
 
 
 def plan_of(job: Job, world: World, *, root: str, resume_from: str | None) -> Plan:
@@ -113,8 +106,7 @@ def plan_of(job: Job, world: World, *, root: str, resume_from: str | None) -> Pl
 
 def _sha256(file: Path) -> str:
     try:
-        with file.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        return sha256_of(file)
     except OSError as problem:
         raise TransferFailed(f"{file} cannot be read at home: {problem.strerror}") from problem
 

@@ -42,8 +42,9 @@ class Waker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         # Not given back to the pool: it listens, or holds a data version, and nobody else wants that.
+        driver = self._pooled.driver_connection
         self._pooled.detach()
-        self._pooled.driver_connection.close()
+        driver.close()
 
     def wait(self, seconds: float) -> bool:
         """True as soon as something was written, False when `seconds` have passed."""

@@ -1,0 +1,5 @@
+"""`python -m stationmaster`."""
+
+from stationmaster.cli.main import main
+
+main()

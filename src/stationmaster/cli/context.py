@@ -1,0 +1,83 @@
+"""What every command needs: the global options, the settings, the station.
+
+Heavy imports happen inside the functions of this package: `stationmaster --help` must not pay for the store.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from stationmaster.config import Settings
+    from stationmaster.station.local import LocalStation
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="A job's id, its beginning, or its name.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options given before the command."""
+
+    as_json: bool
+    home: Path | None
+    log_level: str | None
+    environ: Mapping[str, str]
+
+    def settings(self) -> Settings:
+        from stationmaster.config import load_settings
+
+        given = {"home": self.home, "log_level": self.log_level}
+        return load_settings(self.environ, overrides=given)
+
+    def for_worker(self) -> list[str]:
+        """The same options for a worker that is started in the background."""
+        home = [] if self.home is None else ["--home", str(self.home.absolute())]
+        return home + ([] if self.log_level is None else ["--log-level", self.log_level])
+
+
+def options_of(context: typer.Context) -> Options:
+    found = context.find_object(Options)
+    assert found is not None, "the root callback has run"
+    return found
+
+
+@contextmanager
+def station_of(context: typer.Context, *, wake: bool = True) -> Iterator[LocalStation]:
+    """The station of this home. Machines that may bill while no worker is alive are told, and a worker is started."""
+    from stationmaster.cli.logging import quiet_logging
+    from stationmaster.station.local import LocalStation
+
+    quiet_logging()
+    options = options_of(context)
+    station = LocalStation(options.settings(), options.environ)
+    try:
+        if wake:
+            _wake_worker(station, options)
+        yield station
+    finally:
+        station.close()
+
+
+def _wake_worker(station: LocalStation, options: Options) -> None:
+    from stationmaster.control.background import ensure_worker, running_worker
+
+    home = station.settings.home
+    if running_worker(home) is None and (waiting := station.store.jobs.count_needing_a_worker()):
+        worker, _ = ensure_worker(home, options.for_worker())
+        typer.echo(
+            f"{waiting} job(s) or machine(s) had no worker; started one (pid {worker.pid}, log {worker.log})", err=True
+        )
+
+
+def print_json(value: Any) -> None:
+    json.dump(value, sys.stdout, indent=2, ensure_ascii=False, default=str)
+    sys.stdout.write("\n")

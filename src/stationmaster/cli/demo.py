@@ -1,0 +1,128 @@
+"""`stationmaster demo`: a real training from nothing to a model at home, without an account or a GPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+
+if TYPE_CHECKING:
+    from stationmaster.station.base import JobView, TrainRequest
+    from stationmaster.station.local import LocalStation
+
+_NAME = "demo"
+
+
+def demo(
+    context: typer.Context,
+    steps: Annotated[int, typer.Option(min=1, help="How many steps; 600 take about a minute.")] = 600,
+    pace: Annotated[float, typer.Option(min=0, help="The least seconds per step; 0 is as fast as it goes.")] = 0.1,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a small captioned image set and train a tiny LoRA on this computer, watched to the end.
+
+    Examples:
+
+      stationmaster demo
+
+      stationmaster demo --steps 100 --json
+    """
+    from stationmaster.cli.live import follow
+
+    as_json = as_json or options_of(context).as_json
+    with station_of(context) as station:
+        request = _request(station, steps=steps, pace=pace)
+        preview = station.preview(request)
+        if not as_json:
+            _introduce(preview)
+        job = station.submit(request).job
+        _start_worker(context, station, as_json=as_json)
+        code = follow(station, job.id, as_json=False) if not as_json else _wait(station, job.id)
+        view = station.view(job.id)
+        if as_json:
+            print_json(_result(view))
+        elif view.job.outcome is not None:
+            _conclude(view)
+    raise typer.Exit(code)
+
+
+def _request(station: LocalStation, *, steps: int, pace: float) -> TrainRequest:
+    from stationmaster.datasets.sample_set import TRIGGER, write_sample_set
+    from stationmaster.station.base import TrainRequest
+
+    folder = station.settings.home / "demo" / "images"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_sample_set(folder)
+    every = max(1, steps // 6)
+    return TrainRequest(
+        recipe="tiny-lora@1",
+        dataset=folder,
+        name=_NAME,
+        trigger=TRIGGER,
+        parameters={"steps": steps, "seconds_per_step": pace, "save_every": every, "sample_every": every},
+        provider="loopback",
+    )
+
+
+def _introduce(preview: Any) -> None:
+    from stationmaster.cli.render import quote_lines
+
+    typer.echo("A real, small training on this computer: no account, no GPU, nothing to pay.\n")
+    for line in quote_lines(preview):
+        typer.echo(line)
+    typer.echo("")
+
+
+def _start_worker(context: typer.Context, station: LocalStation, *, as_json: bool) -> None:
+    from stationmaster.control.background import ensure_worker
+
+    worker, started = ensure_worker(station.settings.home, options_of(context).for_worker())
+    if started and not as_json:
+        typer.echo(f"worker started in the background (pid {worker.pid}, log {worker.log})\n")
+
+
+def _wait(station: LocalStation, job_id: str) -> int:
+    from stationmaster.cli.render import EXIT_CODES
+
+    view = station.view(job_id)
+    for view in station.watch(job_id):  # noqa: B007 (the last one is what is wanted)
+        pass
+    return EXIT_CODES[view.job.outcome] if view.job.outcome else 1
+
+
+def _result(view: JobView) -> dict[str, Any]:
+    job = view.job
+    return {
+        "job": job.id,
+        "outcome": job.outcome,
+        "reason": job.reason,
+        "model": job.memory.get("model"),
+        "steps": job.progress.step,
+        "first_loss": job.progress.first_loss,
+        "last_loss": job.progress.loss,
+        "machines_left": sum(rental.gone_at is None for rental in view.rentals),
+        "seconds": None if job.ended_at is None else round(job.ended_at - job.created_at, 1),
+    }
+
+
+def _conclude(view: JobView) -> None:
+    job, progress = view.job, view.job.progress
+    typer.echo(f"\n{job.outcome}: {progress.step} steps, loss {progress.first_loss:.4f} -> {progress.loss:.4f}"
+               if progress.first_loss is not None and progress.loss is not None else f"\n{job.outcome}")  # fmt: skip
+    if job.explanation:
+        typer.echo(job.explanation)
+    model = job.memory.get("model")
+    if model:
+        samples = [one.location for one in view.checkpoints if one.kind == "sample" and one.location]
+        typer.echo(f"model    {model}")
+        if samples:
+            typer.echo(f"samples  {samples[-1]} (and {len(samples) - 1} more: the first shows the start)")
+    gone = all(rental.gone_at is not None for rental in view.rentals)
+    typer.echo("machine  gone" if gone else "machine  still being given back")
+    typer.echo("\nNext:")
+    typer.echo(f"  stationmaster show {job.id} --events     what happened, step by step")
+    typer.echo(f"  stationmaster logs {job.id}              what the trainer printed")
+    typer.echo(f"  stationmaster pull {job.id} ./model      the files, verified")
+    typer.echo("  stationmaster train --recipe tiny-lora@1 --dataset YOUR_IMAGES --watch")

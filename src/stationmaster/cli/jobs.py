@@ -1,0 +1,200 @@
+"""`jobs`, `show`, `stop`, `cancel`, `retry`: looking at jobs and wanting something of them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
+
+app = typer.Typer(
+    help="List jobs, or remove ended ones.", invoke_without_command=True, no_args_is_help=False, rich_markup_mode=None
+)
+
+
+@app.callback()
+def jobs(
+    context: typer.Context,
+    everything: Annotated[bool, typer.Option("--all", "-a", help="Ended jobs too.")] = False,
+    limit: Annotated[int, typer.Option(min=1, help="The newest so many.")] = 50,
+    as_json: JsonOption = False,
+) -> None:
+    """List jobs, newest first.
+
+    Examples:
+
+      stationmaster jobs --all
+
+      stationmaster jobs --json
+    """
+    if context.invoked_subcommand is not None:
+        return None
+    from stationmaster.cli.render import job_json, job_line
+
+    with station_of(context) as station:
+        found = station.jobs(with_ended=everything, limit=limit)
+        if as_json or options_of(context).as_json:
+            return print_json([job_json(station.view(job.id)) for job in found])
+        now = station.now()
+        rows = [
+            ("ID", "NAME", "STATE", "PROGRESS", "LOSS", "ETA", "SUBMITTED"),
+            *(job_line(job, now=now) for job in found),
+        ]
+        if not found:
+            typer.echo("no jobs" if everything else "no running jobs; --all shows ended ones")
+            return None
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        for row in rows:
+            typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    return None
+
+
+@app.command("rm")
+def remove(
+    context: typer.Context,
+    job: JobArgument,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Forget an ended job, its model and files at home included.
+
+    Examples:
+
+      stationmaster jobs rm 7f3k2q9a
+
+      stationmaster jobs rm 7f3k2q9a --yes
+    """
+    from stationmaster.errors import UserError
+
+    with station_of(context) as station:
+        found = station.find(job)
+        if not yes and not sys.stdin.isatty():
+            raise UserError("this removes the model at home and nobody can be asked", hint="add --yes")
+        if not yes and not typer.confirm(f"Remove {found.spec.name} ({found.id}) and its files?"):
+            return
+        station.remove(found.id)
+        typer.echo(f"removed {found.id}")
+
+
+def show(
+    context: typer.Context,
+    job: JobArgument,
+    events: Annotated[bool, typer.Option("--events", help="What happened to it, too.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how a job stands.
+
+    Examples:
+
+      stationmaster show 7f3k2q9a
+
+      stationmaster show cats --events --json
+    """
+    from stationmaster.cli.render import event_json, instant, job_json, view_lines
+
+    with station_of(context) as station:
+        found = station.find(job)
+        told = station.events(found.id)
+        view = station.view(found.id)
+        if as_json or options_of(context).as_json:
+            return print_json(job_json(view, told))
+        for line in view_lines(view):
+            typer.echo(line)
+        if events:
+            for event in told:
+                words = " ".join(f"{key}={value}" for key, value in event.payload.items())
+                typer.echo(f"  {instant(event.at)}  {event_json(event)['kind']}  {words}")
+    return None
+
+
+def stop(context: typer.Context, job: JobArgument, as_json: JsonOption = False) -> None:
+    """Stop a training, keep its best checkpoint, give the machine back.
+
+    Examples:
+
+      stationmaster stop 7f3k2q9a
+
+      stationmaster stop cats --json
+    """
+    from stationmaster.model import Desired
+
+    with station_of(context) as station:
+        wanted = station.desire(station.find(job).id, Desired.STOP)
+        _answer(context, wanted.job.id, wanted.note, as_json=as_json)
+
+
+def cancel(
+    context: typer.Context,
+    job: JobArgument,
+    keep: Annotated[bool, typer.Option("--keep", help="Bring the best checkpoint home first.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Give the machine back at once; what is on it is lost unless --keep is given.
+
+    Examples:
+
+      stationmaster cancel 7f3k2q9a --keep
+
+      stationmaster cancel 7f3k2q9a --yes
+    """
+    from stationmaster.errors import UserError
+    from stationmaster.model import Desired
+
+    with station_of(context) as station:
+        found = station.find(job)
+        lost = _would_be_lost(station.view(found.id)) if found.outcome is None and not keep else None
+        if lost and not yes:
+            if not sys.stdin.isatty():
+                raise UserError(f"{lost} would be lost and nobody can be asked", hint="add --keep, or --yes")
+            if not typer.confirm(f"{lost} would be lost. Cancel anyway?"):
+                return
+        wanted = station.desire(found.id, Desired.CANCEL_KEEP if keep else Desired.CANCEL)
+        _answer(context, found.id, wanted.note, as_json=as_json)
+
+
+def retry(
+    context: typer.Context,
+    job: JobArgument,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the old job's best checkpoint.")] = False,
+    new_id: Annotated[str | None, typer.Option("--id", help="The new job's id.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a new job like an ended one, with its own attempts and outcome.
+
+    Examples:
+
+      stationmaster retry 7f3k2q9a
+
+      stationmaster retry cats --resume
+    """
+    from stationmaster.cli.render import job_json
+    from stationmaster.control.background import ensure_worker
+
+    with station_of(context) as station:
+        accepted = station.retry(job, resume=resume, new_id=new_id)
+        ensure_worker(station.settings.home, options_of(context).for_worker())
+        if as_json or options_of(context).as_json:
+            return print_json(job_json(station.view(accepted.job.id)))
+        typer.echo(f"job {accepted.job.id} submitted, a retry of {accepted.job.spec.retry_of}")
+        typer.echo(f"follow it: stationmaster watch {accepted.job.id}")
+    return None
+
+
+def _would_be_lost(view: object) -> str | None:
+    from stationmaster.station.base import JobView
+
+    assert isinstance(view, JobView)
+    at_risk = [one for one in view.checkpoints if one.kind == "checkpoint" and one.verified_at is None]
+    steps = [one.step for one in at_risk if one.step is not None]
+    if steps:
+        return f"the checkpoint of step {max(steps)}"
+    return "the finished model" if at_risk else None
+
+
+def _answer(context: typer.Context, job_id: str, note: str, *, as_json: bool) -> None:
+    if as_json or options_of(context).as_json:
+        print_json({"id": job_id, "note": note})
+    else:
+        typer.echo(f"{job_id}: {note}")

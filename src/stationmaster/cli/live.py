@@ -1,0 +1,119 @@
+"""A job, live: a display on a terminal, a line per change elsewhere."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from stationmaster.cli.context import print_json
+from stationmaster.cli.render import EXIT_CODES, job_json, percent, progress_words
+from stationmaster.durations import format_duration
+from stationmaster.errors import AlreadyEnded
+from stationmaster.lifecycle import TERMINAL
+from stationmaster.model import Desired
+from stationmaster.money import format_dollars
+from stationmaster.station.base import JobView, Station
+
+_RELEASE_SECONDS = 120.0
+
+
+def follow(station: Station, job_id: str, *, as_json: bool) -> int:
+    """Show the job until it has ended; the exit code tells how. A slow release is waited for, but not for ever."""
+    try:
+        view = _show(station, job_id, silent=as_json)
+    except KeyboardInterrupt:
+        return _asked(station, job_id)
+    if as_json:
+        print_json(job_json(view, station.events(job_id)))
+    elif view.job.state not in TERMINAL:
+        typer.echo("the machine is still being given back; see: stationmaster show " + job_id, err=True)
+    return EXIT_CODES[view.job.outcome] if view.job.outcome else 1
+
+
+def _show(station: Station, job_id: str, *, silent: bool) -> JobView:
+    console = Console()
+    views = _until_over(station, job_id)
+    if silent:
+        return _last(views)
+    if not console.is_terminal:
+        return _print_changes(views, console)
+    with Live(console=console, refresh_per_second=8, transient=False) as live:
+        for view in views:
+            live.update(_display(view))
+    return view
+
+
+def _until_over(station: Station, job_id: str) -> Iterator[JobView]:
+    told_at: float | None = None
+    for view in station.watch(job_id):
+        yield view
+        if view.job.outcome is not None:
+            told_at = told_at if told_at is not None else time.monotonic()
+            if time.monotonic() - told_at > _RELEASE_SECONDS:
+                return
+
+
+def _last(views: Iterator[JobView]) -> JobView:
+    view = next(views)
+    for view in views:  # noqa: B007 (the last one is what is wanted)
+        pass
+    return view
+
+
+def _print_changes(views: Iterator[JobView], console: Console) -> JobView:
+    shown: tuple[object, ...] = ()
+    for view in views:
+        now = (view.shown, view.job.progress.phase, (percent(view.job.progress) or 0) // 10)
+        if now != shown:
+            words = progress_words(view.job.progress) if view.job.progress.step is not None else ""
+            console.print(f"{view.shown:<18} {words}".rstrip(), markup=False, highlight=False)
+            shown = now
+    return view
+
+
+def _display(view: JobView) -> Table:
+    job, progress = view.job, view.job.progress
+    table = Table.grid(padding=(0, 2))
+    table.add_row(Text(job.spec.name, style="bold"), Text(f"{view.shown}  {progress.phase or ''}"))
+    bar = ProgressBar(total=progress.total_steps or 1, completed=progress.step or 0, width=40)
+    table.add_row(bar, Text("" if progress.step is None else progress_words(progress)))
+    ran = format_duration(view.now - job.created_at if job.ended_at is None else job.ended_at - job.created_at)
+    money = f"{format_dollars(view.cost)} so far, quoted {format_dollars(job.spec.quote.cost_expected)}"
+    table.add_row(Text(f"{job.id}  {ran}"), Text(money))
+    for alert in view.alerts:
+        table.add_row(Text("alert", style="bold red"), Text(alert.message))
+    return table
+
+
+def _asked(station: Station, job_id: str) -> int:
+    """Ctrl-C leaves the training alone unless the person says otherwise."""
+    with _second_interrupt_ends():
+        typer.echo("")
+        stop = sys.stdin.isatty() and typer.confirm("Stop the training? (No: it keeps running)", default=False)
+    if not stop:
+        typer.echo(f"it keeps running; follow it: stationmaster watch {job_id}")
+        return 0
+    try:
+        typer.echo(station.desire(job_id, Desired.STOP).note)
+    except AlreadyEnded as ended:
+        typer.echo(str(ended))
+    return 0
+
+
+@contextmanager
+def _second_interrupt_ends() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,40 @@
+"""Where log lines go: JSON lines on standard error, or a console form on a terminal."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+
+from stationmaster.config import LogLevel
+
+
+def service_logging(level: LogLevel) -> None:
+    """For processes that run on their own."""
+    number = logging.getLevelNamesMapping()[level]
+    terminal = sys.stderr.isatty()
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            *([] if terminal else [structlog.processors.format_exc_info]),
+            structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer(ensure_ascii=False),
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    # asyncssh tells every connection at INFO; its trouble reaches us as exceptions anyway.
+    logging.basicConfig(
+        level=max(number, logging.WARNING), format="%(asctime)s - %(name)s - %(levelname)s - %(message)s"
+    )
+
+
+def quiet_logging() -> None:
+    """For commands that people run: only what they must know."""
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    logging.basicConfig(level=logging.ERROR, format="%(asctime)s - %(name)s - %(levelname)s - %(message)s")

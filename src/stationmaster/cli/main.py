@@ -1,0 +1,110 @@
+"""The command line's entry: global options, the table of commands, and the one place where errors become words."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stationmaster import __version__
+from stationmaster.cli import (
+    dataset,
+    demo,
+    doctor,
+    jobs,
+    logs,
+    pull,
+    recipes,
+    ssh,
+    train,
+    watch,
+    worker,
+)
+from stationmaster.cli.context import Options
+from stationmaster.errors import StationmasterError
+
+app = typer.Typer(
+    name="stationmaster",
+    help="Runs your trainings on rented GPUs and brings the models home.",
+    epilog="Start with: stationmaster demo",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.command("demo")(demo.demo)
+app.command("train")(train.train)
+app.add_typer(jobs.app, name="jobs")
+app.command("show")(jobs.show)
+app.command("logs")(logs.logs)
+app.command("watch")(watch.watch)
+app.command("stop")(jobs.stop)
+app.command("cancel")(jobs.cancel)
+app.command("retry")(jobs.retry)
+app.command("ssh")(ssh.ssh)
+app.command("pull")(pull.pull)
+app.add_typer(recipes.app, name="recipes")
+app.add_typer(dataset.app, name="dataset")
+app.command("worker")(worker.worker)
+app.command("doctor")(doctor.doctor)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"stationmaster {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _global_options(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON wherever a command can.")] = False,
+    home: Annotated[Path | None, typer.Option(help="Where everything local lies.", show_default=False)] = None,
+    log_level: Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR.", show_default=False)] = None,
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    context.obj = Options(as_json=as_json, home=home, log_level=log_level, environ=os.environ)
+
+
+def main() -> None:
+    """Run a command; whatever goes wrong becomes one line and a hint, never a traceback."""
+    try:
+        app()
+    except StationmasterError as error:
+        sys.exit(_tell(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # Somebody closed the pipe we print to, as `| head` does. Nothing more can be said there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:  # noqa: BLE001 (the program's top: keep the traceback for us, spare the person)
+        sys.exit(_tell_unforeseen(error))
+
+
+def _tell(error: StationmasterError) -> int:
+    typer.echo(f"error: {error}" if error.exit_code else str(error), err=True)
+    if error.hint:
+        typer.echo(f"hint: {error.hint}", err=True)
+    return error.exit_code
+
+
+def _tell_unforeseen(error: Exception) -> int:
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename else ""
+        typer.echo(f"error: {place}{error.strerror}", err=True)
+        return 1
+    import tempfile  # only on the way down
+    import traceback
+
+    with tempfile.NamedTemporaryFile("w", prefix="stationmaster-crash-", suffix=".txt", delete=False) as file:
+        traceback.print_exc(file=file)
+    typer.echo(f"error: something went wrong that should not have: {type(error).__name__}: {error}", err=True)
+    typer.echo(f"hint: please report it with {file.name}", err=True)
+    return 70

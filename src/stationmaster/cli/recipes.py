@@ -1,0 +1,89 @@
+"""`stationmaster recipes`: what can be trained, and how."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stationmaster.cli.context import JsonOption, options_of, print_json
+
+app = typer.Typer(help="List, show and check recipes.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("list")
+def list_recipes(context: typer.Context, as_json: JsonOption = False) -> None:
+    """List all recipes.
+
+    Examples:
+
+      stationmaster recipes list
+
+      stationmaster recipes list --json
+    """
+    from stationmaster.recipes import registry
+
+    found = registry.list_recipes(folders=options_of(context).settings().recipes)
+    if as_json or options_of(context).as_json:
+        return print_json([{"recipe": one.recipe.reference, "title": one.recipe.title} for one in found.recipes])
+    for one in found.recipes:
+        typer.echo(f"{one.recipe.reference:<24} {one.recipe.title}")
+    for problem in found.problems:
+        typer.echo(f"broken: {problem}", err=True)
+    return None
+
+
+@app.command("show")
+def show_recipe(context: typer.Context, recipe: str, as_json: JsonOption = False) -> None:
+    """Show a recipe's needs and parameters.
+
+    Examples:
+
+      stationmaster recipes show tiny-lora@1
+
+      stationmaster recipes show tiny-lora --json
+    """
+    from stationmaster.recipes.parameters import allowed
+    from stationmaster.recipes.registry import find
+
+    found = find(recipe, folders=options_of(context).settings().recipes).recipe
+    if as_json or options_of(context).as_json:
+        return print_json(found.model_dump(mode="json"))
+    typer.echo(f"{found.reference}: {found.title}\n\n{found.description}\n")
+    needs = found.needs
+    typer.echo(f"needs {needs.gpus} GPU, {needs.vram_gib:g} GiB of its memory, {needs.disk_gib:g} GiB of disk\n")
+    for name, parameter in found.parameters.items():
+        typer.echo(f"  {name:<18} {parameter.help} ({allowed(parameter)}; default {parameter.default})")
+    return None
+
+
+@app.command("lint")
+def lint_recipe(
+    context: typer.Context,
+    path: Annotated[Path, typer.Argument(help="A recipe.yaml, or the folder that holds it.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Say what is wrong with a recipe: file, line and what to write instead.
+
+    Examples:
+
+      stationmaster recipes lint ./my-recipes/portrait
+
+      stationmaster recipes lint recipe.yaml --json
+    """
+    import dataclasses
+
+    from stationmaster.recipes.problems import invalid
+    from stationmaster.recipes.registry import lint
+
+    problems = lint(path)
+    if as_json or options_of(context).as_json:
+        print_json([dataclasses.asdict(problem) for problem in problems])
+    else:
+        for problem in problems:
+            typer.echo(str(problem))
+    if problems:
+        raise invalid(problems)
+    if not (as_json or options_of(context).as_json):
+        typer.echo(f"{path}: can be used")

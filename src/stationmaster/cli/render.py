@@ -1,0 +1,190 @@
+"""Jobs as people and programs read them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from stationmaster.durations import format_duration
+from stationmaster.lifecycle import shown
+from stationmaster.model import Event, Job, Outcome, Progress, Quote, Rental, SshAccess
+from stationmaster.money import MicroDollars, format_dollars
+from stationmaster.station.base import JobView, Preview
+
+EXIT_CODES: dict[Outcome, int] = {
+    Outcome.COMPLETED: 0,
+    Outcome.INCOMPLETE: 40,
+    Outcome.FAILED: 41,
+    Outcome.FAILED_PROVISIONING: 42,
+    Outcome.CANCELLED: 43,
+}
+"""What `train --watch`, `watch` and `demo` exit with."""
+
+
+def job_json(view: JobView, events: Sequence[Event] = ()) -> dict[str, Any]:
+    """One job for programs; names are stable."""
+    job, spec = view.job, view.job.spec
+    live = next((rental for rental in view.rentals if rental.provider_id and rental.gone_at is None), None)
+    return {
+        "id": job.id,
+        "name": spec.name,
+        "recipe": spec.recipe,
+        "state": job.state,
+        "shown": view.shown,
+        "stage": view.stage,
+        "desired": job.desired,
+        "outcome": job.outcome,
+        "reason": job.reason,
+        "explanation": job.explanation,
+        "attempt": job.attempt,
+        "created_at": instant(job.created_at),
+        "ended_at": instant(job.ended_at),
+        "retry_of": spec.retry_of,
+        "trigger": spec.trigger,
+        "parameters": dict(spec.parameters),
+        "dataset": {"source": spec.dataset.source, "sha256": spec.dataset.sha256, "images": spec.dataset.images},
+        "execution": {"provider": spec.provider},
+        "providerState": {
+            "instanceId": live.provider_id if live else None,
+            "sshHost": view.access.host if isinstance(view.access, SshAccess) else None,
+            "activeStep": job.progress.active_step,
+        },
+        "progress": progress_json(job.progress),
+        "progressLog": [event_json(event) for event in events],
+        "model": job.memory.get("model"),
+        "cost_usd": dollars(view.cost),
+        "quote": quote_json(spec.quote),
+        "limits": {"max_hours": spec.max_seconds / 3600, "max_spend_usd": dollars(spec.max_spend)},
+        "rentals": [rental_json(rental) for rental in view.rentals],
+        "checkpoints": [dataclasses.asdict(checkpoint) for checkpoint in view.checkpoints],
+        "alerts": [{"kind": alert.kind, "message": alert.message, "at": instant(alert.at)} for alert in view.alerts],
+    }
+
+
+def preview_json(preview: Preview) -> dict[str, Any]:
+    return {
+        "name": preview.name,
+        "recipe": preview.recipe,
+        "provider": preview.provider,
+        "parameters": dict(preview.parameters),
+        "images": preview.images,
+        "dataset_bytes": preview.dataset_bytes,
+        "quote": quote_json(preview.quote),
+        "limits": {"max_hours": preview.max_seconds / 3600, "max_spend_usd": dollars(preview.max_spend)},
+        "steps": [{"name": step.name, "argv": list(step.argv), "env": dict(step.env)} for step in preview.steps],
+        "notes": list(preview.notes),
+    }
+
+
+def quote_json(quote: Quote) -> dict[str, Any]:
+    return {
+        "hours": {"low": quote.hours_low, "expected": quote.hours_expected, "high": quote.hours_high},
+        "price_per_hour_usd": dollars(quote.price_per_hour),
+        "cost_usd": {
+            "low": dollars(quote.cost_low),
+            "expected": dollars(quote.cost_expected),
+            "high": dollars(quote.cost_high),
+        },
+    }
+
+
+def progress_json(progress: Progress) -> dict[str, Any]:
+    return {**dataclasses.asdict(progress), "percent": percent(progress)}
+
+
+def rental_json(rental: Rental) -> dict[str, Any]:
+    return {
+        "label": rental.label,
+        "provider": rental.provider,
+        "instance": rental.provider_id,
+        "state": rental.state,
+        "attempt": rental.attempt,
+        "surplus": rental.surplus,
+        "held_at": instant(rental.held_at),
+        "gone_at": instant(rental.gone_at),
+    }
+
+
+def event_json(event: Event) -> dict[str, Any]:
+    return {"version": event.job_version, "at": instant(event.at), "kind": event.kind, **event.payload}
+
+
+def instant(seconds: float | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def dollars(amount: MicroDollars) -> float:
+    return amount / 1_000_000
+
+
+def percent(progress: Progress) -> float | None:
+    if progress.step is None or not progress.total_steps:
+        return None
+    return round(100.0 * progress.step / progress.total_steps, 1)
+
+
+def job_line(job: Job, *, now: float) -> tuple[str, ...]:
+    """One row of the list: id, name, state, progress, loss, ETA, age."""
+    share = percent(job.progress)
+    return (
+        job.id,
+        job.spec.name,
+        shown(job, now=now),
+        "" if share is None else f"{job.progress.step}/{job.progress.total_steps} ({share:g}%)",
+        "" if job.progress.loss is None else f"{job.progress.loss:.3f}",
+        format_duration(job.progress.eta_seconds) if job.outcome is None and job.progress.step else "",
+        f"{format_duration(now - job.created_at)} ago",
+    )
+
+
+def quote_lines(preview: Preview) -> Iterator[str]:
+    quote = preview.quote
+    low, high = format_duration(quote.hours_low * 3600), format_duration(quote.hours_high * 3600)
+    yield f"{preview.name}: {preview.recipe} on {preview.provider}, {preview.images} images"
+    yield f"  time   {format_duration(quote.hours_expected * 3600)} (between {low} and {high})"
+    yield (
+        f"  cost   {format_dollars(quote.cost_expected)} (between {format_dollars(quote.cost_low)} and "
+        f"{format_dollars(quote.cost_high)}) at {format_dollars(quote.price_per_hour, 3)}/h"
+    )
+    spend = f" and {format_dollars(preview.max_spend)}" if preview.max_spend else ""
+    yield f"  limit  {format_duration(preview.max_seconds)}{spend}, then it is ended and the model saved"
+    for note in preview.notes:
+        yield f"  note   {note}"
+
+
+def view_lines(view: JobView) -> Iterator[str]:
+    """One job for a person."""
+    job, progress = view.job, view.job.progress
+    yield f"{job.spec.name} ({job.id})"
+    yield f"  state     {view.shown}" + (
+        f" since {format_duration(view.now - job.state_since)}" if not job.outcome else ""
+    )
+    if job.outcome and job.reason:
+        yield f"  reason    {job.reason}" + (f": {job.explanation}" if job.explanation else "")
+    if job.outcome and job.state != "ENDED":
+        yield "  release   the machine is still being given back"
+    yield f"  recipe    {job.spec.recipe} on {job.spec.provider}, attempt {job.attempt}"
+    if progress.step is not None:
+        yield f"  progress  {progress_words(progress)}"
+    for checkpoint in view.checkpoints:
+        if checkpoint.kind == "checkpoint" and checkpoint.verified_at:
+            yield f"  model     {checkpoint.location}"
+    yield f"  cost      {format_dollars(view.cost)} (quoted {format_dollars(job.spec.quote.cost_expected)})"
+    for rental in view.rentals:
+        yield f"  machine   {rental.provider_id or '?'} {rental.state} ({rental.label})"
+    for alert in view.alerts:
+        yield f"  alert     {alert.message}"
+
+
+def progress_words(progress: Progress) -> str:
+    share = percent(progress)
+    words = [f"{progress.step}/{progress.total_steps or '?'}" + (f" ({share:g}%)" if share is not None else "")]
+    if progress.loss is not None:
+        words.append(f"loss {progress.loss:.3f}")
+    if progress.steps_per_second:
+        words.append(f"{progress.steps_per_second:.2f} steps/s")
+    if progress.eta_seconds is not None:
+        words.append(f"ETA {format_duration(progress.eta_seconds)}")
+    return ", ".join(words)

@@ -1,0 +1,239 @@
+"""`stationmaster train`: check, quote, ask, submit, and watch if wanted."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+
+if TYPE_CHECKING:
+    from stationmaster.station.base import Preview, TrainRequest
+
+_FILE_KEYS = {
+    "recipe", "tool", "dataset", "name", "trigger", "steps", "parameters", "provider", "driver", "account", "id",
+    "max_price", "max_hours", "max_spend", "monitoring", "execution",
+}  # fmt: skip
+
+
+def train(
+    context: typer.Context,
+    job_file: Annotated[
+        Path | None, typer.Argument(metavar="[JOB.yaml]", help="A file with these options.", show_default=False)
+    ] = None,
+    recipe: Annotated[str | None, typer.Option("--recipe", "--tool", help="As in tiny-lora@1.")] = None,
+    dataset: Annotated[Path | None, typer.Option(help="Folder, .tar or .zip with images and captions.")] = None,
+    name: Annotated[str | None, typer.Option(help="What the model is called.")] = None,
+    trigger: Annotated[str | None, typer.Option(help="The word that calls the trained subject.")] = None,
+    steps: Annotated[int | None, typer.Option(help="How many steps to train.")] = None,
+    parameter: Annotated[
+        list[str] | None, typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="A recipe's parameter.")
+    ] = None,
+    provider: Annotated[str | None, typer.Option("--provider", "--driver", help="Where to run it.")] = None,
+    account: Annotated[str | None, typer.Option(help="Which of the provider's accounts.")] = None,
+    job_id: Annotated[str | None, typer.Option("--id", help="The job's id; the same id again changes nothing.")] = None,
+    max_price: Annotated[str | None, typer.Option(help="The most that an hour may cost, in dollars.")] = None,
+    max_hours: Annotated[float | None, typer.Option(help="After so long it is ended, the model saved.")] = None,
+    max_spend: Annotated[str | None, typer.Option(help="The most that the job may cost, in dollars.")] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Stay and show it live.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the commands that would run; rent nothing.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Train a model: the price is shown and asked for before anything is rented.
+
+    Examples:
+
+      stationmaster train --recipe tiny-lora@1 --dataset ./cats --name cats --trigger ohwx --watch
+
+      stationmaster train job.yaml --dry-run
+    """
+    options = options_of(context)
+    given = _given(
+        job_file,
+        {
+            "recipe": recipe, "dataset": dataset, "name": name, "trigger": trigger, "steps": steps,
+            "provider": provider, "account": account, "id": job_id, "max_price": max_price,
+            "max_hours": max_hours, "max_spend": max_spend, "parameters": _pairs(parameter or []),
+        },
+    )  # fmt: skip
+    request = request_of(given)
+    as_json = as_json or options.as_json
+    with station_of(context) as station:
+        preview = station.preview(request)
+        if dry_run:
+            return _show_plan(preview, as_json=as_json)
+        if not as_json:
+            _show_quote(preview)
+        _confirm(preview, yes=yes)
+        accepted = station.submit(request)
+        _announce(context, station, accepted.job.id, created=accepted.created, as_json=as_json)
+        if watch:
+            from stationmaster.cli.live import follow
+
+            raise typer.Exit(follow(station, accepted.job.id, as_json=as_json))
+        if as_json:
+            from stationmaster.cli.render import job_json
+
+            print_json(job_json(station.view(accepted.job.id)))
+    return None
+
+
+def request_of(given: dict[str, Any]) -> TrainRequest:
+    """A request from named values, typed and checked as far as that goes without looking at anything else."""
+    from stationmaster.errors import UserError
+    from stationmaster.station.base import TrainRequest
+
+    if not given.get("recipe"):
+        raise UserError("no recipe was given", hint="add --recipe; `stationmaster recipes list` shows them")
+    if not given.get("dataset"):
+        raise UserError("no dataset was given", hint="add --dataset FOLDER")
+    parameters = dict(given.get("parameters") or {})
+    if given.get("steps") is not None:
+        parameters["steps"] = given["steps"]
+    return TrainRequest(
+        recipe=str(given["recipe"]),
+        dataset=Path(str(given["dataset"])).expanduser(),
+        name=given.get("name"),
+        trigger=given.get("trigger"),
+        parameters=parameters,
+        provider=_PROVIDER_ALIASES.get(str(given.get("provider")), given.get("provider")),
+        account=given.get("account"),
+        id=given.get("id"),
+        max_price=_money("max_price", given.get("max_price")),
+        max_hours=_hours(given.get("max_hours")),
+        max_spend=_money("max_spend", given.get("max_spend")),
+        monitoring=given.get("monitoring") or {},
+    )
+
+
+_PROVIDER_ALIASES = {"local": "ssh"}
+
+
+def _given(job_file: Path | None, flags: dict[str, Any]) -> dict[str, Any]:
+    """The file's values with the flags laid over them; parameters are merged."""
+    from_file = {} if job_file is None else _read_job_file(job_file)
+    merged = {**from_file, **{key: value for key, value in flags.items() if value not in (None, {})}}
+    merged["parameters"] = {**(from_file.get("parameters") or {}), **flags["parameters"]}
+    return merged
+
+
+def _read_job_file(path: Path) -> dict[str, Any]:
+    import difflib
+
+    import yaml
+
+    from stationmaster.errors import NotFound, UserError
+
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {path}") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as problem:
+        raise UserError(f"{path} cannot be read: {' '.join(str(problem).split())}", hint="it must be YAML") from None
+    if not isinstance(data, dict):
+        raise UserError(f"{path} must hold options by name", hint="for example: recipe: tiny-lora@1")
+    for key in data:
+        if key not in _FILE_KEYS:
+            near = difflib.get_close_matches(str(key), sorted(_FILE_KEYS), n=1)
+            raise UserError(f"{path}: {key} is not an option", hint=f"did you mean {near[0]}?" if near else None)
+    for ours, theirs in (("recipe", "tool"), ("provider", "driver")):
+        if theirs in data:
+            data[ours] = data.pop(theirs)
+    execution = data.pop("execution", None)
+    if isinstance(execution, dict) and "provider" in execution:
+        data.setdefault("provider", execution["provider"])
+    for key, kind in (("parameters", dict), ("monitoring", dict), ("name", str), ("trigger", str), ("id", str)):
+        if data.get(key) is not None and not isinstance(data[key], kind):
+            raise UserError(f"{path}: {key} must be {'a table of names and values' if kind is dict else 'text'}")
+    if data.get("dataset"):
+        data["dataset"] = path.parent / str(data["dataset"])
+    return data
+
+
+def _pairs(words: list[str]) -> dict[str, str]:
+    from stationmaster.errors import UserError
+
+    pairs = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise UserError(f"{word!r} is not NAME=VALUE", hint="write it as -p rank=16")
+        pairs[name] = value
+    return pairs
+
+
+def _money(name: str, value: Any) -> Any:
+    from stationmaster.errors import UserError
+    from stationmaster.money import from_dollars
+
+    if value is None:
+        return None
+    try:
+        amount = from_dollars(value)
+    except ValueError as problem:
+        raise UserError(f"{name}: {problem}", hint="write dollars, as in 1.50") from None
+    if amount <= 0:
+        raise UserError(f"{name} must be above zero")
+    return amount
+
+
+def _hours(value: Any) -> float | None:
+    from stationmaster.errors import UserError
+
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 10_000:
+        raise UserError(f"max_hours: {value!r} is not a number of hours", hint="write hours, as in 1.5")
+    return float(value)
+
+
+def _show_plan(preview: Preview, *, as_json: bool) -> None:
+    import shlex
+
+    if as_json:
+        from stationmaster.cli.render import preview_json
+
+        return print_json(preview_json(preview))
+    _show_quote(preview)
+    for step in preview.steps:
+        typer.echo(f"\n# {step.name}")
+        words = [f"{name}={shlex.quote(value)}" for name, value in step.env.items()]
+        typer.echo(" ".join([*words, shlex.join(step.argv)]))
+    return None
+
+
+def _show_quote(preview: Preview) -> None:
+    from stationmaster.cli.render import quote_lines
+
+    for line in quote_lines(preview):
+        typer.echo(line)
+
+
+def _confirm(preview: Preview, *, yes: bool) -> None:
+    """Ask before money is spent; what costs nothing needs no question."""
+    from stationmaster.errors import UserError
+
+    if yes or not preview.quote.cost_high:
+        return
+    if not sys.stdin.isatty():
+        raise UserError("this costs money and nobody can be asked", hint="add --yes")
+    if not typer.confirm("Go ahead?"):
+        raise typer.Exit(0)
+
+
+def _announce(context: typer.Context, station: Any, job_id: str, *, created: bool, as_json: bool) -> None:
+    from stationmaster.control.background import ensure_worker
+
+    worker, started = ensure_worker(station.settings.home, options_of(context).for_worker())
+    if as_json:
+        return
+    typer.echo(f"job {job_id} {'submitted' if created else 'was there already; nothing was changed'}")
+    if started:
+        typer.echo(f"worker started in the background (pid {worker.pid}, log {worker.log})")
+    typer.echo(f"follow it: stationmaster watch {job_id}")

@@ -1,0 +1,23 @@
+"""`stationmaster watch`: a job, live."""
+
+from __future__ import annotations
+
+import typer
+
+from stationmaster.cli.context import JobArgument, JsonOption, options_of, station_of
+
+
+def watch(context: typer.Context, job: JobArgument, as_json: JsonOption = False) -> None:
+    """Show a job live until it has ended. The exit code tells how it went.
+
+    Examples:
+
+      stationmaster watch 7f3k2q9a
+
+      stationmaster watch cats --json
+    """
+    from stationmaster.cli.live import follow
+
+    with station_of(context) as station:
+        found = station.find(job)
+        raise typer.Exit(follow(station, found.id, as_json=as_json or options_of(context).as_json))

@@ -1,0 +1,139 @@
+"""The worker that stays behind when a command has ended: one per home, found by its lock."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from stationmaster import __version__
+from stationmaster.errors import StoreError
+
+_START_SECONDS = 15.0
+_LEAVE_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A live worker of this home."""
+
+    pid: int
+    version: str
+    log: Path
+
+
+class WorkerLock:
+    """Held by the one worker of a home for as long as it lives; the kernel lets go when the process dies."""
+
+    def __init__(self, home: Path) -> None:
+        self._path = home / "worker.lock"
+        self._file: IO[str] | None = None
+
+    def take(self, *, log: Path) -> bool:
+        """Whether the lock is ours now; False when another worker is alive."""
+        file = self._path.open("a+")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            return False
+        file.seek(0)
+        file.truncate()
+        json.dump({"pid": os.getpid(), "version": __version__, "log": str(log)}, file)
+        file.flush()
+        self._file = file
+        return True
+
+    def release(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def running_worker(home: Path) -> Running | None:
+    """The worker that holds the home's lock, if one does."""
+    path = home / "worker.lock"
+    try:
+        with path.open("r+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return _described(file.read(), home)
+    except FileNotFoundError:
+        pass
+    return None
+
+
+def ensure_worker(home: Path, arguments: Sequence[str] = ()) -> tuple[Running, bool]:
+    """A live worker of at least this version, and whether it was started by this call.
+
+    `arguments` are options for the command line in front of `worker`. Raises StoreError when none comes up.
+    """
+    found = running_worker(home)
+    if found is not None and not _is_older(found.version):
+        return found, False
+    if found is not None:
+        _ask_to_leave(home, found)
+    log = home / "worker.log"
+    _start(home, log, arguments)
+    return _wait_for_worker(home, log), True
+
+
+def _described(text: str, home: Path) -> Running:
+    """What the lock's holder wrote; between taking the lock and writing it may be empty for a moment."""
+    try:
+        data = json.loads(text)
+        return Running(pid=int(data["pid"]), version=str(data["version"]), log=Path(data["log"]))
+    except (ValueError, KeyError, TypeError):
+        return Running(pid=0, version=__version__, log=home / "worker.log")
+
+
+def _is_older(version: str) -> bool:
+    def parts(text: str) -> tuple[int, ...]:
+        return tuple(int(piece) for piece in text.split(".") if piece.isdigit())
+
+    return parts(version) < parts(__version__)
+
+
+def _ask_to_leave(home: Path, found: Running) -> None:
+    """An older worker hands its leases back and goes; the trainings do not notice."""
+    if found.pid:
+        os.kill(found.pid, signal.SIGTERM)
+    ends = time.monotonic() + _LEAVE_SECONDS
+    while running_worker(home) is not None:
+        if time.monotonic() > ends:
+            raise StoreError(f"the older worker (pid {found.pid}) does not leave", hint=f"see {found.log}")
+        time.sleep(0.05)
+
+
+def _start(home: Path, log: Path, arguments: Sequence[str]) -> None:
+    """A session of its own, so that closing the terminal does not end it; nobody else may read its files."""
+    command = [sys.executable, "-m", "stationmaster", *arguments, "worker", "--background"]
+    with log.open("ab") as output:
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            umask=0o077,
+            cwd=home,
+        )
+
+
+def _wait_for_worker(home: Path, log: Path) -> Running:
+    ends = time.monotonic() + _START_SECONDS
+    while time.monotonic() < ends:
+        found = running_worker(home)
+        if found is not None and found.pid:
+            return found
+        time.sleep(0.05)
+    raise StoreError("the background worker did not start", hint=f"see {log}, or run `stationmaster worker`")

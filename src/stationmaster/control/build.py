@@ -1,0 +1,85 @@
+"""From settings to the parts in use: the one place where edges are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from stationmaster.config import Settings
+from stationmaster.control.worker import Tempo
+from stationmaster.control.world import Policy, World
+from stationmaster.errors import ConfigInvalid
+from stationmaster.providers.base import Provider
+from stationmaster.providers.loopback import LoopbackProvider
+from stationmaster.recipes.registry import find
+from stationmaster.remote.connect import connect
+from stationmaster.remote.pyz import build_pyz
+from stationmaster.store.engine import Database
+from stationmaster.store.store import Store
+
+_PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ")
+"""What a machine on this computer sees of our environment: enough to run programs, and no secret."""
+
+
+def open_store(settings: Settings) -> Store:
+    """The store, with its schema brought up to date. Raises ConfigInvalid when the home cannot be written."""
+    try:
+        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        probe = settings.home / ".writable"
+        probe.touch()
+        probe.unlink()
+    except OSError as problem:
+        raise ConfigInvalid(
+            f"cannot write to {settings.home}: {problem.strerror}", hint="set STATIONMASTER_HOME or give --home"
+        ) from None
+    return Store(Database(settings.store_url), log_cap_bytes=settings.log_cap_bytes)
+
+
+def build_providers(settings: Settings, environ: Mapping[str, str]) -> dict[str, Provider]:
+    loopback = LoopbackProvider(
+        settings.home / "machines",
+        environment={name: environ[name] for name in _PASSED_ON if name in environ},
+        price_per_hour=settings.loopback.price_per_hour,
+    )
+    return {loopback.name: loopback}
+
+
+def build_world(settings: Settings, environ: Mapping[str, str], store: Store) -> World:
+    return World(
+        store=store,
+        providers=build_providers(settings, environ),
+        connect=partial(connect, ssh_config_path=settings.ssh.config_path, keepalive_seconds=settings.ssh.keepalive),
+        find_recipe=partial(find, folders=settings.recipes),
+        secrets=partial(_secret, settings),
+        home=settings.home,
+        trackside=build_pyz(settings.home / "trackside"),
+        policy=policy_of(settings),
+    )
+
+
+def policy_of(settings: Settings) -> Policy:
+    return Policy(
+        monitoring=settings.monitoring,
+        ready_seconds=settings.limits.ready,
+        transfer_seconds=settings.limits.transfer,
+        fetch_seconds=settings.limits.fetch,
+    )
+
+
+def tempo_of(settings: Settings) -> Tempo:
+    worker = settings.worker
+    return Tempo(
+        slots=worker.slots,
+        per_provider=worker.per_provider,
+        lease=worker.lease,
+        renew=worker.renew,
+        look=worker.look,
+        sweep=worker.sweep,
+    )
+
+
+def _secret(settings: Settings, name: str) -> str | None:
+    """The value of a secret that a recipe declares by name."""
+    if name == "HF_TOKEN" and settings.hf_token is not None:
+        return settings.hf_token.get_secret_value()
+    return None

@@ -1,0 +1,68 @@
+"""The worker as a process: opens the parts, works until told to go, closes them in reverse."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Mapping
+
+import structlog
+
+from stationmaster.config import Settings
+from stationmaster.control.background import WorkerLock, running_worker
+from stationmaster.control.build import build_world, open_store, tempo_of
+from stationmaster.control.worker import Worker
+from stationmaster.store.store import Store
+
+log = structlog.get_logger("stationmaster.worker")
+
+
+def serve_worker(settings: Settings, environ: Mapping[str, str], *, background: bool) -> bool:
+    """Run a worker until it is told to leave; False at once when this home has one already.
+
+    On PostgreSQL many workers may share a store; only one in the background makes sense per home.
+    """
+    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = WorkerLock(settings.home)
+    exclusive = settings.uses_sqlite or background
+    if exclusive and not lock.take(log=settings.home / "worker.log"):
+        found = running_worker(settings.home)
+        log.info("worker.already_running", pid=found.pid if found else None, home=str(settings.home))
+        return False
+    store = open_store(settings)
+    try:
+        asyncio.run(_work(settings, environ, store, background=background))
+    finally:
+        store.close()
+        lock.release()
+    return True
+
+
+async def _work(settings: Settings, environ: Mapping[str, str], store: Store, *, background: bool) -> None:
+    world = build_world(settings, environ, store)
+    worker = Worker(world, tempo_of(settings))
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, worker.leave)
+    idle = _Idle(store, linger_seconds=settings.worker.linger)
+    try:
+        await worker.run(until=idle.is_over if background else None)
+    finally:
+        await world.close()
+
+
+class _Idle:
+    """A background worker stays while any job is unfinished or any machine may bill, and a little longer."""
+
+    def __init__(self, store: Store, *, linger_seconds: float) -> None:
+        self._store = store
+        self._linger_seconds = linger_seconds
+        self._since: float | None = None
+
+    async def is_over(self) -> bool:
+        if await asyncio.to_thread(self._store.jobs.count_needing_a_worker):
+            self._since = None
+            return False
+        self._since = self._since if self._since is not None else time.monotonic()
+        return time.monotonic() - self._since >= self._linger_seconds

@@ -1,0 +1,138 @@
+"""The interface that CLI, TUI and API all use, and the values it speaks in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from stationmaster.model import (
+    Access,
+    Alert,
+    Checkpoint,
+    CostLine,
+    Desired,
+    Event,
+    Job,
+    LogChunk,
+    Quote,
+    Rental,
+    StepReading,
+)
+from stationmaster.money import MicroDollars
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainRequest:
+    """What a person asks for, before anything is checked."""
+
+    recipe: str
+    dataset: Path
+    name: str | None = None
+    trigger: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    provider: str | None = None
+    account: str | None = None
+    id: str | None = None
+    max_price: MicroDollars | None = None
+    max_hours: float | None = None
+    max_spend: MicroDollars | None = None
+    monitoring: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedStep:
+    name: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a request would come to: checked in full, nothing written, nothing rented."""
+
+    name: str
+    recipe: str
+    provider: str
+    parameters: Mapping[str, Any]
+    images: int
+    dataset_bytes: int
+    quote: Quote
+    max_seconds: float
+    max_spend: MicroDollars
+    steps: tuple[PlannedStep, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A job with all that belongs to it, as faces show it. `now` is the store's time of the look."""
+
+    job: Job
+    now: float
+    shown: str
+    stage: str
+    cost: MicroDollars
+    rentals: tuple[Rental, ...]
+    costs: tuple[CostLine, ...]
+    checkpoints: tuple[Checkpoint, ...]
+    alerts: tuple[Alert, ...]
+    access: Access | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    job: Job
+    created: bool  # False: a job with this id was there already
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """The answer to stop and cancel."""
+
+    job: Job
+    note: str  # what will happen now, in words
+
+
+class Station(Protocol):
+    """One installation. Every method raises StationmasterError and nothing else for what a person can cause."""
+
+    def preview(self, request: TrainRequest) -> Preview:
+        """Check a request in full: recipe, parameters, dataset, offers, price. Writes nothing."""
+
+    def submit(self, request: TrainRequest) -> Accepted:
+        """Queue a job; the same `id` again answers with the job that is there."""
+
+    def retry(self, reference: str, *, resume: bool = False, new_id: str | None = None) -> Accepted:
+        """A new job like an old one; `resume` starts it from the old one's best verified checkpoint."""
+
+    def find(self, reference: str) -> Job:
+        """The job meant by an id, a unique beginning of one, or a name. Raises NotFound."""
+
+    def view(self, job_id: str) -> JobView: ...
+
+    def jobs(self, *, with_ended: bool, limit: int = 100) -> Sequence[Job]:
+        """Newest first."""
+
+    def desire(self, job_id: str, desired: Desired) -> Wanted:
+        """Ask for a stop or a cancel. Raises AlreadyEnded once an outcome is written."""
+
+    def remove(self, job_id: str) -> None:
+        """Forget an ended job, its files at home included."""
+
+    def events(self, job_id: str, *, after_version: int = 0) -> Sequence[Event]: ...
+
+    def logs(self, job_id: str, *, after_seq: int = 0) -> Sequence[tuple[int, LogChunk]]: ...
+
+    def readings(self, job_id: str) -> Sequence[StepReading]: ...
+
+    def watch(self, job_id: str) -> Iterator[JobView]:
+        """The job now, and again whenever something changed (or a second passed), until it has ended."""
+
+    def pull(self, job_id: str, target: Path) -> Sequence[Path]:
+        """Copy what a job brought home to a folder, verified."""
+
+    def now(self) -> float: ...
+
+    def close(self) -> None: ...

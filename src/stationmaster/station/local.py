@@ -1,0 +1,187 @@
+"""The station on the store itself: what a person with a laptop uses, and what the API serves."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from stationmaster.config import Settings
+from stationmaster.control.build import build_providers, open_store
+from stationmaster.control.machine import access_from_json
+from stationmaster.errors import ConfigInvalid, IllegalMove, NotFound, TransferFailed
+from stationmaster.lifecycle import TERMINAL, shown, stage
+from stationmaster.model import Access, Checkpoint, Desired, Event, Job, LogChunk, State, StepReading
+from stationmaster.money import MicroDollars, cost
+from stationmaster.providers.base import Provider
+from stationmaster.recipes.registry import find
+from stationmaster.station.base import Accepted, JobView, Preview, TrainRequest, Wanted
+from stationmaster.station.submit import check_request, fresh_id, preview_of, spec_of
+
+_INTEREST_SECONDS = 10.0
+_LOOK_SECONDS = 1.0
+
+
+class LocalStation:
+    def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
+        self.settings = settings
+        self._environ = environ
+        self.store = open_store(settings)
+        self._watcher = f"{os.getpid()}-{secrets.token_hex(3)}"
+
+    def preview(self, request: TrainRequest) -> Preview:
+        return preview_of(check_request(request, self.settings, self._provider(request.provider)), request)
+
+    def submit(self, request: TrainRequest) -> Accepted:
+        if request.id is not None and (found := self.store.jobs.matching(request.id)) and found[0].id == request.id:
+            return Accepted(job=found[0], created=False)
+        checked = check_request(request, self.settings, self._provider(request.provider))
+        submitted = self.store.jobs.submit(spec_of(checked, request, self.settings.home / "datasets"))
+        return Accepted(job=submitted.job, created=submitted.created)
+
+    def retry(self, reference: str, *, resume: bool = False, new_id: str | None = None) -> Accepted:
+        old = self.find(reference)
+        if old.outcome is None:
+            raise IllegalMove(f"job {old.id} has not ended", hint=f"stop it first: stationmaster stop {old.id}")
+        if not Path(old.spec.dataset.archive).is_file():
+            raise NotFound(
+                f"the packed dataset of job {old.id} is no longer at home",
+                hint=f"start it anew: stationmaster train --dataset {old.spec.dataset.source}",
+            )
+        checkpoint = self._best_checkpoint(old) if resume else None
+        spec = replace(old.spec, id=new_id or fresh_id(), retry_of=old.id, resume_from=checkpoint)
+        submitted = self.store.jobs.submit(spec)
+        return Accepted(job=submitted.job, created=submitted.created)
+
+    def find(self, reference: str) -> Job:
+        found = self.store.jobs.matching(reference)
+        if len(found) > 1:
+            raise NotFound(f"{reference} is the beginning of {len(found)} jobs' ids", hint="write more of the id")
+        if not found:
+            raise NotFound(f"there is no job {reference}", hint="run `stationmaster jobs --all` to see them")
+        return found[0]
+
+    def view(self, job_id: str) -> JobView:
+        job = self.store.jobs.get(job_id)
+        now = self.store.now()
+        costs = tuple(self.store.costs.of_job(job_id))
+        return JobView(
+            job=job,
+            now=now,
+            shown=shown(job, now=now),
+            stage=stage(job),
+            cost=MicroDollars(sum(_so_far(line.rate_per_hour, line.started_at, line.ended_at, now) for line in costs)),
+            rentals=tuple(self.store.rentals.of_job(job_id)),
+            costs=costs,
+            checkpoints=tuple(self.store.checkpoints.of_job(job_id)),
+            alerts=tuple(self.store.alerts.open(job_id)),
+            access=_access(job),
+        )
+
+    def jobs(self, *, with_ended: bool, limit: int = 100) -> Sequence[Job]:
+        return self.store.jobs.listed(with_ended=with_ended, limit=limit)
+
+    def desire(self, job_id: str, desired: Desired) -> Wanted:
+        job = self.store.jobs.desire(job_id, desired)
+        return Wanted(job=job, note=_what_follows(job, desired))
+
+    def remove(self, job_id: str) -> None:
+        self.store.jobs.remove(job_id)
+        shutil.rmtree(self.settings.home / "jobs" / job_id, ignore_errors=True)
+
+    def events(self, job_id: str, *, after_version: int = 0) -> Sequence[Event]:
+        return self.store.events.of_job(job_id, after_version=after_version)
+
+    def logs(self, job_id: str, *, after_seq: int = 0) -> Sequence[tuple[int, LogChunk]]:
+        return self.store.logs.of_job(job_id, after_seq=after_seq)
+
+    def readings(self, job_id: str) -> Sequence[StepReading]:
+        return self.store.readings.of_job(job_id)
+
+    def watch(self, job_id: str) -> Iterator[JobView]:
+        with self.store.waker() as waker:
+            asked = 0.0
+            while True:
+                view = self.view(job_id)
+                yield view
+                if view.job.state in TERMINAL:
+                    return
+                if view.job.state is State.EXECUTING and time.monotonic() - asked > _INTEREST_SECONDS / 2:
+                    self.store.interests.express(job_id, self._watcher, seconds=_INTEREST_SECONDS)
+                    asked = time.monotonic()
+                waker.wait(_LOOK_SECONDS)
+
+    def pull(self, job_id: str, target: Path) -> Sequence[Path]:
+        safe = [one for one in self.store.checkpoints.of_job(job_id) if one.location and one.verified_at]
+        if not safe:
+            raise NotFound(
+                f"job {job_id} has nothing at home yet", hint=f"see how it stands: stationmaster show {job_id}"
+            )
+        return [_copy_verified(one, target) for one in safe]
+
+    def now(self) -> float:
+        return self.store.now()
+
+    def close(self) -> None:
+        self.store.close()
+
+    def _provider(self, name: str | None) -> Provider:
+        wanted = name or self.settings.provider
+        providers = build_providers(self.settings, self._environ)
+        if wanted not in providers:
+            raise ConfigInvalid(f"there is no provider {wanted}", hint=f"use one of: {', '.join(sorted(providers))}")
+        return providers[wanted]
+
+    def _best_checkpoint(self, job: Job) -> str:
+        if find(job.spec.recipe, folders=self.settings.recipes).recipe.resume is None:
+            raise IllegalMove(f"{job.spec.recipe} cannot go on from a checkpoint", hint="leave out --resume")
+        safe = [
+            one
+            for one in self.store.checkpoints.of_job(job.id)
+            if one.kind == "checkpoint" and one.verified_at and one.location and Path(one.location).is_file()
+        ]
+        if not safe:
+            raise NotFound(f"job {job.id} has no verified checkpoint at home", hint="leave out --resume")
+        best = max(safe, key=lambda one: (one.attempt, one.step is None, one.step or 0))
+        return str(best.location)
+
+
+def _so_far(rate: MicroDollars, started_at: float, ended_at: float | None, now: float) -> int:
+    return cost(rate, max(0.0, (ended_at if ended_at is not None else now) - started_at))
+
+
+def _access(job: Job) -> Access | None:
+    known = job.memory.get("access")
+    return access_from_json(known) if known and job.state is not State.ENDED else None
+
+
+def _what_follows(job: Job, desired: Desired) -> str:
+    if desired is Desired.STOP and job.state in (State.FETCHING_RESULTS, State.FINALIZING):
+        return "the training is over already and the model is being brought home; nothing changes"
+    if desired is Desired.STOP and job.state is State.EXECUTING:
+        return "the training is being stopped; its best checkpoint will be brought home"
+    if desired is Desired.CANCEL_KEEP:
+        return "the training is being stopped; its best checkpoint will be brought home, then the machine goes"
+    return "the machine is being given back; nothing is kept"
+
+
+def _copy_verified(one: Checkpoint, target: Path) -> Path:
+    source = Path(str(one.location))
+    goal = target / Path(one.path).name
+    goal.parent.mkdir(parents=True, exist_ok=True)
+    fresh = goal.with_name(f".{goal.name}.new")
+    shutil.copyfile(source, fresh)
+    with fresh.open("rb") as stream:
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    if found != one.sha256:
+        fresh.unlink()
+        raise TransferFailed(
+            f"{source} has changed since it was brought home: its SHA-256 is {found}, not {one.sha256}"
+        )
+    fresh.replace(goal)
+    return goal

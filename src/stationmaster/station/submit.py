@@ -1,0 +1,194 @@
+"""From a person's request to a job's specification: everything is checked before any money can be spent."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from stationmaster.config import Settings, read_monitoring
+from stationmaster.errors import ConfigInvalid, NotFound, UserError
+from stationmaster.estimate import Estimate, estimate
+from stationmaster.model import DatasetRef, JobSpec, Offer, Quote, Requirements
+from stationmaster.money import MicroDollars
+from stationmaster.providers.base import Provider
+from stationmaster.recipes.parameters import ParameterValue, resolve
+from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
+from stationmaster.recipes.registry import StoredRecipe, find
+from stationmaster.recipes.schema import Dataset
+from stationmaster.station.base import PlannedStep, Preview, TrainRequest
+
+_ID = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
+_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # without letters that look like digits
+_PREVIEW_ROOT = "/opt/stationmaster/jobs"
+_SPEND_FACTOR = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A request that can be carried out."""
+
+    stored: StoredRecipe
+    parameters: dict[str, ParameterValue]
+    name: str
+    trigger: str | None
+    provider: str
+    images: int
+    dataset_bytes: int
+    notes: tuple[str, ...]
+    quote: Quote
+    max_seconds: float
+    max_spend: MicroDollars
+
+
+def check_request(request: TrainRequest, settings: Settings, provider: Provider) -> Checked:
+    """Recipe, parameters, names, dataset, offers and price. Raises the UserError that names what to change."""
+    stored = find(request.recipe, folders=settings.recipes)
+    parameters = resolve(stored.recipe, request.parameters)
+    name = checked_name(request.name or request.dataset.name or stored.recipe.name)
+    if request.id is not None and not _ID.fullmatch(request.id):
+        raise UserError(
+            f"{request.id!r} cannot be a job's id", hint="use up to 40 lower-case letters, digits and dashes"
+        )
+    images, size, notes = _check_dataset(request.dataset, stored.recipe.dataset, request.trigger)
+    offer = _best_offer(stored, request, provider)
+    expected = estimate(stored.recipe, parameters, images=images, gpu=offer.gpu, rate_per_hour=offer.price_per_hour)
+    quote = _quote(expected, offer)
+    return Checked(
+        stored=stored,
+        parameters=parameters,
+        name=name,
+        trigger=request.trigger,
+        provider=provider.name,
+        images=images,
+        dataset_bytes=size,
+        notes=(*notes, *expected.notes),
+        quote=quote,
+        max_seconds=_max_seconds(request, quote, settings),
+        max_spend=request.max_spend if request.max_spend is not None else MicroDollars(quote.cost_high * _SPEND_FACTOR),
+    )
+
+
+def preview_of(checked: Checked, request: TrainRequest) -> Preview:
+    plan = _plan(checked, job_id=request.id or "JOB")
+    return Preview(
+        name=checked.name,
+        recipe=checked.stored.recipe.reference,
+        provider=checked.provider,
+        parameters=checked.parameters,
+        images=checked.images,
+        dataset_bytes=checked.dataset_bytes,
+        quote=checked.quote,
+        max_seconds=checked.max_seconds,
+        max_spend=checked.max_spend,
+        steps=tuple(PlannedStep(name=step.name, argv=step.argv, env=step.env) for step in plan.steps),
+        notes=checked.notes,
+    )
+
+
+def spec_of(checked: Checked, request: TrainRequest, folder: Path) -> JobSpec:
+    """The specification, with the dataset packed into `folder` under its own hash."""
+    from stationmaster.datasets.pack import pack_into  # Pillow's neighbours: only when something is submitted
+    from stationmaster.datasets.source import opened
+
+    job_id = request.id or fresh_id()
+    _plan(checked, job_id=job_id)  # an unknown name in a template is an error here, not on the rented machine
+    folder.mkdir(parents=True, exist_ok=True)
+    with opened(request.dataset) as source:
+        packed = pack_into(source, folder)
+    dataset = DatasetRef(
+        source=str(request.dataset.absolute()),
+        archive=str(packed.path),
+        sha256=packed.sha256,
+        size=packed.size,
+        images=checked.images,
+    )
+    return JobSpec(
+        id=job_id,
+        name=checked.name,
+        recipe=checked.stored.recipe.reference,
+        provider=checked.provider,
+        account=request.account,
+        dataset=dataset,
+        quote=checked.quote,
+        max_seconds=checked.max_seconds,
+        max_spend=checked.max_spend,
+        max_price_per_hour=request.max_price,
+        trigger=checked.trigger,
+        parameters=checked.parameters,
+        monitoring=read_monitoring(request.monitoring),
+    )
+
+
+def fresh_id() -> str:
+    return "".join(secrets.choice(_ALPHABET) for _ in range(8))
+
+
+def checked_name(name: str) -> str:
+    """A name people can read; what becomes a file name is made safe where it does."""
+    if not name.strip() or len(name) > 120 or any(not letter.isprintable() for letter in name):
+        raise UserError(f"{name!r} cannot be a job's name", hint="use up to 120 printable characters")
+    return name.strip()
+
+
+def _check_dataset(folder: Path, rules: Dataset, trigger: str | None) -> tuple[int, int, tuple[str, ...]]:
+    from stationmaster.datasets.rules import CaptionRule, DatasetKind, DatasetRules
+    from stationmaster.datasets.source import opened
+    from stationmaster.datasets.validate import check
+
+    if not folder.exists():
+        raise NotFound(f"there is no dataset at {folder}", hint="give the folder that holds the images and captions")
+    wanted = DatasetRules(
+        kind=DatasetKind(rules.kind),
+        min_images=rules.min_images,
+        captions=CaptionRule(rules.captions),
+        min_side=rules.min_side,
+        trigger=trigger,
+    )
+    with opened(folder) as source:
+        report = check(source, wanted)
+    report.raise_for_errors()
+    return report.images, report.bytes, tuple(f"{one.path or 'dataset'}: {one.message}" for one in report.warnings)
+
+
+def _best_offer(stored: StoredRecipe, request: TrainRequest, provider: Provider) -> Offer:
+    needs = stored.recipe.needs
+    want = Requirements(
+        gpus=needs.gpus, vram_gib=needs.vram_gib, disk_gib=needs.disk_gib, max_price_per_hour=request.max_price
+    )
+    offers = asyncio.run(provider.offers(want))
+    if not offers:
+        raise UserError(
+            f"{provider.name} has nothing to offer that fits {stored.recipe.reference}",
+            hint=f"it needs {needs.gpus} GPU with {needs.vram_gib:g} GiB and {needs.disk_gib:g} GiB of disk; "
+            "raise --max-price or choose another --provider",
+        )
+    return offers[0]
+
+
+def _quote(expected: Estimate, offer: Offer) -> Quote:
+    return Quote(
+        hours_low=expected.low_hours,
+        hours_expected=expected.expected_hours,
+        hours_high=expected.high_hours,
+        price_per_hour=offer.price_per_hour,
+        cost_low=expected.low_cost,
+        cost_expected=expected.expected_cost,
+        cost_high=expected.high_cost,
+    )
+
+
+def _max_seconds(request: TrainRequest, quote: Quote, settings: Settings) -> float:
+    if request.max_hours is not None:
+        if request.max_hours <= 0:
+            raise ConfigInvalid("--max-hours must be above zero")
+        return request.max_hours * 3600
+    return max(settings.limits.min_hours, 2 * quote.hours_high) * 3600
+
+
+def _plan(checked: Checked, *, job_id: str) -> Plan:
+    identity = JobIdentity(id=job_id, name=checked.name, trigger=checked.trigger or "", attempt=1)
+    root = str(PurePosixPath(_PREVIEW_ROOT) / job_id)
+    return render_plan(checked.stored.recipe, parameters=checked.parameters, job=identity, machine_root=root)
