@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from stationmaster.parsers.bars import Bar
 from stationmaster.parsers.base import ErrorKind, Family, Fault, Phase, Seen
 from stationmaster.parsers.errors import kind_of
 from stationmaster.parsers.lines import Line
@@ -19,8 +20,8 @@ _PHASES: tuple[tuple[tuple[str, ...], Phase], ...] = (
     (("generating first sample", "generating baseline samples", "generating samples"), Phase.SAMPLING),
     (("saving at step",), Phase.SAVING),
 )
-_COMPLETED = re.compile(r"- (\d+) completed jobs?$")
-_FAILURES = re.compile(r"- [1-9]\d* failures?$")
+_COMPLETED = re.compile(r"(?:- )?(\d+) completed jobs?$")
+_FAILURES = re.compile(r"(?:- )?[1-9]\d* failures?$")
 _SKIPPED = re.compile(r"#? ?OOM during training step, skipping batch", re.IGNORECASE)
 
 
@@ -35,9 +36,9 @@ def read_line(line: Line, memory: Memory) -> Seen | None:
         return Seen(fault=Fault(kind=ErrorKind.OOM, message=line.message.strip("# "), fatal=False))
     if text == "loss is nan":
         return Seen(fault=Fault(kind=ErrorKind.NAN_LOSS, message=line.message, fatal=False))
-    if found := _COMPLETED.search(text):
+    if found := _COMPLETED.match(text):
         return Seen(finished=found[1] != "0")
-    if _FAILURES.search(text):
+    if _FAILURES.match(text):
         return Seen(fault=Fault(kind=ErrorKind.OTHER, message=line.message, fatal=True, launcher=True))
     if re.match(r"running \d+ jobs?$", text):
         return Seen(phase=Phase.LOADING, starts_training=True)
@@ -45,6 +46,12 @@ def read_line(line: Line, memory: Memory) -> Seen | None:
         if text.startswith(starts):
             return Seen(phase=phase, announces=phase if phase == Phase.CACHING else None)
     return None
+
+
+def read_bar(bar: Bar, memory: Memory) -> Seen | None:
+    """The training bar carries the job's name; one without a name counts images or buckets."""
+    is_ours = memory.family == "ai-toolkit" and memory.bar_identity is None
+    return Seen(phase=Phase.LOADING) if is_ours and not bar.description and not bar.postfix else None
 
 
 FAMILY = Family(
@@ -57,4 +64,5 @@ FAMILY = Family(
         "saving at step ",
     ),
     read_line=read_line,
+    read_bar=read_bar,
 )

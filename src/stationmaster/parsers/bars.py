@@ -12,7 +12,7 @@ _TIME = r"\d+(?::\d\d){1,2}"
 _COUNTERS = re.compile(
     rf"(?P<n>\d[\d.,]*[kKMGTP]?i?B?)/(?P<m>\d[\d.,]*[kKMGTP]?i?B?|\?) *\[ *(?P<elapsed>{_TIME}) *(?:< *(?P<eta>{_TIME}|\?))?"
     rf"|(?<![\d.])(?P<alone>\d+) ?[a-z]* \[(?P<alone_elapsed>{_TIME}), "
-    rf"|\[ *(?P<boxed_n>\d+)/(?P<boxed_m>\d+) +(?P<boxed_elapsed>{_TIME})(?: *< *(?P<boxed_eta>{_TIME}|\?))?(?=[\],\s])"
+    rf"|\[ *(?P<boxed_n>\d+)/(?P<boxed_m>\d+) +(?P<boxed_elapsed>{_TIME})(?: *< *(?P<boxed_eta>{_TIME}|\?)|(?=, Epoch ))"
     r"|(?<=[━─╸╺ ]) *(?P<plain_n>\d+)/(?P<plain_m>\d+|--) +(?:(?P<rich_elapsed>\d+:\d\d:\d\d) • "
     r"(?P<rich_eta>\d+:\d\d:\d\d|-:--:--)|(?=[\d.]+ ?(?:it/s|s/it) +[\d.:hms]+(?:<|$|\s)))"
 )
@@ -22,6 +22,8 @@ _PERCENT_END = re.compile(r"(\d{1,3}(?:\.\d+)?)% *$")
 _DRAWING = re.compile(r"[^\w|(){}=:]*+$|[#0-9 ]*+$")
 # A log line printed over the end of a bar starts with its date, glued to the last number.
 _GLUED_DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\d\d/\d\d/\d{4} \d\d:\d\d")
+# What may stand after the last comma of a bar cut at the terminal's edge.
+_CUT_VALUE = re.compile(r"\s*[\w/.?-]*(?: [\w/.]+)?(?:\s*[=:/]\s*\S*)?\s*$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +104,8 @@ def _read_bar(text: str, head_start: int, core: re.Match[str], limit: int) -> tu
     end = limit if open_ended else bracket + 1
     if glued := _GLUED_DATE.search(inside):
         inside, end = inside[: glued.start()], core.end() + glued.start()
+    elif bracket < 0 and (cut := _message_start(inside)) is not None:
+        inside, end = inside[:cut], core.end() + cut
     rate_text, postfix = _split_rate(inside)
     n, m = _counters(core)
     elapsed, eta = _times(core)
@@ -118,6 +122,12 @@ def _read_bar(text: str, head_start: int, core: re.Match[str], limit: int) -> tu
         text=text[head_start:end].strip(),
     )
     return bar, end
+
+
+def _message_start(inside: str) -> int | None:
+    """Where a message begins that was printed over the end of a bar: after the last comma, if no value is there."""
+    comma = inside.rfind(",")
+    return comma + 1 if comma >= 0 and not _CUT_VALUE.match(inside, comma + 1) else None
 
 
 def _counters(core: re.Match[str]) -> tuple[str, str]:

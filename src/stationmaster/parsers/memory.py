@@ -38,6 +38,7 @@ class KnownError:
     message: str
     fatal: bool
     stopped: bool
+    launcher: bool = False
 
     def key(self) -> str:
         return self.kind if self.kind == ErrorKind.NAN_LOSS else f"{self.kind} {_without_numbers(self.message)}"
@@ -78,6 +79,7 @@ class Memory:
     before_bar: dict[str, object] | None = None  # values to go back to when the bar turns out to be another's
     full_bars: list[str] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)  # of a table that is being printed
+    in_metrics: bool = False  # in a block of end-of-run metrics
     in_epoch: bool = False  # Keras: between "Epoch 1/5" and the end of its line
 
     in_traceback: bool = False
@@ -233,7 +235,9 @@ class Memory:
         if known is None and (self.is_stopped or len(self.errors) >= MAX_ERRORS):
             return None
         if known is None:
-            known = KnownError(kind=fault.kind, message=fault.message[:MESSAGE_LIMIT], fatal=False, stopped=False)
+            known = KnownError(
+                kind=fault.kind, message=fault.message[:MESSAGE_LIMIT], fatal=False, stopped=False, launcher=fault.launcher
+            )
             self.errors.append(known)
             is_news = True
         else:
@@ -251,9 +255,10 @@ class Memory:
             return next((error for error in reversed(self.errors) if error.stopped), None)
         if self.is_stopped and self.errors:
             cause = self.errors[-1]
-            if cause.kind == fault.kind:
+            if cause.kind == fault.kind and not cause.launcher:
                 return cause
-            if cause.kind == ErrorKind.OTHER and fault.kind not in (ErrorKind.OTHER, *_FALLOUT_KINDS):
+            if cause.launcher or (cause.kind == ErrorKind.OTHER and fault.kind not in _FALLOUT_KINDS):
+                cause.launcher = fault.launcher
                 cause.kind, cause.message = fault.kind, fault.message[:MESSAGE_LIMIT]
                 return cause
             return None

@@ -2,148 +2,117 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 from stationmaster.parsers.base import Family, Phase, Scope, Seen
+from stationmaster.parsers.counters import Counter, find_counter
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
-from stationmaster.parsers.pairs import (
-    Pair,
+from stationmaster.parsers.pairs import Pair
+from stationmaster.parsers.quantities import per_second
+from stationmaster.parsers.saves import read_save
+from stationmaster.parsers.values import (
     eta_seconds,
     has_broken_gradient,
     has_validation_loss,
-    is_validation,
     learning_rate,
     speed,
     training_loss,
 )
-from stationmaster.parsers.saves import read_save
+from stationmaster.parsers.wording import any_of
 
-_HEADER_TOTAL = re.compile(
-    r"(?:total (?:optimi[sz]ation |training |train |number of (?:training )?)?steps|max[_ ](?:train(?:ing)?[_ ])?steps|num[_ ](?:train(?:ing)?[_ ])steps|学習ステップ数)\s*[:=]\s*([\d,]+)",
-    re.IGNORECASE,
+_HEADER_TOTAL = any_of(
+    r"(?:total (?:optimi[sz]ation |training |train |number of (?:training )?)?steps|max[_ ](?:train(?:ing)?[_ ])?steps"
+    r"|num[_ ](?:train(?:ing)?[_ ])steps|学習ステップ数)\s*[:=]\s*([\d,]+)",
 )
-_HEADER_EPOCHS = re.compile(
-    r"(?:num(?:ber of)?[_ ](?:train(?:ing)?[_ ])?epochs?|total[_ ]epochs?|epoch数|max[_ ]epochs?|num_train_epochs)\s*[:=]\s*([\d,]+)",
-    re.IGNORECASE,
+_HEADER_EPOCHS = any_of(
+    r"(?:num(?:ber of)?[_ ](?:train(?:ing)?[_ ])?epochs?|total[_ ]epochs?|epoch数|max[_ ]epochs?)\s*[:=]\s*([\d,]+)",
 )
-_STARTS = re.compile(
-    r"\*{3,} ?running training|^(?:\W*)(?:start(?:ing|ed)?|begin(?:ning)?|commencing)(?: the)?(?: model)? (?:training|train|fine-?tuning)\b|^running training\b|^training (?:started|begins|starts)|\bnum examples = .*\btotal steps = ",
-    re.IGNORECASE,
+_STARTS = any_of(
+    r"\*{3,} ?running training",
+    r"^\W*(?:start(?:ing|ed)?|begin(?:ning)?|commencing)(?: the)?(?: model)? (?:training|train|fine-?tuning)\b(?! epoch)",
+    r"^running training\b",
+    r"^training (?:started|begins|starts)",
+    r"\bnum examples = .*\btotal steps = ",
 )
-_ENDS = re.compile(
-    r"\b(?:training|train|fine-?tuning|optimi[sz]ation)(?: (?!epoch|step|iter|stage|phase|batch|will|is not|not|may|can|before)\w+){0,3}[ :]+(?:complete[d]?|finished|done|ended|succeeded|successful(?:ly)?)\b(?! (?:for |of )?(?:epoch|step|iter|stage|batch))"
-    r"|\b(?:finished|completed|done)(?: with)?(?: the)? (?:training|fine-?tuning)\b(?! (?:epoch|step|batch|stage))|^\d+ epochs? completed in\b|^\W*(?:train|predict) metrics \*|^total training time|^overall training speed|^training time\b"
-    r"|\*\*\* best metric:|^early stopping\b|: early stopping$|\[after training is done\]",
-    re.IGNORECASE,
+_TRAINING = r"\b(?:training|train|fine-?tuning|optimi[sz]ation)"
+_PART = r"(?:epoch|step|iter|stage|phase|batch)"
+_ENDS = any_of(
+    rf"{_TRAINING}(?: (?!{_PART}|will|is not|not|may|can|before)\w+){{0,3}}[ :]+"
+    rf"(?:completed?|finished|done|ended|succeeded|successful(?:ly)?)\b(?! (?:for |of )?{_PART})",
+    rf"\b(?:finished|completed|done)(?: with)?(?: the)? (?:training|fine-?tuning)\b(?! {_PART})",
+    r"^\d+ epochs? completed in\b",
+    r"^(?:total training time|overall training speed|training time)\b",
+    r"\*\*\* best metric:",
+    r"^early stopping\b|: early stopping$",
+    r"\[after training is done\]",
 )
-_EVAL_METRICS = re.compile(r"^\W*(?:eval|evaluation|predict|test)\w* metrics \*", re.IGNORECASE)
-_PHASES: tuple[tuple[re.Pattern[str], Phase], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), phase)
-    for pattern, phase in (
-        (
-            r"^(?:caching|cache) (?:latents?|text|embed|prompt|vae|outputs?)|^checking cache validity|^(?:pre-?)?(?:computing|encoding) (?:text|prompt|latents?|embed|vae)|^building .{0,20}cache",
-            Phase.CACHING,
+_NOT_YET = any_of(r"\b(?:when|once|after|until|before|will|not|if)\b.{0,20}\btrain")
+_TAG = re.compile(r"\[[^\[\]]{1,24}\] *")
+_PHASES: tuple[tuple[re.Pattern[str], Phase], ...] = (
+    (
+        any_of(
+            r"^(?:caching|cache) (?:latents?|text|embed|prompt|vae|outputs?)",
+            r"^checking cache validity",
+            r"^(?:pre-?)?(?:computing|encoding) (?:text|prompt|latents?|embed|vae)",
+            r"^building .{0,20}cache",
         ),
-        (
-            r"^(?:running validation.*|)generating \d+ images|^generating (?:sample|image|first sample|baseline)|^sampling\b|^generating samples|サンプル画像生成",
-            Phase.SAMPLING,
+        Phase.CACHING,
+    ),
+    (any_of(r"^generating (?:\d+ images|sample|image|first sample|baseline)", r"^sampling\b"), Phase.SAMPLING),
+    (
+        any_of(
+            r"\*{3,} ?running (?:evaluation|prediction|testing)",
+            r"^(?:running|starting|begin\w*|start) (?:evaluation|validation|testing)",
+            r"^(?:evaluating|validating|validation|evaluation)\b",
         ),
-        (
-            r"\*{3,} ?running (?:evaluation|prediction|testing)|^(?:running|starting|begin\w*|start) (?:evaluation|validation|testing)|^evaluating\b|^validating\b|^(?:validation|evaluation)\b",
-            Phase.EVALUATING,
+        Phase.EVALUATING,
+    ),
+    (
+        any_of(
+            r"^(?:loading|load|downloading|download|fetching|quantizing|resolving|initiali[sz]ing|reading|importing)\b",
+            r"^(?:preparing|building|creating) (?:the )?(?:model|data)",
         ),
-        (
-            r"^(?:loading|load|downloading|download|fetching|quantizing|resolving|preparing (?:model|data)|building (?:model|dataset)|initiali[sz]ing|creating (?:model|dataset)|reading|importing)\b|^using downloaded",
-            Phase.LOADING,
-        ),
-        (r"^saving\b", Phase.SAVING),
-    )
+        Phase.LOADING,
+    ),
+    (any_of(r"^saving\b"), Phase.SAVING),
 )
-_STEP_NAME = re.compile(
-    r"(?:^|[ _/.-])(?:global[ _]?steps?|current[ _]steps?|steps?|iter(?:ation)?s?|num_updates|updates?|global[ _]iter|batch(?: idx)?|it)(?:/max_steps)?$"
+_EVALUATES = any_of(
+    r"^\W*(?:val(?:id(?:ation|ating)?)?|eval(?:uat(?:ion|ing|e))?|test(?:ing)?(?: set)?|dev|predict\w*)\b(?!.{0,12}\btrain)",
 )
-_NOT_PROGRESS = re.compile(
-    r"\b(?:accumulation|accum|warm-?up|total|max|num|per|logging|log|save|saving|eval|evaluation|sampl\w+|inference|every|resum\w+|skip\w*|override|size|decay|denois\w+|starting|start|from|ddim|until|lr|in|optim\w*|train_steps|than|least)\b"
-)
-_EPOCH_NAME = re.compile(r"(?:^|[ _/.])epochs?(?: idx| num(?:ber)?| id)?$")
-_EVALUATES = re.compile(
-    r"^(?:\W*)(?:val(?:id(?:ation|ating)?)?|eval(?:uat(?:ion|ing|e))?|test(?:ing)?(?: set)?|dev|predict\w*)\b(?!.{0,12}\btrain)|^(?:epoch|iter)\((?:val|test)\)",
-    re.IGNORECASE,
-)
-_BATCH_WORD = re.compile(r"batch$")
-_FINISHED_EPOCH = re.compile(r"\bepoch \d+/\d+ (?:completed|finished|done)", re.IGNORECASE)
+_STEP_TIME_CELL = re.compile(r"\| *(\d+(?:\.\d+)?) ms *\|")  # llm.c names no names
+_STREAMING_EPOCHS = 10**9  # a data set without an end: sys.maxsize epochs
 
 
 def read_line(line: Line, memory: Memory) -> Seen | None:
     """The general reading of a line; every family falls back on it."""
-    return (
-        _read_end(line, memory)
-        or _read_header(line)
-        or _read_saved(line)
-        or read_values(line, memory)
-        or _read_phase(line)
-    )
+    return _read_end(line) or _read_header(line) or _read_saved(line) or read_values(line, memory) or _read_phase(line)
 
 
 def read_values(line: Line, memory: Memory) -> Seen | None:
     """Progress told as names and numbers."""
-    if line.message.startswith("wandb:") or not line.pairs:
-        return None
     pairs = line.pairs
+    if not pairs or line.message.startswith("wandb:"):
+        return None
     if _EVALUATES.match(line.message):
         return Seen(phase=Phase.EVALUATING)
-    step, total, bare_time = _step(pairs)
-    epoch, total_epochs = _epoch(pairs)
-    loss = training_loss(pairs)
-    rate_of_learning = learning_rate(pairs)
-    if step is None and epoch is None:
-        return _values_alone(line, loss, rate_of_learning)
-    has_values = (
-        loss is not None or rate_of_learning is not None or eta_seconds(pairs) is not None or speed(pairs) is not None
-    )
-    if loss is None and rate_of_learning is None and has_validation_loss(pairs):
-        return Seen(phase=Phase.EVALUATING, epoch=epoch, total_epochs=total_epochs)
-    if step is not None and not has_values and (total is None or len(pairs) > 3):
-        step = total = None
-    if step is None and epoch is None:
-        return None
-    if epoch is not None and step is None:
-        if not (has_values or total_epochs is not None or line.lower.startswith("epoch")):
-            return None
-        memory.has_epoch_lines = memory.has_epoch_lines or total_epochs is not None
-    return Seen(
-        step=step,
-        total=total,
-        scope=_scope(pairs, step, total, epoch, memory) if step is not None else None,
-        epoch=epoch,
-        total_epochs=total_epochs,
-        loss=loss,
-        loss_is_epoch_mean=step is None,
-        broken_gradient=has_broken_gradient(pairs),
-        learning_rate=rate_of_learning,
-        rate=speed(pairs, bare_time=bare_time) if step is not None else None,
-        eta_seconds=eta_seconds(pairs),
-        phase=Phase.TRAINING,
-        finished=step is not None
-        and total is not None
-        and step >= total
-        and _scope(pairs, step, total, epoch, memory) == Scope.RUN,
-        evidence=line.message,
-    )
-
-
-def _read_end(line: Line, memory: Memory) -> Seen | None:
-    if _EVAL_METRICS.match(line.message):
-        memory.doubt_bar()
-        return Seen(finished=True)
-    if _ENDS.search(line.message) and not _NOT_YET.search(line.message):
-        return Seen(finished=True, saved=read_save(line))
+    counter = find_counter(pairs)
+    if counter.step is None and counter.epoch is None:
+        return _values_alone(line)
+    if training_loss(pairs) is None and learning_rate(pairs) is None and has_validation_loss(pairs):
+        return Seen(phase=Phase.EVALUATING, epoch=counter.epoch, total_epochs=counter.total_epochs)
+    has_values = _has_values(pairs)
+    if counter.step is not None and (has_values or (counter.total is not None and len(pairs) <= 3)):
+        return _step_line(line, counter, memory)
+    if counter.epoch is not None and (has_values or counter.total_epochs is not None or line.lower.startswith("epoch")):
+        return _epoch_line(line, counter, memory)
     return None
 
 
-_NOT_YET = re.compile(r"\b(?:when|once|after|until|before|will|not|if)\b.{0,20}\btrain", re.IGNORECASE)
+def _read_end(line: Line) -> Seen | None:
+    if _ENDS.search(line.message) and not _NOT_YET.search(line.message):
+        return Seen(finished=True, saved=read_save(line))
+    return None
 
 
 def _read_header(line: Line) -> Seen | None:
@@ -152,11 +121,11 @@ def _read_header(line: Line) -> Seen | None:
     epochs = _HEADER_EPOCHS.search(line.message)
     if not (starts or total or epochs):
         return None
-    count = int(epochs[1].replace(",", "")) if epochs else None
+    count = int(epochs[1].replace(",", "") or 0) if epochs else _STREAMING_EPOCHS
     return Seen(
         starts_training=starts,
-        header_total=int(total[1].replace(",", "")) if total else None,
-        total_epochs=count if count is not None and count < 10**9 else None,  # streaming sets: sys.maxsize epochs
+        header_total=int(total[1].replace(",", "") or 0) or None if total else None,
+        total_epochs=count if count < _STREAMING_EPOCHS else None,
         phase=Phase.TRAINING if starts else None,
     )
 
@@ -167,81 +136,77 @@ def _read_saved(line: Line) -> Seen | None:
 
 
 def _read_phase(line: Line) -> Seen | None:
+    text = _TAG.sub("", line.message, count=1) if line.message.startswith("[") else line.message
     for pattern, phase in _PHASES:
-        if pattern.search(line.message):
-            announces = phase if phase != Phase.SAVING and phase != Phase.LOADING else None
+        if pattern.search(text):
+            announces = phase if phase not in (Phase.SAVING, Phase.LOADING) else None
             return Seen(phase=phase, announces=announces)
     return None
 
 
-def _values_alone(line: Line, loss: float | None, rate_of_learning: float | None) -> Seen | None:
+def _values_alone(line: Line) -> Seen | None:
     """A line of values without a counter: it belongs to the step told before or after it."""
-    pairs = line.pairs
-    pace, remaining = speed(pairs), eta_seconds(pairs)
-    if loss is None and rate_of_learning is None and pace is None and remaining is None:
+    if not _has_values(line.pairs) or not any(pair.tied for pair in line.pairs):
         return None
-    if not any(pair.tied for pair in pairs):
-        return None
+    loss = training_loss(line.pairs)
     return Seen(
         loss=loss,
-        learning_rate=rate_of_learning,
-        rate=pace,
-        eta_seconds=remaining,
-        broken_gradient=has_broken_gradient(pairs),
+        learning_rate=learning_rate(line.pairs),
+        rate=speed(line.pairs),
+        eta_seconds=eta_seconds(line.pairs),
+        broken_gradient=has_broken_gradient(line.pairs),
         phase=Phase.TRAINING if loss is not None else None,
         evidence=line.message,
     )
 
 
-def _step(pairs: list[Pair]) -> tuple[int | None, int | None, bool]:
-    """The step counter and its total, and whether a bare `time` beside it is the time of one step."""
-    best: Pair | None = None
-    for pair in pairs:
-        name = pair.name
-        if (
-            not pair.whole
-            or pair.unit.startswith("/")
-            or not _STEP_NAME.search(name)
-            or _NOT_PROGRESS.search(name.replace("_", " "))
-            or is_validation(name)
-        ):
-            continue
-        if _BATCH_WORD.search(name) and pair.of is None and best is not None:
-            continue
-        if (
-            best is None
-            or ("global" in name and "global" not in best.name)
-            or (_BATCH_WORD.search(best.name) and best.of is None)
-        ):
-            best = pair
-    if best is None:
-        return None, None, False
-    has_ms = any(pair.name.endswith("time") and pair.unit == "ms" for pair in pairs)
-    return (
-        int(best.value),
-        best.of,
-        has_ms
-        or (best.name.startswith("iter") and any(pair.name == "eta" or pair.name == "data_time" for pair in pairs)),
+def _step_line(line: Line, counter: Counter, memory: Memory) -> Seen:
+    pairs, scope = line.pairs, counter.scope(memory)
+    rate = speed(pairs, bare_time=_time_is_per_step(pairs))
+    if rate is None and (cell := _STEP_TIME_CELL.search(line.message)):
+        rate = per_second(float(cell[1]) / 1000)
+    return Seen(
+        step=counter.step,
+        total=counter.total,
+        scope=scope,
+        epoch=counter.epoch,
+        total_epochs=counter.total_epochs,
+        loss=training_loss(pairs),
+        broken_gradient=has_broken_gradient(pairs),
+        learning_rate=learning_rate(pairs),
+        rate=rate,
+        eta_seconds=eta_seconds(pairs),
+        phase=Phase.TRAINING,
+        finished=scope == Scope.RUN and counter.total is not None and (counter.step or 0) >= counter.total > 0,
+        evidence=line.message,
     )
 
 
-def _epoch(pairs: list[Pair]) -> tuple[float | None, int | None]:
-    for pair in pairs:
-        if (
-            _EPOCH_NAME.search(pair.name)
-            and not pair.time
-            and math.isfinite(pair.value)
-            and not _NOT_PROGRESS.search(pair.name.replace("_", " "))
-        ):
-            return pair.value, pair.of
-    return None, None
+def _epoch_line(line: Line, counter: Counter, memory: Memory) -> Seen:
+    memory.has_epoch_lines = memory.has_epoch_lines or counter.total_epochs is not None
+    return Seen(
+        epoch=counter.epoch,
+        total_epochs=counter.total_epochs,
+        loss=training_loss(line.pairs),
+        loss_is_epoch_mean=True,
+        broken_gradient=has_broken_gradient(line.pairs),
+        learning_rate=learning_rate(line.pairs),
+        eta_seconds=eta_seconds(line.pairs),
+        phase=Phase.TRAINING,
+        evidence=line.message,
+    )
 
 
-def _scope(pairs: list[Pair], step: int | None, total: int | None, epoch: float | None, memory: Memory) -> Scope:
-    is_global = any("global" in pair.name or "current" in pair.name for pair in pairs)
-    if total is None or is_global:
-        return Scope.RUN
-    return Scope.EPOCH if epoch is not None or memory.has_epoch_lines else Scope.RUN
+def _has_values(pairs: list[Pair]) -> bool:
+    readers = (training_loss, learning_rate, eta_seconds, speed)
+    return any(reader(pairs) is not None for reader in readers)
+
+
+def _time_is_per_step(pairs: list[Pair]) -> bool:
+    """A bare `time` is that of one step when it is in milliseconds, or beside what such logs print."""
+    names = {pair.name.split(" ")[-1] for pair in pairs}
+    in_milliseconds = any(pair.short_name == "time" and pair.unit == "ms" for pair in pairs)
+    return in_milliseconds or bool(names & {"eta", "data_time", "seconds"})
 
 
 FAMILY = Family(name="plain", titles=("text", "generic"), read_line=read_line)

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
-from stationmaster.parsers import ai_toolkit, plain
+from stationmaster.parsers import (
+    ai_toolkit,
+    diffusers,
+    hf_trainer,
+    iteration_logs,
+    keras,
+    kohya,
+    lightning,
+    nanogpt,
+    onetrainer,
+    plain,
+    tables,
+    torchtune,
+)
 from stationmaster.parsers.base import Family
 
 #: In the order in which they are asked; plain, which reads what is common to all, is asked last.
 FAMILIES: tuple[Family, ...] = (
     ai_toolkit.FAMILY,
+    kohya.FAMILY,
+    onetrainer.FAMILY,
+    torchtune.FAMILY,
+    nanogpt.FAMILY,
+    hf_trainer.FAMILY,
+    diffusers.FAMILY,
+    lightning.FAMILY,
+    keras.FAMILY,
+    iteration_logs.FAMILY,
+    tables.FAMILY,
     plain.FAMILY,
 )
 

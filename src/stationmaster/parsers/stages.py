@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from stationmaster.parsers.bars import Bar
 from stationmaster.parsers.base import Phase, Scope, Seen
 from stationmaster.parsers.memory import Memory
-from stationmaster.parsers.pairs import (
-    Pair,
+from stationmaster.parsers.pairs import Pair, find_pairs
+from stationmaster.parsers.values import (
     eta_seconds,
-    find_pairs,
     has_broken_gradient,
     has_validation_loss,
     learning_rate,

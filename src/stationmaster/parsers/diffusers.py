@@ -1,0 +1,24 @@
+"""huggingface/diffusers example scripts and others on accelerate: a `Steps` bar, validation that draws pictures."""
+
+from __future__ import annotations
+
+from stationmaster.parsers.base import Family, Phase, Seen
+from stationmaster.parsers.lines import Line
+from stationmaster.parsers.memory import Memory
+
+
+def read_line(line: Line, memory: Memory) -> Seen | None:
+    text = line.lower
+    if text.startswith("running validation..."):  # they validate by drawing
+        return Seen(phase=Phase.SAMPLING, announces=Phase.SAMPLING)
+    if text.startswith("resuming from checkpoint"):
+        return Seen(phase=Phase.LOADING)
+    return None
+
+
+FAMILY = Family(
+    name="diffusers",
+    titles=("accelerate", "dreambooth", "textual-inversion"),
+    signs=("accelerate.accelerator", "accelerate.checkpointing", "instantaneous batch size per device"),
+    read_line=read_line,
+)

@@ -1,0 +1,65 @@
+"""Hugging Face Trainer and what is built on it: trl, unsloth, axolotl, LLaMA-Factory, ms-swift. An unnamed bar, values in dicts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from stationmaster.parsers.base import Family, Phase, Seen
+from stationmaster.parsers.lines import Line
+from stationmaster.parsers.memory import Memory
+from stationmaster.parsers.plain import read_values
+
+_DICT = re.compile(r"\{\s*['\"][\w/ ().-]+['\"]\s*:")
+_EVALUATION = re.compile(r"['\"](?:eval|test|predict|validation|val)[_/]\w+['\"]\s*:\s*(?!null|none)", re.IGNORECASE)
+_RUN_TOTALS = re.compile(r"['\"]train_runtime['\"]")
+_METRICS_HEAD = re.compile(r"\*{3,} (?P<what>\w+) metrics \*{3,}")
+_METRIC = re.compile(r"(?P<name>[\w-]+) +=\s+(?P<value>\S+)$")
+
+
+def read_line(line: Line, memory: Memory) -> Seen | None:
+    if found := _METRICS_HEAD.search(line.message):
+        if found["what"] != "train":
+            memory.doubt_bar()
+        memory.in_metrics = True
+        return Seen(finished=True)
+    if memory.in_metrics and (found := _METRIC.match(line.message)):
+        return Seen(epoch=float(found["value"])) if found["name"] == "epoch" and _is_number(found["value"]) else Seen()
+    memory.in_metrics = False
+    if line.message.startswith("{") and _DICT.match(line.message):
+        return read_dict(line, memory)
+    return None
+
+
+def read_dict(line: Line, memory: Memory) -> Seen | None:
+    """A dict of logged values, as Python or as JSON prints it."""
+    seen = read_values(line, memory)
+    if _RUN_TOTALS.search(line.message):  # its loss is the mean of the run
+        memory.loss_since_bar = True
+        return Seen(epoch=seen.epoch if seen else None, finished=True)
+    if seen is not None and (seen.loss is not None or seen.step is not None):
+        _confirm_bar(memory)
+        return replace(seen, phase=Phase.TRAINING, loss_is_epoch_mean=False)
+    if _EVALUATION.search(line.message):
+        memory.doubt_bar()
+        return Seen(phase=Phase.EVALUATING if not memory.finished else None, epoch=seen.epoch if seen else None)
+    return seen
+
+
+def _confirm_bar(memory: Memory) -> None:
+    """A bar beside which training losses are printed is the training bar, or the next one will be."""
+    memory.loss_since_bar = True
+    if memory.bar_identity is not None and not memory.bar_was_full:
+        memory.bar_confirmed = True
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"\d+(?:\.\d+)?", text) is not None
+
+
+FAMILY = Family(
+    name="hf-trainer",
+    titles=("transformers", "trl", "unsloth", "axolotl", "llama-factory", "llamafactory", "ms-swift", "swift", "peft"),
+    signs=("***** running training *****", "'train_runtime':", "[info|trainer.py", "unsloth: ", "axolotl.", '"current_steps":'),
+    read_line=read_line,
+)

@@ -1,0 +1,75 @@
+"""Keras and TensorFlow: `Epoch 3/5`, then a counter that starts again with every epoch."""
+
+from __future__ import annotations
+
+import re
+
+from stationmaster.parsers.base import Family, Phase, Scope, Seen
+from stationmaster.parsers.lines import Line
+from stationmaster.parsers.memory import Memory
+from stationmaster.parsers.pairs import find_pairs
+from stationmaster.parsers.quantities import duration_seconds, steps_per_second, whole
+from stationmaster.parsers.values import training_loss
+
+_EPOCH = re.compile(r"Epoch (\d+)/(\d+)$")
+_COUNTER = re.compile(r"(?P<n>\d+)/(?P<m>\d+|Unknown)(?P<bar> *\[[=>. -]*\]| +[━─╸╺]+| +(?=\d+s )| - (?=\d+s))(?P<rest>.*)$")
+_CONTINUED = re.compile(r"-? ?(?:ETA: |\d+s \d+[mu]?s/)")
+_ETA = re.compile(r"ETA: ?([\d:]+s?)")
+_PACE = re.compile(r"(?P<time>\d+s|\d+:\d\d(?::\d\d)?)? *-? *(?P<pace>\d+(?:\.\d+)?(?:us|µs|ms|s)/(?:step|epoch|sample))")
+
+
+def read_line(line: Line, memory: Memory) -> Seen | None:
+    if found := _EPOCH.match(line.message):
+        memory.in_epoch = memory.has_epoch_lines = True
+        return Seen(epoch=float(found[1]), total_epochs=int(found[2]), phase=Phase.TRAINING)
+    if found := _COUNTER.match(line.message):
+        return _read_counter(found, line, memory)
+    if memory.in_epoch and _CONTINUED.match(line.message):  # the values below their bar
+        eta, rate = _times(line.message, is_full=memory.step is not None and memory.step == memory.total)
+        loss = training_loss(line.pairs)
+        return Seen(loss=loss, eta_seconds=eta, rate=rate, phase=Phase.TRAINING, evidence=line.message)
+    return None
+
+
+def _read_counter(found: re.Match[str], line: Line, memory: Memory) -> Seen:
+    step, total, rest = whole(found["n"]), whole(found["m"]), found["rest"]
+    pairs = find_pairs(rest)
+    is_same = (step, total) == (memory.step, memory.total)
+    if not memory.in_epoch and memory.step is not None and not is_same:
+        return Seen(phase=Phase.EVALUATING)
+    if not memory.in_epoch and memory.step is None and not pairs:  # a download draws the same bar
+        return Seen(phase=Phase.LOADING if memory.phase == Phase.LOADING else Phase.EVALUATING)
+    is_full = step is not None and step == total
+    eta, rate = _times(rest, is_full=is_full or total is None)
+    if is_full and rate is not None and eta is None:
+        memory.in_epoch = False
+    return Seen(
+        step=step,
+        total=total,
+        scope=Scope.EPOCH,
+        loss=training_loss(pairs),
+        rate=rate,
+        eta_seconds=eta,
+        phase=Phase.TRAINING,
+        evidence=line.message,
+    )
+
+
+def _times(text: str, *, is_full: bool) -> tuple[float | None, float | None]:
+    """Remaining time and steps per second; on a finished line the time printed is the elapsed one."""
+    eta = next(iter([*_ETA.finditer(text)][-1:]), None)
+    pace = next(iter([*_PACE.finditer(text)][-1:]), None)
+    rate = steps_per_second(pace["pace"]) if pace else None
+    if eta and (pace is None or pace.start() < eta.start()):
+        return duration_seconds(eta[1]), rate
+    if pace and pace["time"] and not is_full:
+        return duration_seconds(pace["time"]), rate
+    return None, rate
+
+
+FAMILY = Family(
+    name="keras",
+    titles=("tensorflow", "tf", "tf-keras"),
+    signs=("━━━━━ ", "ms/step - ", "[=====", "tensorflow/"),
+    read_line=read_line,
+)

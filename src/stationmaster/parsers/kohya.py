@@ -1,0 +1,41 @@
+"""kohya-ss: sd-scripts, musubi-tuner and what wraps them. Bilingual headers, a `steps` bar, `epoch 3/20` between."""
+
+from __future__ import annotations
+
+import re
+
+from stationmaster.parsers.base import Family, Phase, Seen
+from stationmaster.parsers.lines import Line
+from stationmaster.parsers.memory import Memory
+
+# Printed by every dataset and worker; the second number is the epoch that begins.
+_INCREMENTED = re.compile(r"epoch is incremented\. current_epoch: \d+, epoch: (\d+)")
+_EPOCH = re.compile(r"epoch (\d+)/(\d+)$")
+_CACHING = ("caching latents", "checking cache validity", "caching text encoder", "caching t5", "caching clip")
+
+
+def read_line(line: Line, memory: Memory) -> Seen | None:
+    text = line.lower
+    if found := _INCREMENTED.match(text):
+        return Seen(epoch=float(found[1]))
+    if found := _EPOCH.match(line.message):  # says nothing of the bar: it counts the whole run
+        return Seen(epoch=float(found[1]), total_epochs=int(found[2]), phase=Phase.TRAINING)
+    if text in ("model saved.", "model saved"):
+        return Seen(finished=True)
+    if text.startswith("running training / "):
+        return Seen(starts_training=True, phase=Phase.TRAINING)
+    if text.startswith("override steps"):
+        return Seen()
+    if text.startswith("generating sample images at"):
+        return Seen(phase=Phase.SAMPLING, announces=Phase.SAMPLING)
+    if text.startswith(_CACHING):
+        return Seen(phase=Phase.CACHING, announces=Phase.CACHING)
+    return None
+
+
+FAMILY = Family(
+    name="kohya",
+    titles=("kohya-sd-scripts", "sd-scripts", "kohya_ss", "musubi-tuner", "musubi", "fluxgym"),
+    signs=("学習", "num batches per epoch", "epoch is incremented", "import network module: networks.", "musubi_tuner"),
+    read_line=read_line,
+)

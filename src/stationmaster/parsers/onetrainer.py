@@ -1,0 +1,42 @@
+"""OneTrainer and SimpleTuner. OneTrainer draws an `epoch` bar and inside it a `step` bar that starts again each epoch."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from stationmaster.parsers.bars import Bar
+from stationmaster.parsers.base import Family, Phase, Scope, Seen
+from stationmaster.parsers.lines import Line
+from stationmaster.parsers.memory import Memory
+from stationmaster.parsers.pairs import find_pairs
+from stationmaster.parsers.stages import training_seen
+
+_FINAL = re.compile(r"-> global_step = (?P<step>\d+), max_train_steps = (?P<total>\d+)")
+
+
+def read_bar(bar: Bar, memory: Memory) -> Seen | None:
+    if bar.description != "step":
+        return None
+    memory.follow_bar(bar.identity, bar.total, confirmed=True)
+    seen = training_seen(bar, find_pairs(bar.postfix), memory)
+    return replace(seen, scope=Scope.EPOCH, finished=False)
+
+
+def read_line(line: Line, memory: Memory) -> Seen | None:
+    if _FINAL.search(line.message):  # SimpleTuner repeats its counters at the end
+        return Seen()
+    if line.lower.startswith("training loss became nan"):
+        return None
+    if line.lower.startswith("clearing cache directory"):
+        return Seen(phase=Phase.LOADING)
+    return None
+
+
+FAMILY = Family(
+    name="onetrainer",
+    titles=("simpletuner",),
+    signs=("onetrainer", "simpletuner", "enumerating sample paths", "smooth loss="),
+    read_line=read_line,
+    read_bar=read_bar,
+)

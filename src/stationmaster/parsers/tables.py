@@ -1,0 +1,50 @@
+"""Progress printed as a table: fastai, nerfstudio, the Hugging Face notebook."""
+
+from __future__ import annotations
+
+import re
+
+from stationmaster.parsers.base import Family, Phase, Seen
+from stationmaster.parsers.lines import Line
+from stationmaster.parsers.memory import Memory
+from stationmaster.parsers.quantities import duration_seconds, per_second, whole
+from stationmaster.parsers.values import is_validation
+
+_GAP = re.compile(r"\t+ *| {2,}| *\| *")
+_COUNTER_COLUMN = re.compile(r"(?:step|epoch|iter(?:ation)?)s?(?: \(% done\))?$")
+_VALUE_COLUMN = re.compile(r"loss|train iter|learning rate")
+_LEADING_NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
+_MAX_COLUMNS = 16
+
+
+def read_line(line: Line, memory: Memory) -> Seen | None:
+    cells = [cell for cell in _GAP.split(line.message.strip(" |")) if cell]
+    if not 2 <= len(cells) <= _MAX_COLUMNS:
+        return None
+    names = [cell.lower() for cell in cells]
+    if _COUNTER_COLUMN.match(names[0]) and any(_VALUE_COLUMN.search(name) for name in names[1:]) and not any(_LEADING_NUMBER.match(cell) for cell in cells):
+        memory.columns = names
+        return Seen(phase=Phase.TRAINING)
+    if memory.columns and len(cells) == len(memory.columns) and _LEADING_NUMBER.match(cells[0]):
+        return _read_row(dict(zip(memory.columns, cells, strict=True)))
+    return None
+
+
+def _read_row(row: dict[str, str]) -> Seen:
+    step = epoch = loss = rate = eta = None
+    for name, cell in row.items():
+        number = _LEADING_NUMBER.match(cell)
+        if name.startswith("epoch") and number:
+            epoch = float(number[0].replace(",", ""))
+        elif _COUNTER_COLUMN.match(name) and number:
+            step = whole(number[0])
+        elif "loss" in name and "train" in name and not is_validation(name) and number:
+            loss = float(number[0].replace(",", ""))
+        elif name.startswith("train iter") and (seconds := duration_seconds(cell)):
+            rate = per_second(seconds)
+        elif name.startswith("eta"):
+            eta = duration_seconds(cell)
+    return Seen(step=step, epoch=epoch, loss=loss, loss_is_epoch_mean=step is None, rate=rate, eta_seconds=eta, phase=Phase.TRAINING)
+
+
+FAMILY = Family(name="tables", titles=("fastai", "nerfstudio"), signs=("step (% done)",), read_line=read_line)

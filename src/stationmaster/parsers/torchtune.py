@@ -1,0 +1,26 @@
+"""torchtune: a bar per epoch whose description is `epoch|global step|Loss: value`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from stationmaster.parsers.bars import Bar
+from stationmaster.parsers.base import Family, Scope, Seen
+from stationmaster.parsers.memory import Memory
+from stationmaster.parsers.pairs import find_pairs
+from stationmaster.parsers.stages import training_seen
+
+_DESCRIPTION = re.compile(r"(\d+)\|\d+\|Loss: \S+$")
+
+
+def read_bar(bar: Bar, memory: Memory) -> Seen | None:
+    found = _DESCRIPTION.search(bar.description)
+    if not found:
+        return None
+    memory.follow_bar(bar.identity, bar.total, confirmed=True)
+    seen = training_seen(bar, find_pairs(bar.description), memory)
+    return replace(seen, scope=Scope.EPOCH, epoch=float(found[1]), finished=False)
+
+
+FAMILY = Family(name="torchtune", signs=("torchtune",), read_bar=read_bar)
