@@ -1,0 +1,65 @@
+# Two commands do all set-up: `make demo` and `make test`. Everything stays in this folder: .venv, .home, .stamps.
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+export STATIONMASTER_HOME ?= $(CURDIR)/.home/demo
+
+.PHONY: help setup demo test test-slow check bench chaos corpus contract-live docs clean
+
+help:            ## what can be made
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
+
+demo: .stamps/demo  ## a real training on this computer, from nothing to a model at home
+	@$(BIN)/stationmaster demo
+
+setup: .stamps/dev .stamps/system  ## everything that developing needs
+
+test: setup check  ## every test, and all checks
+	$(BIN)/pytest -n 2 --dist worksteal -q
+
+check: .stamps/dev  ## types, lint, layers
+	$(BIN)/ruff check -q .
+	$(BIN)/ruff format -q --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache >.stamps/layers || { cat .stamps/layers; exit 1; }
+
+test-slow: setup  ## tests that take long
+	$(BIN)/pytest -q -m slow --slow
+
+chaos: setup  ## hundreds of seeded kills; SEEDS=500 by default
+	$(BIN)/python -m tests.chaos.marathon --runs $${SEEDS:-500}
+
+bench: .stamps/dev  ## one JSON line for each budget
+	@for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
+
+corpus: .stamps/dev  ## read labelled logs and stall traces: make corpus CORPUS=DIR
+	@test -n "$(CORPUS)" || { echo "make corpus needs CORPUS=DIR, the folder with training-logs and stall-traces"; exit 2; }
+	$(BIN)/python $(CORPUS)/training-logs/score.py $(CORPUS)/training-logs '$(CURDIR)/$(BIN)/stationmaster parse {log} --framework auto --json'
+	$(BIN)/python $(CORPUS)/stall-traces/score.py --quiet --cmd '$(CURDIR)/$(BIN)/stationmaster replay {trace} --json' $(CORPUS)/stall-traces
+
+contract-live: setup  ## the contract suites against real services, for whoever has keys
+	$(BIN)/pytest -q tests/contract --live
+
+docs: .stamps/dev  ## reference pages made from the code
+	$(BIN)/python scripts/make_reference.py
+
+clean:           ## remove what make made
+	rm -rf .venv .stamps .home .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+.stamps/venv:
+	@mkdir -p .stamps
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { echo "cannot make a virtual environment; install python3-venv"; exit 1; }
+	@touch $@
+
+.stamps/demo: .stamps/venv pyproject.toml
+	@$(BIN)/pip install -q --disable-pip-version-check -e '.[demo]'
+	@touch $@
+
+.stamps/dev: .stamps/venv pyproject.toml
+	@$(BIN)/pip install -q --disable-pip-version-check -e '.[dev]'
+	@touch $@ .stamps/demo
+
+.stamps/system: scripts/install_system_packages
+	@mkdir -p .stamps
+	@scripts/install_system_packages
+	@touch $@

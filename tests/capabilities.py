@@ -1,0 +1,46 @@
+"""What a machine may lack: the only reasons for which a test may be skipped, each with its probe and its remedy."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Capability:
+    present: Callable[[], bool]
+    remedy: str
+
+
+def _sshd() -> bool:
+    return Path("/usr/sbin/sshd").exists() or shutil.which("sshd") is not None
+
+
+def _network_namespaces() -> bool:
+    if sys.platform != "linux" or os.geteuid() != 0 or shutil.which("ip") is None:
+        return False
+    return subprocess.run(["unshare", "--net", "--pid", "--fork", "true"], capture_output=True).returncode == 0
+
+
+CAPABILITIES: dict[str, Capability] = {
+    "sshd": Capability(_sshd, "install openssh-server"),
+    "rsync": Capability(lambda: shutil.which("rsync") is not None, "install rsync"),
+    "network namespaces": Capability(_network_namespaces, "run as root on Linux, with iproute2 installed"),
+}
+
+
+def require(name: str) -> None:
+    """Skip the calling test where the machine lacks a capability; where everything must be there, fail it."""
+    capability = CAPABILITIES[name]
+    if not capability.present():
+        pytest.skip(f"{SKIP_MARK}{name} is missing: {capability.remedy}")
+
+
+SKIP_MARK = "capability: "

@@ -1,0 +1,48 @@
+"""What holds for every test: no skip without a listed reason, and none at all where everything must be there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from capabilities import SKIP_MARK
+from hypothesis import HealthCheck, settings
+from store_engines import PostgresServer
+
+# A shared machine may be slow for a moment; what is promised is the result, not the time.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("suite")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the tests that take long")
+    parser.addoption("--live", action="store_true", help="run contract suites against real services")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Slow tests belong to `make test-slow`: left out by selection, not skipped."""
+    if config.getoption("--slow"):
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    if slow:
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item not in slow]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail"):
+        reason = str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        if SKIP_MARK not in reason or os.environ.get("CI"):
+            report.outcome = "failed"
+            report.longrepr = f"a skip counts as a failure here: {reason}"
+    return report
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    """One real PostgreSQL server for the session; each test makes its own database in it."""
+    with PostgresServer(tmp_path_factory.mktemp("postgres")) as server:
+        yield server
