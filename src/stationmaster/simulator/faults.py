@@ -218,7 +218,11 @@ def storm(
     while moment < seconds and kinds:
         if not deck:
             deck = draw.sample(list(kinds), len(kinds))
-        faults.append(Fault(kind=deck.pop(), at_seconds=round(moment, 3), seconds=fault_seconds))
+        kind = deck.pop()
+        # An answer lost or late hurts most where money is spent, so every other one is aimed there.
+        aimed = kind in (FaultKind.LOST_ANSWER, FaultKind.SLOW_ANSWER) and draw.random() < 0.5
+        operation = "create" if aimed else None
+        faults.append(Fault(kind=kind, at_seconds=round(moment, 3), seconds=fault_seconds, operation=operation))
         moment += draw.uniform(*every_seconds)
     return faults
 

@@ -78,20 +78,27 @@ class Market:
     def __init__(self, *, seed: int, hosts: int = 120, period_seconds: float = 600.0) -> None:
         self._seed = seed
         self._period_seconds = period_seconds
+        self._drawn: tuple[int, list[Offer]] | None = None
         self._hosts = tuple(_host(seed, index) for index in range(hosts))
 
     def offers(self, now: float, *, rented: Collection[int], listings: Mapping[int, int]) -> list[Offer]:
         """Offers of the machines not in `rented`; `listings` says how often each was listed before."""
-        period = self._period(now)
         return [
-            _priced(host, seed=self._seed, period=period, listing=listings.get(host.machine_id, 0))
-            for host in self._hosts
-            if host.machine_id not in rented and _is_listed(host, seed=self._seed, period=period)
+            replace(offer, ask_id=offer.machine_id * 1000 + listings.get(offer.machine_id, 0) % 1000)
+            for offer in self._priced(self._period(now))
+            if offer.machine_id not in rented
         ]
 
     def has_machine_of(self, ask_id: int) -> bool:
         """Whether this ask was ever possible: the id names one of our machines."""
         return any(host.machine_id == ask_id // 1000 for host in self._hosts)
+
+    def _priced(self, period: int) -> list[Offer]:
+        """Drawing prices is slow beside a search, and searches of one period share them."""
+        if self._drawn is None or self._drawn[0] != period:
+            listed = [host for host in self._hosts if _is_listed(host, seed=self._seed, period=period)]
+            self._drawn = (period, [_priced(host, seed=self._seed, period=period) for host in listed])
+        return self._drawn[1]
 
     def _period(self, now: float) -> int:
         return int(now // self._period_seconds) if self._period_seconds > 0 else 0
@@ -135,12 +142,11 @@ def _host(seed: int, index: int) -> Offer:
     )
 
 
-def _priced(host: Offer, *, seed: int, period: int, listing: int) -> Offer:
+def _priced(host: Offer, *, seed: int, period: int) -> Offer:
     draw = random.Random(f"{seed}/price/{host.machine_id}/{period}")
     rate = MicroDollars(round(host.gpu_usd_per_hour * host.num_gpus * draw.uniform(0.85, 1.25)))
     return replace(
         host,
-        ask_id=host.machine_id * 1000 + listing % 1000,
         gpu_usd_per_hour=rate,
         min_bid_usd_per_hour=MicroDollars(round(rate * draw.uniform(0.45, 0.7))),
     )
