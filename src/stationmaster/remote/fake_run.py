@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import fnmatch
 import json
+import signal
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, MutableMapping
@@ -54,6 +55,7 @@ class _Step:
     state: str = "pending"
     try_number: int = 0
     exit_code: int | None = None
+    signal: int | None = None
     exit_known: bool = True
     started_at: float | None = None
     ended_at: float | None = None
@@ -79,32 +81,37 @@ class FakeRun:
         self._plan: dict[str, Any] = {}
         self._steps: list[_Step] = []
         self._started = False
-        self._stop_asked = False
         self._boot = 1
         self._ready_at = 0.0
+
+    def read_plan(self) -> bool:
+        """Whether there is a plan; what it says counts from the first time it is read."""
+        text = self._files.get(f"{self.root}/plan.json")
+        if text is not None and not self._plan:
+            self._plan = json.loads(text)
+            self._steps = [_step(index, value) for index, value in enumerate(self._plan["steps"])]
+        return bool(self._plan)
 
     def start(self, now: float, secrets: Mapping[str, str]) -> None:
         """Begin, or go on after the supervisor was lost; nothing if it lives and needs nothing."""
         self.advance(now)
-        if not self._started:
-            self._plan = json.loads(self._files[f"{self.root}/plan.json"])
-            self._steps = [_step(index, value) for index, value in enumerate(self._plan["steps"])]
-            self._started = True
+        if self.finished is not None:
+            return
+        self._started = True
         self.secrets.update(secrets)
-        self.supervisor_alive = self.finished is None
+        self.supervisor_alive = True
         self._ready_at = max(self._ready_at, now)
         self.advance(now)
 
     def stop(self, now: float) -> None:
         """The running step is dead and no other will start."""
         self.advance(now)
-        self._stop_asked = True
-        if self.finished is not None or not self._started:
+        if self.finished is not None:
             return
         step = self._current()
         if step.state == "running":
-            step.state, step.failure, step.ended_at, step.exit_code = "stopped", "stopped", now, None
-        self._finish("stopped", step if step.state == "stopped" else None, now)
+            step.state, step.failure, step.signal, step.ended_at = "stopped", "stopped", signal.SIGTERM, now
+        self._finish("stopped", step if step.try_number > 0 else None, now)
 
     def kill_supervisor(self, now: float) -> None:
         """As by kill -9: the running step goes on, no other starts, secrets are forgotten."""
@@ -138,10 +145,10 @@ class FakeRun:
             else:
                 return
 
-    def status(self, now: float, *, since: Mapping[str, Any], max_bytes: int) -> dict[str, Any]:
-        """What trackside's `status` prints, less the disk."""
+    def status(self, now: float, *, since: Mapping[str, Any] | None, max_bytes: int = 2**20) -> dict[str, Any]:
+        """What trackside's `status` prints, less the disk; without the log if `since` is None."""
         self.advance(now)
-        pieces, more = self._new_log(since, max_bytes)
+        pieces, more = ([], False) if since is None else self._new_log(since, max_bytes)
         running = next((step for step in self._steps if step.state == "running"), None)
         return {
             "format": 1,
@@ -253,8 +260,10 @@ class FakeRun:
             self._finish("done", None, at)
 
     def _fail(self, step: _Step, at: float, failure: str) -> None:
-        step.state, step.ended_at, step.failure = "failed", at, failure
+        # Between its tries a step is pending, as long as there is one to come.
+        step.state, step.ended_at, step.failure = "pending", at, failure
         if step.try_number >= step.tries_allowed:
+            step.state = "failed"
             self._finish("failed", step, at)
         else:
             waits = step.backoff_seconds or (0.0,)
@@ -266,21 +275,22 @@ class FakeRun:
         self.supervisor_alive = False
 
     def _may_start(self, step: _Step, now: float) -> bool:
-        ready = self.supervisor_alive and not self._stop_asked and not self._missing_secrets()
-        return ready and now >= self._ready_at
+        has_secrets = all(name in self.secrets for name in step.secrets)
+        return self.supervisor_alive and has_secrets and now >= self._ready_at
 
     def _start_try(self, step: _Step) -> None:
         step.try_number += 1
         step.state, step.started_at, step.ended_at = "running", self._ready_at, None
-        step.exit_code, step.exit_known, step.failure, step.progress = None, True, None, 0
+        step.exit_code, step.signal, step.exit_known, step.failure, step.progress = None, None, True, None, 0
         self.tries_started[step.name, step.try_number] += 1
         self.logs[f"{step.index}.{step.try_number}"] = Log(inode=100 + len(self.logs))
         self._print(step, "Running 1 job\n" if step.training else f"{step.name}\n", self._ready_at)
 
     def _missing_secrets(self) -> list[str]:
-        if not self._started or self.finished is not None or (step := self._current()).state == "running":
+        if self.finished is not None:
             return []
-        return [name for name in step.secrets if name not in self.secrets]
+        wanted = {name for step in self._steps if step.state != "done" for name in step.secrets}
+        return sorted(wanted - self.secrets.keys())
 
     def _print(self, step: _Step, text: str, at: float) -> None:
         log = self.logs[f"{step.index}.{step.try_number}"]
@@ -327,7 +337,7 @@ class FakeRun:
             "state": step.state,
             "try": step.try_number,
             "exit_code": step.exit_code,
-            "signal": None,
+            "signal": step.signal,
             "exit_known": step.exit_known,
             "started_at": step.started_at,
             "ended_at": step.ended_at,

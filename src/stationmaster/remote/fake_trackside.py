@@ -16,6 +16,8 @@ from stationmaster.remote.base import Completed
 from stationmaster.remote.fake import Call, FakeRemote
 from stationmaster.remote.fake_run import FakeRun, Script
 
+_VERBS_WITH_PLAN = ("start", "status", "stop", "inventory")
+
 __all__ = ["FakeRun", "FakeTrackside", "Script"]
 
 
@@ -44,6 +46,7 @@ class FakeTrackside:
         self._ticked = 1_700_000_000.0
         remote.on(python, self._answer)
         remote.on_stream(python, self._follow)
+        remote.on("df", self._free_room)
 
     def run(self, root: str | None = None) -> FakeRun:
         """The run in `root`, or the only one there is."""
@@ -67,14 +70,18 @@ class FakeTrackside:
 
     def _verb(self, root: str, verb: str, arguments: Sequence[str], stdin: bytes) -> Completed:
         run = self._run(root)
+        if verb in _VERBS_WITH_PLAN and not run.read_plan():
+            return Completed(exit_status=1, stderr=b"trackside: there is no plan.json")
         match verb:
             case "start":
-                return self._start(run, _secrets(arguments, stdin))
+                run.start(self._now(), _secrets(arguments, stdin))
+                return _said(self._status(run, since=None))
             case "status":
-                return _said(self._status(run, arguments))
+                since, limit = _option(arguments, "--since"), _option(arguments, "--max-bytes")
+                return _said(self._status(run, since=json.loads(since or "{}"), max_bytes=int(limit or 2**20)))
             case "stop":
                 run.stop(self._now())
-                return _said(self._status(run, ()))
+                return _said(self._status(run, since=None))
             case "hash":
                 return _said({"files": {path: self._hash(root, path) for path in arguments}})
             case "unpack":
@@ -87,11 +94,12 @@ class FakeTrackside:
                 return Completed(exit_status=2, stderr=f"trackside: unknown verb {verb}".encode())
 
     async def _follow(self, call: Call) -> AsyncIterator[bytes]:
-        root, arguments = call.argv[3].rstrip("/"), call.argv[5:]
+        run, arguments = self._run(call.argv[3].rstrip("/")), call.argv[5:]
+        run.read_plan()
         since = json.loads(_option(arguments, "--since") or "{}")
         interval_seconds = float(_option(arguments, "--interval") or 0.1)
         while True:
-            status = self._status(self._run(root), ("--since", json.dumps(since)))
+            status = self._status(run, since=since)
             marks = {piece["stream"]: {"inode": piece["inode"], "offset": piece["end"]} for piece in status["log"]}
             since["log"] = {**since.get("log", {}), **marks}
             yield json.dumps(status).encode() + b"\n"
@@ -107,37 +115,41 @@ class FakeTrackside:
     def _now(self) -> float:
         return self._ticked if self._clock is None else self._clock()
 
-    def _start(self, run: FakeRun, secrets: dict[str, str]) -> Completed:
-        if f"{run.root}/plan.json" not in self._remote.files:
-            return Completed(exit_status=1, stderr=b"trackside: there is no plan.json")
-        run.start(self._now(), secrets)
-        return _said({**self._status(run, ("--max-bytes", "0")), "log": []})
-
-    def _status(self, run: FakeRun, arguments: Sequence[str]) -> dict[str, Any]:
+    def _status(self, run: FakeRun, *, since: dict[str, Any] | None, max_bytes: int = 2**20) -> dict[str, Any]:
         self._ticked += self._tick_seconds
-        since = json.loads(_option(arguments, "--since") or "{}")
-        limit = int(_option(arguments, "--max-bytes") or 2**20)
-        status = run.status(self._now(), since=since.get("log", {}), max_bytes=limit)
+        status = run.status(self._now(), since=None if since is None else since.get("log", {}), max_bytes=max_bytes)
         return {**status, "disk": {"total_bytes": self.disk_total_bytes, "free_bytes": self.disk_free_bytes}}
+
+    def _free_room(self, call: Call) -> Completed:
+        """`df -Pk`, which is asked before a plan is there."""
+        total, free = self.disk_total_bytes // 1024, self.disk_free_bytes // 1024
+        line = f"/dev/fake {total} {total - free} {free} {100 - 100 * free // total}% /"
+        return Completed(
+            exit_status=0, stdout=f"Filesystem 1024-blocks Used Available Capacity Mounted on\n{line}\n".encode()
+        )
 
     def _hash(self, root: str, path: str) -> dict[str, Any] | None:
         data = self._remote.files.get(str(PurePosixPath(root, path)))
         return None if data is None else {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
 
     def _unpack(self, root: str, archive: str, directory: str, *, sha256: str) -> Completed:
-        data = self._remote.files.get(str(PurePosixPath(root, archive)))
+        files, folder = self._remote.files, f"{PurePosixPath(root, directory)}/"
+        marker = f"{root}/.trackside/unpacked/{directory}"
+        there = [path for path in files if path.startswith(folder)]
+        if there and files.get(marker) == sha256.encode():
+            return _said({"ok": True, "sha256": sha256, "files": len(there), "already": True})
+        data = files.get(str(PurePosixPath(root, archive)))
         if data is None:
             return Completed(exit_status=1, stderr=f"trackside: {archive} is not there".encode())
         found = hashlib.sha256(data).hexdigest()
         if found != sha256:
             return _said({"ok": False, "sha256": found}, exit_status=1)
-        marker = str(PurePosixPath(root, directory, ".trackside-unpacked"))
-        already = self._remote.files.get(marker) == sha256.encode()
+        for path in there:
+            del files[path]
         members = _members(data)
-        for name, content in members.items():
-            self._remote.files[str(PurePosixPath(root, directory, name))] = content
-        self._remote.files[marker] = sha256.encode()
-        return _said({"ok": True, "sha256": found, "files": len(members), "already": already})
+        files.update({folder + name: content for name, content in members.items()})
+        files[marker] = sha256.encode()
+        return _said({"ok": True, "sha256": found, "files": len(members), "already": False})
 
     def _inventory(self, run: FakeRun) -> list[dict[str, Any]]:
         return [{**output, **(self._hash(run.root, output["path"]) or {})} for output in run.outputs()]

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from stationmaster.errors import DiskFull, TransferFailed
-from stationmaster.remote.base import Progress
+from stationmaster.remote.base import SMALL_CALL_SECONDS, Progress
 from stationmaster.remote.host import FileHash, Host
 
 #: Left free beside the file itself: a disk filled to the brim breaks the training, or this computer.
@@ -85,9 +85,16 @@ async def _far_file(host: Host, path: str, sha256: str | None) -> FileHash:
 
 
 async def _require_far_room(host: Host, path: str, size: int) -> None:
-    disk = (await host.status()).disk
-    if disk is not None:
-        _require_room(f"the machine, for {path}", size, disk.free_bytes)
+    free = await _far_free_bytes(host)
+    if free is not None:
+        _require_room(f"the machine, for {path}", size, free)
+
+
+async def _far_free_bytes(host: Host) -> int | None:
+    """Room on the job's disk; None where `df` is missing or speaks otherwise, which is no reason to give up."""
+    done = await host.remote.run(["df", "-Pk", host.root], timeout=SMALL_CALL_SECONDS)
+    fields = done.stdout.decode(errors="replace").strip().rpartition("\n")[2].split()
+    return int(fields[3]) * 1024 if done.exit_status == 0 and len(fields) > 5 and fields[3].isdigit() else None
 
 
 def _require_near_room(local: Path, size: int) -> None:

@@ -69,8 +69,8 @@ async def test_a_push_whose_answer_was_lost_is_not_sent_again(bench: Bench) -> N
 
 @asynchronous
 async def test_nothing_is_sent_to_a_machine_without_room(bench: Bench) -> None:
-    bench.trackside.disk_free_bytes = 1000
-    with pytest.raises(DiskFull, match=r"7,000 bytes.*1,000 are free"):
+    bench.trackside.disk_free_bytes = 10_240
+    with pytest.raises(DiskFull, match=r"7,000 bytes.*10,240 are free"):
         await push_verified(bench.host, bench.here, "in/model", SHA256)
     assert bench.transfers() == 0
 
