@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import struct
+import tempfile
 import zlib
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -15,7 +17,9 @@ from stationmaster.datasets.sample_set import write_sample_set
 
 def good_set(folder: Path, *, images: int = 10) -> Path:
     """A captioned set that has no problem at all (trigger: smland)."""
-    write_sample_set(folder, images=images)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in _painted(images).items():
+        (folder / name).write_bytes(content)
     return folder
 
 
@@ -57,6 +61,13 @@ def endless_jpeg(*, scans: int = 3000) -> bytes:
     data = encoded(picture(), "JPEG", progressive=True)
     last = data.rindex(b"\xff\xda")
     return data[:last] + data[last:-2] * scans + data[-2:]
+
+
+@cache
+def _painted(images: int) -> dict[str, bytes]:
+    with tempfile.TemporaryDirectory() as temporary:
+        write_sample_set(Path(temporary), images=images)
+        return {file.name: file.read_bytes() for file in Path(temporary).iterdir()}
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:

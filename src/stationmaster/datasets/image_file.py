@@ -33,7 +33,7 @@ _GIANT_PIXELS = 16_000_000
 _ONE_GIANT_AT_A_TIME = threading.Lock()  # several decoded at once would need gigabytes
 _THUMBNAIL = (64, 64)
 _ORIENTATION = 0x0112
-_PLAIN_MODES = frozenset({"RGB", "L"})
+_PLAIN_MODES = frozenset({"RGB", "RGBA", "L", "LA", "P", "1"})  # what every trainer turns into RGB rightly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,17 +117,23 @@ def _decode(file: BinaryIO, *, giant: bool) -> Decoded:
                 image.verify()  # the checksums, which loading leaves out
         file.seek(0)
         with Image.open(file, formats=FORMATS) as image:
-            mode, transparency = image.mode, image.has_transparency_data
+            mode = image.mode
             animated = kind != "MPO" and getattr(image, "is_animated", False)  # MPO: a camera's JPEG with its preview
             image.draft("RGB", _THUMBNAIL)  # JPEG: reads all of the file, but computes an eighth of each side
             image.load()
             return Decoded(
                 mode=mode,
-                has_transparency=transparency,
+                has_transparency=_has_transparency(image),
                 orientation=_orientation(image),
                 is_animated=animated,
                 likeness=likeness_of(image),
             )
+
+
+def _has_transparency(image: Image.Image) -> bool:
+    if "A" in image.getbands():  # many programs write an alpha channel that hides nothing
+        return image.getchannel("A").getextrema() != (255, 255)
+    return image.has_transparency_data
 
 
 def _orientation(image: Image.Image) -> int:
