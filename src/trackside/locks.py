@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import contextmanager
+from typing import Iterator
 
 
 def try_lock(descriptor: int) -> bool:
@@ -13,6 +15,17 @@ def try_lock(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+@contextmanager
+def one_at_a_time(folder: str) -> Iterator[None]:
+    """Wait until nobody else is between the two ends of such a block on this folder."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def is_locked(path: str) -> bool:

@@ -24,15 +24,11 @@ _RESERVED_BYTES = 4096
 def run_shim(root: Root, index: int, number: int) -> None:
     """Run one try of one step to its end. Does nothing if this try was ever begun or a stop was asked."""
     step = read_plan(root).steps[index]
-    if os.path.exists(root.stop):
-        return
     folder = root.try_folder(index, number)
-    lock = _claim(root, folder)
+    # A stop is written under the same lock: either it keeps us from beginning, or it finds our try.
+    with locks.one_at_a_time(root.steps):
+        lock = None if os.path.exists(root.stop) else _claim(folder)
     if lock is None:
-        return
-    # `stop` writes stop.json before it looks for tries, and we look for it after ours can be seen: one sees the other.
-    if os.path.exists(root.stop):
-        _write_exit(folder, code=None, signal_number=None, could_not_start=False)
         return
     failed, pid = _start(step, root, folder, lock)
     _, status = os.waitpid(pid, 0)
@@ -46,7 +42,7 @@ def run_shim(root: Root, index: int, number: int) -> None:
         _write_exit(folder, code=os.WEXITSTATUS(status), signal_number=None, could_not_start=False)
 
 
-def _claim(root: Root, folder: TryFolder) -> int | None:
+def _claim(folder: TryFolder) -> int | None:
     """Make the try's folder appear with `started` in it, written and locked; None if it was there before.
 
     Built aside and renamed: a folder that is not empty cannot be renamed over, so only one ever succeeds,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import signal
 import time
 
 from trackside import clock
 from trackside.errors import TracksideError
+from trackside.locks import one_at_a_time
 from trackside.observe import Observer, running_try, settle
 from trackside.plan import Plan
 from trackside.process import signal_group
@@ -28,9 +27,10 @@ def stop(root: Root, plan: Plan, *, grace_seconds: float) -> None:
     observer = Observer(root, plan)
     # What ended before the stop keeps its own verdict.
     settle(root, plan, observer.observe(now=clock.now()))
-    if stop_from_record(read_record(root.stop)) is None:
-        root.make_own_folders()
-        write_record(root.stop, Stop(at=clock.now(), grace_seconds=grace_seconds).as_record(), durable=True)
+    root.make_own_folders()
+    with one_at_a_time(root.steps):
+        if stop_from_record(read_record(root.stop)) is None:
+            write_record(root.stop, Stop(at=clock.now(), grace_seconds=grace_seconds).as_record(), durable=True)
     _end_running(root, plan, observer, grace_seconds=grace_seconds)
     settle(root, plan, observer.observe(now=clock.now()))
 
@@ -40,9 +40,7 @@ def ask_to_end(root: Root, running: Try, *, why: str, stop_signal: int) -> None:
     if running.process is None:
         return  # still being started: the next look knows its process
     folder = root.try_folder(running.step, running.number)
-    turn = os.open(folder.path, os.O_RDONLY)
-    try:
-        fcntl.flock(turn, fcntl.LOCK_EX)  # `stop` and the supervisor may both be at it
+    with one_at_a_time(folder.path):  # `stop` and the supervisor may both be at it
         noted = stopping_from_record(read_record(folder.stopping))
         if noted is not None and noted.signalled:
             return
@@ -50,8 +48,6 @@ def ask_to_end(root: Root, running: Try, *, why: str, stop_signal: int) -> None:
         write_record(folder.stopping, noted.as_record(), durable=True)
         signal_group(running.process, stop_signal, boot_id=clock.boot_id())
         write_record(folder.stopping, noted._replace(signalled=True).as_record())
-    finally:
-        os.close(turn)
 
 
 def force_to_end(running: Try) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tarfile
@@ -10,6 +9,7 @@ from typing import Any, BinaryIO
 
 from trackside.errors import Misuse, TracksideError
 from trackside.hashing import sha256_of
+from trackside.locks import one_at_a_time
 from trackside.records import read_record, write_record
 from trackside.root import Root, stays_inside
 
@@ -31,8 +31,7 @@ def unpack(root: Root, archive: str, directory: str, *, sha256: str) -> dict[str
     marker = os.path.join(root.unpacked, "%s.json" % name.replace("%", "%25").replace("/", "%2F"))
     root.make_own_folders()
     # A call repeated after a lost connection waits for the first one and then finds its marker.
-    with open(os.path.join(root.unpacked, "lock"), "wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with one_at_a_time(root.unpacked):
         already = _intact_marker(marker, target, sha256.lower())
         if already is not None:
             return {"ok": True, "sha256": already["sha256"], "files": already["files"], "already": True}

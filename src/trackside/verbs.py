@@ -95,8 +95,9 @@ def _stop(root: Root, options: Options, arguments: list[str]) -> int:
     from trackside.status import build_status
     from trackside.stop import stop
 
+    grace = _seconds(options, "grace", -1.0)
     plan = read_plan(root)
-    stop(root, plan, grace_seconds=_seconds(options, "grace", plan.stop_grace_seconds))
+    stop(root, plan, grace_seconds=plan.stop_grace_seconds if grace < 0 else grace)
     return _print(build_status(root, plan, with_log=None))
 
 
@@ -155,7 +156,9 @@ def _count(options: Options, name: str, default: int) -> int:
 
 
 def _seconds(options: Options, name: str, default: float) -> float:
-    text = options.get(name, str(default))
+    if name not in options:
+        return default
+    text = options[name]
     try:
         seconds = float(text)
     except ValueError:

@@ -1,0 +1,98 @@
+"""Secrets reach the steps that name them and stay nowhere else."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+from trackside_bench import Bench, is_alive, step, until
+
+VALUE = "s3cr3t-value-of-the-test"
+SHARED_MEMORY = Path("/dev/shm")
+
+
+def left_in_memory() -> list[Path]:
+    return [path for path in SHARED_MEMORY.glob("trackside-*") if VALUE.encode() in path.read_bytes()]
+
+
+def test_a_step_gets_the_secrets_it_names_and_no_others(job: Bench) -> None:
+    show = 'echo "${HF_TOKEN:-none} ${OTHER:-none}"'
+    job.plan(step("with", show, secrets=["HF_TOKEN"], env={"HF_TOKEN": "from the plan"}), step("without", show))
+    assert job.start(HF_TOKEN=VALUE, OTHER="o")["needs_secrets"] == []
+    job.until_finished()
+    assert job.text() == f"{VALUE} none\nnone none\n"
+
+
+def test_secrets_are_in_no_file_and_no_command_line(job: Bench) -> None:
+    job.plan(step("train", "exec sleep 1000", secrets=["HF_TOKEN"]))
+    job.start(HF_TOKEN=VALUE)
+    running = job.until_running()
+    files = [path for path in job.root.rglob("*") if path.is_file()]
+    assert not [path for path in files if VALUE.encode() in path.read_bytes()]
+    assert left_in_memory() == []
+    for pid in (running["pid"], job.shim_pid(), job.supervisor_pid()):
+        assert VALUE.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def test_a_supervisor_without_the_secrets_says_so_and_waits(job: Bench) -> None:
+    job.plan(step("train", "echo ran", secrets=["A", "B"]))
+    assert job.start()["needs_secrets"] == ["A", "B"]
+    assert job.start(A="1")["needs_secrets"] == ["B"]
+    assert job.status()["steps"][0]["state"] == "pending"
+    assert job.start(B="2")["needs_secrets"] == []
+    assert job.until_finished()["finished"]["result"] == "done"
+
+
+def test_a_restarted_supervisor_asks_again_and_the_running_step_keeps_its_own(job: Bench) -> None:
+    script = "while [ ! -e ../go ]; do sleep 0.05; done; echo $TOKEN"
+    job.plan(step("train", script, secrets=["TOKEN"]), step("publish", "echo $TOKEN", secrets=["TOKEN"]))
+    job.start(TOKEN=VALUE)
+    job.until_running()
+    job.kill_supervisor()
+    assert job.status()["needs_secrets"] == ["TOKEN"]
+    assert job.start()["needs_secrets"] == ["TOKEN"]
+    (job.root / "go").touch()
+    until(lambda: job.status()["steps"][0]["state"] == "done")
+    assert job.status()["finished"] is None
+    assert job.start(TOKEN="another")["needs_secrets"] == []
+    job.until_finished()
+    assert job.text() == f"{VALUE}\nanother\n"
+
+
+def test_secrets_for_a_finished_plan_are_left_nowhere(job: Bench) -> None:
+    job.plan(step("train", "true"))
+    job.start()
+    job.until_finished()
+    job.start(TOKEN=VALUE)
+    assert left_in_memory() == []
+    assert not (job.own / "secrets").exists()
+
+
+def test_secrets_wait_in_a_private_file_that_disappears_when_taken(job: Bench) -> None:
+    job.plan(step("train", "exec sleep 1000", secrets=["TOKEN"]))
+    job.start()
+    pid = job.supervisor_pid()
+    os.kill(pid, 19)
+    try:
+        call = job.popen("start", "--secrets-stdin", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        answer, _ = call.communicate(json.dumps({"secrets": {"TOKEN": VALUE}}).encode())
+        assert json.loads(answer)["needs_secrets"] == []
+        waiting = left_in_memory() or [job.own / "secrets"]
+        assert [stat.S_IMODE(path.stat().st_mode) for path in waiting] == [0o600]
+    finally:
+        os.kill(pid, 18)
+    job.until_running()
+    until(lambda: left_in_memory() == [] and not (job.own / "secrets").exists())
+    assert is_alive(pid)
+
+
+def test_nonsense_on_stdin_is_refused_without_repeating_it(job: Bench) -> None:
+    job.plan(step("train", "true"))
+    for nonsense in (b"{" + VALUE.encode(), b'{"secrets": {"A": 1}}', b'{"secrets": ["' + VALUE.encode() + b'"]}', b""):
+        answer = job.run("start", "--secrets-stdin", stdin=nonsense)
+        assert (answer.returncode, answer.stdout) == (2, b"")
+        assert VALUE.encode() not in answer.stderr
+    assert job.status()["started"] is False

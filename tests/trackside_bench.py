@@ -1,0 +1,187 @@
+"""A job's root with a real trackside.pyz in it, for tests that run real processes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipapp
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import trackside
+
+PACKAGE = Path(trackside.__file__).parent
+DEADLINE_SECONDS = 60.0
+
+
+def interpreters() -> list[str]:
+    """One Python for each of 3.8 to 3.13 that this computer has; at least our own."""
+    found = {f"{sys.version_info.major}.{sys.version_info.minor}": sys.executable}
+    pyenv = sorted(Path.home().glob(".pyenv/versions/3.*/bin/python3"))
+    for path in [*pyenv, *(Path(p) for n in range(8, 14) if (p := shutil.which(f"python3.{n}")))]:
+        answer = subprocess.run(
+            [path, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        version = answer.stdout.strip()
+        if answer.returncode == 0 and re.fullmatch(r"3\.(8|9|10|11|12|13)", version):
+            found.setdefault(version, str(path))
+    return [found[version] for version in sorted(found, key=lambda text: int(text.split(".")[1]))]
+
+
+def build_pyz(folder: Path) -> Path:
+    """trackside as home ships it: the package, and a few lines that call it."""
+    source = folder / "pyz-source"
+    shutil.copytree(PACKAGE, source / "trackside", ignore=shutil.ignore_patterns("__pycache__"))
+    (source / "__main__.py").write_text("import sys\nfrom trackside.cli import main\n\nsys.exit(main())\n")
+    target = folder / "trackside.pyz"
+    zipapp.create_archive(source, target, compressed=True)
+    return target
+
+
+def step(name: str, script: str, **more: Any) -> dict[str, Any]:
+    """A step that runs a few lines of shell."""
+    return {"name": name, "argv": ["/bin/sh", "-c", script], **more}
+
+
+def until(condition: Callable[[], Any], what: str = "the condition") -> Any:
+    """Wait for something to become true; its value."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError(f"{what} did not come true within {DEADLINE_SECONDS} s")
+
+
+class Bench:
+    """One job's root and the verbs on it."""
+
+    def __init__(self, root: Path, *, pyz: Path | None, python: str = sys.executable) -> None:
+        self.root = root
+        self.own = root / ".trackside"
+        self.environment = {**os.environ}
+        root.mkdir(parents=True, exist_ok=True)
+        if pyz is not None:
+            shutil.copy(pyz, root / "trackside.pyz")
+        self.command = [python, str(root / "trackside.pyz")] if pyz is not None else [python, "-m", "trackside"]
+
+    def plan(self, *steps: dict[str, Any], **more: Any) -> None:
+        record = {"format": 1, "job": "j", "attempt": 1, "steps": list(steps), **more}
+        (self.root / "plan.json").write_text(json.dumps(record))
+
+    def run(self, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [*self.command, "--root", str(self.root), *arguments],
+            input=stdin,
+            capture_output=True,
+            env=self.environment,
+            timeout=DEADLINE_SECONDS,
+            check=False,
+        )
+
+    def call(self, *arguments: str, stdin: bytes = b"") -> Any:
+        answer = self.run(*arguments, stdin=stdin)
+        assert answer.returncode == 0, answer.stderr.decode()
+        return json.loads(answer.stdout)
+
+    def popen(self, *arguments: str, **more: Any) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([*self.command, "--root", str(self.root), *arguments], env=self.environment, **more)
+
+    def start(self, **secrets: str) -> Any:
+        if secrets:
+            return self.call("start", "--secrets-stdin", stdin=json.dumps({"secrets": secrets}).encode())
+        return self.call("start")
+
+    def status(self, since: dict[str, Any] | None = None, *more: str) -> Any:
+        return self.call("status", *(["--since", json.dumps(since)] if since is not None else []), *more)
+
+    def until_finished(self) -> Any:
+        return until(lambda: (seen := self.status())["finished"] and seen, "the plan's end")
+
+    def until_running(self, index: int = 0, number: int = 1) -> Any:
+        def running() -> Any:
+            found = self.status()["steps"][index]
+            return found if found["state"] == "running" and found["try"] == number and found["pid"] else None
+
+        return until(running, f"step {index} running")
+
+    def text(self) -> str:
+        return self.run("logs").stdout.decode()
+
+    def supervisor_pid(self) -> int:
+        return int(json.loads((self.own / "supervisor.lock").read_text())["pid"])
+
+    def shim_pid(self, index: int = 0, number: int = 1) -> int:
+        return int(json.loads((self.own / "steps" / f"{index}.{number}" / "started").read_text())["shim"]["pid"])
+
+    def kill_supervisor(self) -> None:
+        kill(self.supervisor_pid())
+        until(lambda: not self.status()["supervisor"]["alive"], "the supervisor's death")
+
+    def clean_up(self) -> None:
+        """End what this bench started, by the pids it noted."""
+        noted = [
+            self.own / "supervisor.lock",
+            *self.own.glob("steps/*/started"),
+            *self.own.glob("steps/*/process.json"),
+        ]
+        for path in noted:
+            if path.exists() and path.stat().st_size:
+                record = json.loads(path.read_text())
+                process = record.get("shim", record)
+                if is_that_process(process):
+                    kill(process["pid"])
+
+
+@contextmanager
+def bench(root: Path, **more: Any) -> Iterator[Bench]:
+    made = Bench(root, **more)
+    try:
+        yield made
+    finally:
+        made.clean_up()
+
+
+def log_bytes(status: dict[str, Any], stream: str = "0.1") -> bytes:
+    return b"".join(base64.b64decode(entry["data"]) for entry in status["log"] if entry["stream"] == stream)
+
+
+def seen_so_far(since: dict[str, Any], status: dict[str, Any]) -> dict[str, Any]:
+    """The next --since, as home keeps it."""
+    log = {entry["stream"]: {"inode": entry["inode"], "offset": entry["end"]} for entry in status["log"]}
+    return {**since, "log": {**since.get("log", {}), **log}}
+
+
+def kill(pid: int, number: int = signal.SIGKILL) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass  # it was faster
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def is_that_process(record: dict[str, Any]) -> bool:
+    try:
+        fields = Path(f"/proc/{record['pid']}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return False
+    return fields[19] == record["start_time"]

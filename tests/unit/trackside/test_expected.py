@@ -1,0 +1,62 @@
+"""Expected files count only when they are there and whole."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trackside.decide import Leavings
+from trackside.expected import is_whole_safetensors, look_for
+from trackside.root import Root
+
+
+def safetensors(values: int = 4, **metadata: str) -> bytes:
+    header = {"__metadata__": metadata, "w": {"dtype": "F32", "shape": [values], "data_offsets": [0, 4 * values]}}
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + b"\0" * 4 * values
+
+
+def test_a_whole_file_opens(tmp_path: Path) -> None:
+    path = tmp_path / "m.safetensors"
+    path.write_bytes(safetensors(step="100"))
+    assert is_whole_safetensors(str(path))
+
+
+@given(st.integers(0, len(safetensors()) - 1))
+def test_a_file_cut_anywhere_does_not_open(tmp_path_factory, length: int) -> None:
+    path = tmp_path_factory.mktemp("cut") / "m.safetensors"
+    path.write_bytes(safetensors()[:length])
+    assert not is_whole_safetensors(str(path))
+
+
+@given(st.binary(max_size=60))
+def test_no_bytes_whatever_break_the_check(tmp_path_factory, content: bytes) -> None:
+    path = tmp_path_factory.mktemp("any") / "m.safetensors"
+    path.write_bytes(content)
+    assert is_whole_safetensors(str(path)) in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        ((), Leavings(present=True, whole=False)),
+        (("output/good.safetensors",), Leavings(present=True, whole=True)),
+        (("output/*.safetensors",), Leavings(present=True, whole=False)),
+        (("output/note.txt",), Leavings(present=True, whole=True)),
+        (("output/note.txt", "output/none"), Leavings(present=False, whole=False)),
+        (("output/folder",), Leavings(present=False, whole=False)),
+        (("**/deep.txt",), Leavings(present=True, whole=True)),
+    ],
+)
+def test_what_is_there_of_the_expected_files(tmp_path: Path, patterns: tuple[str, ...], expected: Leavings) -> None:
+    root = tmp_path / "odd [name]*"
+    (root / "output" / "folder").mkdir(parents=True)
+    (root / "output" / "good.safetensors").write_bytes(safetensors())
+    (root / "output" / "torn.safetensors").write_bytes(safetensors()[:-1])
+    (root / "output" / "note.txt").write_text("x")
+    (root / "output" / "folder" / "deep.txt").write_text("x")
+    assert look_for(Root(str(root)), patterns) == expected
