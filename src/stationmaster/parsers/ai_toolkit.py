@@ -6,7 +6,7 @@ import re
 
 from stationmaster.parsers.bars import Bar
 from stationmaster.parsers.base import ErrorKind, Family, Fault, Phase, Seen
-from stationmaster.parsers.errors import kind_of
+from stationmaster.parsers.error_kinds import kind_of
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
 

@@ -9,21 +9,22 @@ from stationmaster.parsers.quantities import duration_seconds, steps_per_second,
 
 _TIME = r"\d+(?::\d\d){1,2}"
 # The part that only a bar has: a counter followed by elapsed time.
+_COUNT = r"\d[\d.,]*+[kKMGTP]?i?B?"
 _COUNTERS = re.compile(
-    rf"(?P<n>\d[\d.,]*[kKMGTP]?i?B?)/(?P<m>\d[\d.,]*[kKMGTP]?i?B?|\?) *\[ *(?P<elapsed>{_TIME}) *(?:< *(?P<eta>{_TIME}|\?))?"
-    rf"|(?<![\d.])(?P<alone>\d+) ?[a-z]* \[(?P<alone_elapsed>{_TIME}), "
-    rf"|\[ *(?P<boxed_n>\d+)/(?P<boxed_m>\d+) +(?P<boxed_elapsed>{_TIME})(?: *< *(?P<boxed_eta>{_TIME}|\?)|(?=, Epoch ))"
-    r"|(?<=[━─╸╺ ]) *(?P<plain_n>\d+)/(?P<plain_m>\d+|--) +(?:(?P<rich_elapsed>\d+:\d\d:\d\d) • "
-    r"(?P<rich_eta>\d+:\d\d:\d\d|-:--:--)|(?=[\d.]+ ?(?:it/s|s/it) +[\d.:hms]+(?:<|$|\s)))"
+    rf"(?<![\d.,])(?P<n>{_COUNT})/(?P<m>{_COUNT}|\?) *\[ *(?P<elapsed>{_TIME}) *(?:< *(?P<eta>{_TIME}|\?))?"
+    rf"|(?<![\d.,])(?P<alone>\d++) ?[a-z]*+ \[(?P<alone_elapsed>{_TIME}), "
+    rf"|\[ *+(?P<boxed_n>\d++)/(?P<boxed_m>\d++) +(?P<boxed_elapsed>{_TIME})"
+    rf"(?: *< *(?P<boxed_eta>{_TIME}|\?)|(?=, Epoch ))"
+    r"|(?<=[━─╸╺ ])(?P<plain_n>\d++)/(?P<plain_m>\d++|--) ++(?:(?P<rich_elapsed>\d+:\d\d:\d\d) • "
+    r"(?P<rich_eta>\d+:\d\d:\d\d|-:--:--)|(?=[\d.]++ ?(?:it/s|s/it) ++[\d.:hms]++(?:<|$|\s)))"
 )
 _RATE = re.compile(r"\s*,?\s*([\d.]+ ?[A-Za-zµ]+/[A-Za-z]+|\?[ A-Za-zµ]*/?[A-Za-z]*)")
 _SHORT_ETA = re.compile(r" *[\d.:hms]+< *([\d.:hms]+)")
 _PERCENT_END = re.compile(r"(\d{1,3}(?:\.\d+)?)% *$")
-_DRAWING = re.compile(r"[^\w|(){}=:]*+$|[#0-9 ]*+$")
 # A log line printed over the end of a bar starts with its date, glued to the last number.
 _GLUED_DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\d\d/\d\d/\d{4} \d\d:\d\d")
 # What may stand after the last comma of a bar cut at the terminal's edge.
-_CUT_VALUE = re.compile(r"\s*[\w/.?-]*(?: [\w/.]+)?(?:\s*[=:/]\s*\S*)?\s*$")
+_CUT_VALUE = re.compile(r"\s*+[\w/.?-]*+(?: [\w/.]++)?+(?:\s*+[=:]\s*+\S*+)?+\s*+$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,8 +79,26 @@ class Reading:
     error: TrainingError | None = None
     checkpoint: str | None = None
 
+    def progress(self) -> tuple[object, ...]:
+        """All but the time, the error and the checkpoint."""
+        return (
+            self.step,
+            self.total_steps,
+            self.scope,
+            self.epoch,
+            self.total_epochs,
+            self.loss,
+            self.learning_rate,
+            self.steps_per_second,
+            self.eta_seconds,
+            self.phase,
+        )
+
     def says_nothing(self) -> bool:
-        return all(getattr(self, field.name) is None for field in fields(self) if field.name != "at")
+        return self.error is None and self.checkpoint is None and self.progress() == _NO_PROGRESS
+
+
+_NO_PROGRESS = Reading().progress()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,19 +9,7 @@ from dataclasses import dataclass
 from stationmaster.parsers.base import Scope
 from stationmaster.parsers.memory import Memory
 from stationmaster.parsers.pairs import Pair
-from stationmaster.parsers.values import is_validation
-from stationmaster.parsers.wording import any_of
 
-_STEP = any_of(
-    r"(?:^|[ _/.-])(?:(?:global|current)[ _]?(?:steps?|iter)|steps?|iter(?:ation)?s?|num_updates|updates?)$",
-    r"(?:^|[ _/.-])(?:batch(?: idx)?|it)$",
-)
-_EPOCH = any_of(r"(?:^|[ _/.])epochs?(?: idx| num(?:ber)?| id)?$")
-# "warmup steps = 100", "batch size: 4", "every 500 steps": numbers of a plan, not of progress.
-_PLAN = any_of(
-    r"\b(?:accumulation|accum|warm-?up|total|max|num|per|logging|log|save|saving|eval|evaluation|sampl\w+|inference"
-    r"|every|resum\w+|skip\w*|override|size|decay|denois\w+|starting|start|from|ddim|until|in|optim\w*|than|least)\b",
-)
 _TOTAL_NAMES = ("total_steps", "max_steps", "total_iters", "max_iters")
 
 
@@ -43,10 +31,14 @@ class Counter:
 
 
 def find_counter(pairs: Sequence[Pair]) -> Counter:
-    """The counters of a line; a global step before a plain one, any step before a batch."""
-    steps = [pair for pair in pairs if _is_step(pair)]
-    best = min(steps, key=_rank, default=None)
-    epoch = next((pair for pair in sorted(pairs, key=lambda pair: pair.name != "epoch") if _is_epoch(pair)), None)
+    """The counters of a line, the most telling of several."""
+    best: Pair | None = None
+    epoch: Pair | None = None
+    for pair in pairs:
+        if pair.means.step is not None and pair.whole and not pair.unit and (best is None or _rank(pair) < _rank(best)):
+            best = pair
+        if pair.means.is_epoch and math.isfinite(pair.value) and (epoch is None or epoch.name != "epoch" == pair.name):
+            epoch = pair
     return Counter(
         step=int(best.value) if best else None,
         total=_total(best, pairs) if best else None,
@@ -56,26 +48,12 @@ def find_counter(pairs: Sequence[Pair]) -> Counter:
     )
 
 
-def _is_step(pair: Pair) -> bool:
-    name = pair.name.removesuffix("/max_steps")
-    if not pair.whole or pair.unit or not _STEP.search(name):
-        return False
-    return not _PLAN.search(name.replace("_", " ")) and not is_validation(name)
-
-
 def _rank(pair: Pair) -> int:
-    if "global" in pair.name:
-        return 0
-    return 2 if pair.name.endswith(("batch", "batch idx", " it")) and pair.of is None else 1
+    rank = pair.means.step or 0
+    return 1 if rank == 2 and pair.of is not None else rank
 
 
 def _total(best: Pair, pairs: Sequence[Pair]) -> int | None:
     if best.of is not None:
         return best.of
     return next((int(pair.value) for pair in pairs if pair.whole and pair.name.endswith(_TOTAL_NAMES)), None)
-
-
-def _is_epoch(pair: Pair) -> bool:
-    if pair.time or not math.isfinite(pair.value) or not _EPOCH.search(pair.name):
-        return False
-    return not _PLAN.search(pair.name.replace("_", " "))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from stationmaster.parsers.base import Family, Phase, Seen
 from stationmaster.parsers.lines import Line
@@ -33,13 +32,13 @@ def read_line(line: Line, memory: Memory) -> Seen | None:
 
 def read_dict(line: Line, memory: Memory) -> Seen | None:
     """A dict of logged values, as Python or as JSON prints it."""
-    seen = read_values(line, memory)
+    seen = read_values(line, memory, is_record=True)
     if _RUN_TOTALS.search(line.message):  # its loss is the mean of the run
         memory.loss_since_bar = True
         return Seen(epoch=seen.epoch if seen else None, finished=True)
     if seen is not None and (seen.loss is not None or seen.step is not None):
         _confirm_bar(memory)
-        return replace(seen, phase=Phase.TRAINING, loss_is_epoch_mean=False)
+        return seen
     if _EVALUATION.search(line.message):
         memory.doubt_bar()
         return Seen(phase=Phase.EVALUATING if not memory.finished else None, epoch=seen.epoch if seen else None)
@@ -60,6 +59,13 @@ def _is_number(text: str) -> bool:
 FAMILY = Family(
     name="hf-trainer",
     titles=("transformers", "trl", "unsloth", "axolotl", "llama-factory", "llamafactory", "ms-swift", "swift", "peft"),
-    signs=("***** running training *****", "'train_runtime':", "[info|trainer.py", "unsloth: ", "axolotl.", '"current_steps":'),
+    signs=(
+        "***** running training *****",
+        "'train_runtime':",
+        "[info|trainer.py",
+        "unsloth: ",
+        "axolotl.",
+        '"current_steps":',
+    ),
     read_line=read_line,
 )

@@ -8,7 +8,7 @@ from stationmaster.parsers.base import Family, Phase, Scope, Seen
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
 from stationmaster.parsers.pairs import find_pairs
-from stationmaster.parsers.values import eta_seconds, has_broken_gradient, learning_rate, speed, training_loss
+from stationmaster.parsers.values import values_of
 
 _MODE = re.compile(r"(?:Epoch|Iter)\((?P<mode>\w+)\)\s*(?:\[\s*(?P<epoch>\d+)\])?\s*\[\s*(?P<n>\d+)/\s*(?P<m>\d+)\]")
 _EPOCH_THEN_STEP = re.compile(
@@ -44,7 +44,7 @@ def read_line(line: Line, memory: Memory) -> Seen | None:
 
 
 def _progress(line: Line, n: str, m: str, epoch: float | None, total_epochs: int | None, end: int) -> Seen:
-    pairs = find_pairs(line.message[end:])
+    values = values_of(find_pairs(line.message[end:]), bare_time=True)
     step, total = int(n), int(m)
     return Seen(
         step=step,
@@ -52,11 +52,11 @@ def _progress(line: Line, n: str, m: str, epoch: float | None, total_epochs: int
         scope=Scope.RUN if epoch is None else Scope.EPOCH,
         epoch=epoch,
         total_epochs=total_epochs,
-        loss=training_loss(pairs),
-        broken_gradient=has_broken_gradient(pairs),
-        learning_rate=learning_rate(pairs),
-        rate=speed(pairs, bare_time=True),
-        eta_seconds=eta_seconds(pairs),
+        loss=values.loss,
+        broken_gradient=values.broken_gradient,
+        learning_rate=values.learning_rate,
+        rate=values.rate,
+        eta_seconds=values.eta_seconds,
         phase=Phase.TRAINING,
         finished=epoch is None and step >= total,
         evidence=line.message,

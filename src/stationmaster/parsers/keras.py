@@ -12,10 +12,14 @@ from stationmaster.parsers.quantities import duration_seconds, steps_per_second,
 from stationmaster.parsers.values import training_loss
 
 _EPOCH = re.compile(r"Epoch (\d+)/(\d+)$")
-_COUNTER = re.compile(r"(?P<n>\d+)/(?P<m>\d+|Unknown)(?P<bar> *\[[=>. -]*\]| +[━─╸╺]+| +(?=\d+s )| - (?=\d+s))(?P<rest>.*)$")
+_COUNTER = re.compile(
+    r"(?P<n>\d+)/(?P<m>\d+|Unknown)(?P<bar> *\[[=>. -]*\]| +[━─╸╺]+| +(?=\d+s )| - (?=\d+s))(?P<rest>.*)$"
+)
 _CONTINUED = re.compile(r"-? ?(?:ETA: |\d+s \d+[mu]?s/)")
 _ETA = re.compile(r"ETA: ?([\d:]+s?)")
-_PACE = re.compile(r"(?P<time>\d+s|\d+:\d\d(?::\d\d)?)? *-? *(?P<pace>\d+(?:\.\d+)?(?:us|µs|ms|s)/(?:step|epoch|sample))")
+_PACE = re.compile(
+    r"(?P<time>\d+s|\d+:\d\d(?::\d\d)?)? *-? *(?P<pace>\d+(?:\.\d+)?(?:us|µs|ms|s)/(?:step|epoch|sample))"
+)
 
 
 def read_line(line: Line, memory: Memory) -> Seen | None:
@@ -26,7 +30,7 @@ def read_line(line: Line, memory: Memory) -> Seen | None:
         return _read_counter(found, line, memory)
     if memory.in_epoch and _CONTINUED.match(line.message):  # the values below their bar
         eta, rate = _times(line.message, is_full=memory.step is not None and memory.step == memory.total)
-        loss = training_loss(line.pairs)
+        loss = training_loss(line.pairs())
         return Seen(loss=loss, eta_seconds=eta, rate=rate, phase=Phase.TRAINING, evidence=line.message)
     return None
 

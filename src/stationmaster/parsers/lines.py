@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 
 from stationmaster.parsers.pairs import Pair, find_pairs
 
@@ -37,25 +36,21 @@ _PREFIXES = (
     re.compile(r"(?:tensorflow|absl|root|[\w.]*\.[\w.]+):(?=\S)"),
     re.compile(r"[a-z_]\w*(?:\.\w+)* +(?=(?:info|warning|error|debug): )", re.IGNORECASE),
 )
-_RICH_SOURCE = re.compile(r" {2,}[\w.]{1,60}:\d{1,6} *$")
+_RICH_SOURCE = re.compile(r" {2,}\w{1,60}\.py:\d{1,6} *$")
+_SOURCE_WIDTH = 120
 _GLOG_ERROR = re.compile(r"\[?[EF]\d{3,4} \d\d:\d\d:\d\d\.\d")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """One line of text, its message apart from its log prefix."""
 
     raw: str
     message: str
+    lower: str
     level: str | None
     indent: int
-    extra: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
 
-    @cached_property
-    def lower(self) -> str:
-        return self.message.lower()
-
-    @cached_property
     def pairs(self) -> list[Pair]:
         return find_pairs(self.message)
 
@@ -79,4 +74,6 @@ def read_line(raw: str) -> Line:
         if "level" in found.re.groupindex:
             level = level or _LEVELS[found["level"].lower()]
         message = message[found.end() :].lstrip()
-    return Line(raw=raw, message=_RICH_SOURCE.sub("", message), level=level, indent=indent)
+    if source := _RICH_SOURCE.search(message, max(0, len(message) - _SOURCE_WIDTH)):
+        message = message[: source.start()].rstrip()
+    return Line(raw=raw, message=message, lower=message.lower(), level=level, indent=indent)

@@ -236,7 +236,11 @@ class Memory:
             return None
         if known is None:
             known = KnownError(
-                kind=fault.kind, message=fault.message[:MESSAGE_LIMIT], fatal=False, stopped=False, launcher=fault.launcher
+                kind=fault.kind,
+                message=fault.message[:MESSAGE_LIMIT],
+                fatal=False,
+                stopped=False,
+                launcher=fault.launcher,
             )
             self.errors.append(known)
             is_news = True
@@ -315,9 +319,12 @@ class Memory:
         if seen.phase == Phase.TRAINING:
             self.announced = None
             self.finished = self.finished and (seen.step is None or self._is_last_drawing(seen))
-        if seen.phase in (Phase.LOADING, Phase.CACHING) and (self.finished or self.phase in _OWN_LOADING):
+        if seen.phase in (Phase.LOADING, Phase.CACHING) and self._loads_on_the_way():
             return
         self.phase = Phase.FINISHED if self.finished and seen.phase in (Phase.SAVING, Phase.TRAINING) else seen.phase
+
+    def _loads_on_the_way(self) -> bool:
+        return self.finished or (self.step is not None and self.phase in _OWN_LOADING)
 
     def _is_last_drawing(self, seen: Seen) -> bool:
         """An epoch's bar is drawn once more after the trainer has said that it is done."""

@@ -11,6 +11,7 @@ from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
 from stationmaster.parsers.pairs import find_pairs
 from stationmaster.parsers.stages import training_seen
+from stationmaster.parsers.values import values_of
 
 _FINAL = re.compile(r"-> global_step = (?P<step>\d+), max_train_steps = (?P<total>\d+)")
 
@@ -19,7 +20,7 @@ def read_bar(bar: Bar, memory: Memory) -> Seen | None:
     if bar.description != "step":
         return None
     memory.follow_bar(bar.identity, bar.total, confirmed=True)
-    seen = training_seen(bar, find_pairs(bar.postfix), memory)
+    seen = training_seen(bar, values_of(find_pairs(bar.postfix)), memory)
     return replace(seen, scope=Scope.EPOCH, finished=False)
 
 

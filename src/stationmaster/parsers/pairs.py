@@ -9,13 +9,15 @@ import math
 import re
 from dataclasses import dataclass
 
+from stationmaster.parsers.names import NAME_LIMIT, Meaning, meaning_of
+
 _WORD = r"(?!(?:nan|inf|infinity)\b)[^\W\d][\w./@%#-]*+"
 _NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})++(?!\d)|\d++(?!\d)|(?=\.\d))(?:\.\d*+)?(?:e[-+]?\d++)?"
 _TIME = (
     r"\d++ days?, *\d++:\d\d:\d\d|\d++:\d\d(?::\d\d)?(?:\.\d++)?(?![\d:])"
     r"|\d++ ?[dhm],? ?\d++ ?[hms](?:,? ?\d++ ?s)?(?![a-z/])"
 )
-_UNIT = r"(?:ms|us|µs|sec|secs|seconds|s|it|iter|iters|steps?|batch|batches)(?:/[a-z]+)?"
+_UNIT = r"(?:ms|us|µs|sec|secs|seconds|s)(?:/[a-z]+)?|(?:it|iter|iters|steps?|batch|batches)/[a-z]+"
 # A name may only start at a word boundary and takes at most six words, so a line is read in linear time.
 _PAIR = re.compile(
     rf"(?<![\w./@%#-])(?P<name>{_WORD}(?: {_WORD}){{0,5}}+)(?: ?\((?P<note>[\w/]{{1,12}})\))?+"
@@ -33,25 +35,13 @@ class Pair:
     """A name and the number printed after it."""
 
     name: str  # lower case
+    means: Meaning
     value: float  # nan for a clock time
     of: int | None = None  # the M of N/M
     unit: str = ""
     time: str = ""  # the value when it is a time such as 1:02:03 or 20m 1s
     tied: bool = True  # by a colon or an equals sign
     whole: bool = False
-
-    @property
-    def short_name(self) -> str:
-        """The name without prose before it and without its logger's folder."""
-        words = self.name.split(" ")
-        if len(words) > 1 and (" per " in self.name or words[-1].startswith("(") or self.name.endswith(" in s")):
-            text = self.name
-        else:
-            text = " ".join(words[-2:] if words[-1] in _SECOND_WORDS else words[-1:])
-        return text.removeprefix("train/").removeprefix("training/")
-
-
-_SECOND_WORDS = frozenset({"loss", "rate", "norm", "time", "avg", "mean", "average", "cost"})
 
 
 def find_pairs(text: str) -> list[Pair]:
@@ -64,13 +54,14 @@ def find_pairs(text: str) -> list[Pair]:
 
 
 def _pair(found: re.Match[str]) -> Pair:
-    name = found["name"].lower()
+    name = found["name"][-NAME_LIMIT:].lower()
     if found["note"]:
         name += f" ({found['note'].lower()})"
     bare = (found["number"] or "").replace(",", "")
     of = (found["of"] or found["out_of"] or "").replace(",", "")
     return Pair(
         name=name,
+        means=meaning_of(name),
         value=float(bare) if bare else math.nan,
         of=int(of) if of and len(of) < _LONGEST_NUMBER else None,
         unit=(found["unit"] or found["glued"] or "").lower(),

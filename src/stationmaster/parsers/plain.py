@@ -11,14 +11,7 @@ from stationmaster.parsers.memory import Memory
 from stationmaster.parsers.pairs import Pair
 from stationmaster.parsers.quantities import per_second
 from stationmaster.parsers.saves import read_save
-from stationmaster.parsers.values import (
-    eta_seconds,
-    has_broken_gradient,
-    has_validation_loss,
-    learning_rate,
-    speed,
-    training_loss,
-)
+from stationmaster.parsers.values import Values, values_of
 from stationmaster.parsers.wording import any_of
 
 _HEADER_TOTAL = any_of(
@@ -33,7 +26,7 @@ _STARTS = any_of(
     r"^\W*(?:start(?:ing|ed)?|begin(?:ning)?|commencing)(?: the)?(?: model)? (?:training|train|fine-?tuning)\b(?! epoch)",
     r"^running training\b",
     r"^training (?:started|begins|starts)",
-    r"\bnum examples = .*\btotal steps = ",
+    r"\bnum examples = .{0,120}\btotal steps = ",
 )
 _TRAINING = r"\b(?:training|train|fine-?tuning|optimi[sz]ation)"
 _PART = r"(?:epoch|step|iter|stage|phase|batch)"
@@ -89,23 +82,23 @@ def read_line(line: Line, memory: Memory) -> Seen | None:
     return _read_end(line) or _read_header(line) or _read_saved(line) or read_values(line, memory) or _read_phase(line)
 
 
-def read_values(line: Line, memory: Memory) -> Seen | None:
-    """Progress told as names and numbers."""
-    pairs = line.pairs
+def read_values(line: Line, memory: Memory, *, is_record: bool = False) -> Seen | None:
+    """Progress told as names and numbers; in a record of one step an epoch's loss is that step's."""
+    pairs = line.pairs()
     if not pairs or line.message.startswith("wandb:"):
         return None
     if _EVALUATES.match(line.message):
         return Seen(phase=Phase.EVALUATING)
-    counter = find_counter(pairs)
+    counter, values = find_counter(pairs), values_of(pairs, bare_time=_time_is_per_step(pairs))
     if counter.step is None and counter.epoch is None:
-        return _values_alone(line)
-    if training_loss(pairs) is None and learning_rate(pairs) is None and has_validation_loss(pairs):
+        return _values_alone(line, pairs, values)
+    if values.loss is None and values.learning_rate is None and values.has_validation_loss:
         return Seen(phase=Phase.EVALUATING, epoch=counter.epoch, total_epochs=counter.total_epochs)
-    has_values = _has_values(pairs)
-    if counter.step is not None and (has_values or (counter.total is not None and len(pairs) <= 3)):
-        return _step_line(line, counter, memory)
-    if counter.epoch is not None and (has_values or counter.total_epochs is not None or line.lower.startswith("epoch")):
-        return _epoch_line(line, counter, memory)
+    tells = values.tells_something()
+    if counter.step is not None and (tells or (counter.total is not None and len(pairs) <= 3)):
+        return _step_line(line, counter, values, memory)
+    if counter.epoch is not None and (tells or counter.total_epochs is not None or line.lower.startswith("epoch")):
+        return _epoch_line(line, counter, values, memory, is_mean=not is_record)
     return None
 
 
@@ -144,25 +137,23 @@ def _read_phase(line: Line) -> Seen | None:
     return None
 
 
-def _values_alone(line: Line) -> Seen | None:
+def _values_alone(line: Line, pairs: list[Pair], values: Values) -> Seen | None:
     """A line of values without a counter: it belongs to the step told before or after it."""
-    if not _has_values(line.pairs) or not any(pair.tied for pair in line.pairs):
+    if not values.tells_something() or not any(pair.tied for pair in pairs):
         return None
-    loss = training_loss(line.pairs)
     return Seen(
-        loss=loss,
-        learning_rate=learning_rate(line.pairs),
-        rate=speed(line.pairs),
-        eta_seconds=eta_seconds(line.pairs),
-        broken_gradient=has_broken_gradient(line.pairs),
-        phase=Phase.TRAINING if loss is not None else None,
+        loss=values.loss,
+        learning_rate=values.learning_rate,
+        rate=values.rate,
+        eta_seconds=values.eta_seconds,
+        broken_gradient=values.broken_gradient,
+        phase=Phase.TRAINING if values.loss is not None else None,
         evidence=line.message,
     )
 
 
-def _step_line(line: Line, counter: Counter, memory: Memory) -> Seen:
-    pairs, scope = line.pairs, counter.scope(memory)
-    rate = speed(pairs, bare_time=_time_is_per_step(pairs))
+def _step_line(line: Line, counter: Counter, values: Values, memory: Memory) -> Seen:
+    scope, rate = counter.scope(memory), values.rate
     if rate is None and (cell := _STEP_TIME_CELL.search(line.message)):
         rate = per_second(float(cell[1]) / 1000)
     return Seen(
@@ -171,41 +162,36 @@ def _step_line(line: Line, counter: Counter, memory: Memory) -> Seen:
         scope=scope,
         epoch=counter.epoch,
         total_epochs=counter.total_epochs,
-        loss=training_loss(pairs),
-        broken_gradient=has_broken_gradient(pairs),
-        learning_rate=learning_rate(pairs),
+        loss=values.loss,
+        broken_gradient=values.broken_gradient,
+        learning_rate=values.learning_rate,
         rate=rate,
-        eta_seconds=eta_seconds(pairs),
+        eta_seconds=values.eta_seconds,
         phase=Phase.TRAINING,
         finished=scope == Scope.RUN and counter.total is not None and (counter.step or 0) >= counter.total > 0,
         evidence=line.message,
     )
 
 
-def _epoch_line(line: Line, counter: Counter, memory: Memory) -> Seen:
+def _epoch_line(line: Line, counter: Counter, values: Values, memory: Memory, *, is_mean: bool) -> Seen:
     memory.has_epoch_lines = memory.has_epoch_lines or counter.total_epochs is not None
     return Seen(
         epoch=counter.epoch,
         total_epochs=counter.total_epochs,
-        loss=training_loss(line.pairs),
-        loss_is_epoch_mean=True,
-        broken_gradient=has_broken_gradient(line.pairs),
-        learning_rate=learning_rate(line.pairs),
-        eta_seconds=eta_seconds(line.pairs),
+        loss=values.loss,
+        loss_is_epoch_mean=is_mean,
+        broken_gradient=values.broken_gradient,
+        learning_rate=values.learning_rate,
+        eta_seconds=values.eta_seconds,
         phase=Phase.TRAINING,
         evidence=line.message,
     )
 
 
-def _has_values(pairs: list[Pair]) -> bool:
-    readers = (training_loss, learning_rate, eta_seconds, speed)
-    return any(reader(pairs) is not None for reader in readers)
-
-
 def _time_is_per_step(pairs: list[Pair]) -> bool:
     """A bare `time` is that of one step when it is in milliseconds, or beside what such logs print."""
     names = {pair.name.split(" ")[-1] for pair in pairs}
-    in_milliseconds = any(pair.short_name == "time" and pair.unit == "ms" for pair in pairs)
+    in_milliseconds = any(pair.means.short == "time" and pair.unit == "ms" for pair in pairs)
     return in_milliseconds or bool(names & {"eta", "data_time", "seconds"})
 
 

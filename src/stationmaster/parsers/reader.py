@@ -19,7 +19,6 @@ from stationmaster.parsers.shapes import run_of_redraws
 from stationmaster.parsers.text import find_end, shown_texts
 
 _STATE_VERSION = 1
-_PROGRESS_FIELDS = ("step", "total_steps", "scope", "epoch", "total_epochs", "loss", "learning_rate", "steps_per_second", "eta_seconds", "phase")  # fmt: skip
 
 
 class LogReader:
@@ -32,7 +31,7 @@ class LogReader:
         self._patterns = tuple(patterns)
         self._pending = b""
         self._shape: re.Pattern[bytes] | None = None
-        self._told: Reading | None = None
+        self._told: tuple[object, ...] | None = None
         hinted = find_family(framework)
         self._memory = Memory(configured_total=total_steps, family=hinted.name if hinted else None)
 
@@ -53,7 +52,10 @@ class LogReader:
             if end is None:
                 break
             if end[0] > position:
-                readings += self._read_piece(buffer[position : end[0]], at)
+                piece = buffer[position : end[0]]
+                readings += self._read_piece(piece, at)
+                if not self._patterns:
+                    self._shape = run_of_redraws(piece) or self._shape
             position = end[1]
         self._pending = buffer[position:]
         return self._without_repetition([*readings, *self._unfinished_bar(at)])
@@ -70,7 +72,7 @@ class LogReader:
             "patterns": [pattern.as_json() for pattern in self._patterns],
             "pending": self._pending.decode("latin-1"),
             "memory": dataclasses.asdict(self._memory),
-            "told": {name: getattr(self._told, name) for name in _PROGRESS_FIELDS} if self._told else None,
+            "told": list(self._told) if self._told else None,
         }
 
     @classmethod
@@ -82,14 +84,13 @@ class LogReader:
         memory["errors"] = [KnownError(**error) for error in memory["errors"]]
         reader._memory = Memory(**memory)
         reader._pending = state["pending"].encode("latin-1")
-        reader._told = Reading(**state["told"]) if state["told"] else None
+        reader._told = tuple(state["told"]) if state["told"] else None
         return reader
 
     def _read_piece(self, piece: bytes, at: float | None) -> list[Reading]:
         readings: list[Reading] = []
         for text in shown_texts(piece):
             readings += _read_text(text, self._memory, self._patterns, at)
-        self._shape = run_of_redraws(piece) if not self._patterns else None
         return readings
 
     def _unfinished_bar(self, at: float | None) -> Iterable[Reading]:
@@ -112,7 +113,7 @@ class LogReader:
     def _without_repetition(self, readings: list[Reading]) -> list[Reading]:
         kept = []
         for reading in readings:
-            progress = dataclasses.replace(reading, at=None, error=None, checkpoint=None)
+            progress = reading.progress()
             if reading.error is None and reading.checkpoint is None and progress == self._told:
                 continue
             self._told = progress
@@ -145,7 +146,7 @@ def _read_bar(bar: Bar, memory: Memory) -> Seen | None:
 def _read_words(text: str, memory: Memory) -> Seen | None:
     line = read_line(text)
     told = notice(line, in_traceback=memory.in_traceback, background=memory.background)
-    memory.in_traceback = told.opens_traceback
+    memory.in_traceback = told.in_traceback
     memory.background = told.background
     if memory.family is None:
         memory.family = recognise(line.lower)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from stationmaster.parsers import (
     ai_toolkit,
     diffusers,
@@ -48,6 +50,7 @@ def recognise(text: str) -> str | None:
     return next((family.name for family in FAMILIES for sign in family.signs if sign in text), None)
 
 
+@cache
 def in_order(first: str | None) -> tuple[Family, ...]:
     """All families, the hinted or recognised one before the others."""
     return tuple(sorted(FAMILIES, key=lambda family: family.name != first))

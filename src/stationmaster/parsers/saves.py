@@ -6,112 +6,104 @@ import re
 
 from stationmaster.parsers.base import Saved
 from stationmaster.parsers.lines import Line
+from stationmaster.parsers.wording import any_of
 
-_VERB = re.compile(
-    r"\b(?:(?P<doing>sav(?:e|ing)|creating backup|writing|storing|exporting|dumping)|(?P<done>saved|successfully created|wrote|written|stored|exported|backed up))\b",
-    re.IGNORECASE,
+_VERB = any_of(
+    r"\b(?P<doing>sav(?:e|ing)|creating backup|writing|storing|exporting|dumping)\b",
+    r"\b(?P<done>saved|successfully created|wrote|written|stored|exported|backed up)\b",
 )
-_NOT_A_SAVE = re.compile(
-    r"\b(?:copied|copying|remov\w+|delet\w+|load\w*|resum\w+|restor\w+|failed|fail|could not|cannot|can't|unable|error|will be|would be|to be saved|not saved|won't|skip\w*|if you|every|interval"
-    r"|to save|saves|best to|don't save|not save|pruned|download\w*|was not in top)\b",
-    re.IGNORECASE,
+_HINTS = ("sav", "backup", "creat", "wr", "stor", "export", "dump", "backed")
+_NO_SAVE = any_of(
+    r"\b(?:copied|copying|remov\w+|delet\w+|load\w*|resum\w+|restor\w+|failed|fail|could not|cannot|can't|unable|error"
+    r"|will be|would be|to be|not saved|won't|skip\w*|if you|every|interval|to save|don't save|not save|pruned"
+    r"|download\w*)\b",
 )
-_OTHER_THINGS = re.compile(
-    r"\b(?:optimi[sz]er|scheduler|random[ _]states?|rng|scaler|sampler|tokenizer|config\w*|logs?|logging|histor\w+|predict\w*|results?|metrics?|samples?|images?|plots?|figures?|video\w*|latents?|dataset|data|cache|caches|outputs? of"
-    r"|recipe|args|arguments|hyper\w*|statistics|stats|summary|graph|curves?|csv|json|yaml|vocab\w*|memory|vram|time|space|profil\w*|trace|train state|chat template|processor|generation|report|card|trainer state|code|wandb)\b",
-    re.IGNORECASE,
+_OTHER_THINGS = any_of(
+    r"\b(?:optimi[sz]er|scheduler|random[ _]states?|rng|scaler|sampler|tokenizer|config\w*|logs?|logging|histor\w+"
+    r"|predict\w*|results?|metrics?|samples?|images?|plots?|figures?|video\w*|latents?|dataset|data|caches?|recipe|args"
+    r"|arguments|hyper\w*|statistics|stats|summary|graph|curves?|csv|json|yaml|vocab\w*|memory|vram|time|space|profil\w*"
+    r"|trace|train state|chat template|processor|generation|report|card|trainer state|code|wandb)\b",
 )
-_MODEL_THINGS = re.compile(
-    r"check-?points?|ckpts?\b|models?\b|weights\b|adapters?\b|lora\b|\bcurrent state\b|\bstate to\b|^saved? state\b|snapshots?\b|backup\b|network\b|embeddings?\b|merge|pipeline\b|parameters to|gaussians\b|unet\b|controlnet\b|params\b",
-    re.IGNORECASE,
+_SURELY_A_MODEL = any_of(r"\b(?:checkpoint|trained model|model weights|lora weights)\b")
+_MODEL_THINGS = any_of(
+    r"check-?points?|\bckpts?\b|\bmodels?\b|\bweights\b|\badapters?\b|\blora\b|\bcurrent state\b|\bstate to\b",
+    r"\bsnapshots?\b|\bbackup\b|\bnetwork\b|\bembeddings?\b|\bmerge|\bpipeline\b|\bunet\b|\bcontrolnet\b|\bparams\b",
 )
-_WEIGHTS = re.compile(
-    r"\.(?:safetensors|ckpt|pth?|bin|pdparams|h5|hdf5|keras|gguf|msgpack|nemo|tar|pkl|npz|onnx|distcp|weights)$",
-    re.IGNORECASE,
+_WEIGHTS = any_of(r"\.(?:safetensors|ckpt|pth?|bin|pdparams|h5|hdf5|keras|gguf|msgpack|nemo|tar|pkl|npz|onnx|weights)$")
+_OTHER_FILES = any_of(
+    r"\.(?:jsonl?|txt|csv|tsv|png|jpe?g|webp|gif|log|ya?ml|toml|html?|npy|mp4|wav|parquet|md|pdf|svg|py|db|zip|xml|model)$",
+    r"(?:^|[/\\])(?:optimizer|scheduler|scaler|random_states?|rng_state|recipe_state|training_args|tokenizer)[\w.-]*$",
+    r"optim_states?\.pt$",
+    r"-state[/\\]?$",
 )
-_OTHER_FILES = re.compile(
-    r"\.(?:jsonl?|txt|csv|tsv|png|jpe?g|webp|gif|log|ya?ml|toml|html?|npy|mp4|wav|parquet|md|pdf|svg|py|db|zip|arrow|xml|ini|model)$"
-    r"|(?:^|[/\\])(?:optimizer|scheduler|scaler|random_states?|rng_state|recipe_state|training_args|tokenizer)[\w.-]*$|optim_states?\.pt$|-state[/\\]?$",
-    re.IGNORECASE,
-)
+_PLACE = re.compile(r"(?:\b(?:to|in|into|at|as|under)\b:?|:|->|=>) +(?=\S)", re.IGNORECASE)
 _QUOTED = re.compile(r"[`'\"]([^`'\"]{1,400})[`'\"]")
 _IN_CALL = re.compile(r"\bpath=([^\s,()]+)")
-_AFTER = re.compile(r"(?:\b(?:to|in|into|at|as|under)\b:?|:|->|=>) +(?P<path>\S.*)$", re.IGNORECASE)
-_LABEL = re.compile(
-    r"(?:check-?point|model|weights|snapshot)s?\b.{0,20}?\b(?:at|for|after|of)\b:? +(?P<label>(?:step|epoch|iter(?:ation)?)s?:? *\d+|\d+ (?:epochs?|iter(?:ation)?s?|steps?))",
-    re.IGNORECASE,
+_LABEL = any_of(
+    r"(?:check-?point|model|weights|snapshot)s?\b.{0,20}?\b(?:at|for|after|of)\b:? +"
+    r"(?P<label>(?:step|epoch|iter(?:ation)?)s?:? *\d+|\d+ (?:epochs?|iter(?:ation)?s?|steps?))",
 )
-_PATH_SHAPE = re.compile(r"[/\\]")
-_TRAILING = re.compile(r"(?:\.{3}|…)?[.,;:!)\]]*$")
+_AFTERWARDS = ".,;:!)]…"
+_BRACKETS = re.compile(r"\([^()]*\)")
+_ABSOLUTE = re.compile(r"[A-Za-z]:[\\/]|[/\\]")
 
 
 def read_save(line: Line) -> Saved | None:
     """The checkpoint that a line names; None for optimizer states, pictures, removals and failed saves."""
-    message = line.message
-    if "sav" not in line.lower and "backup" not in line.lower and "creat" not in line.lower and "wr" not in line.lower:
+    if line.level in ("error", "critical") or not any(hint in line.lower for hint in _HINTS):
         return None
-    verb = _VERB.search(message)
-    if not verb or _NOT_A_SAVE.search(message[: verb.start()]) or line.level in ("error", "critical"):
+    verb = _VERB.search(line.message)
+    if not verb or _NO_SAVE.search(line.message[: verb.end() + 40]):
         return None
-    rest = message[verb.end() :]
-    path = _path_in(rest)
-    done = verb["done"] is not None
+    is_done = verb["done"] is not None
+    path = _path_in(line.message[verb.end() :])
     if path is None:
-        label = _LABEL.search(message)
-        return Saved(name=label["label"], done=done) if label else None
-    words = message.replace(path, " ")
-    if _NOT_A_SAVE.search(words[: verb.end() + 40]) or _OTHER_FILES.search(path):
-        return None
-    if _WEIGHTS.search(path) and not _is_other(words):
-        return Saved(name=path, done=done)
-    return Saved(name=path, done=done) if _MODEL_THINGS.search(words) and not _is_other(words) else None
+        label = _LABEL.search(line.message)
+        return Saved(name=label["label"], done=is_done) if label else None
+    return Saved(name=path, done=is_done) if _is_model(path, line.message.replace(path, " ")) else None
 
 
-def _is_other(words: str) -> bool:
-    """Something beside the model is saved: judged by the word before the verb or the path."""
-    return _OTHER_THINGS.search(re.sub(r"\([^()]*\)", " ", words)) is not None and not re.search(
-        r"\b(?:checkpoint|trained model|model weights|lora weights)\b", words, re.IGNORECASE
-    )
+def _is_model(path: str, words: str) -> bool:
+    if _OTHER_FILES.search(path):
+        return False
+    if _OTHER_THINGS.search(_BRACKETS.sub(" ", words)) and not _SURELY_A_MODEL.search(words):
+        return False
+    return _WEIGHTS.search(path) is not None or _MODEL_THINGS.search(words) is not None
 
 
-def _path_in(rest: str) -> str | None:
-    """The path after the verb: in a call, in quotes, after a preposition, or the only thing that looks like one."""
-    if found := _IN_CALL.search(rest):
+def _path_in(text: str) -> str | None:
+    """The path after the verb: in a call, in quotes, after a preposition, or what looks like one."""
+    if found := _IN_CALL.search(text):
         return found[1]
-    for found in _QUOTED.finditer(rest):
-        if _PATH_SHAPE.search(found[1]) or _WEIGHTS.search(found[1]):
-            return found[1]
-    after = None
-    for after in re.finditer(r"(?:\b(?:to|in|into|at|as|under)\b:?|:|->|=>) +(?=\S)", rest, re.IGNORECASE):
-        tail = rest[after.end() :]
-        token = _token(tail)
-        if token and (_PATH_SHAPE.search(token) or _WEIGHTS.search(token)):
-            return token
-    bare = rest.strip()
-    if after is not None:
-        token = _token(rest[after.end() :])
-        is_name = (
-            token is not None
-            and " " not in rest[after.end() :].strip()
-            and not token[0].isdigit()
-            and not token.isdigit()
-        )
-        return token if is_name and len(token or "") > 1 else None
-    token = _token(bare)
-    return token if token and (_PATH_SHAPE.search(token) or _WEIGHTS.search(token)) else _last_path(bare)
+    if quoted := next((found[1] for found in _QUOTED.finditer(text) if _looks_like_path(found[1])), None):
+        return quoted
+    places = [text[found.end() :] for found in _PLACE.finditer(text)]
+    for place in places:
+        path = _first_path(place)
+        if path and _looks_like_path(path):
+            return path
+    if places:
+        return _bare_name(places[-1])
+    words = [word.rstrip(_AFTERWARDS) for word in text.split(" ")]
+    return _first_path(text) if _looks_like_path(_first_path(text)) else next(filter(_looks_like_path, words), None)
 
 
-def _last_path(text: str) -> str | None:
-    words = [word for word in text.split(" ") if _PATH_SHAPE.search(word) or _WEIGHTS.search(_TRAILING.sub("", word))]
-    return _TRAILING.sub("", words[-1]) or None if words else None
+def _looks_like_path(text: str | None) -> bool:
+    return text is not None and ("/" in text or "\\" in text or _WEIGHTS.search(text) is not None)
 
 
-def _token(text: str) -> str | None:
+def _bare_name(text: str) -> str | None:
+    """A folder's name standing alone at the end, as in `saving checkpoint to out-char`."""
+    name = _first_path(text)
+    alone = name is not None and " " not in text.strip() and len(name) > 1 and not name[0].isdigit()
+    return name if alone else None
+
+
+def _first_path(text: str) -> str | None:
     """The first word, or all words up to a weights file's ending when a folder has spaces in its name."""
     text = text.strip().lstrip("`'\"")
-    first = _TRAILING.sub("", text.split(" ")[0].rstrip("`'\""))
-    if " " in text and re.match(r"[A-Za-z]:[\\/]|[/\\]", text):
-        whole = _TRAILING.sub("", text)
-        if not _WEIGHTS.search(first) and _WEIGHTS.search(whole) and whole.count(":") <= 1 and "  " not in whole:
-            return whole
+    first = text.split(" ")[0].rstrip("`'\"" + _AFTERWARDS)
+    whole = text.rstrip(_AFTERWARDS)
+    if not _WEIGHTS.search(first) and _ABSOLUTE.match(text) and _WEIGHTS.search(whole) and "  " not in whole:
+        return whole
     return first or None

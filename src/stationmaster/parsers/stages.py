@@ -4,61 +4,69 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from stationmaster.parsers.bars import Bar
 from stationmaster.parsers.base import Phase, Scope, Seen
 from stationmaster.parsers.memory import Memory
-from stationmaster.parsers.pairs import Pair, find_pairs
-from stationmaster.parsers.values import (
-    eta_seconds,
-    has_broken_gradient,
-    has_validation_loss,
-    learning_rate,
-    speed,
-    training_loss,
-)
+from stationmaster.parsers.pairs import find_pairs
+from stationmaster.parsers.values import Values, values_of
+from stationmaster.parsers.wording import any_of
 
-# First match wins; the words are those that start a description, so a job called "ai test" is not an evaluation.
-_NAMED: tuple[tuple[re.Pattern[str], Phase], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), phase)
-    for pattern, phase in (
-        (
-            r"enumerating|^(?:generating|creating) (?:\w+ )?(?:split|dataset|index)|tokeniz|^pack|^map\b|^filter\b",
-            Phase.LOADING,
+# First match wins; most words have to start a description, so a job called "ai test" is not an evaluation.
+_NAMED: tuple[tuple[re.Pattern[str], Phase], ...] = (
+    (
+        any_of(
+            r"enumerating|tokeniz|^pack|^map\b|^filter\b",
+            r"^(?:generating|creating) (?:\w+ )?(?:split|dataset|index)",
         ),
-        (
-            r"\bcach|latents?\b|^(?:pre-?)?(?:encod|comput)\w* (?:the )?(?:text|prompt|vae|embed)|\bembeds?\b|text embed|clip vision",
-            Phase.CACHING,
+        Phase.LOADING,
+    ),
+    (
+        any_of(
+            r"\bcach|\blatents?\b|\bembeds?\b|text embed|clip vision",
+            r"^(?:pre-?)?(?:encod|comput)\w* (?:the )?(?:text|prompt|vae|embed)",
         ),
-        (
-            r"\b(?:valid|validation|validating|evaluat\w+|eval|sanity|predict\w*|testing)\b|^(?:val|test|dev)\b|\bmAP\d*",
-            Phase.EVALUATING,
+        Phase.CACHING,
+    ),
+    (
+        any_of(
+            r"\b(?:valid|validation|validating|evaluat\w+|eval|sanity|predict\w*|testing)\b",
+            r"^(?:val|test|dev)\b",
+            r"\bmAP\d*",
         ),
-        (
-            r"generating (?:images?|samples?|controls?|videos?|baseline)|^samples?\b|\bsampling\b|^denois|^inference|^ddim|^plms|^rendering",
-            Phase.SAMPLING,
+        Phase.EVALUATING,
+    ),
+    (
+        any_of(
+            r"generating (?:images?|samples?|controls?|videos?|baseline)",
+            r"^samples?\b|\bsampling\b|^denois|^inference|^ddim|^plms|^rendering",
         ),
-        (
-            r"\b(?:saving|merging|uploading|pushing|exporting|writing)\b|preparing safetensor|^upload|^(?:new )?data upload|^processing files",
-            Phase.SAVING,
+        Phase.SAMPLING,
+    ),
+    (
+        any_of(
+            r"\b(?:saving|merging|uploading|pushing|exporting|writing)\b",
+            r"preparing safetensor|^upload|^(?:new )?data upload|^processing files",
         ),
-        (r"\b(?:loading|load|download\w*|fetching|resolving|quantiz\w+|shards?|extract\w*)\b", Phase.LOADING),
-    )
+        Phase.SAVING,
+    ),
+    (any_of(r"\b(?:loading|load|download\w*|fetching|resolving|quantiz\w+|shards?|extract\w*)\b"), Phase.LOADING),
 )
-_GERUND = re.compile(r"^(?!train|fine-?tun|optimi|learn|fitting)[a-z]{2,}ing\b", re.IGNORECASE)
-_TRAINING = re.compile(
-    r"^(?:total )?steps?\b|\bsteps?$|\btrain|fine-?tun|\biter(?:s|ation|ations)?\b|\bepochs?\W*\d|^batch|\bloss\b|\boptimi[sz]|^progress\b",
-    re.IGNORECASE,
+_GERUND = any_of(r"^(?!train|fine-?tun|optimi|learn|fitting)[a-z]{2,}ing\b")
+_TRAINING = any_of(
+    r"^(?:total )?steps?\b|\bsteps?$|\btrain|fine-?tun|\biter(?:s|ation|ations)?\b|\bepochs?\W*\d|^batch",
+    r"\bloss\b|\boptimi[sz]|^progress\b",
 )
-_EPOCH_BAR = re.compile(
-    r"^(?:(?:total|training|train|overall|all)[ _])?epochs?(?: progress)?(?:[\s:,|-]+[a-z_ ]*loss.*)?$", re.IGNORECASE
+_EPOCH_BAR = any_of(
+    r"^(?:(?:total|training|train|overall|all)[ _])?epochs?(?: progress)?(?:[\s:,|-]+[a-z_ ]{0,20}loss.*)?$",
 )
-_EPOCH_NUMBER = re.compile(
-    r"\b(?:epochs?|ep)\b\W{0,3}(\d+)(?:\s*(?:/|of)\s*(\d+))?|^\s*(\d+)/(\d+)\s+\S|\b(\d+)(?:st|nd|rd|th) epoch\b",
-    re.IGNORECASE,
+_EPOCH_NUMBER = any_of(
+    r"\b(?:epochs?|ep)\b\W{0,3}(\d+)(?:\s*(?:/|of)\s*(\d+))?",
+    r"^\s*(\d+)/(\d+)\s+\S",
+    r"\b(\d+)(?:st|nd|rd|th) epoch\b",
 )
-_RUN_WIDE_WORD = re.compile(r"\bsteps$|^steps\b|global", re.IGNORECASE)
-_PER_EPOCH_NAME = re.compile(r"^(?:train(?:ing)?|batch(?:es)?|iter(?:ation)?s?)?$", re.IGNORECASE)
+_RUN_WIDE = any_of(r"\bsteps$|^steps\b|global")
 _NOTEBOOK_EPOCH = re.compile(r"Epoch (\d+(?:\.\d+)?)/(\d+)")
 
 #: A bar shorter than this share of the configured steps is not the training's, unless its name says so (X14).
@@ -72,42 +80,41 @@ class Stage:
     phase: Phase | None
     confirmed: bool = False
     counts_epochs: bool = False
+    is_guess: bool = False  # by the shape of a word only
 
 
 def read_bar(bar: Bar, memory: Memory) -> Seen | None:
     """What a bar says. Only the training bar moves the counter; any other only tells the phase."""
-    pairs = [*find_pairs(bar.description), *find_pairs(bar.postfix)]
-    stage = stage_of(bar, pairs, memory)
+    values = values_of([*find_pairs(bar.description), *find_pairs(bar.postfix)])
+    stage = stage_of(bar, values, memory)
     if stage.counts_epochs:
         memory.has_epoch_lines = True
         return Seen(epoch=bar.step, total_epochs=bar.total, phase=Phase.TRAINING)
     if stage.phase == Phase.TRAINING:
         memory.follow_bar(bar.identity, bar.total, confirmed=stage.confirmed)
-        return training_seen(bar, pairs, memory)
+        return training_seen(bar, values, memory)
     return other_seen(bar, stage, memory)
 
 
-def stage_of(bar: Bar, pairs: list[Pair], memory: Memory) -> Stage:
+def stage_of(bar: Bar, values: Values, memory: Memory) -> Stage:
     """Decide by what the bar says of itself, then by its name, then by what was said before it."""
     if bar.step is None:
         return Stage(phase=Phase.LOADING)
-    if _EPOCH_BAR.match(bar.description):
-        return Stage(phase=Phase.TRAINING, counts_epochs=True)
-    if learning_rate(pairs) is not None:
+    name = _name_tells(bar.description)
+    if name.counts_epochs:
+        return name
+    if values.learning_rate is not None:
         return Stage(phase=Phase.TRAINING, confirmed=True)
-    named = next((phase for pattern, phase in _NAMED if pattern.search(bar.description)), None)
-    if named is not None:
-        return Stage(phase=named)
-    if training_loss(pairs) is not None or _TRAINING.search(bar.description) or _EPOCH_NUMBER.search(bar.description):
+    if name.phase is not None and not name.is_guess:
+        return name
+    if values.loss is not None:
         return Stage(phase=Phase.TRAINING, confirmed=True)
-    if has_validation_loss(pairs):
+    if values.has_validation_loss:
         return Stage(phase=Phase.EVALUATING)
-    if _GERUND.match(bar.description):
-        return Stage(phase=Phase.LOADING)
-    return _stage_by_context(bar, memory)
+    return name if name.phase is not None else _stage_by_context(bar, memory)
 
 
-def training_seen(bar: Bar, pairs: list[Pair], memory: Memory) -> Seen:
+def training_seen(bar: Bar, values: Values, memory: Memory) -> Seen:
     """The progress that the training bar shows."""
     epoch, total_epochs = _epoch_of(bar)
     scope = scope_of(bar, epoch, memory)
@@ -122,11 +129,11 @@ def training_seen(bar: Bar, pairs: list[Pair], memory: Memory) -> Seen:
         scope=scope,
         epoch=epoch,
         total_epochs=total_epochs,
-        loss=training_loss(pairs),
-        broken_gradient=has_broken_gradient(pairs),
-        learning_rate=learning_rate(pairs),
-        rate=bar.rate if bar.rate is not None else speed(find_pairs(bar.postfix)),
-        eta_seconds=bar.eta_seconds if bar.eta_seconds is not None else eta_seconds(find_pairs(bar.postfix)),
+        loss=values.loss,
+        broken_gradient=values.broken_gradient,
+        learning_rate=values.learning_rate,
+        rate=bar.rate if bar.rate is not None else values.rate,
+        eta_seconds=bar.eta_seconds if bar.eta_seconds is not None else values.eta_seconds,
         phase=Phase.TRAINING,
         finished=bar.is_complete and scope == Scope.RUN,
         evidence=bar.text,
@@ -136,15 +143,11 @@ def training_seen(bar: Bar, pairs: list[Pair], memory: Memory) -> Seen:
 def scope_of(bar: Bar, epoch: float | None, memory: Memory) -> Scope:
     if memory.scope == Scope.EPOCH and bar.identity == memory.bar_identity and memory.step is not None:
         return Scope.EPOCH
-    if _RUN_WIDE_WORD.search(bar.description) and not memory.has_epoch_lines:
+    if _RUN_WIDE.search(bar.description) and not memory.has_epoch_lines:
         return Scope.RUN
-    if epoch is not None and "," not in bar.description[-12:]:
+    if epoch is not None:
         return Scope.RUN if _NOTEBOOK_EPOCH.search(bar.postfix) else Scope.EPOCH
-    if memory.has_epoch_lines and (
-        _PER_EPOCH_NAME.match(bar.description) or not _RUN_WIDE_WORD.search(bar.description)
-    ):
-        return Scope.EPOCH
-    return Scope.RUN
+    return Scope.EPOCH if memory.has_epoch_lines else Scope.RUN
 
 
 def other_seen(bar: Bar, stage: Stage, memory: Memory) -> Seen | None:
@@ -157,6 +160,19 @@ def other_seen(bar: Bar, stage: Stage, memory: Memory) -> Seen | None:
     if stage.phase == Phase.LOADING and bar.is_complete and memory.step is not None:
         return None
     return Seen(phase=stage.phase)
+
+
+@lru_cache(maxsize=512)
+def _name_tells(description: str) -> Stage:
+    if _EPOCH_BAR.match(description):
+        return Stage(phase=Phase.TRAINING, counts_epochs=True)
+    if named := next((phase for pattern, phase in _NAMED if pattern.search(description)), None):
+        return Stage(phase=named)
+    if _TRAINING.search(description) or _EPOCH_NUMBER.search(description):
+        return Stage(phase=Phase.TRAINING, confirmed=True)
+    if _GERUND.match(description):
+        return Stage(phase=Phase.LOADING, is_guess=True)
+    return Stage(phase=None)
 
 
 def _stage_by_context(bar: Bar, memory: Memory) -> Stage:

@@ -7,8 +7,8 @@ import re
 from stationmaster.parsers.base import Family, Phase, Seen
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
+from stationmaster.parsers.names import is_validation
 from stationmaster.parsers.quantities import duration_seconds, per_second, whole
-from stationmaster.parsers.values import is_validation
 
 _GAP = re.compile(r"\t+ *| {2,}| *\| *")
 _COUNTER_COLUMN = re.compile(r"(?:step|epoch|iter(?:ation)?)s?(?: \(% done\))?$")
@@ -22,7 +22,11 @@ def read_line(line: Line, memory: Memory) -> Seen | None:
     if not 2 <= len(cells) <= _MAX_COLUMNS:
         return None
     names = [cell.lower() for cell in cells]
-    if _COUNTER_COLUMN.match(names[0]) and any(_VALUE_COLUMN.search(name) for name in names[1:]) and not any(_LEADING_NUMBER.match(cell) for cell in cells):
+    if (
+        _COUNTER_COLUMN.match(names[0])
+        and any(_VALUE_COLUMN.search(name) for name in names[1:])
+        and not any(_LEADING_NUMBER.match(cell) for cell in cells)
+    ):
         memory.columns = names
         return Seen(phase=Phase.TRAINING)
     if memory.columns and len(cells) == len(memory.columns) and _LEADING_NUMBER.match(cells[0]):
@@ -44,7 +48,15 @@ def _read_row(row: dict[str, str]) -> Seen:
             rate = per_second(seconds)
         elif name.startswith("eta"):
             eta = duration_seconds(cell)
-    return Seen(step=step, epoch=epoch, loss=loss, loss_is_epoch_mean=step is None, rate=rate, eta_seconds=eta, phase=Phase.TRAINING)
+    return Seen(
+        step=step,
+        epoch=epoch,
+        loss=loss,
+        loss_is_epoch_mean=step is None,
+        rate=rate,
+        eta_seconds=eta,
+        phase=Phase.TRAINING,
+    )
 
 
 FAMILY = Family(name="tables", titles=("fastai", "nerfstudio"), signs=("step (% done)",), read_line=read_line)

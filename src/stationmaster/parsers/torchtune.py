@@ -10,6 +10,7 @@ from stationmaster.parsers.base import Family, Scope, Seen
 from stationmaster.parsers.memory import Memory
 from stationmaster.parsers.pairs import find_pairs
 from stationmaster.parsers.stages import training_seen
+from stationmaster.parsers.values import values_of
 
 _DESCRIPTION = re.compile(r"(\d+)\|\d+\|Loss: \S+$")
 
@@ -19,7 +20,7 @@ def read_bar(bar: Bar, memory: Memory) -> Seen | None:
     if not found:
         return None
     memory.follow_bar(bar.identity, bar.total, confirmed=True)
-    seen = training_seen(bar, find_pairs(bar.description), memory)
+    seen = training_seen(bar, values_of(find_pairs(bar.description)), memory)
     return replace(seen, scope=Scope.EPOCH, epoch=float(found[1]), finished=False)
 
 

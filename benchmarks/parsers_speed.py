@@ -1,0 +1,84 @@
+"""How fast tqdm output is read on one core: prints one JSON line."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+from collections.abc import Iterator
+
+from stationmaster.parsers import LogReader
+
+NAME = "parsers: tqdm output read on one core"
+BUDGET_MB_PER_SECOND = 20.0
+MEGABYTES = 24
+CHUNK_BYTES = 64 * 1024
+_BLOCKS = " ▏▎▍▌▋▊▉█"
+
+
+def main() -> int:
+    """Read some megabytes of three trainers' output in chunks, as a worker receives it."""
+    slowest = min(_speed(_output(kind)) for kind in ("ai-toolkit", "kohya", "hf-trainer"))
+    document = {
+        "name": NAME,
+        "value": round(slowest, 1),
+        "unit": "MB/s",
+        "budget": BUDGET_MB_PER_SECOND,
+        "ok": slowest >= BUDGET_MB_PER_SECOND,
+    }
+    print(json.dumps(document))
+    return 0
+
+
+def _speed(data: bytes) -> float:
+    reader = LogReader()
+    started = time.process_time()
+    for start in range(0, len(data), CHUNK_BYTES):
+        reader.feed(data[start : start + CHUNK_BYTES])
+    seconds = time.process_time() - started
+    if reader.summary().step is None:
+        raise SystemExit("nothing was read: the measure is worthless")
+    return len(data) / 1e6 / seconds
+
+
+def _output(kind: str) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    for piece in _pieces(kind):
+        parts.append(piece)
+        size += len(piece)
+        if size >= MEGABYTES * 1e6 / 3:
+            break
+    return b"".join(parts)
+
+
+def _pieces(kind: str) -> Iterator[bytes]:
+    """A bar redrawn ten times a second, ten steps to a log record, a save now and then."""
+    random.seed(kind)
+    total = 400_000
+    for step in range(1, total):
+        loss = 0.3 + random.random() / 10
+        bar = _bar(step, total)
+        if kind == "ai-toolkit":
+            yield f"\rteapot_v2: {bar}, lr: 1.0e-04 loss: {loss:.3e}]".encode()
+        elif kind == "kohya":
+            yield f"\rsteps: {bar}, avr_loss={loss:.4f}]".encode()
+        else:
+            yield f"\r{bar}]".encode()
+            if step % 50 == 0:
+                yield f"\r{' ' * 60}\r{{'loss': {loss:.4f}, 'learning_rate': 9.1e-05, 'epoch': {step / 9000:.2f}}}\n".encode()
+        if step % 1000 == 0:
+            yield f"\n\nsaving checkpoint: out/teapot-step{step:08d}.safetensors\n".encode()
+
+
+def _bar(step: int, total: int) -> str:
+    eighths = step * 80 // total
+    drawn = "█" * (eighths // 8) + _BLOCKS[eighths % 8]
+    left = total - step
+    clock = f"{left // 3600}:{left // 60 % 60:02}:{left % 60:02}"
+    return f"{step * 100 // total:3d}%|{drawn:<10}| {step}/{total} [{step // 60:02}:{step % 60:02}<{clock},  1.00s/it"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
