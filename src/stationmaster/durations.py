@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Annotated
 
@@ -20,18 +21,17 @@ def parse_duration(value: object) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError("a duration is a number of seconds or a text such as 45s, 15m, 4h")
-    if isinstance(value, int | float):
-        seconds = float(value)
-    else:
-        text = value.strip().lower()
-        try:
-            seconds = float(text)
-        except ValueError:
-            if not _WHOLE.fullmatch(text):
-                raise ValueError(f"{value!r} is not a duration; write 45s, 15m, 4h or 1h30m") from None
-            seconds = sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _PART.findall(text))
-    if not 0 <= seconds < float("inf"):
-        raise ValueError("a duration is zero or more")
+    text = value.strip().lower() if isinstance(value, str) else value
+    try:
+        seconds = float(text)
+    except OverflowError:
+        seconds = math.inf
+    except ValueError:
+        if not _WHOLE.fullmatch(str(text)):
+            raise ValueError(f"{value!r} is not a duration; write 45s, 15m, 4h or 1h30m") from None
+        seconds = sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _PART.findall(str(text)))
+    if not 0 <= seconds < math.inf:
+        raise ValueError("a duration is zero or more, and has an end")
     return seconds
 
 
@@ -41,7 +41,7 @@ def format_duration(seconds: float | None) -> str:
     >>> format_duration(45), format_duration(2700), format_duration(7500), format_duration(43200), format_duration(None)
     ('45s', '45m', '2h5m', '12h', 'N/A')
     """
-    if seconds is None:
+    if seconds is None or not math.isfinite(seconds):
         return "N/A"
     whole = max(0, round(seconds))
     if whole < 60:

@@ -147,5 +147,5 @@ _STAGE_OF_STATE: dict[State, int] = {
 
 
 def stage(job: Job) -> str:
-    """The job's place among the ten stages that people are shown: a projection of its state."""
-    return STAGES[_STAGE_OF_STATE[job.state]]
+    """The job's place among the ten stages that people are shown; a state of newer code is somewhere in the middle."""
+    return STAGES[_STAGE_OF_STATE.get(job.state, _STAGE_OF_STATE[State.EXECUTING])]

@@ -9,12 +9,24 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from stationmaster.money import ZERO, MicroDollars
 
 
-class State(StrEnum):
+class _OpenEnum(StrEnum):
+    """Words of newer code can be read and shown; no table knows them, so nothing is done with them."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self | None:
+        if not isinstance(value, str) or not value:
+            return None
+        unknown = str.__new__(cls, value)
+        unknown._name_ = unknown._value_ = value
+        return unknown
+
+
+class State(_OpenEnum):
     """Where a job is."""
 
     QUEUED = "QUEUED"  # accepted, validated, price quoted; nothing rented
@@ -27,7 +39,7 @@ class State(StrEnum):
     ENDED = "ENDED"  # every rental is confirmed gone; `outcome` and `reason` say how it went
 
 
-class Outcome(StrEnum):
+class Outcome(_OpenEnum):
     """How a job ended."""
 
     COMPLETED = "COMPLETED"
@@ -37,7 +49,7 @@ class Outcome(StrEnum):
     CANCELLED = "CANCELLED"
 
 
-class Reason(StrEnum):
+class Reason(_OpenEnum):
     """Why a job ended, or why an attempt was given up. `lifecycle.REASONS` says what follows from each."""
 
     FINISHED = "FINISHED"

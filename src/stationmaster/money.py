@@ -9,6 +9,7 @@ MicroDollars = NewType("MicroDollars", int)
 
 ZERO = MicroDollars(0)
 _MICROS = Decimal(1_000_000)
+_MOST_DOLLARS = Decimal(10**9)  # more is a slip of the finger, and would not fit into the store's columns
 
 
 def from_dollars(value: str | int | float | Decimal) -> MicroDollars:
@@ -21,7 +22,7 @@ def from_dollars(value: str | int | float | Decimal) -> MicroDollars:
         amount = Decimal(str(value).strip().removeprefix("$"))
     except InvalidOperation:
         raise ValueError(f"{value!r} is not an amount of money") from None
-    if not amount.is_finite():
+    if not amount.is_finite() or abs(amount) > _MOST_DOLLARS:
         raise ValueError(f"{value!r} is not an amount of money")
     return MicroDollars(int((amount * _MICROS).to_integral_value(ROUND_HALF_UP)))
 
@@ -43,4 +44,4 @@ def format_dollars(amount: MicroDollars, decimals: int = 2) -> str:
     """
     quantum = Decimal(1).scaleb(-decimals)
     value = (Decimal(amount) / _MICROS).quantize(quantum, ROUND_HALF_UP)
-    return f"-${-value}" if value < 0 else f"${value}"
+    return f"-${-value}" if value < 0 else f"${abs(value)}"
