@@ -27,6 +27,7 @@ class Customer:
 
     def __init__(self, url: str, key: str = API_KEY) -> None:
         self.url = url
+        self.key = key
         self.http = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=30)
 
     def close(self) -> None:
@@ -67,6 +68,11 @@ class Customer:
 
     def destroy(self, instance_id: int) -> httpx.Response:
         return self.http.request("DELETE", f"/api/v0/instances/{instance_id}/", json={})
+
+    def log(self, instance_id: int) -> str:
+        """The container's log, by way of its result URL."""
+        asked = self.http.put(f"/api/v0/instances/request_logs/{instance_id}/", json={}).json()
+        return httpx.get(asked["result_url"]).text
 
     def credit(self) -> float:
         return float(self.http.get("/api/v0/users/current").json()["credit"])

@@ -62,6 +62,7 @@ class Cloud:
         self.draw = random.Random(f"{seed}/cloud/{len(records.instances)}")
         self.tasks: set[asyncio.Task[None]] = set()
         self.booting: set[int] = set()
+        self.ticking = asyncio.Lock()
         self._locks: dict[int, asyncio.Lock] = {}
         self._timers: list[tuple[float, Callable[[], Awaitable[None]]]] = []
         self._telemetry: dict[int, tuple[float, Telemetry]] = {}

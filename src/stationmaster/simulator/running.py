@@ -23,14 +23,15 @@ async def run(cloud: Cloud, *, interval_seconds: float = 0.05) -> None:
 
 
 async def tick(cloud: Cloud) -> None:
-    """Bring everything to the present moment."""
-    for action in cloud.due_actions():
-        await action()
-    for instance in cloud.existing():
-        await _advance(cloud, instance)
-    for account_id in list(cloud.records.accounts):
-        await _enforce_credit(cloud, account_id)
-    await _strike(cloud)
+    """Bring everything to the present moment; one at a time, so that whoever waits finds it done."""
+    async with cloud.ticking:
+        for action in cloud.due_actions():
+            await action()
+        for instance in cloud.existing():
+            await _advance(cloud, instance)
+        for account_id in list(cloud.records.accounts):
+            await _enforce_credit(cloud, account_id)
+        await _strike(cloud)
 
 
 async def adopt_all(cloud: Cloud) -> None:

@@ -156,9 +156,8 @@ class _ProcessMachine:
         script = self.places.home / "onstart.sh"
         script.write_text(self.spec.onstart or "")
         with self.places.container_log.open("ab") as container_log:
-            child = await asyncio.create_subprocess_exec(
-                "/bin/bash",
-                str(script),
+            await asyncio.create_subprocess_exec(
+                *self._wrapped(["/bin/bash", str(script)]),
                 stdin=subprocess.DEVNULL,
                 stdout=container_log,
                 stderr=container_log,
@@ -166,7 +165,6 @@ class _ProcessMachine:
                 env=self._variables() | self._container_variables() | dict(self.spec.environment),
                 start_new_session=True,
             )
-        self._started(child.pid)
 
     async def shut(self) -> None:
         """SSH does not answer any more."""
@@ -205,7 +203,7 @@ class _ProcessMachine:
     async def fill_disk(self) -> None:
         self._full = True
         for pid in await asyncio.to_thread(find_marked, self.spec.marker):
-            self._started(pid)
+            _forbid_files(pid)
 
     def skew_clock(self, seconds: float) -> None:
         write_wrong_clock(self._folder / "clock", self.places.programs, seconds)
@@ -233,19 +231,15 @@ class _ProcessMachine:
             authorized_keys=(self._folder / "service_keys", self.places.home / ".ssh/authorized_keys"),
             variables=self._variables,
             is_full=lambda: self._full,
-            on_start=self._started,
+            wrapped=self._wrapped,
         )
         self._acceptor = await listen(shell, host_key)
         for door in (self._direct, self._proxy):
             door.target = (_HOST, self._acceptor.get_port())
 
-    def _started(self, pid: int) -> None:
-        """A process on a full disk may write no file."""
-        if self._full and hasattr(resource, "prlimit"):
-            try:
-                resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-            except (ProcessLookupError, PermissionError):
-                pass  # it has ended already
+    def _wrapped(self, command: list[str]) -> list[str]:
+        """A command on a full disk may write no file."""
+        return ["/bin/sh", "-c", 'ulimit -S -f 0; exec "$@"', "sh", *command] if self._full else command
 
     def _variables(self) -> dict[str, str]:
         variables = {
@@ -269,6 +263,14 @@ class _ProcessMachine:
             "VAST_CONTAINERLABEL": f"C.{self.spec.id}",
             "VAST_TCP_PORT_22": str(self._direct.port),
         }
+
+
+def _forbid_files(pid: int) -> None:
+    if hasattr(resource, "prlimit"):
+        try:
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        except (ProcessLookupError, PermissionError):
+            pass  # it has ended already
 
 
 def _used_bytes(root: Path) -> int:

@@ -32,8 +32,8 @@ class Shell:
     authorized_keys: tuple[Path, ...]
     variables: Callable[[], dict[str, str]]
     is_full: Callable[[], bool]
-    on_start: Callable[[int], None]
-    """Told the id of every process that is started."""
+    wrapped: Callable[[list[str]], list[str]]
+    """The command line that really runs a command, at that moment."""
 
 
 async def listen(shell: Shell, host_key: Path) -> asyncssh.SSHAcceptor:
@@ -145,8 +145,8 @@ async def _start(
     """The command's process, which owns these three descriptors."""
     stdin, stdout, stderr = descriptors
     try:
-        child = await asyncio.create_subprocess_exec(
-            *arguments,
+        return await asyncio.create_subprocess_exec(
+            *shell.wrapped(arguments),
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
@@ -157,8 +157,6 @@ async def _start(
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
-    shell.on_start(child.pid)
-    return child
 
 
 @contextlib.asynccontextmanager
