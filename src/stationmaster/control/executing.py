@@ -13,6 +13,7 @@ from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import CommandFailed, HostKeyRefused, RemoteError
 from stationmaster.lifecycle import Move
 from stationmaster.model import Checkpoint, Desired, Job, LogChunk, Progress, Reason, StepReading
+from stationmaster.parsers.base import Reading
 from stationmaster.parsers.reader import LogReader
 from stationmaster.recipes.outputs import step_of
 from stationmaster.recipes.schema import Output, OutputKind
@@ -89,7 +90,7 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
     since = Since.from_json(before.memory.get("since"))
     reader = LogReader.restore(before.memory["reader"]) if "reader" in before.memory else _new_reader(seen)
     readings = [reading for piece in status.log for reading in reader.feed(piece.data, at=now)]
-    progress = _progress(before.progress, reader, status, now=now)
+    progress = _progress(before.progress, reader, readings, status, now=now)
     job = recovered(before).remember(
         since=since.after(status).to_json(),
         reader=reader.state(),
@@ -102,7 +103,7 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
         job=replace(job, progress=progress),
         due_in=_next_look(seen, progress, monitoring),
         logs=tuple(_chunk(before.attempt, piece) for piece in status.log if piece.data),
-        readings=_step_readings(before, progress, bool(readings), now=now),
+        readings=_step_readings(before.attempt, readings, now=now),
         checkpoints=_checkpoints(before, status.outputs, seen.outputs),
         events=tuple(_step_events(before, status.steps)),
         cleared_alerts=("silence",) if before.unreachable_since is not None else (),
@@ -180,8 +181,11 @@ def _new_reader(seen: Seen) -> LogReader:
     return LogReader(framework=seen.framework, total_steps=steps if isinstance(steps, int) else None)
 
 
-def _progress(before: Progress, reader: LogReader, status: Status, *, now: float) -> Progress:
+def _progress(
+    before: Progress, reader: LogReader, readings: Iterable[Reading], status: Status, *, now: float
+) -> Progress:
     read = reader.summary()
+    losses = (reading.loss for reading in readings if reading.loss is not None)
     active = next((step.name for step in status.steps if step.state == "running"), None)
     return replace(
         before,
@@ -189,7 +193,7 @@ def _progress(before: Progress, reader: LogReader, status: Status, *, now: float
         total_steps=read.total_steps,
         epoch=read.epoch,
         loss=read.loss,
-        first_loss=before.first_loss if before.first_loss is not None else read.loss,
+        first_loss=before.first_loss if before.first_loss is not None else next(losses, read.loss),
         learning_rate=read.learning_rate,
         steps_per_second=read.steps_per_second,
         eta_seconds=read.eta_seconds,
@@ -212,18 +216,20 @@ def _chunk(attempt: int, piece: LogPiece) -> LogChunk:
     return LogChunk(attempt=attempt, stream=piece.stream, start=piece.start, end=piece.end, data=piece.data)
 
 
-def _step_readings(before: Job, progress: Progress, anything: bool, *, now: float) -> tuple[StepReading, ...]:
-    if not anything or progress.step is None or progress.step == before.progress.step:
-        return ()
-    reading = StepReading(
-        attempt=before.attempt,
-        at=now,
-        step=progress.step,
-        loss=progress.loss,
-        learning_rate=progress.learning_rate,
-        steps_per_second=progress.steps_per_second,
+def _step_readings(attempt: int, readings: Iterable[Reading], *, now: float) -> tuple[StepReading, ...]:
+    """The last reading of each step that the new part of the log told."""
+    by_step = {reading.step: reading for reading in readings if reading.step is not None}
+    return tuple(
+        StepReading(
+            attempt=attempt,
+            at=reading.at if reading.at is not None else now,
+            step=step,
+            loss=reading.loss,
+            learning_rate=reading.learning_rate,
+            steps_per_second=reading.steps_per_second,
+        )
+        for step, reading in by_step.items()
     )
-    return (reading,)
 
 
 def _checkpoints(job: Job, files: Iterable[OutputFile], outputs: Sequence[Output]) -> tuple[Checkpoint, ...]:

@@ -83,6 +83,7 @@ class Worker:
                     loops.create_task(self._sweep_loop()),
                 ]
                 await self._claim_loop(until)
+                self._leaving.set()  # also tells the thread that waits for writes
                 for helper in helpers:
                     helper.cancel()
         finally:
