@@ -18,7 +18,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from stationmaster.durations import Duration
 from stationmaster.errors import ConfigInvalid
@@ -42,6 +51,7 @@ SEED_NAMES: Mapping[str, str] = {
 _NOT_SETTINGS = {"STATIONMASTER_MACHINE", "STATIONMASTER_CONFIG"}
 _PROVIDER_ALIASES = {"local": "ssh"}
 _COMMAND_SECONDS = 30
+_LEAST_POLL_SECONDS = 0.01  # a job that is always due would leave no time for the others
 
 Dollars = Annotated[MicroDollars, BeforeValidator(from_dollars)]
 
@@ -57,21 +67,20 @@ class WorkerSettings(_Section):
     """Fewer slots for single providers, by name."""
     lease: Duration = 20.0
     """How long a job stays with a worker that no longer answers."""
-    renew: Duration = 5.0
+    renew: Duration = Field(default=5.0, ge=0.05)
     """How often a worker renews its leases."""
-    look: Duration = 2.0
+    look: Duration = Field(default=2.0, ge=0.05)
     """How often an idle worker looks for jobs whose worker is gone."""
     linger: Duration = 30.0
     """How long a background worker stays when there is nothing left to do."""
-    sweep: Duration = 300.0
+    sweep: Duration = Field(default=300.0, ge=0.05)
     """How often the worker compares the providers' machines with the store."""
 
-    @field_validator("renew")
-    @classmethod
-    def _renewed_in_time(cls, value: float) -> float:
-        if value < 0.05:
-            raise ValueError("at least 50ms")
-        return value
+    @model_validator(mode="after")
+    def _renewed_in_time(self) -> WorkerSettings:
+        if self.renew > self.lease / 2:
+            raise ValueError("renew must be at most half of lease, or jobs are lost to other workers")
+        return self
 
 
 class StallSettings(_Section):
@@ -212,14 +221,14 @@ def load_settings(
     3
     """
     folder = folder or Path.cwd()
-    variables = {**_dotenv(folder / ".env"), **environ}
-    given = _from_environment(variables)
+    dotenv = _dotenv(folder / ".env")
+    given = {**_from_environment(dotenv), **_from_environment(environ)}
     given.update({name: value for name, value in (overrides or {}).items() if value is not None})
-    home = Path(str(given.get("home") or _default_home())).expanduser().absolute()
-    merged: dict[str, Any] = {}
-    config_file = _find_config_file(variables, home, folder)
-    if config_file is not None:
-        merged = _read_config_file(config_file)
+    home = _home(given.get("home") or _default_home(), folder)
+    config_file = _find_config_file({**dotenv, **environ}, home, folder)
+    merged = {} if config_file is None else _read_config_file(config_file)
+    if "home" in merged and "home" not in given:
+        home = _home(merged["home"], folder)
     for name, value in given.items():
         _put(merged, name, value)
     merged["home"] = home
@@ -237,13 +246,15 @@ def read_monitoring(block: Mapping[str, Any]) -> dict[str, Any]:
         if key in ("gracePeriod", "pollInterval"):
             ours[_snake(key)] = _milliseconds(key, value)
         elif key == "stallDetection" and isinstance(value, Mapping):
-            ours["stall_detection"] = {_snake(inner): setting for inner, setting in value.items()}
+            ours["stall_detection"] = {_snake(str(inner)): setting for inner, setting in value.items()}
         else:
             ours[key] = value
     try:
-        MonitoringSettings.model_validate(ours)
+        checked = MonitoringSettings.model_validate(ours)
     except ValidationError as error:
         raise ConfigInvalid(f"monitoring: {_first_problem(error)}") from None
+    if min(checked.poll_interval, checked.watch_interval) < _LEAST_POLL_SECONDS:
+        raise ConfigInvalid(f"monitoring: intervals must be at least {_LEAST_POLL_SECONDS * 1000:g}ms")
     return ours
 
 
@@ -253,6 +264,13 @@ def monitoring_of(block: Mapping[str, Any], defaults: MonitoringSettings) -> Mon
     for key, value in block.items():
         base[key] = {**base[key], **value} if isinstance(value, Mapping) else value
     return MonitoringSettings.model_validate(base)
+
+
+def _home(value: Any, folder: Path) -> Path:
+    try:
+        return (folder / Path(str(value)).expanduser()).absolute()
+    except RuntimeError:
+        raise ConfigInvalid(f"home: {value} names a person who is not known here") from None
 
 
 def _default_home() -> Path:
@@ -266,7 +284,10 @@ def _dotenv(path: Path) -> dict[str, str]:
         return {}
     from dotenv import dotenv_values  # only when there is such a file
 
-    return {name: value for name, value in dotenv_values(path).items() if value is not None}
+    try:
+        return {name: value for name, value in dotenv_values(path).items() if value is not None}
+    except (OSError, UnicodeDecodeError) as problem:
+        raise ConfigInvalid(f"{path} cannot be read: {problem}") from None
 
 
 def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
@@ -279,7 +300,8 @@ def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
     for variable in _our_variables(variables):
         if variable not in known:
             raise _unknown_variable(variable, known)
-        found[known[variable]] = _value(variables, variable)
+        if (value := _value(variables, variable)) is not None:
+            found[known[variable]] = value
     return found
 
 
@@ -300,6 +322,8 @@ def _value(variables: Mapping[str, str], variable: str) -> str | None:
             return Path(path).expanduser().read_text().strip()
         except OSError as problem:
             raise ConfigInvalid(f"{variable}_FILE: cannot read {path}: {problem.strerror}") from None
+        except UnicodeDecodeError:
+            raise ConfigInvalid(f"{variable}_FILE: {path} holds no text") from None
     if command := variables.get(f"{variable}_COMMAND"):
         return _output_of(variable, command)
     return None
@@ -362,6 +386,7 @@ def _read_config_file(path: Path) -> dict[str, Any]:
         return {}
     if not isinstance(data, dict):
         raise ConfigInvalid(f"{path}: must hold settings by name")
+    data = {name: value for name, value in data.items() if value is not None}  # a section with nothing in it
     if isinstance(data.get("monitoring"), dict):
         data["monitoring"] = read_monitoring(data["monitoring"])
     return data
@@ -371,6 +396,8 @@ def _put(merged: dict[str, Any], dotted: str, value: Any) -> None:
     *sections, last = dotted.split(".")
     for section in sections:
         merged = merged.setdefault(section, {})
+        if not isinstance(merged, dict):
+            raise ConfigInvalid(f"{section}: must hold settings by name", hint="see docs/reference/settings.md")
     merged[last] = _parsed(value)
 
 
@@ -387,7 +414,7 @@ def _parsed(value: Any) -> Any:
 def _validated(merged: dict[str, Any], *, source: Path | None) -> Settings:
     for section, name in (("vastai", "preferred_gpus"), (None, "recipes")):
         place = merged.get(section, {}) if section else merged
-        if isinstance(place.get(name), str):
+        if isinstance(place, dict) and isinstance(place.get(name), str):
             place[name] = tuple(word for word in place[name].split("," if section else os.pathsep) if word)
     try:
         return Settings.model_validate(merged)
