@@ -11,7 +11,6 @@ from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
 
 _PHASES: tuple[tuple[tuple[str, ...], Phase], ...] = (
-    (("running 1 job", "running "), Phase.LOADING),
     (
         ("quantizing", "making pipe", "preparing model", "model loaded", "create lora network", "dataset:"),
         Phase.LOADING,
@@ -20,6 +19,7 @@ _PHASES: tuple[tuple[tuple[str, ...], Phase], ...] = (
     (("generating first sample", "generating baseline samples", "generating samples"), Phase.SAMPLING),
     (("saving at step",), Phase.SAVING),
 )
+_RUNNING = re.compile(r"running \d+ jobs?$")
 _COMPLETED = re.compile(r"(?:- )?(\d+) completed jobs?$")
 _FAILURES = re.compile(r"(?:- )?[1-9]\d* failures?$")
 _SKIPPED = re.compile(r"#? ?OOM during training step, skipping batch", re.IGNORECASE)
@@ -40,9 +40,9 @@ def read_line(line: Line, memory: Memory) -> Seen | None:
         return Seen(finished=found[1] != "0")
     if _FAILURES.match(text):
         return Seen(fault=Fault(kind=ErrorKind.OTHER, message=line.message, fatal=True, launcher=True))
-    if re.match(r"running \d+ jobs?$", text):
+    if _RUNNING.match(text):
         return Seen(phase=Phase.LOADING, starts_training=True)
-    for starts, phase in _PHASES[1:]:
+    for starts, phase in _PHASES:
         if text.startswith(starts):
             return Seen(phase=phase, announces=phase if phase == Phase.CACHING else None)
     return None

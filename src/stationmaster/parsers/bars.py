@@ -18,6 +18,12 @@ _COUNTERS = re.compile(
     r"|(?<=[━─╸╺ ])(?P<plain_n>\d++)/(?P<plain_m>\d++|--) ++(?:(?P<rich_elapsed>\d+:\d\d:\d\d) • "
     r"(?P<rich_eta>\d+:\d\d:\d\d|-:--:--)|(?=[\d.]++ ?(?:it/s|s/it) ++[\d.:hms]++(?:<|$|\s)))"
 )
+# Nearly all bars are drawn like this, and reading them is most of the work.
+_USUAL = re.compile(
+    rf"(?P<head>[^%|\[\]]{{0,200}}?):? *+\d{{1,3}}%\|[^|\[\]]*+\| (?P<n>\d++)/(?P<m>\d++) "
+    rf"\[(?P<elapsed>{_TIME})<(?P<eta>{_TIME}|\?), *+"
+    r"(?P<rate>[\d.]++[a-z]++/[a-z]++|\?[a-z]++/s)(?P<postfix>[^\[\]]*+)\]\s*+$"
+)
 _RATE = re.compile(r"\s*,?\s*([\d.]+ ?[A-Za-zµ]+/[A-Za-z]+|\?[ A-Za-zµ]*/?[A-Za-z]*)")
 _SHORT_ETA = re.compile(r" *[\d.:hms]+< *([\d.:hms]+)")
 _PERCENT_END = re.compile(r"(\d{1,3}(?:\.\d+)?)% *$")
@@ -58,7 +64,9 @@ def split_bars(text: str) -> list[Bar | str]:
     """
     if "/" not in text and "[" not in text:
         return [text]
-    cores = [found for found in _COUNTERS.finditer(text)]
+    if (usual := _USUAL.match(text)) and not _GLUED_DATE.search(usual["postfix"]):
+        return [_usual_bar(usual)]
+    cores = list(_COUNTERS.finditer(text))
     if not cores:
         return [text]
     parts: list[Bar | str] = []
@@ -75,6 +83,19 @@ def split_bars(text: str) -> list[Bar | str]:
     if after := text[rest:].strip():
         parts.append(after if parts else text)
     return parts
+
+
+def _usual_bar(found: re.Match[str]) -> Bar:
+    return Bar(
+        description=found["head"].strip().rstrip(":").rstrip(),
+        step=whole(found["n"]),
+        total=whole(found["m"]),
+        elapsed_seconds=duration_seconds(found["elapsed"]),
+        eta_seconds=duration_seconds(found["eta"]),
+        rate=steps_per_second(found["rate"]),
+        postfix=found["postfix"],
+        text=found[0].strip(),
+    )
 
 
 def _head_start(text: str, start: int, core_start: int) -> int | None:
@@ -156,10 +177,7 @@ def _description(head: str) -> str:
     head = head.rstrip()
     if head.endswith("|"):  # 12%|###   |
         opening = head.rfind("|", 0, len(head) - 1)
-        if opening >= 0:
-            head = head[:opening].rstrip()
-        else:
-            head = head[:-1].rstrip()
+        head = head[:opening].rstrip() if opening >= 0 else head[:-1].rstrip()
     if percent := _PERCENT_END.search(head[-12:]):
         head = head[: len(head) - len(head[-12:]) + percent.start()].rstrip()
         if head.endswith("|") and (opening := head.rfind("|", 0, len(head) - 1)) >= 0:  # Progress:|###  | 12%

@@ -56,35 +56,11 @@ _NO_ERRORS = any_of(
 )
 _REFUSED = any_of(r"client error|gated repo")
 # Plain texts, because most lines have none of them and looking for these is quicker than for patterns.
-_HINTS = [
-    "error",
-    "exception",
-    "traceback",
-    "kill",
-    "fail",
-    "memory",
-    "oom",
-    "cuda",
-    "nccl",
-    "nan",
-    "infinit",
-    "fatal",
-    "critical",
-    "fault",
-    "abort",
-    "sig",
-    "exit",
-    "gated",
-    "401",
-    "403",
-    "denied",
-    "unauthor",
-    "interrupt",
-    "driver",
-    "missing",
-    "assert",
-    "timeout",
-] + ["space left", "not found", "bus error", "during handling", "the above"]
+_HINTS = (
+    *("error", "exception", "traceback", "kill", "fail", "memory", "oom", "cuda", "nccl", "nan", "infinit", "fatal"),
+    *("critical", "fault", "abort", "sig", "exit", "gated", "401", "403", "denied", "unauthor", "interrupt", "driver"),
+    *("missing", "assert", "timeout", "space left", "not found", "bus error", "handling of the above", "the above"),
+)
 _OUTRIGHT = frozenset({ErrorKind.OOM, ErrorKind.CUDA, ErrorKind.NCCL, ErrorKind.KILLED, ErrorKind.DISK_FULL})
 
 
@@ -118,6 +94,12 @@ def notice(line: Line, *, in_traceback: bool, background: bool) -> Notice:
         return Notice(background=True, swallow=True)
     fault = _outside_traceback(line)
     return Notice(fault=fault, swallow=True) if fault else _NOTHING
+
+
+def _may_tell(line: Line) -> bool:
+    if line.level in ("error", "critical") or line.message.startswith(_BOX):
+        return True
+    return any(hint in line.lower for hint in _HINTS)
 
 
 def _inside_traceback(line: Line, *, background: bool) -> Notice:

@@ -1,4 +1,4 @@
-"""Hugging Face Trainer and what is built on it: trl, unsloth, axolotl, LLaMA-Factory, ms-swift. An unnamed bar, values in dicts."""
+"""Hugging Face Trainer and its children (trl, unsloth, axolotl, LLaMA-Factory): unnamed bar, values in dicts."""
 
 from __future__ import annotations
 

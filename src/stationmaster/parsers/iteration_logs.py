@@ -1,4 +1,4 @@
-"""mmengine, mmcv, detectron2, torchvision references, LAVIS, PaddleDetection, timm, fairseq: `Epoch: [0] [10/60] eta: … loss: …`."""
+"""mmengine, detectron2, torchvision, LAVIS, PaddleDetection, timm, fairseq: `Epoch: [0] [10/60] eta: … loss: …`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from stationmaster.parsers.values import values_of
 
 _MODE = re.compile(r"(?:Epoch|Iter)\((?P<mode>\w+)\)\s*(?:\[\s*(?P<epoch>\d+)\])?\s*\[\s*(?P<n>\d+)/\s*(?P<m>\d+)\]")
 _EPOCH_THEN_STEP = re.compile(
-    r"(?:\bepoch\b:?|\btrain:) *(?:\[ *(?P<boxed>\d+)(?:/ *(?P<boxed_of>\d+))? *\]|(?P<bare>\d+)(?:/(?P<bare_of>\d+))?) *"
-    r"(?::(?= +\d)|,)? *(?:\[ *(?P<n>\d+)/ *(?P<m>\d+)|(?<=[: ])(?P<open_n>\d+) +/ +(?P<open_m>\d+)\b)",
+    r"(?:\bepoch\b:?|\btrain:) *+"
+    r"(?:\[ *+(?P<boxed>\d++)(?:/ *+(?P<boxed_of>\d++))? *\]|(?P<bare>\d++)(?:/(?P<bare_of>\d++))?) *+"
+    r"(?::(?= +\d)|,)? *+(?:\[ *+(?P<n>\d++)/ *+(?P<m>\d++)|(?<=[: ])(?P<open_n>\d++) +/ +(?P<open_m>\d++))",
     re.IGNORECASE,
 )
 _EVALUATION_BEFORE = re.compile(r"\b(?:val\w*|eval\w*|test\w*)\b", re.IGNORECASE)
@@ -65,7 +66,16 @@ def _progress(line: Line, n: str, m: str, epoch: float | None, total_epochs: int
 
 FAMILY = Family(
     name="mmengine",
-    titles=("mmcv", "mmdetection", "detectron2", "torchvision", "torchvision-reference", "lavis", "paddledetection", "timm", "fairseq", "xtuner"),
+    titles=(
+        "mmcv",
+        "detectron2",
+        "torchvision",
+        "torchvision-reference",
+        "lavis",
+        "paddledetection",
+        "timm",
+        "fairseq",
+    ),
     signs=("- mmengine -", "d2.utils.events", "ppdet.engine", "fairseq", "- mmseg -", "- mmdet -"),
     read_line=read_line,
-)  # fmt: skip
+)

@@ -13,12 +13,13 @@ from stationmaster.parsers.values import training_loss
 
 _EPOCH = re.compile(r"Epoch (\d+)/(\d+)$")
 _COUNTER = re.compile(
-    r"(?P<n>\d+)/(?P<m>\d+|Unknown)(?P<bar> *\[[=>. -]*\]| +[━─╸╺]+| +(?=\d+s )| - (?=\d+s))(?P<rest>.*)$"
+    r"(?P<n>\d++)/(?P<m>\d++|Unknown)(?: *\[[=>. -]*+\]| ++[━─╸╺]++| ++(?=\d+s )| - (?=\d+s))(?P<rest>.*)$"
 )
 _CONTINUED = re.compile(r"-? ?(?:ETA: |\d+s \d+[mu]?s/)")
 _ETA = re.compile(r"ETA: ?([\d:]+s?)")
 _PACE = re.compile(
-    r"(?P<time>\d+s|\d+:\d\d(?::\d\d)?)? *-? *(?P<pace>\d+(?:\.\d+)?(?:us|µs|ms|s)/(?:step|epoch|sample))"
+    r"(?<![\d:])(?:(?P<time>\d++s|\d++:\d\d(?::\d\d)?) {0,4}-? {0,4})?"
+    r"(?P<pace>\d++(?:\.\d++)?(?:us|µs|ms|s)/(?:step|epoch|sample))"
 )
 
 

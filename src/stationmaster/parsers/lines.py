@@ -8,33 +8,33 @@ from dataclasses import dataclass
 from stationmaster.parsers.pairs import Pair, find_pairs
 
 _LAUNCHERS = re.compile(
-    r"(?:\[(?:rank|default)\d+\]: ?|\([^()]{1,60}\bpid=\d+[^()]{0,60}\) ?|\[\d+,\d+\]<std(?:out|err)>: ?|[\w.-]{1,60} logs: "
-    r"|[\w.-]{1,40}-\d+ +\| |\d{1,3}: (?=\D)|[\w.-]{1,40}\d: (?=\[))"
+    r"\[(?:rank|default)\d+\]: ?"  # torchrun
+    r"|\([^()]{1,60}\bpid=\d+[^()]{0,60}\) ?"  # Ray
+    r"|\[\d+,\d+\]<std(?:out|err)>: ?"  # mpirun
+    r"|[\w.-]{1,60} logs: "
+    r"|[\w.-]{1,40}-\d+ +\| "  # docker compose
+    r"|\d{1,3}: (?=\D)"  # srun
+    r"|[\w.-]{1,40}\d: (?=\[)"  # pdsh
 )
-_LEVELS = {
-    "debug": "debug", "info": "info", "warning": "warning", "warn": "warning", "error": "error", "err": "error",
-    "critical": "critical", "fatal": "critical", "notice": "info",
-}  # fmt: skip
+_LEVELS = {"warn": "warning", "fatal": "critical", "notice": "info"}
 _LEVEL = r"debug|info|warning|warn|error|critical|fatal|notice"
-_PREFIXES = (
-    re.compile(r"\[?\d{4}[-/]\d\d[-/]\d\d[ T:]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[ :|]*"),
-    re.compile(r"\[?\d\d/\d\d(?:/\d{2,4})? \d\d:\d\d:\d\d(?: [\w.]+)?\]?[ :|]*"),
-    re.compile(r"\[?\d\d:\d\d:\d\d(?:[.,]\d+)?\][ :|]*"),
-    re.compile(r"\[?[A-Z]\d{3,4} \d\d:\d\d:\d\d\.\d+ +(?:\d+ +)?[\w.-]+:\d+\] *"),
-    re.compile(
-        rf"\[?(?P<level>{_LEVEL})\]?(?: {{2,}}|: ?|[| ]* - |\|[\w.]+:\d+\] ?|\|(?=\d{{4}}-)|\] ?| *\| *| (?=\[)|(?<=\]) )",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        r"\[(?:[\w.-]+:\d+(?::\w+)?|[\w.]+\.[\w.]+|PID:\d+|RANK:\d+|Rank \d+|rank\d+|pid=\d+|[\w-]+\.py)\] *",
-        re.IGNORECASE,
-    ),
-    re.compile(r"(?:>>|-|\|) +"),
-    re.compile(r"[\w.]+ - (?=(?:debug|info|warning|error|critical) )", re.IGNORECASE),
-    re.compile(r"[\w.]+:(?:[\w.]+:)+\d* ?(?=[A-Z])"),
-    re.compile(r"(?:__main__|[a-z_]+(?:\.[\w]+)+|accelerate|mm\w+|root) - "),
-    re.compile(r"(?:tensorflow|absl|root|[\w.]*\.[\w.]+):(?=\S)"),
-    re.compile(r"[a-z_]\w*(?:\.\w+)* +(?=(?:info|warning|error|debug): )", re.IGNORECASE),
+_AFTER_LEVEL = r" {2,}|: ?|[| ]{0,4} - |\|[\w.]+:\d+\] ?|\|(?=\d{4}-)|\] ?| *\| *| (?=\[)|(?<=\]) "
+# Tried in turn at the start of a line until none fits.
+_PREFIXES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\[?\d{4}[-/]\d\d[-/]\d\d[ T:]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[ :|]*",
+        r"\[?\d\d/\d\d(?:/\d{2,4})? \d\d:\d\d:\d\d(?: [\w.]+)?\]?[ :|]*",
+        r"\[?\d\d:\d\d:\d\d(?:[.,]\d+)?\][ :|]*",
+        r"\[?[a-z]\d{3,4} \d\d:\d\d:\d\d\.\d+ +(?:\d+ +)?[\w./-]+:\d+\] *",
+        rf"\[?(?P<level>{_LEVEL})\]?(?:{_AFTER_LEVEL})",
+        r"\[(?:[\w.-]+:\d+(?::\w+)?|[\w.]+\.[\w.]+|PID:\d+|rank:? ?\d+|pid=\d+|[\w-]+\.py)\] *",
+        r"(?:>>|-|\|) +",
+        r"[\w.]{1,160} - (?=(?:debug|info|warning|error|critical) )",
+        r"(?:__main__|[a-z_]+(?:\.\w+)+|accelerate|mm\w+|root) - ",
+        r"(?:tensorflow|absl|root|swift|\w*\.[\w.]+):(?=\S)",
+        r"[a-z_]\w*(?:\.\w+)* +(?=(?:info|warning|error|debug): )",
+    )
 )
 _RICH_SOURCE = re.compile(r" {2,}\w{1,60}\.py:\d{1,6} *$")
 _SOURCE_WIDTH = 120
@@ -72,7 +72,8 @@ def read_line(raw: str) -> Line:
         if not found:
             break
         if "level" in found.re.groupindex:
-            level = level or _LEVELS[found["level"].lower()]
+            word = found["level"].lower()
+            level = level or _LEVELS.get(word, word)
         message = message[found.end() :].lstrip()
     if source := _RICH_SOURCE.search(message, max(0, len(message) - _SOURCE_WIDTH)):
         message = message[: source.start()].rstrip()

@@ -235,13 +235,7 @@ class Memory:
         if known is None and (self.is_stopped or len(self.errors) >= MAX_ERRORS):
             return None
         if known is None:
-            known = KnownError(
-                kind=fault.kind,
-                message=fault.message[:MESSAGE_LIMIT],
-                fatal=False,
-                stopped=False,
-                launcher=fault.launcher,
-            )
+            known = _unknown(fault)
             self.errors.append(known)
             is_news = True
         else:
@@ -266,8 +260,8 @@ class Memory:
                 cause.kind, cause.message = fault.kind, fault.message[:MESSAGE_LIMIT]
                 return cause
             return None
-        new = KnownError(kind=fault.kind, message=fault.message[:MESSAGE_LIMIT], fatal=False, stopped=False)
-        same = next((error for error in self.errors if error.key() == new.key()), None)
+        key = _unknown(fault).key()
+        same = next((error for error in self.errors if error.key() == key), None)
         if same is None and fault.fatal and self.errors and self._just_skipped(fault):
             return self.errors[-1]
         return same
@@ -340,6 +334,11 @@ class Memory:
 
 def _tells_phase(seen: Seen) -> bool:
     return seen.phase is not None or seen.finished or (seen.fault is not None and seen.fault.fatal)
+
+
+def _unknown(fault: Fault) -> KnownError:
+    message = fault.message[:MESSAGE_LIMIT]
+    return KnownError(kind=fault.kind, message=message, fatal=False, stopped=False, launcher=fault.launcher)
 
 
 def _public(error: KnownError) -> TrainingError:

@@ -1,4 +1,4 @@
-"""OneTrainer and SimpleTuner. OneTrainer draws an `epoch` bar and inside it a `step` bar that starts again each epoch."""
+"""OneTrainer, with a `step` bar that starts again inside an `epoch` bar, and SimpleTuner."""
 
 from __future__ import annotations
 

@@ -18,14 +18,13 @@ _TIME = (
     r"|\d++ ?[dhm],? ?\d++ ?[hms](?:,? ?\d++ ?s)?(?![a-z/])"
 )
 _UNIT = r"(?:ms|us|µs|sec|secs|seconds|s)(?:/[a-z]+)?|(?:it|iter|iters|steps?|batch|batches)/[a-z]+"
-# A name may only start at a word boundary and takes at most six words, so a line is read in linear time.
+# For lower case. A name starts at a word boundary and takes at most six words: a line is read in linear time.
 _PAIR = re.compile(
     rf"(?<![\w./@%#-])(?P<name>{_WORD}(?: {_WORD}){{0,5}}+)(?: ?\((?P<note>[\w/]{{1,12}})\))?+"
     r"['\"`]?\s*+(?P<tie>[:=]?)\s*+(?:tensor|np\.float\d\d)?['\"`\[(]*+\s*+"
     rf"(?:(?P<time>{_TIME})|(?P<number>{_NUMBER}|[-+]?(?:nan|inf(?:inity)?)\b)"
     r"(?:\s*/\s*(?P<of>\d[\d,]*+)(?![\d.]*[a-z])| of (?P<out_of>\d[\d,]*+)"
-    rf"| ?(?P<unit>{_UNIT})(?![\w/])|(?P<glued>[a-z%][\w/]*+))?)",
-    re.IGNORECASE,
+    rf"| ?(?P<unit>{_UNIT})(?![\w/])|(?P<glued>[a-z%][\w/]*+))?)"
 )
 _LONGEST_NUMBER = 24
 
@@ -50,13 +49,13 @@ def find_pairs(text: str) -> list[Pair]:
     >>> [(pair.name, pair.value) for pair in find_pairs("Step 120: loss=0.5, lr 1e-4")]
     [('step', 120.0), ('loss', 0.5), ('lr', 0.0001)]
     """
-    return [_pair(found) for found in _PAIR.finditer(text)]
+    return [_pair(found) for found in _PAIR.finditer(text.lower())]
 
 
 def _pair(found: re.Match[str]) -> Pair:
-    name = found["name"][-NAME_LIMIT:].lower()
+    name = found["name"][-NAME_LIMIT:]
     if found["note"]:
-        name += f" ({found['note'].lower()})"
+        name += f" ({found['note']})"
     bare = (found["number"] or "").replace(",", "")
     of = (found["of"] or found["out_of"] or "").replace(",", "")
     return Pair(
@@ -64,7 +63,7 @@ def _pair(found: re.Match[str]) -> Pair:
         means=meaning_of(name),
         value=float(bare) if bare else math.nan,
         of=int(of) if of and len(of) < _LONGEST_NUMBER else None,
-        unit=(found["unit"] or found["glued"] or "").lower(),
+        unit=found["unit"] or found["glued"] or "",
         time=found["time"] or "",
         tied=bool(found["tie"]),
         whole=bare.isdigit() and len(bare) < _LONGEST_NUMBER,

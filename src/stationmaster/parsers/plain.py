@@ -23,7 +23,7 @@ _HEADER_EPOCHS = any_of(
 )
 _STARTS = any_of(
     r"\*{3,} ?running training",
-    r"^\W*(?:start(?:ing|ed)?|begin(?:ning)?|commencing)(?: the)?(?: model)? (?:training|train|fine-?tuning)\b(?! epoch)",
+    r"^\W*(?:start(?:ing|ed)?|begin(?:ning)?)(?: the)?(?: model)? (?:training|train|fine-?tuning)\b(?! epoch)",
     r"^running training\b",
     r"^training (?:started|begins|starts)",
     r"\bnum examples = .{0,120}\btotal steps = ",
@@ -71,7 +71,7 @@ _PHASES: tuple[tuple[re.Pattern[str], Phase], ...] = (
     (any_of(r"^saving\b"), Phase.SAVING),
 )
 _EVALUATES = any_of(
-    r"^\W*(?:val(?:id(?:ation|ating)?)?|eval(?:uat(?:ion|ing|e))?|test(?:ing)?(?: set)?|dev|predict\w*)\b(?!.{0,12}\btrain)",
+    r"^\W*(?:val(?:id(?:ation|ating)?)?|eval(?:uat(?:ion|ing|e))?|test(?:ing)?|dev|predict\w*)\b(?!.{0,12}\btrain)",
 )
 _STEP_TIME_CELL = re.compile(r"\| *(\d+(?:\.\d+)?) ms *\|")  # llm.c names no names
 _STREAMING_EPOCHS = 10**9  # a data set without an end: sys.maxsize epochs

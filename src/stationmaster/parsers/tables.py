@@ -21,17 +21,20 @@ def read_line(line: Line, memory: Memory) -> Seen | None:
     cells = [cell for cell in _GAP.split(line.message.strip(" |")) if cell]
     if not 2 <= len(cells) <= _MAX_COLUMNS:
         return None
-    names = [cell.lower() for cell in cells]
-    if (
-        _COUNTER_COLUMN.match(names[0])
-        and any(_VALUE_COLUMN.search(name) for name in names[1:])
-        and not any(_LEADING_NUMBER.match(cell) for cell in cells)
-    ):
-        memory.columns = names
+    if _is_header(cells):
+        memory.columns = [cell.lower() for cell in cells]
         return Seen(phase=Phase.TRAINING)
     if memory.columns and len(cells) == len(memory.columns) and _LEADING_NUMBER.match(cells[0]):
         return _read_row(dict(zip(memory.columns, cells, strict=True)))
     return None
+
+
+def _is_header(cells: list[str]) -> bool:
+    """Words only: a counter first, a value somewhere after it."""
+    names = [cell.lower() for cell in cells]
+    if any(_LEADING_NUMBER.match(cell) for cell in cells) or not _COUNTER_COLUMN.match(names[0]):
+        return False
+    return any(_VALUE_COLUMN.search(name) for name in names[1:])
 
 
 def _read_row(row: dict[str, str]) -> Seen:

@@ -1,0 +1,85 @@
+"""`stationmaster parse LOG`: what a person would read from a training log."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from stationmaster.errors import ConfigInvalid, NotFound
+from stationmaster.parsers import FAMILIES, LogReader, Scope, Summary
+from stationmaster.parsers.registry import AUTO, find_family
+
+_CHUNK_BYTES = 1 << 20
+
+
+def parse(log: Path, framework: str = AUTO, json_output: bool = False) -> None:
+    """Read a training log and print how the training stood at its end.
+
+    Examples:
+      stationmaster parse output/log.txt
+      stationmaster parse train.log --framework kohya --json
+    """
+    summary = read_log(log, framework=framework)
+    if json_output:
+        print(json.dumps(summary.as_json(), ensure_ascii=False))
+    else:
+        Console().print(as_table(summary))
+
+
+def read_log(log: Path, *, framework: str = AUTO) -> Summary:
+    """The reading of a whole file. Raises NotFound without the file, ConfigInvalid for a framework nobody knows."""
+    if framework != AUTO and find_family(framework) is None:
+        names = ", ".join(family.name for family in FAMILIES)
+        raise ConfigInvalid(f"no log format is called {framework}", hint=f"use {AUTO} or one of {names}")
+    reader = LogReader(framework)
+    try:
+        with log.open("rb") as stream:
+            while chunk := stream.read(_CHUNK_BYTES):
+                reader.feed(chunk)
+    except (FileNotFoundError, IsADirectoryError) as problem:
+        raise NotFound(f"there is no log file {log}") from problem
+    return reader.summary()
+
+
+def as_table(summary: Summary) -> Table:
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for name, value in _rows(summary):
+        table.add_row(name, Text(value))  # Text: a path with brackets is not markup
+    return table
+
+
+def _rows(summary: Summary) -> list[tuple[str, str]]:
+    rows = [
+        ("trainer", summary.framework or "unknown"),
+        ("phase", summary.phase or "unknown"),
+        (
+            "step",
+            _of(summary.step, summary.total_steps) + (" of the epoch" if summary.step_scope == Scope.EPOCH else ""),
+        ),
+        ("epoch", _of(summary.epoch, summary.total_epochs)),
+        ("loss", _number(summary.loss)),
+        ("learning rate", _number(summary.learning_rate)),
+        ("steps per second", _number(summary.steps_per_second)),
+        ("time left", _duration(summary.eta_seconds)),
+    ]
+    rows += [("checkpoint", name) for name in summary.checkpoints]
+    rows += [("error" if error.fatal else "problem", f"{error.kind}: {error.message}") for error in summary.errors]
+    return rows
+
+
+def _of(count: float | None, total: int | None) -> str:
+    counted = "–" if count is None else f"{count:g}" if count % 1 else f"{count:.0f}"
+    return counted if total is None else f"{counted} of {total}"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:g}"
+
+
+def _duration(seconds: float | None) -> str:
+    return "–" if seconds is None else str(timedelta(seconds=round(min(seconds, 86_400 * 36_500))))
