@@ -52,8 +52,8 @@ def recognise(text: str) -> str | None:
 
 @cache
 def in_order(first: str | None) -> tuple[Family, ...]:
-    """All families, the hinted or recognised one before the others."""
-    return tuple(sorted(FAMILIES, key=lambda family: family.name != first))
+    """All families, the hinted or recognised one before the others; plain, which takes every line, stays last."""
+    return tuple(sorted(FAMILIES, key=lambda family: (family is plain.FAMILY, family.name != first)))
 
 
 def _plain_name(name: str) -> str:

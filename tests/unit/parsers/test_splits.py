@@ -1,0 +1,91 @@
+"""However the bytes are cut, and wherever the reader is put away and taken up again, the result is the same."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from training_logs import NAMES, log_bytes
+
+from stationmaster.parsers import LogReader, Reading
+
+_ALL_LOGS = [log_bytes(name) for name in NAMES]
+
+
+def _pieces(data: bytes, cuts: list[int]) -> list[bytes]:
+    edges = [0, *sorted(cut for cut in set(cuts) if 0 < cut < len(data)), len(data)]
+    return [data[start:end] for start, end in pairwise(edges)]
+
+
+def _events(readings: list[Reading]) -> list[object]:
+    """What may never be thinned out."""
+    return [told for reading in readings for told in (reading.error, reading.checkpoint) if told is not None]
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> bytes:
+    """One to three of our logs behind each other, as when a run is started again into the same file."""
+    return b"".join(draw(st.lists(st.sampled_from(_ALL_LOGS), min_size=1, max_size=3)))
+
+
+@st.composite
+def bars(draw: st.DrawFn) -> bytes:
+    """A long run of redraws, with other output in between: what thinning is for."""
+    total = draw(st.integers(2, 60))
+    parts = []
+    for _ in range(draw(st.integers(1, 40))):
+        step = draw(st.integers(0, total))
+        loss = draw(st.sampled_from(["0.5", "0.25", "nan", "1e-3"]))
+        ending = draw(st.sampled_from([f", loss={loss}]", "]", f", lr: 1e-4 loss: {loss}]", "", f", loss={loss}] "]))
+        name = draw(st.sampled_from(["steps: ", "", "Epoch 1: ", "Generating Images: ", "Epoch 2: "]))
+        parts.append(f"\r{name}{step * 100 // total:3d}%|██▌  | {step}/{total} [00:10<00:20,  1.00it/s{ending}")
+        parts.append(
+            draw(st.sampled_from(["", "", "", "\n", "\nsaving checkpoint: out/a.safetensors\n", "\n{'loss': 0.1}\n"]))
+        )
+        parts.append(
+            draw(st.sampled_from(["", "", "", "", "\nRuntimeError: it broke\n", "\nEpoch 3/9\n", "\x00\x00", "\x1b[A"]))
+        )
+    return "".join(parts).encode()
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.one_of(logs(), bars()), st.lists(st.integers(0, 6000), max_size=12))
+def test_any_split_gives_the_same_summary_errors_and_checkpoints(data: bytes, cuts: list[int]) -> None:
+    whole, parts = LogReader(), LogReader()
+    at_once = whole.feed(data)
+    bit_by_bit = [reading for piece in _pieces(data, cuts) for reading in parts.feed(piece)]
+    assert parts.summary() == whole.summary()
+    assert _events(bit_by_bit) == _events(at_once)
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.one_of(logs(), bars()), st.lists(st.integers(0, 6000), max_size=6))
+def test_a_reader_put_away_as_json_goes_on_exactly_where_it_was(data: bytes, cuts: list[int]) -> None:
+    steady = LogReader(total_steps=1000)
+    moved = LogReader(total_steps=1000)
+    for piece in _pieces(data, cuts):
+        expected = steady.feed(piece, at=5.0)
+        moved = LogReader.restore(json.loads(json.dumps(moved.state())))
+        assert moved.feed(piece, at=5.0) == expected
+        assert moved.summary() == steady.summary()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.one_of(logs(), bars()))
+def test_a_log_fed_byte_by_byte_ends_the_same(data: bytes) -> None:
+    whole, single = LogReader(), LogReader()
+    whole.feed(data[:1500])
+    for position in range(len(data[:1500])):
+        single.feed(data[position : position + 1])
+    assert single.summary() == whole.summary()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.one_of(logs(), bars()), st.lists(st.integers(0, 6000), max_size=12))
+def test_thinned_readings_are_among_those_of_a_finer_split(data: bytes, cuts: list[int]) -> None:
+    coarse, fine = LogReader(), LogReader()
+    told = {reading.step for piece in _pieces(data, cuts) for reading in coarse.feed(piece)}
+    every = {reading.step for piece in data.splitlines(keepends=True) for reading in fine.feed(piece)}
+    assert told <= every
