@@ -124,27 +124,35 @@ class Requirements:
     disk_gib: float = 1.0
     max_price_per_hour: MicroDollars | None = None
     hours: float = 1.0
+    image: str | None = None
+    interruptible: bool = False  # a bid: cheaper, may be taken away
+    traffic_gib: float = 0.0  # expected up and down together
+    avoided_machines: frozenset[str] = frozenset()  # hosts that failed us lately
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """Something that can be rented now."""
+    """Something that can be rented now; `price_per_hour` is the whole of it, disk and expected traffic included."""
 
     id: str
     provider: str
     price_per_hour: MicroDollars
     gpu: str | None = None
     gpus: int = 0
+    vram_gib: float = 0.0
     machine_id: str | None = None
     region: str | None = None
+    reliability: float | None = None
+    bid_per_hour: MicroDollars | None = None  # set where the offer is interruptible
 
 
 class MachineStatus(StrEnum):
-    CREATING = "CREATING"
-    RUNNING = "RUNNING"
-    STOPPED = "STOPPED"
-    FAILED = "FAILED"
-    UNKNOWN = "UNKNOWN"
+    CREATING = "CREATING"  # ordered, loading
+    RUNNING = "RUNNING"  # the container runs, which is not yet a login
+    STOPPED = "STOPPED"  # no GPU, but the disk is kept and bills
+    FAILED = "FAILED"  # will never run
+    OFFLINE = "OFFLINE"  # the provider lost contact to the host
+    UNKNOWN = "UNKNOWN"  # a word that we do not know
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,10 +163,13 @@ class Machine:
     label: str
     status: MachineStatus
     created_at: float  # by the provider's clock: only compared among machines of one provider
-    access: Access | None = None
+    accesses: tuple[Access, ...] = ()  # ways to reach it, the better one first; empty while there is none
     price_per_hour: MicroDollars = ZERO
     gpu: str | None = None
-    message: str | None = None
+    gpus: int = 0
+    machine_id: str | None = None
+    interruptible: bool = False
+    message: str | None = None  # the provider's own words: pull progress, or what went wrong
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +179,17 @@ class Listing:
     machines: tuple[Machine, ...]
     complete: bool
     account: str  # whom the provider took us for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """What a provider billed for one machine, by its own account."""
+
+    provider_id: str
+    kind: str  # gpu, disk, traffic
+    amount: MicroDollars
+    started_at: float
+    ended_at: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -89,7 +90,7 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
     before, now = seen.visit.job, seen.visit.now
     since = Since.from_json(before.memory.get("since"))
     reader = LogReader.restore(before.memory["reader"]) if "reader" in before.memory else _new_reader(seen)
-    readings = [reading for piece in status.log for reading in reader.feed(piece.data, at=now)]
+    readings = list(_read(reader, status.log, before.progress, now=now))
     progress = _progress(before.progress, reader, readings, status, now=now)
     job = recovered(before).remember(
         since=since.after(status).to_json(),
@@ -179,6 +180,15 @@ def _failure(status: Status) -> str:
 def _new_reader(seen: Seen) -> LogReader:
     steps = seen.visit.job.spec.parameters.get("steps")
     return LogReader(framework=seen.framework, total_steps=steps if isinstance(steps, int) else None)
+
+
+def _read(reader: LogReader, pieces: Iterable[LogPiece], before: Progress, *, now: float) -> Iterable[Reading]:
+    """Readings of the new text. A reader thins what it gets at once, so the beginning is fed redraw by redraw:
+    the first loss is what the last one is compared with."""
+    for piece in pieces:
+        parts = re.split(rb"(?=\r)", piece.data) if before.first_loss is None else [piece.data]
+        for part in parts:
+            yield from reader.feed(part, at=now)
 
 
 def _progress(

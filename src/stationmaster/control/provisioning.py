@@ -237,9 +237,14 @@ def _until_reachable(seen: Seen, rental: Rental, machines: list[Machine], policy
     if machine.status is MachineStatus.FAILED:
         said = machine.message or "the provider says that the machine failed"
         return Step(write=_given_up(seen, Reason.MACHINE_NOT_READY, said))
-    if machine.status is not MachineStatus.RUNNING or machine.access is None:
+    if machine.status is not MachineStatus.RUNNING or not machine.accesses:
         return Step(write=wait(job, policy.provider_look_seconds, alerts=_slow(seen, policy)))
-    return Step(then=LogIn(access=machine.access))
+    return Step(then=LogIn(access=_next_access(machine, job)))
+
+
+def _next_access(machine: Machine, job: Job) -> Access:
+    """The better way first; after a failed login the other one."""
+    return machine.accesses[int(job.memory.get("failures", 0)) % len(machine.accesses)]
 
 
 def _missing(seen: Seen, rental: Rental, policy: Policy) -> Write:

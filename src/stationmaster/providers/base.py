@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from stationmaster.model import Listing, Machine, Offer, Requirements
+from stationmaster.model import Charge, Listing, Machine, Offer, Requirements
+from stationmaster.money import MicroDollars
 
 
 class Provider(Protocol):
@@ -39,3 +40,50 @@ class Provider(Protocol):
 
     async def destroy(self, provider_id: str) -> None:
         """Ask for the machine's end; quiet if it has ended. Only listings and describe are the proof."""
+
+
+@runtime_checkable
+class CanStop(Protocol):
+    """A provider whose machines can be stopped with their disk kept, and started again."""
+
+    async def stop(self, provider_id: str) -> None: ...
+
+    async def start(self, provider_id: str) -> bool:
+        """True when it is starting; False when the provider only queues the wish, which may bill much later."""
+
+
+@runtime_checkable
+class KnowsHostKeys(Protocol):
+    """A provider through which a machine's SSH host keys can be read before the first login."""
+
+    async def host_keys(self, provider_id: str) -> tuple[str, ...]:
+        """Public host keys, one OpenSSH line each; empty while the machine has not printed them."""
+
+
+@runtime_checkable
+class KnowsKeys(Protocol):
+    """A provider that keeps public SSH keys for its machines."""
+
+    async def account_keys(self) -> tuple[str, ...]: ...
+
+    async def add_account_key(self, public_key: str) -> None:
+        """The account has the key; quiet if it had."""
+
+    async def attach_key(self, provider_id: str, public_key: str) -> None:
+        """The machine lets the key in; quiet if it did."""
+
+
+@runtime_checkable
+class KnowsMoney(Protocol):
+    """A provider that can say what is left and what was billed."""
+
+    async def credit(self) -> MicroDollars: ...
+
+    async def charges(self, *, since: float, until: float) -> list[Charge]:
+        """What machines of the account were billed in the span; may grow for some hours after a machine's end."""
+
+
+class Limiter(Protocol):
+    """Keeps calls to one endpoint of one account apart, across all processes that share a store."""
+
+    async def wait_for_turn(self, account: str, endpoint: str, *, interval_seconds: float) -> None: ...

@@ -11,7 +11,6 @@ from stationmaster.errors import AccessRefused, AnswerLost, NoCapacity, Provider
 from stationmaster.model import Access, Listing, LocalAccess, Machine, MachineStatus, Offer, Requirements
 from stationmaster.money import MicroDollars
 
-
 _PRICE_PER_HOUR = MicroDollars(360_000)
 
 
@@ -116,7 +115,7 @@ class FakeProvider:
             gpu="Fake 24 GB",
         )
         if not stays_away:
-            machine = replace(machine, access=self.access(machine.provider_id))
+            machine = replace(machine, accesses=(self.access(machine.provider_id),))
         self.machines[machine.provider_id] = machine
         self.created.append(machine)
         self.most_alive[label] = max(self.most_alive[label], self._alive(label))

@@ -105,7 +105,7 @@ class LoopbackProvider:
             status=MachineStatus.RUNNING,
             created_at=description["created_at"],
             price_per_hour=MicroDollars(description["price_per_hour"]),
-            access=self._access(root, label),
+            accesses=(self._access(root, label),),
         )
 
     def _access(self, root: Path, label: str) -> LocalAccess:
