@@ -61,6 +61,8 @@ class FakeTrackside:
 
     def _answer(self, call: Call) -> Completed:
         match call.argv[1:]:
+            case ("-c", _):
+                return Completed(exit_status=0)  # a question about Python itself, as the login asks
             case (pyz, "--root", root, verb, *arguments) if pyz in self._remote.files:
                 return self._verb(root.rstrip("/"), verb, arguments, call.input or b"")
             case (pyz, "--root", *_):

@@ -1,0 +1,113 @@
+"""A worker dies, or sleeps through its lease, at every single point of a job's life; the next one finishes the job."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from chaos_fake import FakeStation, Template
+from chaos_points import FreezePoints, Killed, KillPoints
+
+from stationmaster.providers.fake import Trouble
+
+SLICES = range(6)  # so that several processes can share the points
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    return Template(tmp_path_factory.mktemp("template"))
+
+
+def test_the_points_of_a_clean_run_are_found_by_code(template: Template, tmp_path: Path) -> None:
+    points = points_of_a_clean_run(template, tmp_path)
+    for edge in ("provider.create", "provider.destroy", "provider.listing", "remote.run", "remote.push", "remote.pull"):
+        assert f"before {edge}" in points
+        assert f"after {edge}" in points
+    assert points.count("before BEGIN") == points.count("before COMMIT") == points.count("after COMMIT") > 30
+
+
+@pytest.mark.parametrize("part", SLICES)
+def test_a_job_survives_the_death_of_its_worker_at_every_point(part: int, template: Template, tmp_path: Path) -> None:
+    for at, name in part_of(points_of_a_clean_run(template, tmp_path), part):
+        station = FakeStation(template, tmp_path / str(at))
+        with pytest.raises(Killed):
+            station.work(KillPoints(kill_at=at))
+        station.let_leases_lapse()
+        finish_and_check(station, f"killed at point {at}, {name}")
+
+
+@pytest.mark.parametrize("trouble", [Trouble.LOSE_CREATE_ANSWER, Trouble.LOSE_CREATE_REQUEST, Trouble.REFUSE_CREATE])
+def test_a_job_survives_death_around_a_create_that_went_wrong(
+    trouble: Trouble, template: Template, tmp_path: Path
+) -> None:
+    for at, name in around_the_create(points_of_a_clean_run(template, tmp_path)):
+        station = FakeStation(template, tmp_path / str(at))
+        station.provider.will(trouble)
+        with pytest.raises(Killed):
+            station.work(KillPoints(kill_at=at))
+        station.let_leases_lapse()
+        finish_and_check(station, f"{trouble}, killed at point {at}, {name}")
+
+
+@pytest.mark.parametrize("part", SLICES)
+def test_a_worker_that_slept_through_its_lease_changes_nothing(part: int, template: Template, tmp_path: Path) -> None:
+    """Another worker has finished the job meanwhile. The sleeper may still rent a machine; it never uses it."""
+    for at, name in part_of(points_of_a_clean_run(template, tmp_path), part):
+        if name != "before COMMIT":  # else it sleeps with SQLite's only pen in its hand: the other can only wait
+            station = FakeStation(template, tmp_path / str(at))
+            sleep_while_another_works(station, at)
+            finish_and_check(station, f"slept at point {at}, {name}")
+
+
+def test_a_machine_rented_by_a_sleeper_is_surplus_and_its_late_answer_is_dropped(
+    template: Template, tmp_path: Path
+) -> None:
+    """The one that `fence_mutant.py` must turn red: nothing but the token stands between the sleeper and the job."""
+    create = points_of_a_clean_run(template, tmp_path).index("before provider.create")
+    station = FakeStation(template, tmp_path / "split")
+    sleep_while_another_works(station, create)
+    finish_and_check(station, "slept before the create was sent")
+    assert len(station.provider.created) == 2
+    assert len(station.machines) == 1, "the surplus machine was logged in to"
+
+
+def sleep_while_another_works(station: FakeStation, at: int) -> None:
+    """One worker freezes at a point; another finishes the job; then the first wakes and goes on as if nothing were."""
+    sleeper = FreezePoints(freeze_at=at)
+    with ThreadPoolExecutor(1) as thread:
+        working = thread.submit(station.work, sleeper)
+        try:
+            assert sleeper.reached.wait(30), f"never came to point {at}"
+            station.let_leases_lapse()
+            station.work(KillPoints())
+        finally:
+            sleeper.wake()
+        problem = working.exception(60)
+    assert problem is None, f"the sleeper, after {sleeper.names[at]}: {problem}"
+
+
+def points_of_a_clean_run(template: Template, folder: Path) -> list[str]:
+    station = FakeStation(template, folder / "clean")
+    points = KillPoints()
+    station.work(points)
+    station.check()
+    return points.names
+
+
+def part_of(points: list[str], part: int) -> list[tuple[int, str]]:
+    return list(enumerate(points))[part :: len(SLICES)]
+
+
+def around_the_create(points: list[str]) -> list[tuple[int, str]]:
+    create = points.index("before provider.create")
+    return list(enumerate(points))[create - 3 : create + 6]
+
+
+def finish_and_check(station: FakeStation, what: str) -> None:
+    """A new worker takes over; whatever was broken is told with the point that broke it."""
+    try:
+        station.work(KillPoints())
+        station.check()
+    except AssertionError as problem:
+        raise AssertionError(f"{what}: {problem}") from problem

@@ -1,0 +1,157 @@
+"""One job on machines in memory, whose workers can be killed or put to sleep at any point."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from chaos_invariants import check_store
+from chaos_points import Clock, KillPoints, Point, Watched, WatchedDatabase
+from chaos_specs import a_job, write_chaos_recipe
+
+from stationmaster.config import MonitoringSettings
+from stationmaster.control.sweep import sweep
+from stationmaster.control.worker import Worker
+from stationmaster.control.world import Policy, World
+from stationmaster.errors import Unreachable
+from stationmaster.model import Access, Job, LocalAccess, State
+from stationmaster.providers.fake import FakeProvider
+from stationmaster.recipes.registry import find
+from stationmaster.remote.base import Remote
+from stationmaster.remote.fake import FakeRemote
+from stationmaster.remote.fake_run import safetensors_bytes
+from stationmaster.remote.fake_trackside import FakeTrackside, Script
+from stationmaster.store.engine import Database
+from stationmaster.store.store import Store
+
+JOB = "job-1"
+SCRIPT = Script(training_steps=4, seconds_per_step=10.0, checkpoint_every=2)
+POLICY = Policy(
+    monitoring=MonitoringSettings(poll_interval=0, watch_interval=0),
+    provider_look_seconds=0.0,
+    retry_seconds=(0.0,),
+    attempt_seconds=(0.0,),
+)
+_LEASE_IS_OVER_SECONDS = 30.0
+_MOST_ROUNDS = 100
+
+
+class Template:
+    """A store with one queued job, and the recipe it needs: copied for every run, since making it takes longer."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        write_chaos_recipe(folder / "recipes")
+        self.recipe = find("chaos@1", folders=(folder / "recipes",))
+        (folder / "trackside.pyz").write_bytes(b"trackside")
+        store = Store(Database(f"sqlite:///{folder / 'store.db'}"))
+        store.jobs.submit(a_job(JOB, folder / "datasets", recipe="chaos@1", provider="fake"))
+        store.close()
+
+
+class LiveMachine:
+    """A machine in memory that answers only while its provider has it."""
+
+    def __init__(self, provider: FakeProvider, provider_id: str) -> None:
+        self._provider = provider
+        self._id = provider_id
+        self.remote = FakeRemote()
+        self.trackside = FakeTrackside(self.remote, script=SCRIPT)
+
+    def __getattr__(self, attribute: str) -> object:
+        if self._id not in self._provider.machines:
+            raise Unreachable(f"machine {self._id} does not answer")
+        return getattr(self.remote, attribute)
+
+    async def close(self) -> None:
+        """Nothing is held open, on a machine that is gone as on any other."""
+
+
+class FakeStation:
+    """What stays when a worker dies: the store's file, the provider's machines, and what runs on them."""
+
+    def __init__(self, template: Template, folder: Path) -> None:
+        folder.mkdir(parents=True)
+        self.template = template
+        self.folder = folder
+        self.url = f"sqlite:///{folder / 'store.db'}"
+        shutil.copyfile(template.folder / "store.db", folder / "store.db")
+        self.clock = Clock()
+        self.provider = FakeProvider()
+        self.machines: dict[str, LiveMachine] = {}
+        self._workers = 0
+
+    def work(self, point: Point) -> None:
+        """One worker until the job has ended, and its sweep; raises Killed where `point` does."""
+        asyncio.run(self._work(point))
+
+    def let_leases_lapse(self) -> None:
+        self.clock.advance(_LEASE_IS_OVER_SECONDS)
+
+    def store(self) -> Store:
+        """The store as somebody else sees it; the caller closes it."""
+        return Store(WatchedDatabase(self.url, KillPoints(), self.clock))
+
+    def check(self) -> None:
+        """All that holds after any crash; raises AssertionError."""
+        store = self.store()
+        try:
+            check_store(store, JOB)
+            known = {rental.provider_id for rental in store.rentals.of_job(JOB)}
+        finally:
+            store.close()
+        assert self.provider.machines == {}, "a machine is left"
+        assert {machine.provider_id for machine in self.provider.created} <= known, "a machine that nobody pays for"
+        tries = [machine.trackside.tries_started() for machine in self.machines.values()]
+        assert all(count == 1 for started in tries for count in started.values()), f"a try was started twice: {tries}"
+        assert sum(bool(started) for started in tries) == 1, "two machines were used"
+        model = self.folder / "home" / "jobs" / JOB / "model.safetensors"
+        assert model.read_bytes() == safetensors_bytes(SCRIPT.training_steps)
+
+    async def _work(self, point: Point) -> None:
+        self._workers += 1
+        store = Store(WatchedDatabase(self.url, point, self.clock))
+        with ThreadPoolExecutor(2) as threads:
+            world = World(
+                store=store,
+                providers={"fake": Watched(self.provider, "provider", point)},
+                connect=partial(self._connect, point=point),
+                find_recipe=lambda _reference: self.template.recipe,
+                secrets=lambda _name: None,
+                home=self.folder / "home",
+                trackside=self.template.folder / "trackside.pyz",
+                policy=POLICY,
+                threads=threads,
+            )
+            try:
+                await self._until_ended(Worker(world, owner=f"worker-{self._workers}"), world)
+            finally:
+                store.close()
+
+    async def _until_ended(self, worker: Worker, world: World) -> None:
+        for _ in range(_MOST_ROUNDS):
+            await worker.work_until_idle()
+            job: Job = await world.ask_store(world.store.jobs.get, JOB)
+            if job.state is State.ENDED:
+                await self._sweep_until_quiet(world)
+                return
+            self.clock.advance(1.0)
+        raise AssertionError(f"still in {job.state} after {_MOST_ROUNDS} rounds: {job}")
+
+    async def _sweep_until_quiet(self, world: World) -> None:
+        for _ in range(5):
+            report = await sweep(world)
+            if not (report.surplus or report.destroyed or await world.ask_store(world.store.rentals.not_gone)):
+                return
+        raise AssertionError("the sweep does not come to an end")
+
+    def _connect(self, access: Access, *, point: Point) -> Remote:
+        assert isinstance(access, LocalAccess)
+        provider_id = Path(access.root).name
+        if provider_id not in self.machines:
+            self.machines[provider_id] = LiveMachine(self.provider, provider_id)
+        machine: Remote = Watched(self.machines[provider_id], "remote", point)  # type: ignore[assignment]
+        return machine

@@ -1,0 +1,128 @@
+"""The places where a process may die: before and after every call of an edge, and around every commit.
+
+They are found by wrapping what is handed to the worker; the code under test knows nothing of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from stationmaster.store.engine import Database
+
+Point = Callable[[str], None]
+
+
+class Killed(BaseException):
+    """This process is dead: no handler may catch it and go on as if it were an error."""
+
+
+class KillPoints:
+    """Counts the points that a worker passes; at the chosen one it dies, and it stays dead."""
+
+    def __init__(self, kill_at: int | None = None) -> None:
+        self.names: list[str] = []
+        self.dead = False
+        self._kill_at = kill_at
+        self._lock = threading.Lock()
+
+    def __call__(self, name: str) -> None:
+        with self._lock:
+            if not self.dead:
+                self.dead = len(self.names) == self._kill_at
+                self.names.append(name)
+            if self.dead:
+                raise Killed(self.names[-1])
+
+
+_MOST_POINTS_AFTER_SLEEP = 150
+
+
+class FreezePoints:
+    """Counts the points that a worker passes; at the chosen one it sleeps until it is woken, like a stopped process.
+
+    Awake again it should soon find that it has nothing to do: one that goes on and on is ended.
+    """
+
+    def __init__(self, freeze_at: int) -> None:
+        self.names: list[str] = []
+        self.reached = threading.Event()
+        self._freeze_at = freeze_at
+        self._woken = threading.Event()
+        self._lock = threading.Lock()
+
+    def __call__(self, name: str) -> None:
+        with self._lock:
+            sleeps = len(self.names) == self._freeze_at
+            self.names.append(name)
+            if len(self.names) > self._freeze_at + _MOST_POINTS_AFTER_SLEEP:
+                raise Killed("it goes on as if the job were still its own")
+        if sleeps:
+            self.reached.set()
+            if not self._woken.wait(60):
+                raise Killed(f"never woken at {name}")
+
+    def wake(self) -> None:
+        self._woken.set()
+
+
+class Watched:
+    """Any edge, with a point before and after each of its calls."""
+
+    def __init__(self, inner: Any, name: str, point: Point) -> None:
+        self._inner = inner
+        self._name = name
+        self._point = point
+
+    def __getattr__(self, attribute: str) -> Any:
+        value = getattr(self._inner, attribute)
+        if not inspect.iscoroutinefunction(value):
+            return value
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            self._point(f"before {self._name}.{attribute}")
+            try:
+                return await value(*args, **kwargs)
+            finally:
+                self._point(f"after {self._name}.{attribute}")
+
+        return call
+
+
+class Clock:
+    """What is added to the database's own clock, by all who share the store."""
+
+    def __init__(self) -> None:
+        self.offset = 0.0
+
+    def advance(self, seconds: float) -> None:
+        self.offset += seconds
+
+
+class WatchedDatabase(Database):
+    """A database with a point before BEGIN, before COMMIT and after COMMIT of every write."""
+
+    def __init__(self, url: str, point: Point, clock: Clock | None = None) -> None:
+        super().__init__(url)
+        self._point = point
+        self._clock = clock or Clock()
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        self._point("before BEGIN")
+        with super().write() as connection:
+            yield connection
+            self._point("before COMMIT")
+        self._point("after COMMIT")
+
+    @property
+    def now(self) -> sa.ColumnElement[float]:
+        """Moved by the clock as it is when a statement runs, not when it was built."""
+        moved = sa.bindparam(None, callable_=lambda: self._clock.offset, type_=sa.Double, unique=True)
+        return super().now + moved
