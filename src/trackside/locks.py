@@ -20,7 +20,8 @@ def try_lock(descriptor: int) -> bool:
 @contextmanager
 def one_at_a_time(folder: str) -> Iterator[None]:
     """Wait until nobody else is between the two ends of such a block on this folder."""
-    descriptor = os.open(folder, os.O_RDONLY)
+    # A file, opened for writing: network file systems lock nothing else.
+    descriptor = os.open(os.path.join(folder, ".turn"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

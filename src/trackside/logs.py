@@ -12,7 +12,8 @@ _PIECE_BYTES = 1 << 16
 
 def write_logs(root: Root, sink: BinaryIO, *, step: int | None, tail_lines: int | None) -> None:
     """Copy the logs, oldest first, to `sink`: of one step or of all, whole or only their last lines."""
-    paths = [root.try_folder(index, number).log for index, number in root.tries() if step in (None, index)]
+    logs = [root.try_folder(index, number).log for index, number in root.tries() if step in (None, index)]
+    paths = [path for path in logs if os.path.isfile(path)]
     skip = 0
     if tail_lines is not None:
         paths, skip = _begin_of_tail(paths, tail_lines)

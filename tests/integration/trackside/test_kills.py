@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import random
@@ -96,6 +97,24 @@ def test_an_unknown_exit_counts_as_done_only_with_whole_files(
     job.start()
     seen = job.until_finished()["steps"][0]
     assert (seen["state"], seen["failure"]) == (state, None if state == "done" else "unknown_exit")
+
+
+def test_a_shim_killed_before_it_started_the_step_leaves_a_failed_try(job: Bench) -> None:
+    job.plan(step("train", "echo ran", tries=2))
+    folder = job.own / "steps" / "0.1"
+    folder.mkdir(parents=True)
+    seen = job.status()
+    moment = {name: seen[name] for name in ("wall", "monotonic", "boot_id")}
+    with (folder / "started").open("w") as started:
+        fcntl.flock(started, fcntl.LOCK_EX)
+        started.write(json.dumps({**moment, "shim": None}))
+        started.flush()
+        assert job.status()["steps"][0]["state"] == "running"
+    assert job.status()["steps"][0]["failure"] == "unknown_exit"
+    job.start()
+    seen = job.until_finished()
+    assert (seen["finished"]["result"], seen["steps"][0]["try"]) == ("done", 2)
+    assert job.text() == "ran\n"
 
 
 def test_what_the_dead_step_left_behind_does_not_keep_it_running(job: Bench) -> None:

@@ -2,39 +2,53 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from trackside_bench import Bench, is_alive, step, until
 
-VALUE = "s3cr3t-value-of-the-test"
 SHARED_MEMORY = Path("/dev/shm")
 
 
-def left_in_memory() -> list[Path]:
-    return [path for path in SHARED_MEMORY.glob("trackside-*") if VALUE.encode() in path.read_bytes()]
+@pytest.fixture
+def secret(job: Bench) -> str:
+    """A value that no other test has, however many run beside this one."""
+    return "s3cr3t-" + hashlib.sha256(str(job.root).encode()).hexdigest()
 
 
-def test_a_step_gets_the_secrets_it_names_and_no_others(job: Bench) -> None:
+def left_behind(job: Bench, secret: str) -> list[Path]:
+    """Every file, in the job's folder or in memory, that holds the secret."""
+    return [path for path in [*SHARED_MEMORY.glob("trackside-*"), *job.root.rglob("*")] if holds(path, secret)]
+
+
+def holds(path: Path, secret: str) -> bool:
+    try:
+        return path.is_file() and secret.encode() in path.read_bytes()
+    except FileNotFoundError:
+        return False
+
+
+def test_a_step_gets_the_secrets_it_names_and_no_others(job: Bench, secret: str) -> None:
     show = 'echo "${HF_TOKEN:-none} ${OTHER:-none}"'
     job.plan(step("with", show, secrets=["HF_TOKEN"], env={"HF_TOKEN": "from the plan"}), step("without", show))
-    assert job.start(HF_TOKEN=VALUE, OTHER="o")["needs_secrets"] == []
+    assert job.start(HF_TOKEN=secret, OTHER="o")["needs_secrets"] == []
     job.until_finished()
-    assert job.text() == f"{VALUE} none\nnone none\n"
+    assert job.text() == f"{secret} none\nnone none\n"
 
 
-def test_secrets_are_in_no_file_and_no_command_line(job: Bench) -> None:
+def test_secrets_are_in_no_file_and_no_command_line(job: Bench, secret: str) -> None:
     job.plan(step("train", "exec sleep 1000", secrets=["HF_TOKEN"]))
-    job.start(HF_TOKEN=VALUE)
+    job.start(HF_TOKEN=secret)
     running = job.until_running()
-    files = [path for path in job.root.rglob("*") if path.is_file()]
-    assert not [path for path in files if VALUE.encode() in path.read_bytes()]
-    assert left_in_memory() == []
+    assert left_behind(job, secret) == []
     for pid in (running["pid"], job.shim_pid(), job.supervisor_pid()):
-        assert VALUE.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes()
+        assert secret.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def test_a_supervisor_without_the_secrets_says_so_and_waits(job: Bench) -> None:
@@ -46,10 +60,10 @@ def test_a_supervisor_without_the_secrets_says_so_and_waits(job: Bench) -> None:
     assert job.until_finished()["finished"]["result"] == "done"
 
 
-def test_a_restarted_supervisor_asks_again_and_the_running_step_keeps_its_own(job: Bench) -> None:
+def test_a_restarted_supervisor_asks_again_and_the_running_step_keeps_its_own(job: Bench, secret: str) -> None:
     script = "while [ ! -e ../go ]; do sleep 0.05; done; echo $TOKEN"
     job.plan(step("train", script, secrets=["TOKEN"]), step("publish", "echo $TOKEN", secrets=["TOKEN"]))
-    job.start(TOKEN=VALUE)
+    job.start(TOKEN=secret)
     job.until_running()
     job.kill_supervisor()
     assert job.status()["needs_secrets"] == ["TOKEN"]
@@ -59,40 +73,43 @@ def test_a_restarted_supervisor_asks_again_and_the_running_step_keeps_its_own(jo
     assert job.status()["finished"] is None
     assert job.start(TOKEN="another")["needs_secrets"] == []
     job.until_finished()
-    assert job.text() == f"{VALUE}\nanother\n"
+    assert job.text() == f"{secret}\nanother\n"
 
 
-def test_secrets_for_a_finished_plan_are_left_nowhere(job: Bench) -> None:
+def test_secrets_for_a_finished_plan_are_left_nowhere(job: Bench, secret: str) -> None:
     job.plan(step("train", "true"))
     job.start()
     job.until_finished()
-    job.start(TOKEN=VALUE)
-    assert left_in_memory() == []
-    assert not (job.own / "secrets").exists()
+    job.start(TOKEN=secret)
+    assert left_behind(job, secret) == []
 
 
-def test_secrets_wait_in_a_private_file_that_disappears_when_taken(job: Bench) -> None:
+def test_secrets_wait_in_a_private_file_that_disappears_when_taken(job: Bench, secret: str) -> None:
     job.plan(step("train", "exec sleep 1000", secrets=["TOKEN"]))
     job.start()
     pid = job.supervisor_pid()
     os.kill(pid, 19)
     try:
         call = job.popen("start", "--secrets-stdin", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        answer, _ = call.communicate(json.dumps({"secrets": {"TOKEN": VALUE}}).encode())
+        answer, _ = call.communicate(json.dumps({"secrets": {"TOKEN": secret}}).encode())
         assert json.loads(answer)["needs_secrets"] == []
-        waiting = left_in_memory() or [job.own / "secrets"]
-        assert [stat.S_IMODE(path.stat().st_mode) for path in waiting] == [0o600]
+        assert [stat.S_IMODE(path.stat().st_mode) for path in left_behind(job, secret)] == [0o600]
     finally:
         os.kill(pid, 18)
     job.until_running()
-    until(lambda: left_in_memory() == [] and not (job.own / "secrets").exists())
+    assert left_behind(job, secret) == []
     assert is_alive(pid)
 
 
-def test_nonsense_on_stdin_is_refused_without_repeating_it(job: Bench) -> None:
+def test_nonsense_on_stdin_is_refused_without_repeating_it(job: Bench, secret: str) -> None:
     job.plan(step("train", "true"))
-    for nonsense in (b"{" + VALUE.encode(), b'{"secrets": {"A": 1}}', b'{"secrets": ["' + VALUE.encode() + b'"]}', b""):
+    for nonsense in (
+        b"{" + secret.encode(),
+        b'{"secrets": {"A": 1}}',
+        b'{"secrets": ["' + secret.encode() + b'"]}',
+        b"",
+    ):
         answer = job.run("start", "--secrets-stdin", stdin=nonsense)
         assert (answer.returncode, answer.stdout) == (2, b"")
-        assert VALUE.encode() not in answer.stderr
+        assert secret.encode() not in answer.stderr
     assert job.status()["started"] is False

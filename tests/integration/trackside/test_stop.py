@@ -106,7 +106,7 @@ def test_a_stop_at_the_moment_of_the_start_leaves_nothing_running(job: Bench, at
     until(lambda: not job.status()["supervisor"]["alive"], "the supervisor's end")
     after = job.status()["steps"]
     assert all(found["state"] != "running" for found in after)
-    assert after[-1]["state"] == "pending"
+    assert after[-1]["state"] in ("pending", "stopped")
 
 
 def test_no_step_starts_when_the_shim_finds_a_stop(job: Bench) -> None:
