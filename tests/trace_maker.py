@@ -71,7 +71,10 @@ class Trainer:
         return f"\n\nSaving at step {run.step}\n"
 
     def saved(self, run: Run) -> str:
-        return f"Saved checkpoint to output/quiet-lamp/quiet-lamp_{run.step:09}.safetensors\nSaved optimizer to output/quiet-lamp/optimizer.pt\n"
+        folder = "output/quiet-lamp"
+        return (
+            f"Saved checkpoint to {folder}/lamp_{run.step:09}.safetensors\nSaved optimizer to {folder}/optimizer.pt\n"
+        )
 
     def sample(self, run: Run) -> str:
         return "\n"
@@ -89,7 +92,8 @@ class Trainer:
         return ""
 
     def end(self, run: Run) -> str:
-        return "\n==========================================\nResult:\n - 1 completed job\n==========================================\n"
+        rule = "=" * 42
+        return f"\n{rule}\nResult:\n - 1 completed job\n{rule}\n"
 
 
 class Kohya(Trainer):
@@ -105,7 +109,9 @@ class Kohya(Trainer):
 
     def progress(self, run: Run) -> str:
         mean = run.elapsed / run.step if run.step else None
-        return bar("steps", run.step, run.shown_total, run.elapsed, mean, f", avr_loss={run.loss():.3f}" if mean else "")
+        return bar(
+            "steps", run.step, run.shown_total, run.elapsed, mean, f", avr_loss={run.loss():.3f}" if mean else ""
+        )
 
     def save(self, run: Run) -> str:
         return f"\nsaving checkpoint: output/lamp-step{run.step:08}.safetensors\n"
@@ -114,7 +120,10 @@ class Kohya(Trainer):
         return ""
 
     def sample(self, run: Run) -> str:
-        return f"\ngenerating sample images at step / サンプル画像生成 ステップ: {run.step}\nprompt: a lamp on a desk\nheight: 512\nwidth: 512\nsample_steps: 20\n"
+        return (
+            f"\ngenerating sample images at step / サンプル画像生成 ステップ: {run.step}\n"
+            "prompt: a lamp on a desk\nheight: 512\nwidth: 512\nsample_steps: 20\n"
+        )
 
     def sampling(self, done: int, total: int, elapsed: float) -> str:
         return bar("", done, total, elapsed, elapsed / done if done else None)
@@ -140,13 +149,15 @@ class Diffusers(Trainer):
         return bar("Steps", run.step, run.shown_total, run.elapsed, run.rate, postfix)
 
     def save(self, run: Run) -> str:
-        return f"03/02/2026 12:05:10 - INFO - accelerate.accelerator - Saving current state to lamp/checkpoint-{run.step}\n"
+        source = "03/02/2026 12:05:10 - INFO - accelerate.accelerator"
+        return f"{source} - Saving current state to lamp/checkpoint-{run.step}\n"
 
     def saved(self, run: Run) -> str:
         return f"03/02/2026 12:07:10 - INFO - __main__ - Saved state to lamp/checkpoint-{run.step}\n"
 
     def sample(self, run: Run) -> str:
-        return "03/02/2026 12:08:10 - INFO - __main__ - Running validation... \n Generating 4 images with prompt: a lamp.\n"
+        source = "03/02/2026 12:08:10 - INFO - __main__"
+        return f"{source} - Running validation... \n Generating 4 images with prompt: a lamp.\n"
 
     def sampling(self, done: int, total: int, elapsed: float) -> str:
         return bar("", done, total, elapsed, elapsed / done if done else None)
@@ -159,7 +170,8 @@ class HuggingFace(Trainer):
     name = "hf-trainer"
 
     def header(self, run: Run) -> str:
-        return f"***** Running training *****\n  Num examples = 4,000\n  Num Epochs = 3\n  Total optimization steps = {run.shown_total:,}\n"
+        total = f"  Total optimization steps = {run.shown_total:,}\n"
+        return f"***** Running training *****\n  Num examples = 4,000\n  Num Epochs = 3\n{total}"
 
     def progress(self, run: Run) -> str:
         return bar("", run.step, run.shown_total, run.elapsed, run.rate)
@@ -222,7 +234,8 @@ class NanoGpt(Trainer):
     prints_total = False
 
     def header(self, run: Run) -> str:
-        return "tokens per iteration will be: 245,760\nnumber of parameters: 29.94M\ncompiling the model... (takes a ~minute)\n"
+        compiling = "compiling the model... (takes a ~minute)\n"
+        return f"tokens per iteration will be: 245,760\nnumber of parameters: 29.94M\n{compiling}"
 
     def progress(self, run: Run) -> str:
         return f"iter {run.step}: loss {run.loss():.4f}, time {1000 * run.rate:.2f}ms, mfu 21.30%\n"
@@ -264,7 +277,8 @@ class Lightning(Trainer):
         return "\n"
 
     def save(self, run: Run) -> str:
-        return f"\nEpoch 1, global step {run.step}: 'val_loss' reached 0.4, saving model to 'ckpt/lamp-{run.step}.ckpt' as top 1\n"
+        reached = f"Epoch 1, global step {run.step}: 'val_loss' reached 0.4"
+        return f"\n{reached}, saving model to 'ckpt/lamp-{run.step}.ckpt' as top 1\n"
 
     def saved(self, run: Run) -> str:
         return ""
@@ -375,7 +389,8 @@ class Run:
             self.t += 9.0
             part = min(1.0, (self.t - began) / seconds)
             drawn = ("█" * int(10 * part)).ljust(10)
-            self.say(f"\r{label}: {100 * part:3.0f}%|{drawn}| {total * part:.2f}G/{total}G [{clock(self.t - began)}<05:00, 21MB/s]")
+            count = f"{total * part:.2f}G/{total}G"
+            self.say(f"\r{label}: {100 * part:3.0f}%|{drawn}| {count} [{clock(self.t - began)}<05:00, 21MB/s]")
         self.say("\n" if until >= 1 else "")
 
     def cache(self, seconds: float, *, images: int = 120, until: float = 1.0) -> None:
@@ -388,7 +403,8 @@ class Run:
 
     def crash(self, *, back_to: int, loading: float = 90.0, is_renumbered: bool = False) -> None:
         """Die and start again at an earlier step; kohya then counts only what remains."""
-        self.say('\nTraceback (most recent call last):\n  File "train.py", line 812, in <module>\nRuntimeError: CUDA error: unspecified launch failure\n\n')
+        self.say('\nTraceback (most recent call last):\n  File "train.py", line 812, in <module>\n')
+        self.say("RuntimeError: CUDA error: unspecified launch failure\n\n")
         self.quiet(20.0)
         self.done = back_to
         if is_renumbered:
@@ -396,7 +412,9 @@ class Run:
             self.shown_total = self.total - back_to
         self.load(loading)
 
-    def end(self, name: str, *, after: float = 150.0, total_known: bool = True, stalls: list[Stall] | None = None) -> MadeTrace:
+    def end(
+        self, name: str, *, after: float = 150.0, total_known: bool = True, stalls: list[Stall] | None = None
+    ) -> MadeTrace:
         self.quiet(after)
         return MadeTrace(
             name=f"{name}-{self.trainer.name}",

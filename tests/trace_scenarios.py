@@ -248,7 +248,7 @@ def hang(seed: int, trainer: type[Trainer]) -> MadeTrace:
 def hang_early(seed: int, trainer: type[Trainer]) -> MadeTrace:
     run = new_run(seed, trainer)
     run.load()
-    run.train_for(4 * MINUTE)
+    run.train_for(max(4 * MINUTE, 4 * run.trainer.every * run.step_seconds))
     return run.end("hang_early", after=45 * MINUTE, stalls=[standstill(run, run.t)])
 
 
@@ -329,9 +329,13 @@ def slowing(run: Run, name: str, slowness: Callable[[float], float]) -> MadeTrac
     some_way(run)
     onset = run.t
     run.train_for(70 * MINUTE, slowness)
-    fails_at = run.eta_fails_at(onset)
-    stall = Stall(onset=onset, flag_after=onset, flag_by=fails_at + 25 * MINUTE + POLL)
-    return run.end(name, after=10, stalls=[stall])
+    return run.end(name, after=10, stalls=[slow_down(run, onset)])
+
+
+def slow_down(run: Run, onset: float) -> Stall:
+    line = run.trainer.every * run.step_seconds
+    late = 2 * line if line > MINUTE else 0.0  # rare lines tell of it later
+    return Stall(onset=onset, flag_after=onset, flag_by=run.eta_fails_at(onset) + 25 * MINUTE + POLL + late)
 
 
 def slows_evenly(seed: int, trainer: type[Trainer]) -> MadeTrace:
@@ -354,8 +358,7 @@ def slows_with_saves(seed: int, trainer: type[Trainer]) -> MadeTrace:
     for _ in range(6):
         run.train_for(10 * MINUTE, lambda _: 1 + (run.trained - began) / (20 * MINUTE))
         run.save(45)
-    stall = Stall(onset=onset, flag_after=onset, flag_by=run.eta_fails_at(onset) + 25 * MINUTE + POLL)
-    return run.end("slows_with_saves", after=10, stalls=[stall])
+    return run.end("slows_with_saves", after=10, stalls=[slow_down(run, onset)])
 
 
 def eta_stands_still(seed: int, trainer: type[Trainer]) -> MadeTrace:
@@ -368,8 +371,7 @@ def eta_stands_still(seed: int, trainer: type[Trainer]) -> MadeTrace:
     while run.t < end:
         wanted = level / (run.total - run.done)
         run.train(1, lambda _, wanted=wanted: max(1.0, wanted / run.step_seconds))
-    stall = Stall(onset=onset, flag_after=onset, flag_by=run.eta_fails_at(onset) + 25 * MINUTE + POLL)
-    return run.end("eta_stands_still", after=10, stalls=[stall])
+    return run.end("eta_stands_still", after=10, stalls=[slow_down(run, onset)])
 
 
 def collapses(seed: int, trainer: type[Trainer]) -> MadeTrace:
@@ -454,7 +456,7 @@ def crawls_and_goes_on(seed: int, trainer: type[Trainer]) -> MadeTrace:
     run = new_run(seed, trainer)
     some_way(run)
     onset = run.t
-    run.train_for(22 * MINUTE, lambda _: 9.0)
+    run.train_for(17 * MINUTE, lambda _: 9.0)
     stall = Stall(onset=onset, flag_after=onset, flag_by=onset + 20 * MINUTE + POLL)
     return run.finish("crawls_and_goes_on", stalls=[cleared(run, stall, run.t, polls=6)])
 

@@ -8,6 +8,7 @@ from typing import Any
 from stationmaster.watch.seen import Seen
 
 _FINISHED_PART = 0.98
+_NEARLY = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,7 @@ class Counter:
         self._counts_epochs_from_zero = False
         self._total_epochs: float | None = None
         self._header_total: float | None = None
+        self._spans_run = False
 
     def read(self, seen: Seen) -> Position | None:
         """The position that `seen` tells of; None if it tells of none."""
@@ -60,6 +62,7 @@ class Counter:
             "from_zero": self._counts_epochs_from_zero,
             "total_epochs": self._total_epochs,
             "header_total": self._header_total,
+            "spans_run": self._spans_run,
         }
 
     @classmethod
@@ -73,6 +76,7 @@ class Counter:
         counter._counts_epochs_from_zero = state["from_zero"]
         counter._total_epochs = state["total_epochs"]
         counter._header_total = state["header_total"]
+        counter._spans_run = state["spans_run"]
         return counter
 
     def _use_unit(self, unit: str) -> bool:
@@ -91,14 +95,25 @@ class Counter:
 
     def _read_step(self, seen: Seen, step: float) -> Position:
         is_new_unit = self._use_unit("step")
-        if seen.scope == "epoch":
+        by_epoch = seen.scope == "epoch" and not self._proves_to_span_run(seen, step)
+        if by_epoch:
             self._turn_epoch(seen, step)
         else:
             self._turn_stage(seen, step)
         self._printed = step
         self._printed_total = seen.total or self._printed_total
-        total = self._total(step, by_epoch=seen.scope == "epoch")
+        total = self._total(step, by_epoch=by_epoch)
         return Position(value=self._base + step, total=total, is_new_unit=is_new_unit)
+
+    def _proves_to_span_run(self, seen: Seen, step: float) -> bool:
+        """Whether a counter printed beside an epoch goes on across epochs nevertheless."""
+        if seen.total is not None and seen.total == self._asked_total:
+            self._spans_run = True
+        turns = seen.epoch is not None and self._epoch is not None and int(seen.epoch) > self._epoch
+        if turns and self._printed is not None and self._printed_total is not None:
+            in_mid_epoch = self._printed < _NEARLY * self._printed_total
+            self._spans_run = self._spans_run or (in_mid_epoch and step >= self._printed)
+        return self._spans_run
 
     def _turn_epoch(self, seen: Seen, step: float) -> None:
         per_epoch = self._printed_total or self._printed or 0.0

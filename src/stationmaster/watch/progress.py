@@ -6,6 +6,7 @@ steps are being repeated after a resume; pace is steps over training time, whate
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
@@ -14,6 +15,7 @@ from stationmaster.watch.policy import StallPolicy
 
 _GAPS_KEPT = 31
 _FIRST_GAP_FACTOR = 2.0
+_LATE_FACTOR = 1.5
 _MARKS_PER_WINDOW = 60
 _REPEAT_FACTOR = 1.5  # repeated steps may take this many times what they took at first ...
 _REPEAT_SLACK = 900.0  # ... and this much more, for loading and the first step
@@ -96,18 +98,25 @@ class ProgressTrack:
         if len(self._marks) < 2:
             return None
         end, last = self._marks[-1]
-        end += max(0.0, self.active - end - 1.5 * self.line_interval())  # a line that is overdue counts as standing
+        end += self._overdue()
         begin = max(end - window, self._marks[0][0])
         if end - begin <= 0:
             return None
-        return (last - self._position_at(begin)) / (end - begin)
+        return (last - position_at(self._marks, begin)) / (end - begin)
 
     def pace_between(self, begin: float, end: float) -> float | None:
         """Steps per second between two moments of training time, as far as the marks reach."""
         if len(self._marks) < 2:
             return None
         begin, end = max(begin, self._marks[0][0]), min(end, self._marks[-1][0])
-        return (self._position_at(end) - self._position_at(begin)) / (end - begin) if end > begin else None
+        return (
+            (position_at(self._marks, end) - position_at(self._marks, begin)) / (end - begin) if end > begin else None
+        )
+
+    @property
+    def last_mark(self) -> tuple[float, float] | None:
+        """Training time and step of the last progress."""
+        return self._marks[-1] if self._marks else None
 
     def measured(self) -> float:
         """Training time that the marks cover."""
@@ -154,6 +163,12 @@ class ProgressTrack:
         track._first_gap = state["first_gap"]
         return track
 
+    def _overdue(self) -> float:
+        """Time by which the next line is late: it counts as standing."""
+        recent = median(self._gaps[-3:]) if self._gaps else 0.0
+        expected = _LATE_FACTOR * max(self.line_interval(), recent)
+        return max(0.0, self.active - self._marks[-1][0] - expected)
+
     def _begin(self, position: Position) -> None:
         self.furthest = self.position = position.value
         self.total = position.total
@@ -185,10 +200,11 @@ class ProgressTrack:
         while len(self._marks) > 2 and self._marks[1][0] < oldest:
             self._marks.pop(0)
 
-    def _position_at(self, active: float) -> float:
-        """The furthest step at a moment, evenly between two marks."""
-        for (earlier, low), (later, high) in zip(reversed(self._marks[:-1]), reversed(self._marks), strict=False):
-            if earlier <= active:
-                part = min(1.0, (active - earlier) / (later - earlier)) if later > earlier else 0.0
-                return low + part * (high - low)
-        return self._marks[0][1]
+
+def position_at(marks: Sequence[tuple[float, float]], active: float) -> float:
+    """The furthest step at a moment of training time, evenly between two marks."""
+    for (earlier, low), (later, high) in zip(reversed(marks[:-1]), reversed(marks), strict=False):
+        if earlier <= active:
+            part = min(1.0, (active - earlier) / (later - earlier)) if later > earlier else 1.0
+            return low + part * (high - low)
+    return marks[0][1]

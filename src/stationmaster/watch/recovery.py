@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stationmaster.watch.policy import StallPolicy
-from stationmaster.watch.progress import ProgressTrack
+from stationmaster.watch.progress import ProgressTrack, position_at
 from stationmaster.watch.trend import Trend
 
 _STANDSTILLS = ("hang", "pause", "repeat")
@@ -26,8 +26,8 @@ class Recovery:
         self._signs = 0
         self._looks_in_a_row = 0
         self._marks: list[tuple[float, float]] = []
-        if cause not in _STANDSTILLS and track.furthest is not None:
-            self._marks.append((track.active, track.furthest))
+        if cause not in _STANDSTILLS and track.last_mark is not None:
+            self._marks.append(track.last_mark)
 
     def note_sign(self) -> None:
         """Something moved in a phase without steps."""
@@ -45,6 +45,8 @@ class Recovery:
         if track.is_repeating:
             is_moving = track.still < policy.resume_span
             return is_moving and self.cause != "repeat" and track.repeating < track.repeat_allowed(self._usual_pace)
+        if len(self._marks) == 1 and self.cause in _STANDSTILLS:  # the first new line: wait for the second
+            return track.active - self._marks[0][0] <= 1.5 * self._interval + policy.resume_span
         pace, _ = self._pace(track, policy)
         return pace is not None and pace > self._wanted_pace(policy)
 
@@ -107,9 +109,6 @@ class Recovery:
             return None, 0.0
         end, last = self._marks[-1]
         end += max(0.0, track.active - end - 1.5 * self._interval)
-        begin, first = self._marks[0]
-        for active, step in self._marks[1:-1]:
-            if active <= end - self._window(policy):
-                begin, first = active, step
+        begin = max(self._marks[0][0], end - self._window(policy))
         span = end - begin
-        return ((last - first) / span if span > 0 else None), span
+        return ((last - position_at(self._marks, begin)) / span if span > 0 else None), span

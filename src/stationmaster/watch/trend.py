@@ -182,6 +182,9 @@ class Trend:
 
 def _slows_on(track: ProgressTrack, since: float, policy: StallPolicy) -> bool:
     """Whether the later half of the time was slower than the earlier one: a drop that goes on, not one that is over."""
+    since += track.line_interval()  # the line that came first may tell of the time before
     middle = (since + track.active) / 2
+    if middle - since < policy.patience_lines * track.line_interval():
+        return False
     earlier, later = track.pace_between(since, middle), track.pace_between(middle, track.active)
     return earlier is not None and later is not None and later < policy.trend_ratio * earlier
