@@ -15,6 +15,7 @@ _COUNTERS = re.compile(
     rf"|(?<![\d.,])(?P<alone>\d++) ?[a-z]*+ \[(?P<alone_elapsed>{_TIME}), "
     rf"|\[ *+(?P<boxed_n>\d++)/(?P<boxed_m>\d++) +(?P<boxed_elapsed>{_TIME})"
     rf"(?: *< *(?P<boxed_eta>{_TIME}|\?)|(?=, Epoch ))"
+    rf"|(?<=\| )(?P<short_n>\d++)/(?P<short_m>\d++) +(?P<short_elapsed>{_TIME})\s*$"
     r"|(?<=[━─╸╺ ])(?P<plain_n>\d++)/(?P<plain_m>\d++|--) ++(?:(?P<rich_elapsed>\d+:\d\d:\d\d) • "
     r"(?P<rich_eta>\d+:\d\d:\d\d|-:--:--)|(?=[\d.]++ ?(?:it/s|s/it) ++[\d.:hms]++(?:<|$|\s)))"
 )
@@ -159,11 +160,14 @@ def _counters(core: re.Match[str]) -> tuple[str, str]:
         return core["alone"], "?"
     if core["boxed_n"] is not None:
         return core["boxed_n"], core["boxed_m"]
+    if core["short_n"] is not None:
+        return core["short_n"], core["short_m"]
     return core["plain_n"], core["plain_m"]
 
 
 def _times(core: re.Match[str]) -> tuple[str | None, str | None]:
     elapsed = core["elapsed"] or core["alone_elapsed"] or core["boxed_elapsed"] or core["rich_elapsed"]
+    elapsed = elapsed or core["short_elapsed"]
     return elapsed, core["eta"] or core["boxed_eta"] or core["rich_eta"]
 
 

@@ -22,12 +22,14 @@ class Counter:
     epoch: float | None
     total_epochs: int | None
     is_global: bool
+    epoch_first: bool  # "Epoch 2 … step 3/10" nests the step, "step 3/10 … epoch 2" only mentions the epoch
 
     def scope(self, memory: Memory) -> Scope:
         """A counter with a total beside an epoch starts again with every epoch, unless it is called global."""
         if self.total is None or self.is_global:
             return Scope.RUN
-        return Scope.EPOCH if self.epoch is not None or memory.has_epoch_lines else Scope.RUN
+        nested = self.epoch_first if self.epoch is not None else memory.has_epoch_lines
+        return Scope.EPOCH if nested else Scope.RUN
 
 
 def find_counter(pairs: Sequence[Pair]) -> Counter:
@@ -45,6 +47,7 @@ def find_counter(pairs: Sequence[Pair]) -> Counter:
         epoch=epoch.value if epoch else None,
         total_epochs=epoch.of if epoch else None,
         is_global=best is not None and ("global" in best.name or "current" in best.name),
+        epoch_first=epoch is not None and best is not None and pairs.index(epoch) < pairs.index(best),
     )
 
 

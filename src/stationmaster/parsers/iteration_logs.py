@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from stationmaster.parsers.base import Family, Phase, Scope, Seen
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
 from stationmaster.parsers.pairs import find_pairs
+from stationmaster.parsers.quantities import per_second
 from stationmaster.parsers.values import values_of
 
 _MODE = re.compile(r"(?:Epoch|Iter)\((?P<mode>\w+)\)\s*(?:\[\s*(?P<epoch>\d+)\])?\s*\[\s*(?P<n>\d+)/\s*(?P<m>\d+)\]")
@@ -17,12 +19,23 @@ _EPOCH_THEN_STEP = re.compile(
     r"(?::(?= +\d)|,)? *+(?:\[ *+(?P<n>\d++)/ *+(?P<m>\d++)|(?<=[: ])(?P<open_n>\d++) +/ +(?P<open_m>\d++))",
     re.IGNORECASE,
 )
+_RANGE = re.compile(r"(?P<epoch>\d+)epoch:(?P<mode>\w+):(?:\d+-(?P<n>\d+)batch)?")  # ESPnet, FunASR
+_EPOCH_STARTED = re.compile(r"(?P<epoch>\d+)/(?P<epochs>\d+)epoch started")
+_PAIR_IN_BOX = re.compile(r"\[ *(?P<epoch>\d+), +(?P<n>\d+)\] +loss:", re.IGNORECASE)  # the PyTorch tutorial
+_EVALUATION_BAR = re.compile(r"\[[ >=]*+\] *\d+/\d+, .{0,24}(?:task|it)/s, elapsed:")  # mmcv counts its tests like this
 _EVALUATION_BEFORE = re.compile(r"\b(?:val\w*|eval\w*|test\w*)\b", re.IGNORECASE)
 
 
 def read_line(line: Line, memory: Memory) -> Seen | None:
-    if "epoch" not in line.lower and "iter(" not in line.lower and "train:" not in line.lower:
+    if line.message.startswith("["):
+        if _EVALUATION_BAR.match(line.message):
+            return Seen(phase=Phase.EVALUATING)
+        if found := _PAIR_IN_BOX.match(line.message):
+            return _progress(line, found["n"], None, float(found["epoch"]), None, found.end("n"))
+    if not any(word in line.lower for word in ("epoch", "iter(", "train:")):
         return None
+    if seen := _read_range(line):
+        return seen
     if found := _MODE.search(line.message):
         if found["mode"] != "train":
             return Seen(phase=Phase.EVALUATING)
@@ -44,9 +57,24 @@ def read_line(line: Line, memory: Memory) -> Seen | None:
     )
 
 
-def _progress(line: Line, n: str, m: str, epoch: float | None, total_epochs: int | None, end: int) -> Seen:
+def _read_range(line: Line) -> Seen | None:
+    if found := _EPOCH_STARTED.match(line.message):
+        return Seen(epoch=float(found["epoch"]), total_epochs=int(found["epochs"]), phase=Phase.TRAINING)
+    found = _RANGE.match(line.message)
+    if found is None:
+        return None
+    if found["mode"] != "train":
+        return Seen(phase=Phase.EVALUATING)
+    if found["n"] is None:
+        return Seen(epoch=float(found["epoch"]))
+    seen = _progress(line, found["n"], None, float(found["epoch"]), None, found.end())
+    step_seconds = next((pair.value for pair in line.pairs() if pair.name.endswith("train_time")), None)
+    return replace(seen, rate=per_second(step_seconds or 0.0))  # its iter_time is only that of the loader
+
+
+def _progress(line: Line, n: str, m: str | None, epoch: float | None, total_epochs: int | None, end: int) -> Seen:
     values = values_of(find_pairs(line.message[end:]), bare_time=True)
-    step, total = int(n), int(m)
+    step, total = int(n), int(m) if m else None
     return Seen(
         step=step,
         total=total,
@@ -59,7 +87,7 @@ def _progress(line: Line, n: str, m: str, epoch: float | None, total_epochs: int
         rate=values.rate,
         eta_seconds=values.eta_seconds,
         phase=Phase.TRAINING,
-        finished=epoch is None and step >= total,
+        finished=epoch is None and total is not None and step >= total,
         evidence=line.message,
     )
 

@@ -18,7 +18,7 @@ _LAUNCHERS = re.compile(
 )
 _LEVELS = {"warn": "warning", "fatal": "critical", "notice": "info"}
 _LEVEL = r"debug|info|warning|warn|error|critical|fatal|notice"
-_AFTER_LEVEL = r" {2,}|: ?|[| ]{0,4} - |\|[\w.]+:\d+\] ?|\|(?=\d{4}-)|\] ?| *\| *| (?=\[)|(?<=\]) "
+_AFTER_LEVEL = r" {2,}|: ?|[| ]{0,4} - |\|[\w.]+:\d+\] ?|\|(?=\d{4}-)|\] ?| *\| *| (?=\[|\d{4}[-/])|(?<=\]) "
 # Tried in turn at the start of a line until none fits.
 _PREFIXES = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -30,6 +30,11 @@ _PREFIXES = tuple(
         rf"\[?(?P<level>{_LEVEL})\]?(?:{_AFTER_LEVEL})",
         r"\[(?:[\w.-]+:\d+(?::\w+)?|[\w.]+\.[\w.]+|PID:\d+|rank:? ?\d+|pid=\d+|[\w-]+\.py)\] *",
         r"(?:>>|-|\|) +",
+        r"[^\x00-\x7f\w\u2500-\u257f]{1,4} +",  # an emoji
+        r"[\w.]{1,80}:[\w<>]{1,80}:\d+ - ",
+        r"\(\w{1,40}:\d+\) (?=info|warning|error|debug)",
+        r"\[[\w.-]{1,80}\] (?=\d{4}-\d\d-\d\d )",
+        r"[\w./-]{1,80}\.py:\d+ +",
         r"[\w.]{1,160} - (?=(?:debug|info|warning|error|critical) )",
         r"(?:__main__|[a-z_]+(?:\.\w+)+|accelerate|mm\w+|root) - ",
         r"(?:tensorflow|absl|root|swift|\w*\.[\w.]+):(?=\S)",

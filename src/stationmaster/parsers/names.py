@@ -52,14 +52,14 @@ _STEPS_PER_SECOND = any_of(
 _TIME_LEFT = any_of(
     r"(?:^|[ _])eta(?:$|[ _])",
     r"(?:^|[ _])remain(?:ing)?(?:$|[ _])",
-    r"(?:^|[ _])time[ _]left$",
+    r"(?:^|[ _])time[ _](?:left|remaining)$",
 )
 _GRADIENT_NORM = any_of(r"grad(?:ient)?s?[ _/.-]?norm", r"gnorm")
 _STEP = any_of(
     r"(?:^|[ _/.-])(?:(?:global|current)[ _]?(?:steps?|iter)|steps?|iter(?:ation)?s?|num_updates|updates?)$",
     r"(?:^|[ _/.-])(?:batch(?: idx)?|it)$",
 )
-_EPOCH = any_of(r"(?:^|[ _/.])epochs?(?: idx| num(?:ber)?| id)?$")
+_EPOCH = any_of(r"(?:^|[ _/.])(?:epochs?|[eé]pocas?|[eé]poques?|epoche)(?: idx| num(?:ber)?| id)?$")
 # "warmup steps = 100", "batch size: 4", "every 500 steps": numbers of a plan, not of progress.
 _PLAN = any_of(
     r"\b(?:accumulation|accum|warm-?up|total|max|num|per|logging|log|save|saving|eval|evaluation|sampl\w+|inference"

@@ -53,7 +53,7 @@ def find_pairs(text: str) -> list[Pair]:
 
 
 def _pair(found: re.Match[str]) -> Pair:
-    name = found["name"][-NAME_LIMIT:]
+    name = found["name"][-NAME_LIMIT:].rstrip(".")
     if found["note"]:
         name += f" ({found['note']})"
     bare = (found["number"] or "").replace(",", "")

@@ -37,11 +37,13 @@ _ENDS = any_of(
     r"^\d+ epochs? completed in\b",
     r"^(?:total training time|overall training speed|training time)\b",
     r"\*\*\* best metric:",
-    r"^early stopping\b|: early stopping$",
+    r"^early stopping\b|: early stopping$|^stopping training early\b",
+    r"^results saved to\b",
     r"\[after training is done\]",
 )
 _NOT_YET = any_of(r"\b(?:when|once|after|until|before|will|not|if)\b.{0,20}\btrain")
 _TAG = re.compile(r"\[[^\[\]]{1,24}\] *")
+_DECORATION = re.compile(r"^[=#~>+-]+ +")
 _PHASES: tuple[tuple[re.Pattern[str], Phase], ...] = (
     (
         any_of(
@@ -94,7 +96,7 @@ def read_values(line: Line, memory: Memory, *, is_record: bool = False) -> Seen 
         return _values_alone(line, pairs, values)
     if values.loss is None and values.learning_rate is None and values.has_validation_loss:
         return Seen(phase=Phase.EVALUATING, epoch=counter.epoch, total_epochs=counter.total_epochs)
-    tells = values.tells_something()
+    tells = values.tells_something() or any(pair.means.loss is not None for pair in pairs)
     if counter.step is not None and (tells or (counter.total is not None and len(pairs) <= 3)):
         return _step_line(line, counter, values, memory)
     if counter.epoch is not None and (tells or counter.total_epochs is not None or line.lower.startswith("epoch")):
@@ -129,7 +131,7 @@ def _read_saved(line: Line) -> Seen | None:
 
 
 def _read_phase(line: Line) -> Seen | None:
-    text = _TAG.sub("", line.message, count=1) if line.message.startswith("[") else line.message
+    text = _DECORATION.sub("", _TAG.sub("", line.message, count=1) if line.message.startswith("[") else line.message)
     for pattern, phase in _PHASES:
         if pattern.search(text):
             announces = phase if phase not in (Phase.SAVING, Phase.LOADING) else None
@@ -139,7 +141,9 @@ def _read_phase(line: Line) -> Seen | None:
 
 def _values_alone(line: Line, pairs: list[Pair], values: Values) -> Seen | None:
     """A line of values without a counter: it belongs to the step told before or after it."""
-    if not values.tells_something() or not any(pair.tied for pair in pairs):
+    if values.has_validation_loss and values.loss is None:
+        return Seen(phase=Phase.EVALUATING)
+    if values.loss is values.learning_rate is values.rate is None or not any(pair.tied for pair in pairs):
         return None
     return Seen(
         loss=values.loss,

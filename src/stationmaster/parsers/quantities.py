@@ -6,7 +6,9 @@ import math
 import re
 
 _CLOCK = re.compile(r"(?:(\d+)\s*days?,?\s*)?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?$")
-_SPELLED = re.compile(r"(\d+(?:\.\d+)?)\s*(days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s|ms)(?![a-z])[\s,]*")
+_SPELLED = re.compile(
+    r"(\d+(?:\.\d+)?)\s*(days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s|ms)(?![a-z])(?:[\s,]*+(?:and\s++)?)"
+)
 _PLAIN = re.compile(r"\d+(?:\.\d+)?$")
 _SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
 

@@ -56,7 +56,7 @@ def read_save(line: Line) -> Saved | None:
     if not verb or _NO_SAVE.search(line.message[: verb.end() + 40]):
         return None
     is_done = verb["done"] is not None
-    path = _path_in(line.message[verb.end() :])
+    path = _path_in(line.message[verb.end() :]) or (_path_before(line.message[: verb.start()]) if is_done else None)
     if path is None:
         label = _LABEL.search(line.message)
         return Saved(name=label["label"], done=is_done) if label else None
@@ -86,6 +86,12 @@ def _path_in(text: str) -> str | None:
         return _bare_name(places[-1])
     words = [word.rstrip(_AFTERWARDS) for word in text.split(" ")]
     return _first_path(text) if _looks_like_path(_first_path(text)) else next(filter(_looks_like_path, words), None)
+
+
+def _path_before(text: str) -> str | None:
+    """The file in `Model: "out/1.pth" saved`."""
+    words = [word.lstrip("`'\"").rstrip("`'\"" + _AFTERWARDS) for word in text.split(" ")[-3:]]
+    return next((word for word in words if _WEIGHTS.search(word)), None)
 
 
 def _looks_like_path(text: str | None) -> bool:

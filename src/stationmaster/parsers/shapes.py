@@ -6,7 +6,7 @@ import re
 
 _NUMBER = rb"[-+]?\d[\d.]*+(?:e[-+]?\d++)?+"
 _BAR = re.compile(
-    rb"(?P<head>[^|\r\n\x1b\x08\x00^]{0,200}?)(?P<percent> *\d{1,3})%\|[^|\r\n\x1b\x08\x00]*+\| (?P<n>\d+)/(?P<m>\d+) "
+    rb"(?P<head>[^|\r\n\x1b\x08\x00^]{0,200}?) {0,3}\d{1,3}%\|[^|\r\n\x1b\x08\x00]*+\| (?P<n>\d++)/(?P<m>\d++) "
     rb"\[[\d:]++<[\d:?]++(?:, *[\d.]++ ?(?P<unit>[A-Za-z]+/[a-z]+))(?P<postfix>[^\]\r\n\x1b\x08\x00]{0,200})\] *$"
 )
 _VALUE = re.compile(rb"(?<![\w.])[-+]?\d[\d.]*+(?:e[-+]?\d++)?+(?![\w.])")
@@ -18,7 +18,7 @@ def run_of_redraws(piece: bytes) -> re.Pattern[bytes] | None:
     It never skips a drawing at 0 or at the total: there a bar begins or ends, which means more than progress. All
     others differ from `piece` in finite numbers only, so each makes the one before it forgotten.
     """
-    found = _BAR.match(piece)
+    found = _BAR.match(piece) if b"%|" in piece else None
     if not found or found["n"] in (b"0", found["m"]):
         return None
     return _compiled(_numbers_open(found["head"].lstrip()), found["m"], _numbers_open(found["postfix"]))

@@ -89,7 +89,7 @@ def read_bar(bar: Bar, memory: Memory) -> Seen | None:
     stage = stage_of(bar, values, memory)
     if stage.counts_epochs:
         memory.has_epoch_lines = True
-        return Seen(epoch=bar.step, total_epochs=bar.total, phase=Phase.TRAINING)
+        return _epochs_seen(bar, values)
     if stage.phase == Phase.TRAINING:
         memory.follow_bar(bar.identity, bar.total, confirmed=stage.confirmed)
         return training_seen(bar, values, memory)
@@ -101,8 +101,8 @@ def stage_of(bar: Bar, values: Values, memory: Memory) -> Stage:
     if bar.step is None:
         return Stage(phase=Phase.LOADING)
     name = _name_tells(bar.description)
-    if name.counts_epochs:
-        return name
+    if name.counts_epochs or _repeats_its_name(bar):
+        return Stage(phase=Phase.TRAINING, counts_epochs=True)
     if values.learning_rate is not None:
         return Stage(phase=Phase.TRAINING, confirmed=True)
     if name.phase is not None and not name.is_guess:
@@ -150,6 +150,18 @@ def scope_of(bar: Bar, epoch: float | None, memory: Memory) -> Scope:
     return Scope.EPOCH if memory.has_epoch_lines else Scope.RUN
 
 
+def _epochs_seen(bar: Bar, values: Values) -> Seen:
+    return Seen(
+        epoch=bar.step,
+        total_epochs=bar.total,
+        loss=values.loss,
+        loss_is_epoch_mean=True,
+        learning_rate=values.learning_rate,
+        phase=Phase.TRAINING,
+        evidence=bar.text,
+    )
+
+
 def other_seen(bar: Bar, stage: Stage, memory: Memory) -> Seen | None:
     """A bar of something else: it tells the phase, unless it is drawn again on being closed."""
     was_full = bar.identity in memory.full_bars
@@ -173,6 +185,12 @@ def _name_tells(description: str) -> Stage:
     if _GERUND.match(description):
         return Stage(phase=Phase.LOADING, is_guess=True)
     return Stage(phase=None)
+
+
+def _repeats_its_name(bar: Bar) -> bool:
+    """`Epoch 5/20: 20%|██ | 4/20` counts epochs, not the steps of one."""
+    epoch, total_epochs = _epoch_of(bar)
+    return epoch is not None and bar.total == total_epochs and bar.step in (epoch, epoch - 1)
 
 
 def _stage_by_context(bar: Bar, memory: Memory) -> Stage:
