@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -13,8 +14,11 @@ from stationmaster.store import events, tables
 from stationmaster.store.codec import job_from_row, progress_to_text, spec_to_text
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import jobs, rentals
+from stationmaster.store.upsert import insert_if_absent
 from stationmaster.store.wake import announce
 from stationmaster.store.writes import Told
+
+_STRENGTH = (Desired.RUN, Desired.STOP, Desired.CANCEL_KEEP, Desired.CANCEL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,17 +34,15 @@ class Jobs:
     def submit(self, spec: JobSpec) -> Submitted:
         """Queue a job. The same id again gives the job that is there and changes nothing."""
         with self._database.write() as connection:
-            existing = _find(connection, spec.id)
-            if existing is not None:
-                return Submitted(job=existing, created=False)
             now = connection.execute(sa.select(self._database.now)).scalar_one()
-            connection.execute(jobs.insert().values(**_new_row(spec, now)))
-            told = Told(kind="submitted", payload={"name": spec.name, "recipe": spec.recipe, "provider": spec.provider})
-            events.append(connection, spec.id, (told,), version=1, now=now)
-            announce(connection)
+            created = insert_if_absent(connection, jobs, _new_row(spec, now))
+            if created:
+                payload = {"name": spec.name, "recipe": spec.recipe, "provider": spec.provider}
+                events.append(connection, spec.id, (Told(kind="submitted", payload=payload),), version=1, now=now)
+                announce(connection)
             job = _find(connection, spec.id)
         assert job is not None
-        return Submitted(job=job, created=True)
+        return Submitted(job=job, created=created)
 
     def get(self, job_id: str) -> Job:
         """The job with this id. Raises NotFound."""
@@ -52,6 +54,8 @@ class Jobs:
 
     def matching(self, text: str) -> list[Job]:
         """Jobs meant by `text`: the id itself, else ids that begin so, else the newest of that name."""
+        if not text:
+            return []  # every id begins with nothing: an unset shell variable must not mean the only job there is
         exact = jobs.c.id == text
         begins = jobs.c.id.startswith(text, autoescape=True)
         named = jobs.c.name == text
@@ -72,11 +76,13 @@ class Jobs:
             return [job_from_row(row) for row in connection.execute(query).mappings()]
 
     def desire(self, job_id: str, desired: Desired) -> Job:
-        """Say what is wanted of a job; no later write undoes it. Raises NotFound, AlreadyEnded."""
+        """Say what is wanted of a job; no later write and no weaker wish undoes it. Raises NotFound, AlreadyEnded."""
+        stronger = [wish.value for wish in _STRENGTH[_STRENGTH.index(desired) :]]
+        wanted = sa.case((jobs.c.desired.in_(stronger), jobs.c.desired), else_=desired.value)
         change = (
             jobs.update()
             .where(jobs.c.id == job_id, jobs.c.outcome.is_(None))
-            .values(desired=desired.value, desired_seq=jobs.c.desired_seq + 1, version=jobs.c.version + 1)
+            .values(desired=wanted, desired_seq=jobs.c.desired_seq + 1, version=jobs.c.version + 1)
             .returning(jobs, self._database.now.label("now"))
         )
         with self._database.write() as connection:
@@ -119,13 +125,20 @@ class Jobs:
         with self._database.read() as connection:
             return [(row.id, row.state) for row in connection.execute(query)]
 
-    def seconds_until_due(self) -> float | None:
-        """How long until the next job is due; None when none will be by itself."""
+    def seconds_until_due(
+        self, *, states: Sequence[State] = tuple(State), excluded_providers: Collection[str] = ()
+    ) -> float | None:
+        """How long until the next job of those that may be claimed is due; None when none will be by itself."""
         now = self._database.now
         free_at = sa.func.coalesce(jobs.c.lease_until, jobs.c.due_at)
         later = sa.case((free_at > jobs.c.due_at, free_at), else_=jobs.c.due_at)
+        query = sa.select(sa.func.min(later) - now).where(
+            jobs.c.due_at.is_not(None),
+            jobs.c.state.in_([str(state) for state in states]),
+            jobs.c.provider.not_in(list(excluded_providers)),
+        )
         with self._database.read() as connection:
-            value = connection.execute(sa.select(sa.func.min(later) - now).where(jobs.c.due_at.is_not(None))).scalar()
+            value = connection.execute(query).scalar()
         return None if value is None else max(0.0, float(value))
 
 

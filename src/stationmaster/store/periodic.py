@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from stationmaster.errors import LeaseLost
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import periodic
+from stationmaster.store.upsert import insert_if_absent
 
 
 class Periodic:
@@ -27,9 +28,7 @@ class Periodic:
             .returning(periodic.c.lease_token)
         )
         with self._database.write() as connection:
-            if connection.execute(sa.select(periodic.c.name).where(periodic.c.name == name)).first() is None:
-                started = connection.execute(sa.select(now)).scalar_one()
-                connection.execute(periodic.insert().values(name=name, due_at=started, lease_token=0))
+            insert_if_absent(connection, periodic, {"name": name, "due_at": 0.0, "lease_token": 0})
             token = connection.execute(take).scalar_one_or_none()
         return None if token is None else int(token)
 

@@ -1,0 +1,218 @@
+"""Jobs as faces ask for them, and wishes that race with workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import product
+
+import pytest
+import sqlalchemy as sa
+
+from spine_values import rental, spec
+from stationmaster.errors import AlreadyEnded, IllegalMove, NotFound
+from stationmaster.model import Alert, Desired, LogChunk, Outcome, Reason, RentalState, State
+from stationmaster.store.store import Store
+from stationmaster.store.tables import jobs, metadata
+from stationmaster.store.writes import Told, Write
+
+_STRENGTH = [Desired.RUN, Desired.STOP, Desired.CANCEL_KEEP, Desired.CANCEL]
+
+
+def end(store: Store, job_id: str, outcome: Outcome = Outcome.COMPLETED) -> None:
+    (lease,) = [each for each in store.leases.claim("w", limit=50, seconds=20) if each.job.id == job_id]
+    ended = replace(lease.job, state=State.ENDED, outcome=outcome, reason=Reason.FINISHED)
+    store.leases.settle(lease, Write(job=ended, due_in=None, events=(Told(kind="outcome"),)))
+
+
+def test_the_same_id_again_gives_the_job_that_is_there(store: Store) -> None:
+    first = store.jobs.submit(spec("a"))
+    again = store.jobs.submit(spec("a", name="something else"))
+    assert (first.created, again.created) == (True, False)
+    assert again.job == first.job
+    assert len(store.events.of_job("a")) == 1
+
+
+def test_an_id_submitted_by_many_at_once_makes_one_job(store: Store) -> None:
+    with ThreadPoolExecutor(6) as threads:
+        submitted = list(threads.map(lambda _: store.jobs.submit(spec("a")), range(12)))
+    assert sum(each.created for each in submitted) == 1
+    assert len(store.jobs.listed(with_ended=True)) == 1
+    assert [event.job_version for event in store.events.of_job("a")] == [1]
+
+
+def test_a_job_is_meant_by_its_id_its_beginning_or_its_name(store: Store) -> None:
+    for job_id, name in (("abc1", "x"), ("abc2", "y"), ("abc", "z"), ("q", "abc2"), ("r", "dogs"), ("s", "dogs")):
+        store.jobs.submit(spec(job_id, name=name))
+
+    def meant(text: str) -> set[str]:
+        return {job.id for job in store.jobs.matching(text)}
+
+    assert meant("abc") == {"abc"}
+    assert meant("abc2") == {"abc2"}
+    assert meant("ab") == {"abc", "abc1", "abc2"}
+    assert meant("dogs") == {"s"}
+    assert meant("nothing") == set()
+    assert meant("%") == meant("_") == set()
+
+
+def test_an_empty_word_means_no_job(store: Store) -> None:
+    """`cancel "$JOB"` with the variable unset must not hit the only job there is."""
+    store.jobs.submit(spec("only"))
+    assert store.jobs.matching("") == []
+
+
+def test_jobs_are_listed_newest_first_and_ended_ones_when_asked_for(store: Store) -> None:
+    for name in ("a", "b", "c"):
+        store.jobs.submit(spec(name))
+    end(store, "b")
+    assert [job.id for job in store.jobs.listed(with_ended=False)] == ["c", "a"]
+    assert [job.id for job in store.jobs.listed(with_ended=True)] == ["c", "b", "a"]
+    assert [job.id for job in store.jobs.listed(with_ended=True, limit=1)] == ["c"]
+
+
+def test_a_job_that_is_not_there_is_not_found(store: Store) -> None:
+    for ask in (store.jobs.get, store.jobs.remove, lambda name: store.jobs.desire(name, Desired.STOP)):
+        with pytest.raises(NotFound):
+            ask("nobody")
+
+
+@pytest.mark.parametrize(("first", "second"), list(product(_STRENGTH[1:], repeat=2)))
+def test_a_wish_is_never_weakened_by_a_later_one(store: Store, first: Desired, second: Desired) -> None:
+    store.jobs.submit(spec("a"))
+    store.jobs.desire("a", first)
+    after = store.jobs.desire("a", second)
+    assert after.desired is max(first, second, key=_STRENGTH.index)
+    assert store.jobs.get("a").desired is after.desired
+
+
+def test_no_write_of_a_worker_undoes_a_wish(store: Store) -> None:
+    store.jobs.submit(spec("a"))
+    (lease,) = store.leases.claim("w", limit=1, seconds=20)
+    store.jobs.desire("a", Desired.CANCEL)
+    store.leases.settle(lease, Write(job=replace(lease.job, seen_seq=lease.job.desired_seq), due_in=1e6))
+    job = store.jobs.get("a")
+    assert (job.desired, job.desired_seq, job.seen_seq) == (Desired.CANCEL, 1, 0)
+    assert len(store.leases.claim("w", limit=1, seconds=20)) == 1
+
+
+@pytest.mark.parametrize("desired", _STRENGTH[1:])
+def test_once_there_is_an_outcome_a_wish_changes_nothing(store: Store, desired: Desired) -> None:
+    store.jobs.submit(spec("a"))
+    end(store, "a")
+    before = (store.jobs.get("a"), store.events.of_job("a"))
+    with pytest.raises(AlreadyEnded, match="already COMPLETED"):
+        store.jobs.desire("a", desired)
+    assert (store.jobs.get("a"), store.events.of_job("a")) == before
+
+
+def test_wishes_and_workers_at_once_leave_no_hole_in_the_versions(store: Store) -> None:
+    """Versions are what followers go by: each is one event, and none is missing or double."""
+    store.jobs.submit(spec("a"))
+
+    def wish(_: int) -> None:
+        store.jobs.desire("a", Desired.STOP)
+
+    def work(number: int) -> None:
+        for lease in store.leases.claim(f"w{number}", limit=1, seconds=20):
+            seen = replace(lease.job, seen_seq=lease.job.desired_seq)
+            told = (Told(kind="one"), Told(kind="two"))
+            store.leases.record(lease, Write(job=seen, events=told[: number % 3]))
+            store.leases.settle(lease, Write(job=seen, events=told))
+
+    with ThreadPoolExecutor(6) as threads:
+        for done in [threads.submit(action, number) for number in range(20) for action in (wish, work)]:
+            done.result()
+    events = store.events.of_job("a")
+    job = store.jobs.get("a")
+    assert [event.job_version for event in events] == list(range(1, job.version + 1))
+    assert job.desired_seq == 20
+    assert sum(event.kind == "desired" for event in events) == 20
+
+
+def test_events_can_be_followed_by_version(store: Store) -> None:
+    store.jobs.submit(spec("a"))
+    store.jobs.desire("a", Desired.STOP)
+    first, second = store.events.of_job("a")
+    assert store.events.of_job("a", after_version=first.job_version) == [second]
+    assert store.events.of_job("a", limit=1) == [first]
+    assert first.payload == {"name": "cats", "recipe": "tiny-lora@1", "provider": "fake"}
+
+
+def test_an_ended_job_is_forgotten_with_all_that_belongs_to_it(store: Store) -> None:
+    for name in ("a", "b"):
+        store.jobs.submit(spec(name))
+        store.alerts.raise_unattended(Alert(kind="x", message="y", job_id=name))
+        store.interests.express(name, "me", seconds=60)
+    leases = store.leases.claim("w", limit=2, seconds=20)
+    for lease in leases:
+        gone = rental(label=f"l-{lease.job.id}", job_id=lease.job.id, state=RentalState.GONE)
+        chunk = LogChunk(attempt=1, stream="s", start=0, end=1, data=b"x")
+        ended = replace(lease.job, state=State.ENDED, outcome=Outcome.COMPLETED)
+        store.leases.settle(lease, Write(job=ended, due_in=None, rentals=(gone,), logs=(chunk,)))
+    store.jobs.remove("a")
+    with store.database.read() as connection:
+        for table in metadata.sorted_tables:
+            if "job_id" in table.c:
+                assert "a" not in connection.execute(sa.select(table.c.job_id)).scalars().all(), table.name
+    assert [job.id for job in store.jobs.listed(with_ended=True)] == ["b"]
+    assert len(store.logs.of_job("b")) == 1
+
+
+def test_a_job_that_has_not_ended_is_not_forgotten(store: Store) -> None:
+    store.jobs.submit(spec("a"))
+    with pytest.raises(IllegalMove, match="has not ended"):
+        store.jobs.remove("a")
+
+
+def test_a_job_whose_machine_may_bill_is_not_forgotten(store: Store) -> None:
+    store.jobs.submit(spec("job"))
+    end(store, "job")
+    store.rentals.put_unattended(rental(state=RentalState.RELEASING))
+    with pytest.raises(IllegalMove):
+        store.jobs.remove("job")
+    assert store.jobs.count_needing_a_worker() == 1
+    store.rentals.put_unattended(rental(state=RentalState.GONE, gone_at=1.0))
+    assert store.jobs.count_needing_a_worker() == 0
+    store.jobs.remove("job")
+
+
+def rename_state(store: Store, job_id: str, state: str) -> None:
+    with store.database.write() as connection:
+        connection.execute(jobs.update().where(jobs.c.id == job_id).values(state=state))
+
+
+def test_a_job_in_a_state_of_newer_code_is_seen_and_left_alone(store: Store) -> None:
+    store.jobs.submit(spec("new"))
+    store.jobs.submit(spec("known"))
+    rename_state(store, "new", "POLISHING")
+    assert [str(job.state) for job in store.jobs.listed(with_ended=False)] == ["QUEUED", "POLISHING"]
+    assert store.jobs.get("new").state == "POLISHING"
+    assert store.jobs.unknown_states() == [("new", "POLISHING")]
+    assert [lease.job.id for lease in store.leases.claim("w", limit=5, seconds=20)] == ["known"]
+    store.jobs.desire("new", Desired.STOP)
+    with pytest.raises(IllegalMove):
+        store.jobs.remove("new")
+
+
+def test_the_next_due_job_is_told_and_a_leased_one_counts_from_its_lease(
+    store: Store, open_store: Callable[..., Store]
+) -> None:
+    assert store.jobs.seconds_until_due() is None
+    store.jobs.submit(spec("a"))
+    assert store.jobs.seconds_until_due() == 0
+    (lease,) = store.leases.claim("w", limit=1, seconds=20)
+    assert store.jobs.seconds_until_due() == pytest.approx(20, abs=5)
+    store.leases.settle(lease, Write(job=lease.job, due_in=60))
+    assert store.jobs.seconds_until_due() == pytest.approx(60, abs=5)
+    assert open_store(later=61).jobs.seconds_until_due() == 0
+
+
+def test_a_job_that_nobody_here_may_take_is_not_waited_for(store: Store) -> None:
+    """Otherwise a worker would look again and again for what it can never claim."""
+    store.jobs.submit(spec("new"))
+    rename_state(store, "new", "POLISHING")
+    store.jobs.submit(spec("busy", provider="busy"))
+    assert store.jobs.seconds_until_due(excluded_providers=("busy",)) is None
+    assert store.jobs.seconds_until_due() == 0
