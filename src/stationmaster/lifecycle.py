@@ -72,10 +72,13 @@ REASONS: dict[Reason, Consequence] = {
     Reason.NO_MODEL: Consequence(Outcome.FAILED, False, Payer.USER),
     Reason.NO_OFFER: Consequence(Outcome.FAILED_PROVISIONING, True, Payer.NOBODY),
     Reason.ACCESS_REFUSED: Consequence(Outcome.FAILED_PROVISIONING, False, Payer.NOBODY),
+    Reason.NO_PROVIDER_CREDIT: Consequence(Outcome.FAILED_PROVISIONING, False, Payer.NOBODY),
     Reason.MACHINE_NOT_READY: Consequence(Outcome.FAILED_PROVISIONING, True, Payer.NOBODY),
     Reason.PREFLIGHT_FAILED: Consequence(Outcome.FAILED_PROVISIONING, True, Payer.NOBODY),
     Reason.TRANSFER_FAILED: Consequence(Outcome.FAILED, True, Payer.NOBODY),
     Reason.MACHINE_LOST: Consequence(Outcome.FAILED, True, Payer.NOBODY),
+    Reason.MACHINE_STOPPED: Consequence(Outcome.INCOMPLETE, False, Payer.USER),
+    Reason.OUTBID: Consequence(Outcome.FAILED, True, Payer.USER),
     Reason.OUT_OF_CREDIT: Consequence(Outcome.FAILED, False, Payer.USER),
     Reason.INTERNAL_ERROR: Consequence(Outcome.FAILED, False, Payer.NOBODY),
 }

@@ -61,10 +61,13 @@ class Reason(_OpenEnum):
     NO_MODEL = "NO_MODEL"
     NO_OFFER = "NO_OFFER"
     ACCESS_REFUSED = "ACCESS_REFUSED"
+    NO_PROVIDER_CREDIT = "NO_PROVIDER_CREDIT"
     MACHINE_NOT_READY = "MACHINE_NOT_READY"
     PREFLIGHT_FAILED = "PREFLIGHT_FAILED"
     TRANSFER_FAILED = "TRANSFER_FAILED"
     MACHINE_LOST = "MACHINE_LOST"
+    MACHINE_STOPPED = "MACHINE_STOPPED"
+    OUTBID = "OUTBID"
     OUT_OF_CREDIT = "OUT_OF_CREDIT"
     INTERNAL_ERROR = "INTERNAL_ERROR"
 
@@ -110,6 +113,7 @@ class SshAccess:
     key_path: str | None = None
     host_keys: tuple[str, ...] = ()
     use_config: bool = False
+    unverified: bool = False  # nobody could say which host keys are the right ones: no secret goes there
 
 
 Access = LocalAccess | SshAccess
@@ -373,6 +377,15 @@ class Checkpoint:
     sha256: str | None = None
     location: str | None = None
     verified_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadMachine:
+    """A host that failed us, to be avoided for a while."""
+
+    provider: str
+    machine_id: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

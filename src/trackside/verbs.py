@@ -21,6 +21,7 @@ _USAGE = """usage: trackside --root ROOT VERB
   hash PATH...                               SHA-256 of files
   unpack ARCHIVE DIR --sha256 HEX            verify an archive and unpack it
   inventory                                  all outputs with their SHA-256
+  preflight                                  disk, GPUs, driver: can this machine train?
 """
 
 Options = Dict[str, str]
@@ -132,6 +133,14 @@ def _inventory(root: Root, options: Options, arguments: list[str]) -> int:
     return _print({"outputs": take_inventory(root, read_plan(root))})
 
 
+def _preflight(root: Root, options: Options, arguments: list[str]) -> int:
+    import time
+
+    from trackside.preflight import preflight
+
+    return _print(preflight(root, wall=time.time()))
+
+
 def _supervise(root: Root, options: Options, arguments: list[str]) -> int:
     from trackside.supervise import supervise
 
@@ -190,6 +199,7 @@ _VERBS = {
     "hash": _Verb(_hash, [], fewest=1, most=100_000),
     "unpack": _Verb(_unpack, ["sha256="], fewest=2, most=2),
     "inventory": _Verb(_inventory, []),
+    "preflight": _Verb(_preflight, []),
     "supervise": _Verb(_supervise, [], fewest=1, most=1),
     "shim": _Verb(_shim, [], fewest=2, most=2),
 }

@@ -9,25 +9,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from stationmaster.control.adoption import adopted
 from stationmaster.control.fleet import labelled, shows_absence
-from stationmaster.control.machine import access_to_json, live_rental, requirements
-from stationmaster.control.step import Handler, Step, cut_off, failed_try, give_up, go_on, recovered, wait, wants_out
+from stationmaster.control.login import LogIn, blame, log_in
+from stationmaster.control.machine import live_rental, requirements
+from stationmaster.control.spending import affordable, credit_problem, rooms_taken
+from stationmaster.control.step import Handler, Step, failed_try, give_up, recovered, wait, wants_out
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import (
     AccessRefused,
     AnswerLost,
-    CommandFailed,
-    HostKeyRefused,
     NoCapacity,
     ProviderBusy,
     ProviderError,
-    Unreachable,
 )
-from stationmaster.lifecycle import Move
 from stationmaster.model import (
-    Access,
     Alert,
-    CostLine,
     Job,
     Label,
     Listing,
@@ -38,11 +35,9 @@ from stationmaster.model import (
     Rental,
     RentalState,
 )
-from stationmaster.money import ZERO, cost
-from stationmaster.remote.base import check
 from stationmaster.store.writes import Told, Write
 
-_LOGIN_SECONDS = 30.0
+_NO_LIMIT = 1_000_000
 _ABSENCES = 2  # complete listings without a machine before it counts as missing
 
 
@@ -54,6 +49,8 @@ class Seen:
     rental: Rental | None = None
     listing: Listing | None = None
     offers: tuple[Offer, ...] = ()
+    no_credit: str | None = None  # why the provider's credit does not suffice
+    waits_for_room: bool = False  # as many machines are rented there as may be
     problem: ProviderError | None = None
 
 
@@ -63,13 +60,6 @@ class Create:
 
     rental: Rental
     offer: Offer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogIn:
-    """Running is not reachable: only a real login with a working Python counts."""
-
-    access: Access
 
 
 async def observe(visit: Visit, world: World) -> Seen:
@@ -86,12 +76,23 @@ async def observe(visit: Visit, world: World) -> Seen:
     try:
         listing = await world.fleet.listing(provider.name)
         seen = replace(seen, listing=listing)
-        if _may_be_created(seen, labelled(listing, rental.label)) and rental.offer is None:
-            offers = await provider.offers(requirements(visit.job, world))
-            seen = replace(seen, offers=tuple(offers))
+        if _may_be_created(seen, labelled(listing, rental.label)):
+            seen = await _look_at_the_market(seen, rental, world)
     except ProviderError as problem:
         seen = replace(seen, problem=problem)
     return seen
+
+
+async def _look_at_the_market(seen: Seen, rental: Rental, world: World) -> Seen:
+    job, provider = seen.visit.job, world.provider(rental.provider)
+    if await rooms_taken(rental, world) >= world.policy.max_rentals.get(provider.name, _NO_LIMIT):
+        return replace(seen, waits_for_room=True)
+    if rental.offer is not None:
+        return seen
+    avoided = await world.ask_store(world.store.bad_machines.avoided, provider.name)
+    want = replace(requirements(job, world), avoided_machines=avoided)
+    offers = affordable(await provider.offers(want), job.spec)
+    return replace(seen, offers=tuple(offers), no_credit=await credit_problem(job.spec, provider))
 
 
 def decide(seen: Seen, policy: Policy) -> Step[Create | LogIn]:
@@ -138,9 +139,13 @@ def _ask_or_adopt(seen: Seen, rental: Rental, machines: list[Machine], policy: P
     if not _may_be_created(seen, machines):
         due = _create_limit_over(seen, rental) - now
         return Step(write=wait(job, max(due, policy.provider_look_seconds), alerts=_slow(seen, policy)))
+    if seen.waits_for_room:
+        return Step(write=wait(replace(job, state_since=now), policy.room_look_seconds))
+    if seen.no_credit:
+        return Step(write=_given_up(seen, Reason.NO_PROVIDER_CREDIT, seen.no_credit))
     offer = rental.offer or (seen.offers[0] if seen.offers else None)
     if offer is None:
-        said = f"{job.spec.provider} has nothing to offer that fits"
+        said = f"{job.spec.provider} has nothing to offer that fits within the price"
         return Step(write=_given_up(seen, Reason.NO_OFFER, said))
     asked = replace(rental, create_sent_at=now, offer=offer, account=seen.listing.account)
     return Step(write=Write(job=job, rentals=(asked,)), then=Create(rental=asked, offer=offer))
@@ -160,71 +165,6 @@ def _create_limit_over(seen: Seen, rental: Rental) -> float:
     return (rental.create_sent_at or 0.0) + seen.create_limit_seconds
 
 
-def adopted(job: Job, rental: Rental, machines: list[Machine], listing: Listing, *, now: float) -> Write:
-    """The newest machine becomes the rental's; any other with the same label is surplus and goes."""
-    newest, *others = machines
-    held = replace(
-        rental,
-        state=RentalState.HELD,
-        provider_id=newest.provider_id,
-        held_at=now,
-        account=listing.account,
-        absent_listings=0,
-    )
-    surplus = [surplus_rental(held, machine, now=now) for machine in others]
-    told = [Told(kind="rental_held", payload={"label": rental.label, "provider_id": newest.provider_id})]
-    told += [Told(kind="surplus_found", payload={"provider_id": each.provider_id}) for each in surplus]
-    return Write(
-        job=_with_deadline(job, held, newest, now=now),
-        rentals=(held, *surplus),
-        costs=(opened_cost(held, newest, now=now), *(opened_cost(each, newest, now=now) for each in surplus)),
-        events=tuple(told),
-    )
-
-
-def surplus_rental(rental: Rental, machine: Machine, *, now: float) -> Rental:
-    """A row of its own for a machine that a lost answer or a sleeping process made; it is only ever destroyed."""
-    return Rental(
-        label=f"{machine.label}#{machine.provider_id}",
-        job_id=rental.job_id,
-        attempt=rental.attempt,
-        provider=rental.provider,
-        account=rental.account,
-        provider_id=machine.provider_id,
-        state=RentalState.RELEASING,
-        offer=rental.offer,
-        surplus=True,
-        requested_at=now,
-        create_sent_at=rental.create_sent_at,
-    )
-
-
-def opened_cost(rental: Rental, machine: Machine, *, now: float) -> CostLine:
-    """Billing is counted from the moment the machine was asked for: too much rather than too little."""
-    rate = machine.price_per_hour or (rental.offer.price_per_hour if rental.offer else ZERO)
-    started = rental.create_sent_at if rental.create_sent_at is not None else now
-    return CostLine(
-        rental_label=rental.label,
-        job_id=rental.job_id,
-        kind="gpu",
-        rate_per_hour=rate,
-        started_at=started,
-        ended_at=None,
-        amount=cost(rate, max(0.0, now - started)),
-        source="estimate",
-    )
-
-
-def _with_deadline(job: Job, rental: Rental, machine: Machine, *, now: float) -> Job:
-    """The hard limit counts from the first machine on: hours, or what the money buys at this machine's rate."""
-    if job.deadline_at is not None:
-        return job
-    seconds = job.spec.max_seconds
-    if machine.price_per_hour > 0 and job.spec.max_spend > 0:
-        seconds = min(seconds, job.spec.max_spend / machine.price_per_hour * 3600)
-    return replace(job, deadline_at=(rental.create_sent_at or now) + seconds)
-
-
 def _until_reachable(seen: Seen, rental: Rental, machines: list[Machine], policy: Policy) -> Step[Create | LogIn]:
     assert seen.listing is not None
     job = seen.visit.job
@@ -239,12 +179,7 @@ def _until_reachable(seen: Seen, rental: Rental, machines: list[Machine], policy
         return Step(write=_given_up(seen, Reason.MACHINE_NOT_READY, said))
     if machine.status is not MachineStatus.RUNNING or not machine.accesses:
         return Step(write=wait(job, policy.provider_look_seconds, alerts=_slow(seen, policy)))
-    return Step(then=LogIn(access=_next_access(machine, job)))
-
-
-def _next_access(machine: Machine, job: Job) -> Access:
-    """The better way first; after a failed login the other one."""
-    return machine.accesses[int(job.memory.get("failures", 0)) % len(machine.accesses)]
+    return Step(then=LogIn(rental=rental, machine=machine))
 
 
 def _missing(seen: Seen, rental: Rental, policy: Policy) -> Write:
@@ -258,7 +193,9 @@ def _missing(seen: Seen, rental: Rental, policy: Policy) -> Write:
 
 
 def _given_up(seen: Seen, reason: Reason, explanation: str) -> Write:
-    return give_up(seen.visit.job, reason, now=seen.visit.now, explanation=explanation)
+    write = give_up(seen.visit.job, reason, now=seen.visit.now, explanation=explanation)
+    blamed = blame(seen.rental, explanation) if reason is Reason.MACHINE_NOT_READY else ()
+    return replace(write, bad_machines=blamed)
 
 
 def _slow(seen: Seen, policy: Policy) -> tuple[Alert, ...]:
@@ -275,7 +212,7 @@ def _slow(seen: Seen, policy: Policy) -> tuple[Alert, ...]:
 async def perform(action: Create | LogIn, job: Job, seen: Seen, world: World) -> Write:
     if isinstance(action, Create):
         return await _create(action, job, seen, world)
-    return await _log_in(action, job, seen, world)
+    return await log_in(action, job, seen.visit, world)
 
 
 async def _create(action: Create, job: Job, seen: Seen, world: World) -> Write:
@@ -304,24 +241,11 @@ async def _create(action: Create, job: Job, seen: Seen, world: World) -> Write:
         label=action.rental.label,
         status=MachineStatus.CREATING,
         created_at=0.0,
+        machine_id=action.offer.machine_id,
         price_per_hour=action.offer.price_per_hour,
     )
     listing = Listing(machines=(machine,), complete=True, account=action.rental.account or "")
     return adopted(recovered(job), action.rental, [machine], listing, now=seen.visit.now)
-
-
-async def _log_in(action: LogIn, job: Job, seen: Seen, world: World) -> Write:
-    assert seen.rental is not None
-    remote = world.remote(seen.rental.label, action.access)
-    try:
-        await check(remote, ["python3", "-c", "import sys; assert sys.version_info >= (3, 8)"], timeout=_LOGIN_SECONDS)
-    except Unreachable as problem:
-        await world.forget_remote(seen.rental.label)
-        return cut_off(job, now=seen.visit.now, policy=world.policy, problem=str(problem))
-    except (CommandFailed, HostKeyRefused) as problem:
-        return _given_up(seen, Reason.PREFLIGHT_FAILED, str(problem))
-    known = recovered(job).remember(access=access_to_json(action.access), label=seen.rental.label)
-    return go_on(known, Move.REACHABLE, now=seen.visit.now, cleared_alerts=("provisioning", "silence"))
 
 
 HANDLER = Handler(observe=observe, decide=decide, perform=perform)

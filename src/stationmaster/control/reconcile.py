@@ -44,7 +44,8 @@ async def reconcile(lease: Lease, guard: Guard, world: World) -> None:
         await world.ask_store(world.store.leases.settle, lease, step.write)
         return
     if step.write is not None:
-        await world.ask_store(world.store.leases.record, lease, step.write)
+        # Due at once: whoever takes over from a worker that died in between must not wait for the next look.
+        await world.ask_store(world.store.leases.record, lease, replace(step.write, due_in=0.0))
         job = step.write.job
     learnt = await handler.perform(step.then, job, seen, world)
     await world.ask_store(world.store.leases.settle, lease, learnt)

@@ -31,6 +31,8 @@ def serve_worker(settings: Settings, environ: Mapping[str, str], *, background: 
         log.info("worker.already_running", pid=found.pid if found else None, home=str(settings.home))
         return False
     store = open_store(settings)
+    if settings.uses_sqlite:
+        store.leases.take_from_the_dead()  # the lock says that we are alone: nobody's lease need be waited out
     try:
         asyncio.run(_work(settings, environ, store, background=background))
     finally:

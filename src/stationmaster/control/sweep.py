@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from stationmaster.control.provisioning import opened_cost, surplus_rental
+from stationmaster.control.adoption import opened_cost, surplus_rental
 from stationmaster.control.release import Evidence, Next, closed_cost, judge
 from stationmaster.control.releasing import gather_evidence
 from stationmaster.control.world import World

@@ -8,7 +8,7 @@ import secrets
 import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import structlog
 
@@ -16,7 +16,7 @@ from stationmaster.control.reconcile import HANDLERS, reconcile
 from stationmaster.control.sweep import sweep
 from stationmaster.control.world import World, boottime
 from stationmaster.errors import LeaseLost, StationmasterError, StoreError
-from stationmaster.model import Alert
+from stationmaster.model import Alert, Job
 from stationmaster.store.leases import Lease
 from stationmaster.store.writes import Told, Write
 
@@ -83,7 +83,6 @@ class Worker:
                     loops.create_task(self._sweep_loop()),
                 ]
                 await self._claim_loop(until)
-                self._leaving.set()  # also tells the thread that waits for writes
                 for helper in helpers:
                     helper.cancel()
         finally:
@@ -117,11 +116,17 @@ class Worker:
             pass
 
     async def _seconds_until_due(self) -> float:
+        """Only what we could claim counts: a job that is due, but not to us, must not make us spin."""
+        if len(self._held) >= self.tempo.slots:
+            return self.tempo.look
         try:
-            due = await self.world.ask_store(self.world.store.jobs.seconds_until_due)
+            due = await self.world.ask_store(
+                self.world.store.jobs.seconds_until_due,
+                states=tuple(HANDLERS),
+                excluded_providers=self._busy_providers(),
+            )
         except StoreError:
             return self.tempo.look
-        # A job that we hold is due as well, but not to us: never spin.
         return self.tempo.look if due is None else max(due, 0.01)
 
     async def _claim(self) -> int:
@@ -181,32 +186,39 @@ class Worker:
         expected = isinstance(problem, StationmasterError)
         log.error("job.tripped", job=job.id, state=job.state, problem=str(problem), exc_info=not expected)
         said = str(problem) if expected else f"{type(problem).__name__}: {problem}"
+        try:
+            # What was recorded before the trip stays: the lease's job is older, and would have logs read twice.
+            recorded = await self.world.ask_store(self.world.store.jobs.get, job.id)
+            write = self._after_trip(replace(recorded, seen_seq=job.desired_seq), said)
+            await self.world.ask_store(self.world.store.leases.settle, holding.lease, write)
+        except StoreError as lost:
+            log.warning("job.trip_not_written", job=job.id, problem=str(lost))
+
+    def _after_trip(self, job: Job, said: str) -> Write:
         failures = int(job.memory.get("trips", 0))
-        write = Write(
+        return Write(
             job=job.remember(trips=failures + 1),
             due_in=self.world.policy.retry_after(failures),
             events=() if failures else (Told(kind="tripped", payload={"problem": said}),),
             alerts=(Alert(kind="internal_error", job_id=job.id, message=f"in {job.state}: {said}"),),
         )
-        try:
-            await self.world.ask_store(self.world.store.leases.settle, holding.lease, write)
-        except StoreError as lost:
-            log.warning("job.trip_not_written", job=job.id, problem=str(lost))
 
     async def _renew_loop(self) -> None:
         while True:
             await asyncio.sleep(self.tempo.renew)
             self._drop_unsafe()
-            asked_at = boottime()
+            if not self._held:
+                continue
+            asked_at, held = boottime(), dict(self._held)
             try:
                 renewed = await self.world.ask_store(
-                    self.world.store.leases.renew, self.owner, seconds=self.tempo.lease
+                    self.world.store.leases.renew, self.owner, list(held), seconds=self.tempo.lease
                 )
             except StoreError as problem:
                 log.warning("leases.not_renewed", problem=str(problem))
                 self._drop_unsafe()
                 continue
-            for job_id, holding in list(self._held.items()):
+            for job_id, holding in held.items():
                 found = renewed.get(job_id)
                 if found is None or found.token != holding.lease.token:
                     self._interrupt(holding, "taken over")
@@ -249,6 +261,8 @@ class Worker:
                 await self._sweep_if_due()
             except StoreError as problem:
                 log.warning("store.unavailable", problem=str(problem))
+            except Exception as problem:
+                log.error("sweep.tripped", problem=str(problem), exc_info=True)
             await asyncio.sleep(min(self.tempo.sweep, 30.0))
 
     async def _sweep_if_due(self) -> None:
@@ -264,6 +278,7 @@ class Worker:
         await self.world.ask_store(periodic.done, _SWEEP, token, again_in=self.tempo.sweep)
 
     async def _go_home(self) -> None:
+        self._leaving.set()  # the thread that waits for writes ends by it, however the loop ended
         tasks = [holding.task for holding in self._held.values() if holding.task is not None]
         for task in tasks:
             task.cancel()

@@ -36,6 +36,10 @@ class Policy:
     retry_seconds: tuple[float, ...] = (2.0, 5.0, 15.0, 30.0, 60.0)  # the last one repeats
     attempt_seconds: tuple[float, ...] = (5.0, 30.0)  # before a second, third, … attempt
     release_alert_seconds: float = 600.0
+    room_look_seconds: float = 10.0  # between two looks whether a further machine may be rented
+    suspicion_seconds: float = 300.0  # between the two single reads that a suspicious listing calls for
+    max_rentals: Mapping[str, int] = field(default_factory=dict)  # by provider
+    allow_unverified: bool = False  # send secrets to machines whose host key nobody could verify
 
     def retry_after(self, failures: int) -> float:
         return self.retry_seconds[min(failures, len(self.retry_seconds) - 1)]
@@ -70,6 +74,7 @@ class World:
     home: Path
     trackside: Path
     policy: Policy = field(default_factory=Policy)
+    public_key: str | None = None  # lets us in on rented machines
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "store"))
     fleet: Fleet = field(init=False)
     _remotes: dict[str, Remote] = field(default_factory=dict)

@@ -36,7 +36,7 @@ def connect(
                     host_keys=access.host_keys,
                     use_config=access.use_config,
                     config_path=ssh_config_path,
-                    allow_unverified=allow_unverified,
+                    allow_unverified=allow_unverified or access.unverified,
                     keepalive_seconds=keepalive_seconds,
                     keepalive_count=keepalive_count,
                 )

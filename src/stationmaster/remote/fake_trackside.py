@@ -62,7 +62,7 @@ class FakeTrackside:
     def _answer(self, call: Call) -> Completed:
         match call.argv[1:]:
             case ("-c", _):
-                return Completed(exit_status=0)  # a question about Python itself, as the login asks
+                return _said({"job_root": ""})  # the login's question: does Python work, and where do jobs go?
             case (pyz, "--root", root, verb, *arguments) if pyz in self._remote.files:
                 return self._verb(root.rstrip("/"), verb, arguments, call.input or b"")
             case (pyz, "--root", *_):
@@ -90,6 +90,9 @@ class FakeTrackside:
                 return self._unpack(root, *arguments[:2], sha256=_option(arguments, "--sha256") or "")
             case "inventory":
                 return _said({"outputs": self._inventory(run)})
+            case "preflight":
+                gpu = {"index": 0, "name": "Fake 24 GB", "memory_total_mib": 24564}
+                return _said({"disk_free_bytes": self.disk_free_bytes, "gpus": [gpu], "allocation": "ok"})
             case "logs":
                 return Completed(exit_status=0, stdout=_log_text(run, arguments))
             case _:

@@ -99,6 +99,11 @@ class Host:
         if await self._installed_sha256() != wanted:
             raise TransferFailed(f"{self._pyz} did not arrive whole, or {self._python} cannot run it")
 
+    async def preflight(self) -> dict[str, Any]:
+        """What the machine has to offer: disk, GPUs, driver, and whether GPU memory can be had."""
+        argv = self._argv("preflight")
+        return _answer(argv, await self.remote.run(argv, timeout=self._limit + 30.0))
+
     async def put_plan(self, plan: Mapping[str, Any]) -> None:
         """plan.json is there, whole. It carries no secrets, only their names."""
         with _as_file(plan) as local:

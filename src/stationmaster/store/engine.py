@@ -61,6 +61,16 @@ class Database:
         """A connection of the database driver itself, for waiting on changes; the caller closes it."""
         return self._reader.raw_connection()
 
+    @contextmanager
+    def translating(self) -> Iterator[None]:
+        """For a block that uses a driver's connection: its errors become StoreError, as they do everywhere else."""
+        driver = self._reader.dialect.loaded_dbapi
+        with _translated():
+            try:
+                yield
+            except driver.Error as exc:
+                raise StoreError(f"the store was lost: {_first_line_of(exc)}") from exc
+
     def close(self) -> None:
         self._writer.dispose()
         self._reader.dispose()
@@ -143,7 +153,11 @@ def _translated() -> Iterator[None]:
 
 
 def _first_line(error: DBAPIError) -> str:
-    return str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__
+    return _first_line_of(error.orig)
+
+
+def _first_line_of(error: BaseException | None) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
 def _refuse_network_file_system(folder: Path) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from stationmaster.errors import LeaseLost
 from stationmaster.model import Job, State
-from stationmaster.store import alerts, checkpoints, costs, events, logs, readings, rentals
+from stationmaster.store import alerts, bad_machines, checkpoints, costs, events, logs, readings, rentals
 from stationmaster.store.codec import dumps, job_from_row, progress_to_text
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import jobs
@@ -74,12 +74,15 @@ class Leases:
             rows = connection.execute(take).mappings().all()
         return [Lease(job=job_from_row(row), token=row["lease_token"], now=row["now"]) for row in rows]
 
-    def renew(self, owner: str, *, seconds: float) -> dict[str, Renewal]:
-        """Prolong every lease of `owner` at once; what is missing from the answer is no longer ours."""
+    def renew(self, owner: str, job_ids: Collection[str], *, seconds: float) -> dict[str, Renewal]:
+        """Prolong the leases of `owner` on these jobs at once; what is missing from the answer is no longer ours.
+
+        Only what the worker knows that it holds: a lease whose handler broke off must run out.
+        """
         now = self._database.now
         prolong = (
             jobs.update()
-            .where(jobs.c.lease_owner == owner)
+            .where(jobs.c.lease_owner == owner, jobs.c.id.in_(list(job_ids)))
             .values(lease_until=now + seconds)
             .returning(jobs.c.id, jobs.c.lease_token, jobs.c.desired_seq, (jobs.c.deadline_at <= now).label("late"))
         )
@@ -109,6 +112,15 @@ class Leases:
             connection.execute(_FREE, {"b_id": lease.job.id, "b_token": lease.token})
             announce(connection)
 
+    def take_from_the_dead(self) -> None:
+        """Free every lease there is, for the one worker that a store may have: whoever holds one has died."""
+        with self._database.write() as connection:
+            connection.execute(
+                jobs.update()
+                .where(jobs.c.lease_until.is_not(None))
+                .values(lease_owner=None, lease_until=None, lease_token=jobs.c.lease_token + 1)
+            )
+
     def hand_back(self, owner: str) -> None:
         """Free every lease of `owner`, for a worker that goes home; the jobs stay due as they were."""
         with self._database.write() as connection:
@@ -129,6 +141,7 @@ class Leases:
         logs.append(connection, job_id, write.logs, cap_bytes=self._log_cap_bytes, now=now)
         readings.append(connection, job_id, write.readings)
         checkpoints.put(connection, job_id, write.checkpoints)
+        bad_machines.put(connection, write.bad_machines, now=now)
         alerts.clear(connection, job_id, write.cleared_alerts, now=now)
         alerts.put(connection, write.alerts, now=now)
         if write.events or write.logs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stationmaster.store.alerts import Alerts
+from stationmaster.store.bad_machines import BadMachines
 from stationmaster.store.checkpoints import Checkpoints
 from stationmaster.store.costs import Costs
 from stationmaster.store.engine import Database
@@ -37,6 +38,7 @@ class Store:
         self.readings = Readings(database)
         self.checkpoints = Checkpoints(database)
         self.alerts = Alerts(database)
+        self.bad_machines = BadMachines(database)
         self.interests = Interests(database)
         self.periodic = Periodic(database)
 

@@ -165,6 +165,15 @@ alerts = sa.Table(
     Index("alerts_of_job", "job_id", "kind"),
 )
 
+bad_machines = sa.Table(
+    "bad_machines",
+    metadata,
+    Column("provider", Text, primary_key=True),
+    Column("machine_id", Text, primary_key=True),
+    Column("why", Text, nullable=False),
+    Column("at", Double, nullable=False),
+)
+
 interests = sa.Table(
     "interests",
     metadata,

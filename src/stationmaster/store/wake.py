@@ -29,13 +29,15 @@ class Waker:
         self._seen: int | None = None
 
     def __enter__(self) -> Waker:
-        self._pooled = self._database.driver_connection()
-        if self._database.is_sqlite:
-            self._seen = self._data_version()
-        else:
-            driver = self._pooled.driver_connection
-            driver.autocommit = True
-            driver.execute(f"LISTEN {_CHANNEL}")
+        """Raises StoreError, as `wait` does, when the store does not answer."""
+        with self._database.translating():
+            self._pooled = self._database.driver_connection()
+            if self._database.is_sqlite:
+                self._seen = self._data_version()
+            else:
+                driver = self._pooled.driver_connection
+                driver.autocommit = True
+                driver.execute(f"LISTEN {_CHANNEL}")
         return self
 
     def __exit__(
@@ -48,10 +50,11 @@ class Waker:
 
     def wait(self, seconds: float) -> bool:
         """True as soon as something was written, False when `seconds` have passed."""
-        if self._database.is_sqlite:
-            return self._wait_for_data_version(seconds)
-        driver = self._pooled.driver_connection
-        return any(True for _ in driver.notifies(timeout=seconds, stop_after=1))
+        with self._database.translating():
+            if self._database.is_sqlite:
+                return self._wait_for_data_version(seconds)
+            driver = self._pooled.driver_connection
+            return any(True for _ in driver.notifies(timeout=seconds, stop_after=1))
 
     def _wait_for_data_version(self, seconds: float) -> bool:
         ends = time.monotonic() + seconds

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from stationmaster.model import Alert, Checkpoint, CostLine, Job, LogChunk, Rental, StepReading
+from stationmaster.model import Alert, BadMachine, Checkpoint, CostLine, Job, LogChunk, Rental, StepReading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,5 +29,6 @@ class Write:
     logs: tuple[LogChunk, ...] = ()
     readings: tuple[StepReading, ...] = ()
     checkpoints: tuple[Checkpoint, ...] = ()
+    bad_machines: tuple[BadMachine, ...] = ()
     alerts: tuple[Alert, ...] = ()
     cleared_alerts: tuple[str, ...] = ()  # kinds that may be raised anew

@@ -172,6 +172,15 @@ sa.Table(
 )
 
 sa.Table(
+    "bad_machines",
+    metadata,
+    Column("provider", Text, primary_key=True),
+    Column("machine_id", Text, primary_key=True),
+    Column("why", Text, nullable=False),
+    Column("at", Double, nullable=False),
+)
+
+sa.Table(
     "interests",
     metadata,
     Column("job_id", Text, primary_key=True),

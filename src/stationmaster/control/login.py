@@ -1,0 +1,163 @@
+"""The way from a running machine to one that can be worked on: key, host key, login, pre-flight."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from stationmaster.control.machine import access_to_json
+from stationmaster.control.step import cut_off, give_up, go_on, recovered, wait
+from stationmaster.control.world import Visit, World
+from stationmaster.errors import CommandFailed, HostKeyRefused, ProviderError, Unreachable
+from stationmaster.lifecycle import Move
+from stationmaster.model import Access, BadMachine, Job, Machine, Reason, Rental, SshAccess
+from stationmaster.providers.base import KnowsHostKeys, KnowsKeys
+from stationmaster.recipes.schema import Needs
+from stationmaster.remote.base import check
+from stationmaster.remote.host import Host
+from stationmaster.store.writes import Told, Write
+
+_LOGIN_SECONDS = 30.0
+_HOST_KEY_SECONDS = 60.0
+_LINK_PROBE_BYTES = 1 << 20
+_SLOWEST_LINK = 100_000  # bytes per second; below that a dataset takes longer than the training
+_GIB = 1024**3
+_HELLO = (
+    "import json, os, sys; assert sys.version_info >= (3, 8), 'Python 3.8 or newer is needed'; "
+    "print(json.dumps({'job_root': os.environ.get('STATIONMASTER_JOB_ROOT', '')}))"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogIn:
+    """Running is not reachable: only a real login with a working Python and GPU counts."""
+
+    rental: Rental
+    machine: Machine
+
+
+async def log_in(action: LogIn, job: Job, visit: Visit, world: World) -> Write:
+    """One try at the machine's door; every part of it can be repeated."""
+    try:
+        job = await _with_key_attached(action, job, world)
+        access = await _with_host_keys(_chosen(action.machine, job), action, visit, world)
+        if access is None:
+            return wait(job, world.policy.provider_look_seconds)  # the machine has not printed its keys yet
+        return await _enter(action, access, job, visit, world)
+    except (Unreachable, ProviderError) as problem:
+        await world.forget_remote(action.rental.label)
+        return cut_off(job, now=visit.now, policy=world.policy, problem=str(problem))
+    except (CommandFailed, HostKeyRefused) as problem:
+        await world.forget_remote(action.rental.label)
+        return _refused(action, job, str(problem), now=visit.now)
+
+
+def blame(rental: Rental | None, why: str) -> tuple[BadMachine, ...]:
+    """The host behind a rental, to be avoided for a while; offers' own ids change and say nothing."""
+    if rental is None or rental.offer is None or rental.offer.machine_id is None:
+        return ()
+    return (BadMachine(provider=rental.provider, machine_id=rental.offer.machine_id, why=why),)
+
+
+def preflight_problem(facts: dict[str, Any], needs: Needs, *, bytes_per_second: float | None) -> str | None:
+    """What is wrong with a machine, judged before any data goes there; None if it will do."""
+    free = facts.get("disk_free_bytes")
+    if free is not None and free < needs.disk_gib * _GIB * 0.9:  # file systems keep some for themselves
+        return f"only {free / _GIB:.1f} GiB of disk are free, {needs.disk_gib:g} are needed"
+    gpus = facts.get("gpus") or []
+    if len(gpus) < needs.gpus:
+        return f"{len(gpus)} GPU can be seen, {needs.gpus} are needed (driver: {facts.get('driver') or 'none'})"
+    for gpu in gpus[: needs.gpus]:
+        total = gpu.get("memory_total_mib")
+        if total is not None and total < needs.vram_gib * 1024 * 0.9:  # a 24 GB card reports a little less
+            return f"the GPU has {total / 1024:.1f} GiB of memory, {needs.vram_gib:g} are needed"
+    if needs.gpus and facts.get("allocation") not in ("ok", None):
+        return f"the GPU cannot be used: {facts['allocation']}"
+    if bytes_per_second is not None and bytes_per_second < _SLOWEST_LINK:
+        return f"the link carries only {bytes_per_second / 1000:.0f} kB/s"
+    return None
+
+
+def _chosen(machine: Machine, job: Job) -> Access:
+    """The better way first; after a failed login the other one."""
+    return machine.accesses[int(job.memory.get("failures", 0)) % len(machine.accesses)]
+
+
+async def _with_key_attached(action: LogIn, job: Job, world: World) -> Job:
+    """The key went along with the create; some hosts lose it, so it is attached once more after the boot."""
+    provider = world.provider(action.rental.provider)
+    if not isinstance(provider, KnowsKeys) or world.public_key is None or job.memory.get("key_attached"):
+        return job
+    await provider.attach_key(action.machine.provider_id, world.public_key)
+    return job.remember(key_attached=True)
+
+
+async def _with_host_keys(access: Access, action: LogIn, visit: Visit, world: World) -> Access | None:
+    """The access with its host keys pinned; unverified when they cannot be had in time, None while there is hope."""
+    if not isinstance(access, SshAccess) or access.host_keys or access.use_config:
+        return access
+    provider = world.provider(action.rental.provider)
+    if isinstance(provider, KnowsHostKeys):
+        keys = await provider.host_keys(action.machine.provider_id)
+        if keys:
+            return replace(access, host_keys=keys)
+        if visit.now - (action.rental.held_at or visit.now) < _HOST_KEY_SECONDS:
+            return None
+    return replace(access, unverified=True)
+
+
+async def _enter(action: LogIn, access: Access, job: Job, visit: Visit, world: World) -> Write:
+    remote = world.remote(action.rental.label, access)
+    said = await check(remote, ["python3", "-c", _HELLO], timeout=_LOGIN_SECONDS)
+    access = _with_job_root(access, said)
+    recipe = world.recipe(job.spec.recipe).recipe
+    if isinstance(access, SshAccess) and access.unverified and not world.policy.allow_unverified:
+        if any(step.secrets for step in recipe.steps):
+            return _refused(
+                action, job, "its host key could not be verified and the recipe needs secrets", now=visit.now
+            )
+    host = Host(remote, root=f"{access.job_root}/{job.id}")
+    await host.install(world.trackside)
+    problem = preflight_problem(await host.preflight(), recipe.needs, bytes_per_second=await _link_speed(host, access))
+    if problem:
+        return _refused(action, job, problem, now=visit.now)
+    known = recovered(job).remember(access=access_to_json(access), label=action.rental.label, key_attached=None)
+    told = [Told(kind="logged_in", payload={"host": access.host if isinstance(access, SshAccess) else "this computer"})]
+    if isinstance(access, SshAccess) and access.unverified:
+        told.append(Told(kind="host_key_unverified", payload={"host": access.host}))
+    return go_on(known, Move.REACHABLE, now=visit.now, events=tuple(told), cleared_alerts=("provisioning", "silence"))
+
+
+def _is_untrusted(access: Access, world: World) -> bool:
+    return isinstance(access, SshAccess) and access.unverified and not world.policy.allow_unverified
+
+
+def _with_job_root(access: Access, said: bytes) -> Access:
+    """A machine may keep jobs elsewhere than we think, and says so in its environment."""
+    try:
+        job_root = json.loads(said.splitlines()[-1])["job_root"]
+    except (IndexError, ValueError, KeyError, TypeError):
+        raise CommandFailed(f"the login did not answer as it should: {said[:200]!r}") from None
+    return replace(access, job_root=job_root) if job_root else access
+
+
+async def _link_speed(host: Host, access: Access) -> float | None:
+    """Bytes per second to the machine, by sending a megabyte that cannot be compressed; this computer has no link."""
+    if not isinstance(access, SshAccess):
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        probe = Path(folder, "probe")
+        probe.write_bytes(os.urandom(_LINK_PROBE_BYTES))  # noqa: ASYNC240 (a megabyte, once per machine)
+        began = time.monotonic()
+        await host.remote.push(probe, host.path("link-probe"))
+        return _LINK_PROBE_BYTES / max(time.monotonic() - began, 1e-6)
+
+
+def _refused(action: LogIn, job: Job, problem: str, *, now: float) -> Write:
+    write = give_up(job, Reason.PREFLIGHT_FAILED, now=now, explanation=problem)
+    return replace(write, bad_machines=blame(action.rental, problem))

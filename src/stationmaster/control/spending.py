@@ -1,0 +1,41 @@
+"""What keeps a rental from costing more than was said: the quote, the provider's credit, the number of machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stationmaster.control.world import World
+from stationmaster.model import JobSpec, Offer, Rental
+from stationmaster.money import format_dollars
+from stationmaster.providers.base import KnowsMoney, Provider
+
+PRICE_TOLERANCE = 1.2
+"""A machine may cost so much more per hour than was quoted; above that it is not rented."""
+
+
+def affordable(offers: Iterable[Offer], spec: JobSpec) -> list[Offer]:
+    """Offers at about the quoted price, in their order. What was quoted as free has no other price to compare with."""
+    quoted = spec.quote.price_per_hour
+    if quoted <= 0:
+        return list(offers)
+    return [offer for offer in offers if offer.price_per_hour <= quoted * PRICE_TOLERANCE]
+
+
+async def credit_problem(spec: JobSpec, provider: Provider) -> str | None:
+    """Why the account's credit is too small for the job; None if it is not, or if the provider knows no credit."""
+    if not isinstance(provider, KnowsMoney) or not spec.quote.cost_high:
+        return None
+    credit = await provider.credit()
+    if credit >= spec.quote.cost_high:
+        return None
+    needed, left = format_dollars(spec.quote.cost_high), format_dollars(credit)
+    return f"{provider.name} has {left} of credit, the job may cost {needed}; add credit or lower --steps"
+
+
+async def rooms_taken(rental: Rental, world: World) -> int:
+    """Machines that are rented, or about to be, at the same provider by other jobs."""
+    others = await world.ask_store(world.store.rentals.not_gone)
+    return sum(
+        other.provider == rental.provider and other.label != rental.label and other.create_sent_at is not None
+        for other in others
+    )

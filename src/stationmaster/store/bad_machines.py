@@ -1,0 +1,33 @@
+"""Hosts that failed us, remembered for a while so that no job rents them again at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from stationmaster.model import BadMachine
+from stationmaster.store.engine import Database
+from stationmaster.store.tables import bad_machines
+from stationmaster.store.upsert import upsert
+
+_AVOIDED_SECONDS = 24 * 3600.0
+
+
+class BadMachines:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def avoided(self, provider: str) -> frozenset[str]:
+        """Ids of the provider's machines that are not to be rented now."""
+        recent = bad_machines.c.at > self._database.now - _AVOIDED_SECONDS
+        query = sa.select(bad_machines.c.machine_id).where(bad_machines.c.provider == provider, recent)
+        with self._database.read() as connection:
+            return frozenset(connection.execute(query).scalars())
+
+
+def put(connection: Connection, machines: Iterable[BadMachine], *, now: float) -> None:
+    rows = [{"provider": one.provider, "machine_id": one.machine_id, "why": one.why, "at": now} for one in machines]
+    if rows:
+        upsert(connection, bad_machines, rows, key=("provider", "machine_id"))

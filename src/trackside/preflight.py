@@ -1,0 +1,65 @@
+"""Whether this machine can train: looked at before any data is sent to it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any, Callable
+
+from trackside.gpu import GpuProbe, read_gpus
+from trackside.machine import read_disk, read_memory
+from trackside.records import remove_file
+from trackside.root import Root
+
+_PROBE_BYTES = 64 * 1024 * 1024
+_DRIVER_FILE = "/proc/driver/nvidia/version"
+
+
+def preflight(root: Root, *, wall: float) -> dict[str, Any]:
+    """Disk, memory, GPUs, driver, and whether GPU memory can really be had."""
+    os.makedirs(root.path, exist_ok=True)
+    answer = os.path.join(root.path, ".preflight-gpu")
+    GpuProbe(answer).ask_and_wait()
+    gpus = read_gpus(answer, wall=wall) or []
+    remove_file(answer)
+    return {
+        "disk_free_bytes": read_disk(root.path)["free_bytes"],
+        "memory": read_memory(),
+        "gpus": gpus,
+        "driver": _driver(),
+        "allocation": try_allocation() if gpus else None,
+    }
+
+
+def try_allocation() -> str | None:
+    """ "ok" when the first GPU gives memory, else what the driver says; None where there is no CUDA driver to ask.
+
+    By the driver itself: frameworks belong to the recipe, and nvidia-smi also works on a GPU that is stuck.
+    """
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+    device, context, memory = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_uint64()
+    calls: tuple[tuple[str, Callable[[], int]], ...] = (
+        ("cuInit", lambda: cuda.cuInit(0)),
+        ("cuDeviceGet", lambda: cuda.cuDeviceGet(ctypes.byref(device), 0)),
+        ("cuDevicePrimaryCtxRetain", lambda: cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)),
+        ("cuCtxSetCurrent", lambda: cuda.cuCtxSetCurrent(context)),
+        ("cuMemAlloc", lambda: cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(_PROBE_BYTES))),
+        ("cuMemFree", lambda: cuda.cuMemFree_v2(memory)),
+        ("cuDevicePrimaryCtxRelease", lambda: cuda.cuDevicePrimaryCtxRelease_v2(device)),
+    )
+    for name, call in calls:
+        result = call()
+        if result != 0:
+            return "%s answers error %d" % (name, result)
+    return "ok"
+
+
+def _driver() -> str | None:
+    try:
+        with open(_DRIVER_FILE, encoding="utf-8", errors="replace") as file:
+            return file.readline().strip() or None
+    except OSError:
+        return None
