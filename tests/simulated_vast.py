@@ -14,7 +14,7 @@ from stationmaster.simulator.server import SimulatorSettings
 
 T = TypeVar("T")
 API_KEY = "first-account-key"
-QUICK = Pace(created_seconds=0.0, loading_seconds=0.0, restart_seconds=0.0, log_seconds=0.0)
+QUICK = Pace(created_seconds=0.0, loading_seconds=0.0, restart_seconds=0.0, ssh_seconds=0.0, log_seconds=0.0)
 
 
 def quick_settings(home: Path, **changes: Any) -> SimulatorSettings:

@@ -36,6 +36,8 @@ class Pace:
     created_seconds: float = 0.2
     loading_seconds: float = 1.0
     restart_seconds: float = 0.5
+    ssh_seconds: float = 0.5
+    """From "running" until SSH answers: the container runs before its sshd does."""
     log_seconds: float = 0.2
 
 

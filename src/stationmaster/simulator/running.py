@@ -82,6 +82,7 @@ async def _boot(cloud: Cloud, instance_id: int) -> None:
             if not instance.exists or instance.wanted is not Wanted.RUNNING or instance.actual is Actual.RUNNING:
                 return
             address = await cloud.machines.boot(machine_spec(instance))
+            await _delay_ssh(cloud, instance_id)
             instance = cloud.records.instances[instance_id]
             cloud.records.put_instance(instance.came_up(cloud.now(), address))
         log.info("machine.running", instance=instance_id, port=address.direct_port)
@@ -90,6 +91,13 @@ async def _boot(cloud: Cloud, instance_id: int) -> None:
         cloud.update(instance_id, stuck=True, status_message=f"Error response from daemon: {problem}")
     finally:
         cloud.booting.discard(instance_id)
+
+
+async def _delay_ssh(cloud: Cloud, instance_id: int) -> None:
+    if cloud.pace.ssh_seconds > 0:
+        await cloud.machines.refuse_ssh(instance_id, door="both", refuse=True)
+        answer = partial(cloud.machines.refuse_ssh, instance_id, door="both", refuse=False)
+        cloud.later(cloud.now() + cloud.pace.ssh_seconds, answer)
 
 
 async def _enforce_credit(cloud: Cloud, account_id: int) -> None:

@@ -24,12 +24,13 @@ from stationmaster.simulator.cloud import Cloud, Pace, log
 from stationmaster.simulator.faults import Fault, FaultPlan
 from stationmaster.simulator.gate import Connections
 from stationmaster.simulator.machines.base import Machines
+from stationmaster.simulator.machines.namespaces import NamespaceMachines
 from stationmaster.simulator.machines.paper import PaperMachines
 from stationmaster.simulator.machines.process import ProcessMachines
 from stationmaster.simulator.market import Market
 from stationmaster.simulator.records import Records
 
-BACKENDS = ("process", "paper")
+BACKENDS = ("process", "namespaces", "paper")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +166,8 @@ def _machines(settings: SimulatorSettings) -> Machines:
     match settings.backend:
         case "process":
             return ProcessMachines(folder, path=settings.path)
+        case "namespaces":
+            return NamespaceMachines(folder)
         case "paper":
             return PaperMachines()
     raise ConfigInvalid(

@@ -22,7 +22,7 @@ KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHZlcnkgbXVjaCBhIHB1YmxpYyBrZXkgZm9yI
 @pytest.fixture
 def slow(tmp_path: Path) -> Iterator[Customer]:
     """A simulator on paper whose machines take a minute of its clock, which stands still, for each phase."""
-    pace = Pace(created_seconds=60, loading_seconds=60, restart_seconds=60, log_seconds=0)
+    pace = Pace(created_seconds=60, loading_seconds=60, restart_seconds=60, ssh_seconds=0, log_seconds=0)
     settings = quick_settings(tmp_path / "sim", backend="paper", pace=pace, clock_speed=0.0)
     with simulator_thread(settings) as url:
         customer = Customer(url)

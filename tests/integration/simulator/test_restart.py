@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from simulated_vast import API_KEY, Customer, eventually
+from capabilities import require
+from simulated_vast import API_KEY, QUICK, Customer, eventually
 from stationmaster.errors import ConfigInvalid
 from stationmaster.simulator.harness import SimulatorProcess
-from stationmaster.simulator.machines.processes import find_marked
 from stationmaster.simulator.main import run
 
-PACE = {"created_seconds": 0.0, "loading_seconds": 0.0, "restart_seconds": 0.0, "log_seconds": 0.0}
+PACE = asdict(QUICK)
 
 
-@pytest.fixture
-def process(tmp_path: Path) -> Iterator[SimulatorProcess]:
-    arguments = {"port": 0, "api_key": API_KEY, "home": str(tmp_path / "sim"), "rate_limit_scale": 0.0, "pace": PACE}
+@pytest.fixture(params=["process", "namespaces"])
+def process(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[SimulatorProcess]:
+    if request.param == "namespaces":
+        require("network namespaces")
+        require("sshd")
+    arguments: dict[str, Any] = {"port": 0, "api_key": API_KEY, "home": str(tmp_path / "sim"), "backend": request.param}
+    arguments |= {"rate_limit_scale": 0.0, "pace": PACE}
     process = SimulatorProcess(arguments | {"keep": True})
     process.start()
     yield process
@@ -38,10 +44,11 @@ def test_machines_outlive_a_killed_simulator(process: SimulatorProcess, login: A
     other = customer.rent()
     customer.destroy(other)
     eventually(lambda: login.output(machine, "cat ~/starts") == "started")
-    marker = login.output(machine, "echo $STATIONMASTER_MACHINE")
+    running = customer.truth(machine["id"])["processes"]
+    assert running
     customer.close()
     process.kill()
-    assert len(find_marked(marker)) >= 1
+    assert all(Path(f"/proc/{pid}").exists() for pid in running)
     customer = Customer(process.start())
     again = customer.read(machine["id"])
     assert again is not None
@@ -51,16 +58,46 @@ def test_machines_outlive_a_killed_simulator(process: SimulatorProcess, login: A
     assert login.output(again, "cat ~/starts") == "started"
     assert {charge["source"] for charge in customer.charges()} == {f"instance-{machine['id']}", f"instance-{other}"}
     customer.destroy(machine["id"])
-    assert find_marked(marker) == []
+    assert not any(_is_alive(pid) for pid in running)
     customer.close()
 
 
-def test_a_port_that_is_taken_is_named(process: SimulatorProcess, tmp_path: Path) -> None:
-    port = int(process.url.rsplit(":", 1)[1])
-    with pytest.raises(ConfigInvalid, match=f"port {port}"):
+def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    taken = socket.create_server(("127.0.0.1", 0))
+    port = taken.getsockname()[1]
+    with taken, pytest.raises(ConfigInvalid, match=f"port {port}"):
         run(port=port, api_key="k", home=tmp_path / "other")
 
 
 def test_an_unknown_back_end_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigInvalid, match="steam"):
         run(port=0, api_key="k", home=tmp_path / "other", backend="steam")
+
+
+def test_faults_from_a_file_strike_from_the_start_and_ssh_answers_after_running(tmp_path: Path, login: Any) -> None:
+    faults = tmp_path / "faults.yaml"
+    faults.write_text("faults: [{kind: server_error, operation: user, status: 500}]\n")
+    pace = PACE | {"ssh_seconds": 3600.0}
+    process = SimulatorProcess(
+        {"port": 0, "api_key": API_KEY, "home": str(tmp_path / "sim"), "faults": str(faults), "pace": pace}
+        | {"rate_limit_scale": 0.0}
+    )
+    customer = Customer(process.start())
+    assert customer.http.get("/api/v0/users/current").status_code == 500
+    assert customer.credit() == 100
+    customer.http.post("/api/v0/ssh/", json={"ssh_key": login.public})
+    machine = customer.rent_running()
+    with pytest.raises(ConnectionRefusedError):
+        login.run(machine, "true")
+    customer.advance(3600)
+    assert login.output(machine, "echo in") == "in"
+    customer.close()
+    process.stop()
+    assert not list((tmp_path / "sim/machines").glob("*"))
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

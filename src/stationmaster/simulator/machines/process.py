@@ -141,6 +141,8 @@ class _ProcessMachine:
         if not host_key.exists():
             new_host_key(host_key)
         self.places.container_log.touch()
+        # A login shell takes the system's PATH from /etc/profile; this brings the machine's programs back.
+        (self.places.home / ".profile").write_text(f'export PATH="{self.places.programs}:$PATH"\n')
         self.authorize(self.spec.ssh_keys)
         write_nvidia_smi(self.places.programs, gpu_config(self.spec, marker=self.spec.marker), python=sys.executable)
         await self._answer_with(host_key)

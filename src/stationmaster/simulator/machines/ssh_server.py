@@ -91,7 +91,7 @@ def _key_lines(file: Path) -> list[bytes]:
 
 async def _serve(shell: Shell, process: asyncssh.SSHServerProcess[bytes]) -> None:
     """Run what was asked for; its exit status or signal goes back when its output has ended."""
-    arguments = ["/bin/bash", "-c", process.command] if process.command else ["/bin/bash", "-l"]
+    arguments = ["/bin/bash", "-c", process.command] if process.command else ["/bin/bash"]
     try:
         if process.term_type:
             await _serve_terminal(shell, process, arguments)

@@ -1,0 +1,107 @@
+"""The network of namespace machines: a bridge of this computer, and a cable to each machine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+
+from stationmaster.errors import ConfigInvalid
+
+_FIRST_SLOT, _LAST_SLOT = 2, 250
+_BRIDGES = 200
+
+
+class Network:
+    """10.222.N.0/24 on a bridge of its own, so that several simulators can run beside each other."""
+
+    def __init__(self) -> None:
+        self.number = -1
+
+    @property
+    def host(self) -> str:
+        """This computer's address, as the machines see it."""
+        return f"10.222.{self.number}.1"
+
+    def address(self, slot: int) -> str:
+        return f"10.222.{self.number}.{slot}"
+
+    def namespace(self, slot: int) -> str:
+        return f"sm{self.number}-{slot}"
+
+    async def open(self) -> None:
+        for number in range(_BRIDGES):
+            if await succeeds("ip", "link", "add", f"smbr{number}", "type", "bridge"):
+                self.number = number
+                await call("ip", "addr", "add", f"{self.host}/24", "dev", f"smbr{number}")
+                await call("ip", "link", "set", f"smbr{number}", "up")
+                return
+        raise ConfigInvalid(
+            "no bridge can be made for the machines", hint="the namespaces back end needs root on Linux"
+        )
+
+    def reopen(self, number: int) -> None:
+        """Take over the network that an earlier simulator left."""
+        self.number = number
+
+    async def close(self) -> None:
+        await succeeds("ip", "link", "del", f"smbr{self.number}")
+
+    async def plug(self, slot: int) -> None:
+        """A network namespace with this slot's address at the end of a cable; plugged in already is fine."""
+        namespace, cable = self.namespace(slot), self._cable(slot)
+        if not await succeeds("ip", "netns", "add", namespace):
+            await self.pull(slot, out=False)
+            return
+        await call("ip", "link", "add", cable, "type", "veth", "peer", "name", "eth0", "netns", namespace)
+        await call("ip", "link", "set", cable, "master", f"smbr{self.number}", "up")
+        await call("ip", "-n", namespace, "addr", "add", f"{self.address(slot)}/24", "dev", "eth0")
+        await call("ip", "-n", namespace, "link", "set", "eth0", "up")
+        await call("ip", "-n", namespace, "link", "set", "lo", "up")
+
+    async def pull(self, slot: int, *, out: bool) -> None:
+        """Pull the cable out, or put it in again."""
+        await succeeds("ip", "link", "set", self._cable(slot), "down" if out else "up")
+
+    async def unplug(self, slot: int) -> None:
+        await succeeds("ip", "netns", "del", self.namespace(slot))
+        await succeeds("ip", "link", "del", self._cable(slot))
+
+    def traffic(self, slot: int) -> tuple[int, int]:
+        """Bytes into and out of the machine since it was plugged in."""
+        statistics = Path(f"/sys/class/net/{self._cable(slot)}/statistics")
+        with contextlib.suppress(OSError):
+            return int((statistics / "tx_bytes").read_text()), int((statistics / "rx_bytes").read_text())
+        return 0, 0
+
+    def free_slot(self, taken: set[int]) -> int:
+        for slot in range(_FIRST_SLOT, _LAST_SLOT):
+            if slot not in taken:
+                return slot
+        raise ConfigInvalid("all addresses of the machines' network are taken")
+
+    def _cable(self, slot: int) -> str:
+        return f"smv{self.number}-{slot}"
+
+
+async def call(*arguments: str) -> str:
+    """Run a program of the system; its output. Raises with its own words when it fails."""
+    status, output = await _run(arguments)
+    if status != 0:
+        raise OSError(f"{' '.join(arguments)}: {output.strip()}")
+    return output
+
+
+async def succeeds(*arguments: str) -> bool:
+    return (await _run(arguments))[0] == 0
+
+
+async def _run(arguments: tuple[str, ...]) -> tuple[int, str]:
+    child = await asyncio.create_subprocess_exec(
+        *arguments,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await child.communicate()
+    return child.returncode or 0, output.decode(errors="replace")
