@@ -54,6 +54,9 @@ _NO_ERRORS = any_of(
     r"mean (?:absolute|squared) error",
     r"\b(?:0|no) errors?\b",
 )
+_SPECULATION = any_of(
+    r"warning:", r"\b(?:may|might|can) (?:lead|cause|result|run)\b", r"\bto (?:avoid|prevent|reduce)\b"
+)
 _REFUSED = any_of(r"client error|gated repo")
 # Plain texts, because most lines have none of them and looking for these is quicker than for patterns.
 _HINTS = (
@@ -147,6 +150,8 @@ def _told_in_words(line: Line, kind: ErrorKind) -> Fault | None:
         fatal = not survived and _ENDS_THE_RUN.search(line.message) is not None
         return Fault(kind=kind, message=line.message, fatal=fatal)
     if kind in _OUTRIGHT and (is_logged or line.indent == 0 or _TELLS_AN_ERROR.match(line.message)):
+        if _SPECULATION.search(line.message):
+            return None
         return Fault(kind=kind, message=line.message, fatal=not survived)
     if line.level in ("error", "critical"):
         return Fault(kind=kind, message=line.message, fatal=line.level == "critical" and not survived)

@@ -19,27 +19,29 @@ _LAUNCHERS = re.compile(
 _LEVELS = {"warn": "warning", "fatal": "critical", "notice": "info"}
 _LEVEL = r"debug|info|warning|warn|error|critical|fatal|notice"
 _AFTER_LEVEL = r" {2,}|: ?|[| ]{0,4} - |\|[\w.]+:\d+\] ?|\|(?=\d{4}-)|\] ?| *\| *| (?=\[|\d{4}[-/])|(?<=\]) "
-# Tried in turn at the start of a line until none fits.
-_PREFIXES = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"\[?\d{4}[-/]\d\d[-/]\d\d[ T:]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[ :|]*",
-        r"\[?\d\d/\d\d(?:/\d{2,4})? \d\d:\d\d:\d\d(?: [\w.]+)?\]?[ :|]*",
-        r"\[?\d\d:\d\d:\d\d(?:[.,]\d+)?\][ :|]*",
-        r"\[?[a-z]\d{3,4} \d\d:\d\d:\d\d\.\d+ +(?:\d+ +)?[\w./-]+:\d+\] *",
-        rf"\[?(?P<level>{_LEVEL})\]?(?:{_AFTER_LEVEL})",
-        r"\[(?:[\w.-]+:\d+(?::\w+)?|[\w.]+\.[\w.]+|PID:\d+|rank:? ?\d+|pid=\d+|[\w-]+\.py)\] *",
-        r"(?:>>|-|\|) +",
-        r"[^\x00-\x7f\w\u2500-\u257f]{1,4} +",  # an emoji
-        r"[\w.]{1,80}:[\w<>]{1,80}:\d+ - ",
-        r"\(\w{1,40}:\d+\) (?=info|warning|error|debug)",
-        r"\[[\w.-]{1,80}\] (?=\d{4}-\d\d-\d\d )",
-        r"[\w./-]{1,80}\.py:\d+ +",
-        r"[\w.]{1,160} - (?=(?:debug|info|warning|error|critical) )",
-        r"(?:__main__|[a-z_]+(?:\.\w+)+|accelerate|mm\w+|root) - ",
-        r"(?:tensorflow|absl|root|swift|\w*\.[\w.]+):(?=\S)",
-        r"[a-z_]\w*(?:\.\w+)* +(?=(?:info|warning|error|debug): )",
-    )
+# Tried at the start of a line, again and again until none fits.
+_PREFIX = re.compile(
+    "|".join(
+        (
+            r"\[?\d{4}[-/]\d\d[-/]\d\d[ T:]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[ :|]*",
+            r"\[?\d\d/\d\d(?:/\d{2,4})? \d\d:\d\d:\d\d(?: [\w.]+)?\]?[ :|]*",
+            r"\[?\d\d:\d\d:\d\d(?:[.,]\d+)?\][ :|]*",
+            r"\[?[a-z]\d{3,4} \d\d:\d\d:\d\d\.\d+ +(?:\d+ +)?[\w./-]+:\d+\] *",
+            rf"\[?(?P<level>{_LEVEL})\]?(?:{_AFTER_LEVEL})",
+            r"\[(?:[\w.-]+:\d+(?::\w+)?|[\w.]+\.[\w.]+|PID:\d+|rank:? ?\d+|pid=\d+|[\w-]+\.py)\] *",
+            r"(?:>>|-|\|) +",
+            r"[^\x00-\x7f\w\u2500-\u257f]{1,4} +",  # an emoji
+            r"[\w.]{1,80}:[\w<>]{1,80}:\d+ - ",
+            r"\(\w{1,40}:\d+\) (?=info|warning|error|debug)",
+            r"\[[\w.-]{1,80}\] (?=\d{4}-\d\d-\d\d )",
+            r"[\w./-]{1,80}\.py:\d+ +",
+            r"[\w.]{1,160} - (?=(?:debug|info|warning|error|critical) )",
+            r"(?:__main__|[a-z_]+(?:\.\w+)+|accelerate|mm\w+|root) - ",
+            r"(?:tensorflow|absl|root|swift|\w*\.[\w.]+):(?=\S)",
+            r"[a-z_]\w*(?:\.\w+)* +(?=(?:info|warning|error|debug): )",
+        )
+    ),
+    re.IGNORECASE,
 )
 _RICH_SOURCE = re.compile(r" {2,}\w{1,60}\.py:\d{1,6} *$")
 _SOURCE_WIDTH = 120
@@ -73,10 +75,10 @@ def read_line(raw: str) -> Line:
     indent = len(text) - len(message)
     level = "error" if _GLOG_ERROR.match(message) else None
     for _ in range(8):
-        found = next((match for prefix in _PREFIXES if (match := prefix.match(message)) and match.end()), None)
-        if not found:
+        found = _PREFIX.match(message)
+        if not found or not found.end():
             break
-        if "level" in found.re.groupindex:
+        if found["level"]:
             word = found["level"].lower()
             level = level or _LEVELS.get(word, word)
         message = message[found.end() :].lstrip()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from training_logs import NAMES, differences, expected, log_bytes
 
 from stationmaster.parsers import FAMILIES, LogReader
+from training_logs import NAMES, differences, expected, log_bytes
 
 
 @pytest.mark.parametrize("name", NAMES)

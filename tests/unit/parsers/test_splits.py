@@ -7,9 +7,9 @@ from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from training_logs import NAMES, log_bytes
 
 from stationmaster.parsers import LogReader, Reading
+from training_logs import NAMES, log_bytes
 
 _ALL_LOGS = [log_bytes(name) for name in NAMES]
 
