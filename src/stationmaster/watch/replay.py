@@ -31,7 +31,7 @@ class Reader(Protocol):
     def feed(self, data: bytes, at: float | None = None) -> Sequence[ReadingLike]: ...
 
 
-def replay(trace: Trace, reader: Reader, policy: StallPolicy) -> Iterator[StallEvent]:
+def replay_trace(trace: Trace, reader: Reader, policy: StallPolicy) -> Iterator[StallEvent]:
     """The events of a watch that looks at every multiple of the poll interval, until it ends the run."""
     watch = StallWatch(policy, total_steps=trace.total_steps)
     signs = SignsOfLife()

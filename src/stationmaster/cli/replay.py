@@ -1,0 +1,126 @@
+"""`stationmaster replay TRACE`: what the stall watch would have said of a recorded run, with other thresholds too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from stationmaster.durations import format_duration
+from stationmaster.errors import ConfigInvalid, NotFound, UserError
+from stationmaster.parsers import LogReader
+from stationmaster.parsers.registry import AUTO, find_family
+from stationmaster.watch.escalation import StallEvent
+from stationmaster.watch.policy import StallPolicy
+from stationmaster.watch.replay import Trace, replay_trace
+from stationmaster.watch.timestamps import timed_pieces
+
+
+class _TraceConfig(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    total_steps: int | None = None
+    grace_s: float = Field(default=900.0, ge=0)
+    poll_s: float = Field(default=60.0, ge=1)
+    end_t: float | None = None
+
+
+class _TraceFile(BaseModel):
+    """A recorded trace as JSON: chunks of [seconds, text] and how it was watched."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    framework: str = AUTO
+    config: _TraceConfig = _TraceConfig()
+    chunks: list[tuple[float, str]]
+
+
+def replay(
+    trace: Annotated[Path, typer.Argument(help="A trace (JSON), or a log whose lines carry times.")],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per event.")] = False,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Change a threshold, as in stall.min_window=5m.")
+    ] = None,
+) -> None:
+    """Run parser and stall watch over a recorded run and print what they would have told, and when.
+
+    Examples:
+      stationmaster replay train.log
+      stationmaster replay trace.json --json --set stall.min_window=5m
+    """
+    recorded, policy = read_trace(trace)
+    events = replay_trace(recorded, _reader(recorded), policy.changed(_read_settings(settings or [])))
+    if as_json:
+        for event in events:
+            print(json.dumps(event_json(event), ensure_ascii=False))
+    else:
+        _print_for_people(list(events), recorded.end)
+
+
+def read_trace(path: Path) -> tuple[Trace, StallPolicy]:
+    """A trace or a log from a file. Raises NotFound, or UserError where it is neither."""
+    try:
+        text = path.read_bytes().decode("utf-8", "replace")  # read_text would turn each redraw into a line
+    except (FileNotFoundError, IsADirectoryError) as problem:
+        raise NotFound(f"there is no file {path}") from problem
+    if text.lstrip().startswith("{") and '"chunks"' in text:
+        return _from_json(path, text)
+    chunks = timed_pieces(text)
+    if not chunks:
+        hint = "record one with `ts` from moreutils: python train.py 2>&1 | ts '%.s'"
+        raise UserError(f"no line of {path} begins with a time", hint=hint)
+    return Trace(chunks=chunks, end=chunks[-1][0]), StallPolicy()
+
+
+def event_json(event: StallEvent) -> dict[str, Any]:
+    """One event for programs; names are stable."""
+    return {"t": event.at, "event": event.kind, **event.analysis.as_json()}
+
+
+def _from_json(path: Path, text: str) -> tuple[Trace, StallPolicy]:
+    try:
+        file = _TraceFile.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise UserError(f"{path} is not a trace: {place}: {first['msg']}") from error
+    chunks = sorted(file.chunks, key=lambda chunk: chunk[0])
+    last = chunks[-1][0] if chunks else 0.0
+    trace = Trace(
+        chunks=chunks,
+        end=last if file.config.end_t is None else file.config.end_t,
+        poll=file.config.poll_s,
+        total_steps=file.config.total_steps,
+        framework=file.framework,
+    )
+    return trace, StallPolicy(grace=file.config.grace_s)
+
+
+def _reader(trace: Trace) -> LogReader:
+    framework = trace.framework if find_family(trace.framework) else AUTO
+    return LogReader(framework, total_steps=int(trace.total_steps) if trace.total_steps else None)
+
+
+def _read_settings(settings: Sequence[str]) -> dict[str, str]:
+    values = {}
+    for setting in settings:
+        name, sign, value = setting.partition("=")
+        if not sign or not name.startswith("stall."):
+            raise ConfigInvalid(f"{setting!r} is not a setting", hint="write --set stall.min_window=5m")
+        values[name.removeprefix("stall.")] = value
+    return values
+
+
+def _print_for_people(events: Sequence[StallEvent], end: float) -> None:
+    for event in events:
+        typer.echo(f"{format_duration(event.at):>8}  {event.kind.replace('_', ' '):<14}  {event.analysis.reason}")
+    if not events:
+        typer.echo(f"no stall in {format_duration(end)}")
+
+
+if __name__ == "__main__":
+    typer.run(replay)

@@ -1,0 +1,1 @@
+"""What else can go wrong in a run: one small pure rule per file, and the table of them."""

@@ -1,0 +1,86 @@
+"""What is usual for a recipe on a GPU, learnt from past runs; silent until there are enough of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from stationmaster.watch.anomalies.base import Anomaly, Confidence
+
+_RUNS_AT_LEAST = 3
+_SPREADS = 6.0
+_SURE_SPREADS = 12.0
+_SPREAD_TO_DEVIATION = 1.4826  # median distance -> standard deviation of a bell curve
+_SPREAD_AT_LEAST = 0.03  # no run repeats another to the last percent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """What a run, or the part of it so far, looked like; None where unknown."""
+
+    recipe: str
+    gpu: str
+    step_seconds: float | None = None
+    memory_bytes: float | None = None
+    gpu_percent: float | None = None
+    loss_by_progress: tuple[tuple[float, float], ...] = ()  # (part of the run, loss), rising parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Measure:
+    name: str
+    unit: str
+    value: float
+    past: list[float]
+    is_bad_when_low: bool = False
+
+
+def find_outliers(run: RunFacts, past: Sequence[RunFacts]) -> list[Anomaly]:
+    """Where a run differs from past ones of the same recipe and GPU; nothing without history."""
+    same = [facts for facts in past if (facts.recipe, facts.gpu) == (run.recipe, run.gpu)]
+    outliers = (_compare(measure, run) for measure in _measures(run, same) if len(measure.past) >= _RUNS_AT_LEAST)
+    return [outlier for outlier in outliers if outlier is not None]
+
+
+def _measures(run: RunFacts, past: Sequence[RunFacts]) -> list[_Measure]:
+    measures = []
+    if run.step_seconds is not None:
+        known = [facts.step_seconds for facts in past if facts.step_seconds is not None]
+        measures.append(_Measure(name="step time", unit=" s", value=run.step_seconds, past=known))
+    if run.memory_bytes is not None:
+        known = [facts.memory_bytes / 2**30 for facts in past if facts.memory_bytes is not None]
+        measures.append(_Measure(name="GPU memory", unit=" GiB", value=run.memory_bytes / 2**30, past=known))
+    if run.gpu_percent is not None:
+        known = [facts.gpu_percent for facts in past if facts.gpu_percent is not None]
+        measures.append(_Measure(name="GPU use", unit=" %", value=run.gpu_percent, past=known, is_bad_when_low=True))
+    if run.loss_by_progress:
+        part, loss = run.loss_by_progress[-1]
+        known = [value for facts in past if (value := _loss_at(facts, part)) is not None]
+        measures.append(_Measure(name=f"loss at {100 * part:.0f} %", unit="", value=loss, past=known))
+    return measures
+
+
+def _loss_at(facts: RunFacts, part: float) -> float | None:
+    """A past run's loss at the same part of its way, evenly between two points."""
+    curve = facts.loss_by_progress
+    for (low, before), (high, after) in itertools.pairwise(curve):
+        if low <= part <= high and high > low:
+            return before + (part - low) / (high - low) * (after - before)
+    return None
+
+
+def _compare(measure: _Measure, run: RunFacts) -> Anomaly | None:
+    usual = median(measure.past)
+    distance = median(abs(value - usual) for value in measure.past) * _SPREAD_TO_DEVIATION
+    deviation = max(distance, _SPREAD_AT_LEAST * abs(usual))
+    excess = (usual - measure.value) if measure.is_bad_when_low else (measure.value - usual)
+    if deviation == 0 or excess / deviation < _SPREADS:
+        return None
+    shown = f"{measure.name} is {measure.value:.3g}{measure.unit}, usually {usual:.3g}{measure.unit}"
+    return Anomaly(
+        kind="baseline",
+        evidence=f"{shown} in {len(measure.past)} runs of {run.recipe} on {run.gpu}",
+        confidence=Confidence.HIGH if excess / deviation >= _SURE_SPREADS else Confidence.MEDIUM,
+    )
