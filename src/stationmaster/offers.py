@@ -1,0 +1,186 @@
+"""Which offer to take: what must hold, what is preferred, and what the whole job would cost on each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from stationmaster.model import Offer, Requirements
+from stationmaster.money import ZERO, MicroDollars, cost, format_dollars
+
+HoursOn = Callable[[str | None], float]
+"""Expected hours of the whole job on a GPU, by its name."""
+
+# A "24 GB" card shows 24564 MB, and 23028 with error correction on; a "48 GB" one 46068.
+_NOMINAL_MIB = 950
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """An offer with what decides about it. None: the provider does not say. Its price has no traffic in it yet."""
+
+    offer: Offer
+    rentable: bool = True
+    verified: bool = True
+    datacenter: bool = False
+    disk_gib: float | None = None
+    direct_ports: int | None = None
+    contract_hours: float | None = None
+    cuda: float | None = None
+    traffic_per_gib: MicroDollars = ZERO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preferences:
+    """What a person wants of machines in general. Lists are in order; GPUs and regions that are not in them come last.
+
+    A region is a country's code or any word of a place; a GPU is any word of its name.
+    """
+
+    gpus: tuple[str, ...] = ()
+    regions: tuple[str, ...] = ()
+    blocked_regions: tuple[str, ...] = ("CN", "HK")
+    datacenter_only: bool = False
+    max_price_per_hour: MicroDollars | None = None
+    min_vram_gib: float = 0.0
+    min_reliability: float = 0.95
+    min_cuda: float = 12.0
+    contract_share: float = 1.5  # of the job's hours, for which the host must promise to stay
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedOffer:
+    """An offer whose price includes its share of the traffic, with what the job would take and cost on it."""
+
+    offer: Offer
+    hours: float
+    job_cost: MicroDollars
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    offer: Offer
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    chosen: tuple[RankedOffer, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def rank(candidates: Iterable[Candidate], want: Requirements, preferences: Preferences, hours_on: HoursOn) -> Ranking:
+    """Those that will do, best first: preferred GPU, preferred region, then the cheapest for the whole job.
+
+    Work that needs no GPU has no preference among them.
+    """
+    preferences = preferences if want.gpus else replace(preferences, gpus=())
+    chosen: list[RankedOffer] = []
+    left_out: list[LeftOut] = []
+    for candidate in candidates:
+        hours = hours_on(candidate.offer.gpu)
+        offer = _with_traffic(candidate, want, hours)
+        why = _objection(candidate, offer, want, preferences, hours)
+        if why is None:
+            chosen.append(RankedOffer(offer=offer, hours=hours, job_cost=cost(offer.price_per_hour, hours * 3600)))
+        else:
+            left_out.append(LeftOut(offer=offer, why=why))
+    return Ranking(chosen=tuple(sorted(chosen, key=lambda one: _place(one, preferences))), left_out=tuple(left_out))
+
+
+def least_vram_mib(vram_gib: float) -> float:
+    """What a card sold as having so many gigabytes shows at least.
+
+    >>> least_vram_mib(24) <= 23028, least_vram_mib(24) > 16376
+    (True, True)
+    """
+    return vram_gib * _NOMINAL_MIB
+
+
+def price_cap(want: Requirements, preferences: Preferences) -> MicroDollars | None:
+    """The most that an hour may cost, all told."""
+    caps = [cap for cap in (want.max_price_per_hour, preferences.max_price_per_hour) if cap is not None]
+    return min(caps) if caps else None
+
+
+def mentions(text: str | None, phrase: str) -> bool:
+    """Whether the words of `phrase` stand in `text`, whatever lies between words.
+
+    >>> mentions("RTX 4090", "rtx_4090"), mentions("Quebec, CA", "CA"), mentions("RTX 4090D", "4090")
+    (True, True, False)
+    """
+    return f" {_words(phrase)} " in f" {_words(text or '')} "
+
+
+def _with_traffic(candidate: Candidate, want: Requirements, hours: float) -> Offer:
+    traffic = candidate.traffic_per_gib * want.traffic_gib / max(hours, 0.01)
+    return replace(candidate.offer, price_per_hour=MicroDollars(candidate.offer.price_per_hour + round(traffic)))
+
+
+def _objection(
+    candidate: Candidate, offer: Offer, want: Requirements, preferences: Preferences, hours: float
+) -> str | None:
+    """Why an offer will not do: the first of the reasons; services do not always apply the filters they are given."""
+    cap = price_cap(want, preferences)
+    if offer.machine_id is not None and offer.machine_id in want.avoided_machines:
+        return "this host failed lately"
+    if blocked := _first_mentioned(offer.region, preferences.blocked_regions):
+        return f"{blocked} is blocked"
+    if preferences.datacenter_only and not candidate.datacenter:
+        return "not in a data centre"
+    if not candidate.rentable:
+        return "taken"
+    if not candidate.verified:
+        return "not verified by the provider"
+    if cap is not None and offer.price_per_hour > cap:
+        return f"{format_dollars(offer.price_per_hour, 3)} per hour is above the cap of {format_dollars(cap, 3)}"
+    return _shortcoming(candidate, want, preferences, hours)
+
+
+def _shortcoming(candidate: Candidate, want: Requirements, preferences: Preferences, hours: float) -> str | None:
+    offer = candidate.offer
+    vram_gib = max(want.vram_gib, preferences.min_vram_gib) if want.gpus else 0.0
+    contract_hours = hours * preferences.contract_share
+    if offer.gpus < want.gpus:
+        return f"{offer.gpus} GPU, {want.gpus} are needed"
+    if offer.vram_gib * 1024 < least_vram_mib(vram_gib):
+        return f"{offer.vram_gib:.0f} GiB of GPU memory, {vram_gib:g} are needed"
+    if _below(candidate.disk_gib, want.disk_gib):
+        return f"{candidate.disk_gib:.0f} GiB of disk, {want.disk_gib:g} are needed"
+    if _below(candidate.direct_ports, 1):
+        return "no port of its own for SSH"
+    if _below(candidate.contract_hours, contract_hours):
+        return f"its host stays {candidate.contract_hours:.0f} h, {contract_hours:.0f} are needed"
+    if _below(offer.reliability, preferences.min_reliability):
+        return f"reliability {offer.reliability:.3f} is below {preferences.min_reliability:g}"
+    if want.gpus and _below(candidate.cuda, preferences.min_cuda):
+        return f"CUDA {candidate.cuda:g} is older than {preferences.min_cuda:g}"
+    return None
+
+
+def _below(value: float | None, least: float) -> bool:
+    return value is not None and value < least
+
+
+def _place(ranked: RankedOffer, preferences: Preferences) -> tuple[int, int, int, float, str]:
+    offer = ranked.offer
+    return (
+        _position(offer.gpu, preferences.gpus),
+        _position(offer.region, preferences.regions),
+        ranked.job_cost,
+        -(offer.reliability or 0.0),
+        offer.id,
+    )
+
+
+def _position(text: str | None, wanted: Sequence[str]) -> int:
+    return next((index for index, phrase in enumerate(wanted) if mentions(text, phrase)), len(wanted))
+
+
+def _first_mentioned(text: str | None, phrases: Iterable[str]) -> str | None:
+    return next((phrase for phrase in phrases if mentions(text, phrase)), None)
+
+
+def _words(text: str) -> str:
+    return re.sub(r"[^A-Z0-9]+", " ", text.upper()).strip()

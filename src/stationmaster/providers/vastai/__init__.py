@@ -1,0 +1,1 @@
+"""Vast.ai: its API as it behaves, and a provider over it."""

@@ -1,0 +1,223 @@
+"""One conversation with Vast.ai over HTTP: its turn, its time limit, its repeats, and what a silence means."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import ssl
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from stationmaster.errors import AnswerLost, ConfigInvalid, ProviderBusy, ProviderError, ProviderFault
+from stationmaster.providers.base import Limiter
+from stationmaster.providers.vastai.refusals import Refusal, error_of, read_refusal
+
+INTERVALS: Mapping[str, float] = {
+    "search": 6.0,  # ten per minute and address
+    "create": 4.5,
+    "list": 1.0,
+    "read": 2.0,
+    "manage": 1.0,
+    "destroy": 3.0,
+    "bid": 5.5,
+    "logs": 1.0,  # not documented
+    "keys": 1.0,
+    "charges": 1.0,
+    "user": 0.0,  # not documented
+}
+"""Seconds between two calls of one kind by one account, as documented."""
+
+_UNREACHABLE_HINT = "check the network and VASTAI_API_BASE_URL, then run `stationmaster doctor`"
+_NEVER_SENT = (
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.PoolTimeout,
+    httpx.UnsupportedProtocol,
+    httpx.LocalProtocolError,
+    httpx.ProxyError,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retries:
+    """How a call that may be repeated is repeated: waits that double, with jitter, up to a bound."""
+
+    attempts: int = 4
+    first_seconds: float = 0.5
+    longest_seconds: float = 15.0  # a longer wait is for the caller to decide
+
+    def wait(self, failures: int, asked_seconds: float | None, *, draw: float) -> float | None:
+        """Seconds before the next try; None when there is none. `draw` is random, between 0 and 1."""
+        if failures >= self.attempts or (asked_seconds or 0.0) > self.longest_seconds:
+            return None
+        backoff = min(self.first_seconds * 2.0 ** (failures - 1), self.longest_seconds)
+        return max(asked_seconds or 0.0, backoff * (0.5 + draw / 2))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """`endpoint` is what rate limits are counted by, `doing` what a person reads when it fails."""
+
+    endpoint: str
+    method: str
+    path: str
+    doing: str
+    query: Mapping[str, str] | None = None
+    body: Mapping[str, Any] | None = None
+    repeatable: bool = True
+    changes: bool = False  # whether the service may have done something when no answer comes
+    turns: int = 1  # calls that this one's turn stands for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    request: Request
+    body: bytes
+    refusal: Refusal | None
+
+    def document(self) -> Any:
+        """The JSON of an answer that says yes. Raises what a refusal or anything else means."""
+        if self.refusal is not None:
+            raise self.problem()
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            raise ProviderFault(f"Vast.ai did not {self.request.doing}: its answer is not JSON") from None
+
+    def problem(self) -> ProviderError:
+        assert self.refusal is not None
+        if self.request.changes and self.refusal.status >= 500 and not self.refusal.is_busy:
+            return AnswerLost(f"Vast.ai may or may not {self.request.doing}: HTTP {self.refusal.status}")
+        return error_of(self.refusal, doing=self.request.doing)
+
+
+class Calls:
+    """Speaks to the service with one account's key, which appears in one header and nowhere else.
+
+    Every call opens its own connection: a kept one that the service has dropped meanwhile would make a create's
+    answer uncertain, and calls are seconds apart.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        api_key: str,
+        account: str,
+        limiter: Limiter,
+        intervals: Mapping[str, float] = INTERVALS,
+        retries: Retries | None = None,
+        timeout_seconds: float = 60.0,
+        transport: httpx.AsyncBaseTransport | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        draw: Callable[[], float] = random.random,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.origin = _origin(base_url)
+        self.timeout_seconds = timeout_seconds
+        self._api_key = api_key
+        self._account = account
+        self._limiter = limiter
+        self._intervals = {**INTERVALS, **intervals}
+        self._retries = retries or Retries()
+        self._transport = transport
+        self._sleep = sleep
+        self._draw = draw
+        self._clock = clock
+        self._trust: ssl.SSLContext | None = None
+
+    async def ask(self, request: Request) -> Answer:
+        """The service's answer, a refusal included. Raises ProviderBusy or AnswerLost when none came."""
+        failures = 0
+        while True:
+            try:
+                answer = await self._once(request)
+                if answer.refusal is None or not _passes(answer.refusal):
+                    return answer
+                asked_seconds, problem = answer.refusal.retry_after_seconds, None
+            except (ProviderBusy, AnswerLost) as silence:
+                answer, asked_seconds, problem = None, None, silence
+            failures += 1
+            wait = self._retries.wait(failures, asked_seconds, draw=self._draw()) if request.repeatable else None
+            if wait is not None:
+                await self._sleep(wait)
+            elif answer is not None:
+                return answer
+            elif problem is not None:
+                raise problem
+
+    async def fetch(self, url: str) -> bytes | None:
+        """What lies at an address that the service named, asked for without the key; None while it is not there."""
+        address = urlsplit(url)
+        if address.scheme != "https" and f"{address.scheme}://{address.netloc}" != self.origin:
+            raise ProviderFault(f"Vast.ai names an address that is not safe to read: {url[:200]}")
+        try:
+            async with self._http() as http:
+                answer = await http.get(url)
+        except httpx.HTTPError as problem:
+            raise _silence(problem, doing="hand out the log", changes=False) from problem
+        return answer.content if answer.status_code == 200 else None
+
+    async def _once(self, request: Request) -> Answer:
+        interval = self._intervals[request.endpoint] * request.turns
+        if interval > 0:
+            await self._limiter.wait_for_turn(self._account, request.endpoint, interval_seconds=interval)
+        try:
+            async with self._http() as http:
+                answer = await http.request(
+                    request.method,
+                    f"{self.origin}{request.path}",
+                    params=dict(request.query or {}),
+                    json=request.body if request.method != "GET" else None,
+                    headers={"Authorization": f"Bearer {self._api_key}", "Accept": "application/json"},
+                )
+        except httpx.HTTPError as problem:
+            raise _silence(problem, doing=request.doing, changes=request.changes) from problem
+        refusal = read_refusal(
+            answer.status_code, answer.headers, answer.content, now=self._clock(), secret=self._api_key
+        )
+        return Answer(request=request, body=answer.content, refusal=refusal)
+
+    def _http(self) -> httpx.AsyncClient:
+        if self._trust is None:
+            self._trust = ssl.create_default_context() if self._transport else httpx.create_ssl_context()
+        return httpx.AsyncClient(
+            transport=self._transport,
+            verify=self._trust,
+            timeout=self.timeout_seconds,
+            follow_redirects=False,  # a redirect could carry the key elsewhere
+            headers={"User-Agent": "stationmaster"},
+        )
+
+
+def _passes(refusal: Refusal) -> bool:
+    """Whether the same request may well succeed in a moment."""
+    return refusal.is_busy or refusal.status >= 500
+
+
+def _silence(problem: httpx.HTTPError, *, doing: str, changes: bool) -> ProviderError:
+    why = str(problem) or type(problem).__name__
+    if changes and not isinstance(problem, _NEVER_SENT):
+        return AnswerLost(f"Vast.ai may or may not {doing}: {why}")
+    return ProviderBusy(f"Vast.ai did not {doing}, it cannot be reached: {why}", hint=_UNREACHABLE_HINT)
+
+
+def _origin(base_url: str) -> str:
+    """`https://console.vast.ai` of `https://console.vast.ai/api/v0`: the version belongs to each call.
+
+    >>> _origin("https://console.vast.ai/api/v0/"), _origin("http://127.0.0.1:8080")
+    ('https://console.vast.ai', 'http://127.0.0.1:8080')
+    """
+    parts = urlsplit(base_url.strip())
+    path = parts.path.rstrip("/").removesuffix("/v0").removesuffix("/v1").removesuffix("/api")
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.username or parts.query:
+        raise ConfigInvalid(
+            "vastai.api_base_url is not an address", hint="write https://console.vast.ai/api/v0, without a key"
+        )
+    return f"{parts.scheme}://{parts.netloc}{path}"

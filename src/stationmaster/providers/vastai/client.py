@@ -1,0 +1,346 @@
+"""Vast.ai's API, call by call, typed. Every call is one conversation; a create is never repeated by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from stationmaster.errors import AnswerLost, ProviderBusy, ProviderFault
+from stationmaster.money import MicroDollars
+from stationmaster.providers.vastai.calls import Answer, Calls, Request
+from stationmaster.providers.vastai.refusals import Refusal, error_of
+from stationmaster.providers.vastai.wire import (
+    ChargePage,
+    ChargeRow,
+    InstancePage,
+    InstanceRow,
+    KeyRow,
+    LogRequested,
+    OfferRow,
+    User,
+    read,
+    read_all,
+    readable,
+)
+
+SEARCH_CAP = 64
+"""The most offers in one answer, whatever `limit` says. (Third parties.)"""
+_PAGE = 25
+_CHARGES_PAGE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What is asked for at a create. `bid_per_hour` is always sent for an interruptible machine: without a price the
+    service silently rents on demand."""
+
+    image: str
+    disk_gb: float
+    label: str
+    onstart: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    bid_per_hour: MicroDollars | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Created:
+    """A rental. With a `fault` the service refused and rented all the same: it bills, and has to be destroyed."""
+
+    instance_id: int
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instances:
+    """All instances of the account; `complete` only when the service's own count agrees."""
+
+    rows: tuple[InstanceRow, ...]
+    complete: bool
+
+
+class VastClient:
+    def __init__(self, calls: Calls, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        self._calls = calls
+        self._sleep = sleep
+
+    async def search(
+        self, query: Mapping[str, Any], *, pages: int = 1, until_price: MicroDollars | None = None
+    ) -> tuple[OfferRow, ...]:
+        """The cheapest offers that match, up to `pages` times the service's cap; filters may be applied loosely.
+
+        One turn covers all pages, so that a search is quick and the next one waits the longer.
+        """
+        found: dict[int, OfferRow] = {}
+        floor: MicroDollars | None = None
+        for page in range(pages):
+            offers = await self._offers(query, floor=floor, turns=0 if page else pages)
+            rows = readable(OfferRow, offers)
+            if offers and not rows:
+                raise ProviderFault("Vast.ai's offers cannot be read")
+            known = len(found)
+            found.update((row.id, row) for row in rows)
+            floor = max((row.dph_total for row in rows), default=MicroDollars(0))
+            if len(offers) < SEARCH_CAP or len(found) == known or (until_price is not None and floor > until_price):
+                break
+        return tuple(found.values())
+
+    async def create(self, ask_id: int, order: Order) -> Created:
+        """Rent. NoCapacity, ProviderBusy, AccessRefused, ProviderError: nothing was rented. AnswerLost: who knows."""
+        body = {
+            "client_id": "me",
+            "image": order.image,
+            "disk": order.disk_gb,
+            "label": order.label,
+            "onstart": order.onstart,
+            "env": dict(order.environment),
+            "price": None if order.bid_per_hour is None else order.bid_per_hour / 1_000_000,
+            "runtype": "ssh_direc ssh_proxy",  # spelled so by the official client
+            "cancel_unavail": True,  # refuse rather than leave a stopped machine behind
+        }
+        answer = await self._calls.ask(
+            Request(
+                endpoint="create",
+                method="PUT",
+                path=f"/api/v0/asks/{ask_id}/",
+                doing="rent the machine",
+                body=body,
+                repeatable=False,
+                changes=True,
+            )
+        )
+        return _created(answer)
+
+    async def instances(self) -> Instances:
+        """Every page of the list. Raises ProviderFault for an answer that is no list; such a one is never empty."""
+        rows: dict[int, InstanceRow] = {}
+        totals: set[int | None] = set()
+        tokens: set[str] = set()
+        query = {"limit": str(_PAGE), "order_by": '[{"col": "id", "dir": "asc"}]'}
+        while True:
+            answer = await self._calls.ask(
+                Request(
+                    endpoint="list", method="GET", path="/api/v1/instances/", doing="list its machines", query=query
+                )
+            )
+            page = read(InstancePage, answer.document(), what="a list of machines")
+            rows.update((row.id, row) for row in read_all(InstanceRow, page.instances, what="a machine"))
+            totals.add(page.total_instances)
+            if page.next_token is None or page.next_token in tokens:
+                break
+            tokens.add(page.next_token)
+            query = {**query, "after_token": page.next_token}
+        complete = totals == {len(rows)} and page.next_token is None
+        return Instances(rows=tuple(rows.values()), complete=complete)
+
+    async def instance(self, instance_id: int) -> InstanceRow | None:
+        """One instance; None only when the service says that there is none."""
+        answer = await self._calls.ask(
+            Request(
+                endpoint="read",
+                method="GET",
+                path=f"/api/v0/instances/{instance_id}/",
+                doing=f"describe machine {instance_id}",
+                query={"owner": "me"},
+            )
+        )
+        if answer.refusal is not None and answer.refusal.is_gone:
+            return None
+        document = answer.document()
+        if not isinstance(document, dict) or "instances" not in document:
+            raise ProviderFault(f"Vast.ai's answer has no machine {instance_id} in it")
+        if document["instances"] is None:
+            return None
+        row = read(InstanceRow, document["instances"], what=f"machine {instance_id}")
+        if row.id != instance_id:
+            raise ProviderFault(f"Vast.ai was asked for machine {instance_id} and told of {row.id}")
+        return row
+
+    async def destroy(self, instance_id: int) -> None:
+        """Ask for its end; quiet when there is none any more."""
+        answer = await self._calls.ask(
+            Request(
+                endpoint="destroy",
+                method="DELETE",
+                path=f"/api/v0/instances/{instance_id}/",
+                doing=f"destroy machine {instance_id}",
+                body={},
+                changes=True,
+            )
+        )
+        if answer.refusal is not None and not answer.refusal.is_gone:
+            raise answer.problem()
+
+    async def label(self, instance_id: int, text: str) -> None:
+        (await self._manage(instance_id, {"label": text}, doing=f"label machine {instance_id}")).document()
+
+    async def stop(self, instance_id: int) -> None:
+        (await self._manage(instance_id, {"state": "stopped"}, doing=f"stop machine {instance_id}")).document()
+
+    async def start(self, instance_id: int) -> bool:
+        """True when it starts. False: the GPU is taken and the start only queued; it may bill at any time until
+        `stop` takes it back."""
+        answer = await self._manage(
+            instance_id, {"state": "running"}, doing=f"start machine {instance_id}", repeatable=False
+        )
+        # Its HTTP status is not confirmed, so the words decide.
+        if answer.refusal is not None and "state change queued" in answer.refusal.message.lower():
+            return False
+        answer.document()
+        return True
+
+    async def set_bid(self, instance_id: int, price_per_hour: MicroDollars) -> None:
+        answer = await self._calls.ask(
+            Request(
+                endpoint="bid",
+                method="PUT",
+                path=f"/api/v0/instances/bid_price/{instance_id}/",
+                doing=f"change the bid for machine {instance_id}",
+                body={"client_id": "me", "price": price_per_hour / 1_000_000},
+                repeatable=False,
+                changes=True,
+            )
+        )
+        answer.document()
+
+    async def log(
+        self, instance_id: int, *, tail: int = 1000, attempts: int = 30, interval_seconds: float = 0.3
+    ) -> str:
+        """The container's log. The service writes it to an address that answers once it is there."""
+        answer = await self._calls.ask(
+            Request(
+                endpoint="logs",
+                method="PUT",
+                path=f"/api/v0/instances/request_logs/{instance_id}/",
+                doing=f"hand out the log of machine {instance_id}",
+                body={"tail": str(tail)},
+            )
+        )
+        url = read(LogRequested, answer.document(), what="an address of a log").result_url
+        for _ in range(attempts):
+            content = await self._calls.fetch(url)
+            if content is not None:
+                return content.decode("utf-8", "replace")
+            await self._sleep(interval_seconds)
+        raise ProviderBusy(f"Vast.ai did not hand out the log of machine {instance_id} in time")
+
+    async def account_keys(self) -> tuple[str, ...]:
+        answer = await self._calls.ask(
+            Request(endpoint="keys", method="GET", path="/api/v0/ssh/", doing="list the account's SSH keys")
+        )
+        if answer.refusal is not None and answer.refusal.status == 404 and not answer.refusal.is_key_refused:
+            return ()  # this is how it says that there are none
+        document = answer.document()
+        if not isinstance(document, list):
+            raise ProviderFault("Vast.ai's SSH keys cannot be read")
+        rows = read_all(KeyRow, document, what="an SSH key")
+        return tuple(text for row in rows if (text := row.key or row.public_key))
+
+    async def add_account_key(self, public_key: str) -> None:
+        await self._add_key("/api/v0/ssh/", public_key, doing="add the SSH key to the account")
+
+    async def attach_key(self, instance_id: int, public_key: str) -> None:
+        path = f"/api/v0/instances/{instance_id}/ssh/"
+        await self._add_key(path, public_key, doing=f"attach the SSH key to machine {instance_id}")
+
+    async def user(self) -> User:
+        """Who the key belongs to. The answer may carry keys: only what is declared is read."""
+        answer = await self._calls.ask(
+            Request(endpoint="user", method="GET", path="/api/v0/users/current/", doing="say whose key this is")
+        )
+        return read(User, answer.document(), what="an account")
+
+    async def charges(self, *, since: float, until: float) -> tuple[ChargeRow, ...]:
+        """What instances were billed on the days of the span. Raises ProviderFault unless every row came."""
+        filters = {"day": {"gte": int(since), "lte": int(until) + 1}, "type": {"in": ["instance"]}}
+        query = {"select_filters": json.dumps(filters), "limit": str(_CHARGES_PAGE), "format": "table"}
+        rows: list[ChargeRow] = []
+        while True:
+            answer = await self._calls.ask(
+                Request(
+                    endpoint="charges", method="GET", path="/api/v0/charges/", doing="list its charges", query=query
+                )
+            )
+            page = read(ChargePage, answer.document(), what="a list of charges")
+            rows += read_all(ChargeRow, page.results, what="a charge")
+            if page.next_token is None or not page.results:
+                break
+            query = {**query, "after_token": page.next_token}
+        if page.total is not None and len(rows) < page.total:
+            raise ProviderFault(f"Vast.ai speaks of {page.total} charges and lists {len(rows)}")
+        return tuple(rows)
+
+    async def _offers(self, query: Mapping[str, Any], *, floor: MicroDollars | None, turns: int) -> list[Any]:
+        body = {**query, "order": [["dph_total", "asc"]], "limit": SEARCH_CAP}
+        if floor is not None:
+            body["dph_total"] = {"gte": (floor - 1) / 1_000_000}  # as many digits as the service has, and none too many
+        request = Request(
+            endpoint="search",
+            method="POST",
+            path="/api/v0/bundles/",
+            doing="search its offers",
+            body=body,
+            turns=turns,
+        )
+        document = (await self._calls.ask(request)).document()
+        offers = document.get("offers") if isinstance(document, dict) else None
+        if not isinstance(offers, list):
+            raise ProviderFault("Vast.ai's answer has no offers in it")
+        return offers
+
+    async def _manage(
+        self, instance_id: int, change: Mapping[str, Any], *, doing: str, repeatable: bool = True
+    ) -> Answer:
+        return await self._calls.ask(
+            Request(
+                endpoint="manage",
+                method="PUT",
+                path=f"/api/v0/instances/{instance_id}/",
+                doing=doing,
+                body=change,
+                repeatable=repeatable,
+                changes=True,
+            )
+        )
+
+    async def _add_key(self, path: str, public_key: str, *, doing: str) -> None:
+        answer = await self._calls.ask(
+            Request(
+                endpoint="keys",
+                method="POST",
+                path=path,
+                doing=doing,
+                body={"ssh_key": public_key},
+                repeatable=False,
+                changes=True,
+            )
+        )
+        # How a key that is there already is refused is not confirmed; other refusals do not say this.
+        if answer.refusal is not None and "already" in f"{answer.refusal.code} {answer.refusal.message}".lower():
+            return
+        answer.document()
+
+
+def _created(answer: Answer) -> Created:
+    refusal = answer.refusal
+    if refusal is None:
+        return Created(instance_id=_new_contract(answer))
+    if refusal.new_contract is not None:
+        return Created(instance_id=refusal.new_contract, fault=refusal.message or refusal.code)
+    if _is_clean(refusal):
+        raise error_of(refusal, doing="rent the machine")
+    raise AnswerLost(f"Vast.ai may or may not have rented the machine: HTTP {refusal.status} {refusal.message}")
+
+
+def _is_clean(refusal: Refusal) -> bool:
+    """Whether nothing was rented for certain; a 408 comes from something between the service and us."""
+    return refusal.status in (200, 429) or (400 <= refusal.status < 500 and refusal.status != 408)
+
+
+def _new_contract(answer: Answer) -> int:
+    try:
+        return int(json.loads(answer.body)["new_contract"])
+    except (ValueError, KeyError, TypeError):
+        raise AnswerLost("Vast.ai's answer to the order cannot be read: it may have rented") from None

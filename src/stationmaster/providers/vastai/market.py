@@ -1,0 +1,81 @@
+"""From what a job needs to a search, and from what the search found to candidates for the ranking."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from stationmaster.model import Offer, Requirements
+from stationmaster.money import MicroDollars
+from stationmaster.offers import Candidate, Preferences, least_vram_mib
+from stationmaster.providers.vastai.wire import OfferRow
+
+_GIB_IN_GB = 1024**3 / 1000**3
+_LEAST_DISK_GB = 8.0  # the service rents no less
+
+
+def disk_gb(want: Requirements, *, default_gb: float) -> float:
+    """The disk to rent, which cannot grow later."""
+    return max(math.ceil(want.disk_gib * _GIB_IN_GB), default_gb, _LEAST_DISK_GB)
+
+
+def gib(gigabytes: float) -> float:
+    return gigabytes / _GIB_IN_GB
+
+
+def search_query(want: Requirements, preferences: Preferences, *, storage_gb: float) -> dict[str, Any]:
+    """The body of a search. The price cap is left to the ranking, which can then say what it left out."""
+    vram_gib = max(want.vram_gib, preferences.min_vram_gib) if want.gpus else 0.0
+    query: dict[str, Any] = {
+        "type": "bid" if want.interruptible else "on-demand",
+        "allocated_storage": storage_gb,
+        "verified": {"eq": True},
+        "external": {"eq": False},
+        "rentable": {"eq": True},
+        "num_gpus": {"eq": max(want.gpus, 1)},
+        "disk_space": {"gte": storage_gb},
+        "direct_port_count": {"gte": 1},
+        "duration": {"gte": want.hours * preferences.contract_share * 3600},
+        "reliability": {"gte": preferences.min_reliability},
+    }
+    if want.gpus:
+        query |= {"gpu_ram": {"gte": least_vram_mib(vram_gib)}, "cuda_max_good": {"gte": preferences.min_cuda}}
+    return query
+
+
+def candidate(row: OfferRow, want: Requirements, *, bid_share: float) -> Candidate:
+    """One row of a search in our units. `bid_share` of the least bid is offered, not to be outbid at once."""
+    bid, price = None, row.dph_total
+    if want.interruptible:
+        least = row.min_bid if row.min_bid is not None else row.dph_total
+        bid = MicroDollars(math.ceil(least * bid_share))
+        # A search for bids shows the least bid in `dph_total`, disk included.
+        price = MicroDollars(row.dph_total + bid - least)
+    return Candidate(
+        offer=Offer(
+            id=str(row.id),
+            provider="vastai",
+            price_per_hour=price,
+            gpu=row.gpu_name,
+            gpus=row.num_gpus,
+            vram_gib=(row.gpu_ram or 0.0) / 1024,
+            machine_id=None if row.machine_id is None else str(row.machine_id),
+            region=row.geolocation,
+            reliability=row.reliability if row.reliability is not None else row.reliability2,
+            bid_per_hour=bid,
+        ),
+        rentable=row.rentable is not False,
+        verified=row.is_verified,
+        datacenter=row.is_datacenter,
+        disk_gib=None if row.disk_space is None else gib(row.disk_space),
+        direct_ports=row.direct_port_count,
+        contract_hours=None if row.duration is None else row.duration / 3600,
+        cuda=row.cuda_max_good,
+        traffic_per_gib=_traffic_price(row),
+    )
+
+
+def _traffic_price(row: OfferRow) -> MicroDollars:
+    """Per GiB; which way it goes is not known beforehand, so the dearer one counts."""
+    dearer = max(row.inet_down_cost or 0, row.inet_up_cost or 0)
+    return MicroDollars(math.ceil(dearer * _GIB_IN_GB))

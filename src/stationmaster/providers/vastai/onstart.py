@@ -1,0 +1,78 @@
+"""What a rented machine runs when it starts, and what home says to the guard in it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from stationmaster.errors import ConfigInvalid
+
+SCRIPT_LIMIT = 4096
+"""Characters of onstart and arguments together that the service takes."""
+GUARD_FILE = ".guard"
+ACKNOWLEDGED_FILE = ".acknowledged"
+_BLOCK = re.compile(r"sm-host-keys begin\s*\n(.*?)sm-host-keys end", re.DOTALL)
+_KEY = re.compile(r"sm-host-key ([a-z0-9@.-]+ [A-Za-z0-9+/]+=*)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardTimes:
+    """After how long alone the machine stops itself, and destroys itself where stopping is refused."""
+
+    idle_seconds: float = 1800.0
+    abandon_seconds: float = 72 * 3600.0
+    look_seconds: float = 15.0
+
+    def environment(self) -> Mapping[str, str]:
+        return {
+            "STATIONMASTER_GUARD_IDLE": str(round(self.idle_seconds)),
+            "STATIONMASTER_GUARD_ABANDON": str(round(self.abandon_seconds)),
+            "STATIONMASTER_GUARD_LOOK": f"{self.look_seconds:g}",
+        }
+
+
+def onstart_script(public_key: str) -> str:
+    """The script that lets the owner of this key in. Raises ConfigInvalid when the key does not fit."""
+    line = " ".join(public_key.split())
+    if not line.startswith(("ssh-", "ecdsa-", "sk-")) or len(line.split()) < 2:
+        raise ConfigInvalid("the public SSH key is not one", hint="run `stationmaster keys setup`")
+    script = _template().replace("@PUBLIC_KEY@", shlex.quote(line))
+    if len(script) > SCRIPT_LIMIT:
+        raise ConfigInvalid(
+            f"the public SSH key is too long: {len(line)} characters",
+            hint="run `stationmaster keys setup`, which makes a short one",
+        )
+    return script
+
+
+def host_keys_in(log: str) -> tuple[str, ...]:
+    """The host keys that a machine printed last, one OpenSSH line each; none while a block is not whole.
+
+    >>> host_keys_in("boot\\nsm-host-keys begin\\nsm-host-key ssh-ed25519 AAAAC3\\nsm-host-keys end\\n")
+    ('ssh-ed25519 AAAAC3',)
+    """
+    blocks = _BLOCK.findall(log.replace("\r", ""))
+    return tuple(_KEY.findall(blocks[-1])) if blocks else ()
+
+
+def visit_command(seconds_alone: float, *, job_root: str) -> str:
+    """A shell command by which a visit tells the guard how long a training may go on without another one."""
+    target = shlex.quote(f"{job_root}/{GUARD_FILE}")
+    uptime = '"$(cut -d. -f1 "${STATIONMASTER_UPTIME:-/proc/uptime}" 2>/dev/null || date +%s)"'
+    return f"printf '%s %s\\n' {max(0, round(seconds_alone))} {uptime} >{target}.new && mv {target}.new {target}"
+
+
+def acknowledge_command(*, job_root: str) -> str:
+    """A shell command that tells the guard: everything of worth is safe at home, the machine may go."""
+    return f": >{shlex.quote(f'{job_root}/{ACKNOWLEDGED_FILE}')}"
+
+
+@cache
+def _template() -> str:
+    text = resources.files(__package__).joinpath("onstart.sh").read_text(encoding="utf-8")
+    lines = (line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#"))
+    return "#!/bin/sh\n" + "\n".join(lines) + "\n"

@@ -1,0 +1,195 @@
+"""Vast.ai as a provider of machines, under one account."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from stationmaster.errors import ConfigInvalid
+from stationmaster.estimate import gpu_factor
+from stationmaster.model import Charge, Listing, Machine, Offer, Requirements
+from stationmaster.money import ZERO, MicroDollars
+from stationmaster.offers import HoursOn, Preferences, Ranking, price_cap, rank
+from stationmaster.providers.vastai.client import Order, VastClient
+from stationmaster.providers.vastai.machines import machine
+from stationmaster.providers.vastai.market import candidate, disk_gb, gib, search_query
+from stationmaster.providers.vastai.onstart import GuardTimes, host_keys_in, onstart_script
+from stationmaster.providers.vastai.wire import ChargeRow, InstanceRow
+
+_UNKNOWN_GPU = 2.0  # counted as so many times slower than the reference, so that an unknown card is no bargain
+_CHARGE_KINDS = {"bwd": "traffic", "bwu": "traffic"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VastOptions:
+    """How machines are chosen and set up. `public_key` lets us in, `ssh_key_path` is its private half."""
+
+    public_key: str
+    ssh_key_path: str
+    preferences: Preferences = field(default_factory=Preferences)
+    default_disk_gb: float = 64.0
+    default_image: str = "vastai/pytorch:@vastai-automatic-tag"
+    job_root: str = "/opt/stationmaster/jobs"
+    bid_share: float = 1.1  # of the least bid that an offer takes
+    guard: GuardTimes = field(default_factory=GuardTimes)
+    search_pages: int = 5
+    create_limit_seconds: float = 120.0  # the request's own limit, and as much again for a list that lags
+    log_attempts: int = 30
+    log_interval_seconds: float = 0.3
+
+
+class VastProvider:
+    """Keeps Provider, CanStop, KnowsHostKeys, KnowsKeys and KnowsMoney."""
+
+    name = "vastai"
+
+    def __init__(self, client: VastClient, *, options: VastOptions, account_name: str = "default") -> None:
+        self.account_name = account_name
+        self._client = client
+        self._options = options
+        self._account: str | None = None
+        self._faults: dict[int, str] = {}
+
+    @property
+    def create_limit_seconds(self) -> float:
+        return self._options.create_limit_seconds
+
+    async def offers(self, want: Requirements) -> list[Offer]:
+        return [ranked.offer for ranked in (await self.ranking(want)).chosen]
+
+    async def ranking(self, want: Requirements) -> Ranking:
+        """What can be rented, best first, with the cost of the whole job; and why the rest was left out."""
+        options = self._options
+        preferences = options.preferences
+        storage_gb = disk_gb(want, default_gb=options.default_disk_gb)
+        rows = await self._client.search(
+            search_query(want, preferences, storage_gb=storage_gb),
+            pages=options.search_pages,
+            until_price=price_cap(want, preferences),
+        )
+        candidates = [candidate(row, want, bid_share=options.bid_share) for row in rows]
+        return rank(candidates, replace(want, disk_gib=gib(storage_gb)), preferences, _hours_on(want))
+
+    async def create(self, offer: Offer, *, label: str, want: Requirements) -> str:
+        """Rent it. An order that was refused and carried out all the same is a machine that has failed."""
+        options = self._options
+        if want.interruptible != (offer.bid_per_hour is not None):
+            raise ConfigInvalid("an interruptible machine is rented by a bid, and any other without one")
+        created = await self._client.create(
+            int(offer.id),
+            Order(
+                image=want.image or options.default_image,
+                disk_gb=disk_gb(want, default_gb=options.default_disk_gb),
+                label=label,
+                onstart=onstart_script(options.public_key),
+                environment=options.guard.environment(),
+                bid_per_hour=offer.bid_per_hour,
+            ),
+        )
+        if created.fault is not None:
+            self._faults[created.instance_id] = created.fault
+        return str(created.instance_id)
+
+    async def listing(self) -> Listing:
+        account = await self.account()
+        instances = await self._client.instances()
+        return Listing(
+            machines=tuple(self._machine(row) for row in instances.rows),
+            complete=instances.complete,
+            account=account,
+        )
+
+    async def describe(self, provider_id: str) -> Machine | None:
+        row = await self._client.instance(int(provider_id))
+        return None if row is None else self._machine(row)
+
+    async def destroy(self, provider_id: str) -> None:
+        await self._client.destroy(int(provider_id))
+
+    async def stop(self, provider_id: str) -> None:
+        await self._client.stop(int(provider_id))
+
+    async def start(self, provider_id: str) -> bool:
+        return await self._client.start(int(provider_id))
+
+    async def set_bid(self, provider_id: str, price_per_hour: MicroDollars) -> None:
+        """Bid again for an interruptible machine; one that was outbid starts when the bid wins."""
+        await self._client.set_bid(int(provider_id), price_per_hour)
+
+    async def log(self, provider_id: str, *, lines: int = 1000) -> str:
+        """The end of the container's own log."""
+        options = self._options
+        return await self._client.log(
+            int(provider_id),
+            tail=lines,
+            attempts=options.log_attempts,
+            interval_seconds=options.log_interval_seconds,
+        )
+
+    async def host_keys(self, provider_id: str) -> tuple[str, ...]:
+        return host_keys_in(await self.log(provider_id))
+
+    async def account_keys(self) -> tuple[str, ...]:
+        return await self._client.account_keys()
+
+    async def add_account_key(self, public_key: str) -> None:
+        known = {_key_itself(key) for key in await self.account_keys()}
+        if _key_itself(public_key) not in known:
+            await self._client.add_account_key(public_key)
+
+    async def attach_key(self, provider_id: str, public_key: str) -> None:
+        await self._client.attach_key(int(provider_id), public_key)
+
+    async def credit(self) -> MicroDollars:
+        credit = (await self._client.user()).credit
+        return credit if credit is not None else ZERO
+
+    async def charges(self, *, since: float, until: float) -> list[Charge]:
+        rows = await self._client.charges(since=since, until=until)
+        return [charge for row in rows for charge in _charges(row)]
+
+    async def account(self) -> str:
+        """Whom the service takes us for; a key belongs to one account for ever, so it is asked once."""
+        if self._account is None:
+            self._account = str((await self._client.user()).id)
+        return self._account
+
+    def _machine(self, row: InstanceRow) -> Machine:
+        return machine(
+            row,
+            key_path=self._options.ssh_key_path,
+            job_root=self._options.job_root,
+            fault=self._faults.get(row.id),
+        )
+
+
+def _hours_on(want: Requirements) -> HoursOn:
+    """The job's hours are those on an RTX 4090; work without a GPU takes as long on every machine."""
+
+    def hours(gpu: str | None) -> float:
+        factor = gpu_factor(gpu) if gpu else None
+        return want.hours * (factor if factor is not None else _UNKNOWN_GPU) if want.gpus else want.hours
+
+    return hours
+
+
+def _charges(row: ChargeRow) -> list[Charge]:
+    """One line per kind; a row that is not broken down counts as the GPU's."""
+    amounts: dict[str, int] = {}
+    for item in row.items or ():
+        kind = _CHARGE_KINDS.get(item.type, item.type)
+        amounts[kind] = amounts.get(kind, 0) + item.amount
+    return [
+        Charge(
+            provider_id=row.source.removeprefix("instance-"),
+            kind=kind,
+            amount=MicroDollars(amount),
+            started_at=row.start,
+            ended_at=row.end,
+        )
+        for kind, amount in (amounts or {"gpu": row.amount}).items()
+    ]
+
+
+def _key_itself(line: str) -> tuple[str, ...]:
+    """Type and key, without the comment."""
+    return tuple(line.split()[:2])

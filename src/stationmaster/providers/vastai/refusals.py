@@ -1,0 +1,131 @@
+"""What it means when Vast.ai does not do as asked: its error bodies, in all their shapes, as our exceptions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stationmaster.errors import AccessRefused, NoCapacity, ProviderBusy, ProviderError, ProviderFault
+
+_LONGEST_MESSAGE = 300
+_KEY_HINT = "check VASTAI_API_KEY against the keys at https://cloud.vast.ai/manage-keys/"
+_CREDIT_HINT = "add credit at https://cloud.vast.ai/billing/"
+_CREDIT_CODES = {"insufficient_credit", "missing_billing", "spend_rate_limit"}
+_GONE_CODES = {"no_such_instance", "not_found"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """An answer that says no. Any part of it may be missing on the wire."""
+
+    status: int
+    code: str
+    message: str
+    new_contract: int | None = None
+    retry_after_seconds: float | None = None
+
+    @property
+    def is_gone(self) -> bool:
+        """The instance does not exist, by the service's own word; any other 404 says something else."""
+        return self.status == 404 and self.code in _GONE_CODES
+
+    @property
+    def is_busy(self) -> bool:
+        return self.status == 429 or self.code in ("rate_limit_exceeded", "search_quota_exceeded")
+
+    @property
+    def is_key_refused(self) -> bool:
+        # A bad key is 401 or 404, no key 403, and a session that has ended 404: only the words tell.
+        said = self.message.lower()
+        words = ("invalid user key", "requires login", "session expired")
+        return self.status in (401, 403) or self.code == "auth_error" or any(word in said for word in words)
+
+    @property
+    def is_offer_gone(self) -> bool:
+        # 404 with `invalid_args`, 410 and 400 with `no_such_ask` have all been seen. A bid that is refused is no
+        # machine either.
+        return "no_such_ask" in f"{self.code} {self.message}" or self.code == "invalid_price"
+
+
+def read_refusal(
+    status: int, headers: Mapping[str, str], body: bytes, *, now: float, secret: str = ""
+) -> Refusal | None:
+    """What an answer refuses; None when it is none. 200 with `success: false` refuses as much as a 400."""
+    document = _object(body)
+    if 200 <= status < 300 and document.get("success") is not False:
+        return None
+    contract = document.get("new_contract")
+    message = _message(document, body)
+    return Refusal(
+        status=status,
+        code=str(document.get("error") or ""),
+        message=message.replace(secret, "…") if secret else message,
+        new_contract=contract if isinstance(contract, int) and not isinstance(contract, bool) else None,
+        retry_after_seconds=_retry_after(document, headers, message, now=now),
+    )
+
+
+def error_of(refusal: Refusal, *, doing: str) -> ProviderError:
+    """The exception for a refusal; `doing` says in words what was asked for."""
+    said = f"Vast.ai did not {doing}: {refusal.message or refusal.code or f'HTTP {refusal.status}'}"
+    if refusal.is_busy:
+        return ProviderBusy(said, retry_after_seconds=refusal.retry_after_seconds)
+    if refusal.code == "deprecated_endpoint":
+        return ProviderFault(said, hint="a newer Stationmaster may know the new address")
+    if refusal.code in _CREDIT_CODES:
+        return AccessRefused(said, hint=_CREDIT_HINT)
+    if refusal.is_key_refused:
+        return AccessRefused(said, hint=_KEY_HINT)
+    if refusal.is_offer_gone:
+        return NoCapacity(said)
+    if refusal.status >= 500:
+        return ProviderBusy(said, retry_after_seconds=refusal.retry_after_seconds)
+    return ProviderError(said)
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(body)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _message(document: Mapping[str, Any], body: bytes) -> str:
+    """`msg`, `message`, `detail`, or the plain text of the body, as one line without markup."""
+    said = next((document[name] for name in ("msg", "message", "detail") if document.get(name)), None)
+    if said is None:
+        said = document.get("error") or body[:2000].decode("utf-8", "replace")
+    plain = re.sub(r"<[^>]*>", " ", str(said))
+    return " ".join(plain.split())[:_LONGEST_MESSAGE]
+
+
+def _retry_after(document: Mapping[str, Any], headers: Mapping[str, str], message: str, *, now: float) -> float | None:
+    """Seconds to wait: a header that the documentation denies, a field of the body, or when the day's quota ends."""
+    reset = _seconds(headers.get("x-ratelimit-reset"))
+    candidates = (
+        _seconds(headers.get("retry-after")),
+        _seconds(document.get("retry_after")),
+        None if reset is None else max(0.0, reset - now),
+        _threshold(message),
+    )
+    return next((seconds for seconds in candidates if seconds is not None), None)
+
+
+def _threshold(message: str) -> float | None:
+    """`API requests too frequent endpoint threshold=4.5` names the least time between two calls."""
+    found = re.search(r"threshold=(\d+(?:\.\d+)?)", message)
+    return float(found[1]) if found else None
+
+
+def _seconds(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < 1e12 else None
