@@ -12,6 +12,7 @@ from stationmaster.store.installation import read_id
 from stationmaster.store.interests import Interests
 from stationmaster.store.jobs import Jobs
 from stationmaster.store.leases import Leases
+from stationmaster.store.limiter import TurnLimiter
 from stationmaster.store.logs import Logs
 from stationmaster.store.periodic import Periodic
 from stationmaster.store.readings import Readings
@@ -41,6 +42,7 @@ class Store:
         self.bad_machines = BadMachines(database)
         self.interests = Interests(database)
         self.periodic = Periodic(database)
+        self.limiter = TurnLimiter(database)
 
     def now(self) -> float:
         return self.database.current_time()

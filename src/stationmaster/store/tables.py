@@ -182,6 +182,14 @@ interests = sa.Table(
     Column("until", Double, nullable=False),
 )
 
+call_turns = sa.Table(
+    "call_turns",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("endpoint", Text, primary_key=True),
+    Column("next_at", Double, nullable=False),
+)
+
 periodic = sa.Table(
     "periodic",
     metadata,

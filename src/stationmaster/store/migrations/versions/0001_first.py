@@ -189,6 +189,14 @@ sa.Table(
 )
 
 sa.Table(
+    "call_turns",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("endpoint", Text, primary_key=True),
+    Column("next_at", Double, nullable=False),
+)
+
+sa.Table(
     "periodic",
     metadata,
     Column("name", Text, primary_key=True),
