@@ -14,7 +14,8 @@ _TRACEBACK = "traceback (most recent call last)"
 _CHAIN = ("during handling of the above exception", "the above exception was the direct cause")
 _BOX = tuple("│╭╰┃┏┗┌└├─❱")
 _EXCEPTION = re.compile(
-    r"(?:\w+\.){0,12}\w*(?:Error|Exception|Interrupt|Exit|Failure|Unavailable|Timeout|NotFound|Abort|Expired)(?::|$)"
+    r"(?:\w+\.){0,12}(?:\w+Error|\w*Exception|KeyboardInterrupt|SystemExit|StopIteration)"
+    r"(?:$|:(?! *[-+]?\d*\.\d))"  # a number after it: a metric such as MeanSquaredError
 )
 _LAST_LINE = re.compile(r"(?:[A-Za-z_]\w*\.){0,12}[A-Za-z_]\w*(?:: |:?$)")
 _BACKGROUND = any_of(r"^exception (?:in thread|ignored in)", r"^--- logging error")
@@ -25,10 +26,11 @@ _LAUNCHER = any_of(
     r"^\S+ failed$",
     r"returned non-zero exit status",
     r"exits with return code",
+    r"^(?:srun|slurmstepd|torchrun|mpirun|accelerate): error: ",
 )
 _TEARDOWN = any_of(r"sigterm|signal 15|closing signal|destroy_process_group")
 _KILLED = re.compile(
-    r"^(?:.{0,200}\b\d+ )?Killed(?: .*)?$|^Killed: ?9|: line \d+: +\d+ Killed\b"
+    r"^(?:.{0,200}\b\d+ )?Killed(?: .*)?$|^Killed: ?9|: line \d+: +\d+ Killed\b|: Killed$|task \d+: Out Of Memory"
     r"|slurmstepd: error: .{0,200}(?:oom_kill|DUE TO TIME LIMIT|CANCELLED)"
 )
 _CRASHED = any_of(
@@ -38,7 +40,8 @@ _CRASHED = any_of(
 _SURVIVED = any_of(
     r"\bskip|recover|\bretry|continu|\bignor|will proceed|attempting|falling back|fallback|trying again",
 )
-_ENDS_THE_RUN = any_of(r"stop|abort|exit|terminat|rais|became|error")
+_ENDS_THE_RUN = any_of(r"stop|abort|exit|terminat|rais|became|error|\bending\b")
+_SYSTEM_SAYS = any_of(r"\[errno \d+\]", r": command not found$")
 _USAGE = re.compile(r"[\w./-]{1,80}: error: ")
 _ADVICE = any_of(
     r"^(?:if you|to avoid|try|consider|see|note|tip|hint|please|make sure|for more|for debugging|compile with"
@@ -62,7 +65,17 @@ _REFUSED = any_of(r"client error|gated repo")
 _HINTS = (
     *("error", "exception", "traceback", "kill", "fail", "memory", "oom", "cuda", "nccl", "nan", "infinit", "fatal"),
     *("critical", "fault", "abort", "sig", "exit", "gated", "401", "403", "denied", "unauthor", "interrupt", "driver"),
-    *("missing", "assert", "timeout", "space left", "not found", "bus error", "handling of the above", "the above"),
+    *(
+        "missing",
+        "assert",
+        "timeout",
+        "space left",
+        "not found",
+        "bus error",
+        "handling of the above",
+        "the above",
+        "errno",
+    ),
 )
 _OUTRIGHT = frozenset({ErrorKind.OOM, ErrorKind.CUDA, ErrorKind.NCCL, ErrorKind.KILLED, ErrorKind.DISK_FULL})
 
@@ -158,6 +171,7 @@ def _told_in_words(line: Line, kind: ErrorKind) -> Fault | None:
     if _TELLS_AN_ERROR.match(line.message):
         fatal = line.lower.startswith("fatal") or (kind != ErrorKind.OTHER and not survived)
         return Fault(kind=kind, message=line.message, fatal=fatal)
-    if kind == ErrorKind.AUTH and line.indent == 0 and _REFUSED.search(line.message):
-        return Fault(kind=kind, message=line.message, fatal=True)
+    refused = kind == ErrorKind.AUTH and _REFUSED.search(line.message) is not None
+    if line.indent == 0 and (refused or _SYSTEM_SAYS.search(line.message)):
+        return Fault(kind=kind, message=line.message, fatal=not survived)
     return None

@@ -32,6 +32,9 @@ _PREFIX = re.compile(
             r"(?:>>|-|\|) +",
             r"[^\x00-\x7f\w\u2500-\u257f]{1,4} +",  # an emoji
             r"[\w.]{1,80}:[\w<>]{1,80}:\d+ - ",
+            r"[\w.]{1,80}:\d+ >> ",
+            r"[IWEF] \w+/[\w./-]{1,160}:\d+\] +",
+            r"wandb: (?=error|warning)",
             r"\(\w{1,40}:\d+\) (?=info|warning|error|debug)",
             r"\[[\w.-]{1,80}\] (?=\d{4}-\d\d-\d\d )",
             r"[\w./-]{1,80}\.py:\d+ +",
@@ -45,7 +48,8 @@ _PREFIX = re.compile(
 )
 _RICH_SOURCE = re.compile(r" {2,}\w{1,60}\.py:\d{1,6} *$")
 _SOURCE_WIDTH = 120
-_GLOG_ERROR = re.compile(r"\[?[EF]\d{3,4} \d\d:\d\d:\d\d\.\d")
+_GLOG = re.compile(r"\[?(?P<letter>[IWEF])(?:\d{3,4} \d\d:\d\d:\d\d\.\d| (?=\w+/[\w./-]{1,160}:\d+\]))")
+_GLOG_LEVELS = {"I": "info", "W": "warning", "E": "error", "F": "critical"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +77,10 @@ def read_line(raw: str) -> Line:
         text = text[found.end() :]
     message = text.lstrip()
     indent = len(text) - len(message)
-    level = "error" if _GLOG_ERROR.match(message) else None
+    level: str | None = None
     for _ in range(8):
+        if level is None and (glog := _GLOG.match(message)):
+            level = _GLOG_LEVELS[glog["letter"]]
         found = _PREFIX.match(message)
         if not found or not found.end():
             break

@@ -23,6 +23,7 @@ MAX_ERRORS = 50
 MAX_CHECKPOINTS = 1_000
 MAX_REMEMBERED_BARS = 24
 MESSAGE_LIMIT = 400
+_RECENT_CHECKPOINTS = 8
 
 #: What other ranks and launchers print once one of them has failed.
 _FALLOUT_KINDS = frozenset({ErrorKind.NCCL, ErrorKind.KILLED})
@@ -282,14 +283,15 @@ class Memory:
 
     def _take_save(self, saved: Saved) -> str | None:
         self.saving_unconfirmed = not saved.done
-        folder = saved.name.rstrip("/\\")
-        if any(
-            folder == known.rstrip("/\\") or folder.startswith((known + "/", known + "\\"))
-            for known in self.checkpoints
-        ):
+        if saved.name in self.checkpoints or self._is_part(saved.name.rstrip("/\\")):
             return None
         self.checkpoints = [*self.checkpoints, saved.name][-MAX_CHECKPOINTS:]
         return saved.name
+
+    def _is_part(self, name: str) -> bool:
+        """A file of a checkpoint folder that was named just before, or the folder once more."""
+        recent = [known.rstrip("/\\") for known in self.checkpoints[-_RECENT_CHECKPOINTS:]]
+        return any(name == known or name.startswith((known + "/", known + "\\")) for known in recent)
 
     def forget_failed_save(self) -> None:
         """A save that was announced and then ended in an error is no checkpoint."""

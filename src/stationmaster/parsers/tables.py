@@ -25,7 +25,7 @@ def read_line(line: Line, memory: Memory) -> Seen | None:
         memory.columns = [cell.lower() for cell in cells]
         return Seen(phase=Phase.TRAINING)
     if memory.columns and len(cells) == len(memory.columns) and _LEADING_NUMBER.match(cells[0]):
-        return _read_row(dict(zip(memory.columns, cells, strict=True)))
+        return _read_row(dict(zip(memory.columns, cells, strict=True)), memory)
     return None
 
 
@@ -37,7 +37,7 @@ def _is_header(cells: list[str]) -> bool:
     return any(_VALUE_COLUMN.search(name) for name in names[1:])
 
 
-def _read_row(row: dict[str, str]) -> Seen:
+def _read_row(row: dict[str, str], memory: Memory) -> Seen:
     step = epoch = loss = rate = eta = None
     for name, cell in row.items():
         number = _LEADING_NUMBER.match(cell)
@@ -51,11 +51,13 @@ def _read_row(row: dict[str, str]) -> Seen:
             rate = per_second(seconds)
         elif name.startswith("eta"):
             eta = duration_seconds(cell)
+    if step is not None and memory.total is not None and step <= (memory.step or 0):
+        step = None  # a notebook draws its bar above the table: the bar is further
     return Seen(
         step=step,
         epoch=epoch,
         loss=loss,
-        loss_is_epoch_mean=step is None,
+        loss_is_epoch_mean=epoch is not None,
         rate=rate,
         eta_seconds=eta,
         phase=Phase.TRAINING,
