@@ -10,12 +10,13 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 import shlex
 import subprocess
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import yaml
 from pydantic import (
@@ -48,7 +49,7 @@ SEED_NAMES: Mapping[str, str] = {
 }
 """Names without our prefix that are read as well."""
 
-_NOT_SETTINGS = {"STATIONMASTER_MACHINE", "STATIONMASTER_CONFIG"}
+_NOT_SETTINGS = {"STATIONMASTER_MACHINE", "STATIONMASTER_JOB_ROOT", "STATIONMASTER_CONFIG"}
 _PROVIDER_ALIASES = {"local": "ssh"}
 _COMMAND_SECONDS = 30
 _LEAST_POLL_SECONDS = 0.01  # a job that is always due would leave no time for the others
@@ -122,6 +123,23 @@ class LimitSettings(_Section):
     """Bringing the results home is tried for at least so long, even past the job's own limit."""
     min_hours: float = Field(default=4.0, gt=0)
     """The least time limit that a job gets by itself."""
+    max_rentals: int = Field(default=2, ge=1)
+    """How many machines may be rented at the same time."""
+
+
+class SweepSettings(_Section):
+    """The safety net: what it does with machines that nobody works on."""
+
+    every: Duration = 900.0
+    """How often the stand-alone sweeper looks."""
+    grace: Duration = 120.0
+    """A machine that no rental names is destroyed so long after it was first seen."""
+    stuck: Duration = 7200.0
+    """A job without any progress for so long counts as stuck."""
+    cap: Duration = 14400.0
+    """How long a machine may run that no job's own limit covers."""
+    abandon_after: Duration = 259200.0
+    """A stopped machine whose model nobody fetched is destroyed after so long."""
 
 
 class LoopbackSettings(_Section):
@@ -129,11 +147,64 @@ class LoopbackSettings(_Section):
     """What an hour on this computer is said to cost."""
 
 
+class OwnHostSettings(_Section):
+    """A machine of one's own that jobs may use."""
+
+    address: str = Field(min_length=1)
+    """Name or number in the network, or a name from the SSH configuration."""
+    name: str = Field(default="", pattern=r"^[A-Za-z0-9._-]*$")
+    """What it is called here; by default its address."""
+    user: str | None = None
+    """Who logs in; by default whom the SSH configuration names."""
+    port: int | None = Field(default=None, ge=1, le=65535)
+    key: Path | None = None
+    """The private key; by default those of the SSH configuration and agent."""
+    gpus: int = Field(default=0, ge=0)
+    """GPUs that one job gets."""
+    gpu: str | None = None
+    """Their model, for estimates."""
+    vram_gib: float = Field(default=0.0, ge=0)
+    price_per_hour: Dollars = MicroDollars(0)
+    """What an hour of it is said to cost."""
+    slots: int = Field(default=1, ge=1)
+    """Jobs that may run there at the same time."""
+    job_root: str | None = None
+    """Where jobs lie there; by default /opt/stationmaster/jobs, or below the user's home where that is not writable."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_by_address(cls, data: Any) -> Any:
+        if isinstance(data, dict) and not data.get("name") and isinstance(data.get("address"), str):
+            return {**data, "name": re.sub(r"[^A-Za-z0-9._-]", "-", data["address"])}
+        return data
+
+    @field_validator("job_root")
+    @classmethod
+    def _absolute(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("/", "~/")):
+            raise ValueError("must begin with / or ~/")
+        return value
+
+
 class SshSettings(_Section):
+    hosts: tuple[OwnHostSettings, ...] = ()
+    """Own machines that jobs may use: provider `ssh`."""
     config_path: Path | None = None
     """The OpenSSH client configuration to honour; by default ~/.ssh/config."""
     keepalive: Duration = 15.0
     """A silent connection is tested so often and dropped after three tests without an answer."""
+
+    allow_unverified: bool = False
+    """Whether secrets may go to machines whose host key nobody could verify."""
+
+    @field_validator("hosts")
+    @classmethod
+    def _names_differ(cls, value: tuple[OwnHostSettings, ...]) -> tuple[OwnHostSettings, ...]:
+        names = [host.name for host in value]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"two machines are called {twice}; give each its own name")
+        return value
 
 
 class VastSettings(_Section):
@@ -184,6 +255,7 @@ class Settings(_Section):
     worker: WorkerSettings = WorkerSettings()
     monitoring: MonitoringSettings = MonitoringSettings()
     limits: LimitSettings = LimitSettings()
+    sweep: SweepSettings = SweepSettings()
     loopback: LoopbackSettings = LoopbackSettings()
     ssh: SshSettings = SshSettings()
     vastai: VastSettings = VastSettings()
@@ -354,6 +426,8 @@ def _known_names(model: type[BaseModel] = Settings, path: str = "") -> Iterator[
 
 
 def _section_of(annotation: Any) -> type[BaseModel] | None:
+    if get_origin(annotation) in (tuple, dict):
+        return None  # a list of sections is one setting
     candidates = (annotation, *get_args(annotation))
     return next((kind for kind in candidates if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
 

@@ -114,6 +114,7 @@ class SshAccess:
     host_keys: tuple[str, ...] = ()
     use_config: bool = False
     unverified: bool = False  # nobody could say which host keys are the right ones: no secret goes there
+    environment: tuple[tuple[str, str], ...] = ()  # of every command run there; others can read it: no secrets
 
 
 Access = LocalAccess | SshAccess
@@ -312,6 +313,7 @@ class Rental:
     create_sent_at: float | None = None
     held_at: float | None = None
     release_asked_at: float | None = None
+    stopped_at: float | None = None  # when the sweep stopped it, its model still on its disk
     absent_listings: int = 0
     gone_at: float | None = None
 

@@ -38,6 +38,11 @@ class Options:
         given = {"home": self.home, "log_level": self.log_level}
         return load_settings(self.environ, overrides=given)
 
+    def machine_path(self) -> str:
+        """The PATH of simulated machines: our own interpreter first, so that recipes find what is installed with us."""
+        own = str(Path(sys.executable).parent)
+        return f"{own}:{self.environ.get('PATH', '/usr/local/bin:/usr/bin:/bin')}"
+
     def for_worker(self) -> list[str]:
         """The same options for a worker that is started in the background."""
         home = [] if self.home is None else ["--home", str(self.home.absolute())]

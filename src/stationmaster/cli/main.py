@@ -18,8 +18,12 @@ from stationmaster.cli import (
     logs,
     pull,
     recipes,
+    recorded,
+    simulator,
     ssh,
+    sweep,
     train,
+    up,
     watch,
     worker,
 )
@@ -49,7 +53,14 @@ app.command("ssh")(ssh.ssh)
 app.command("pull")(pull.pull)
 app.add_typer(recipes.app, name="recipes")
 app.add_typer(dataset.app, name="dataset")
+app.command("parse")(recorded.parse)
+app.command("replay")(recorded.replay)
+app.command("instances")(sweep.instances)
+app.command("sweep")(sweep.sweep)
+app.command("up")(up.up)
 app.command("worker")(worker.worker)
+app.command("sweeper")(sweep.sweeper)
+app.command("simulator")(simulator.simulator)
 app.command("doctor")(doctor.doctor)
 
 

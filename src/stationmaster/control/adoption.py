@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+import structlog
+
+from stationmaster.control.step import wait
+from stationmaster.control.world import World
+from stationmaster.errors import ProviderError
 from stationmaster.model import CostLine, Job, Listing, Machine, Rental, RentalState
 from stationmaster.money import ZERO, cost
 from stationmaster.store.writes import Told, Write
+
+
+log = structlog.get_logger("stationmaster.adoption")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discard:
+    """These machines are surplus, and written down as such: nobody is to use them."""
+
+    provider_ids: tuple[str, ...]
 
 
 def adopted(job: Job, rental: Rental, machines: list[Machine], listing: Listing, *, now: float) -> Write:
@@ -26,9 +41,33 @@ def adopted(job: Job, rental: Rental, machines: list[Machine], listing: Listing,
     return Write(
         job=_with_deadline(job, held, newest, now=now),
         rentals=(held, *surplus),
-        costs=(opened_cost(held, newest, now=now), *(opened_cost(each, newest, now=now) for each in surplus)),
+        costs=(
+            opened_cost(held, newest, now=now),
+            *(opened_cost(each, machine, now=now) for each, machine in zip(surplus, others, strict=True)),
+        ),
         events=tuple(told),
     )
+
+
+def with_surplus(job: Job, rental: Rental, machines: list[Machine], *, now: float) -> Write:
+    """Rows and cost lines for machines that carry the label of a rental which has its machine already."""
+    surplus = [surplus_rental(rental, machine, now=now) for machine in machines]
+    return Write(
+        job=job,
+        rentals=tuple(surplus),
+        costs=tuple(opened_cost(each, machine, now=now) for each, machine in zip(surplus, machines, strict=True)),
+        events=tuple(Told(kind="surplus_found", payload={"provider_id": each.provider_id}) for each in surplus),
+    )
+
+
+async def discard(action: Discard, job: Job, world: World) -> Write:
+    """Ask for the end of surplus machines. One that does not go stays in its row, for the sweep and the release."""
+    for provider_id in action.provider_ids:
+        try:
+            await world.provider(job.spec.provider).destroy(provider_id)
+        except ProviderError as problem:
+            log.warning("surplus.not_destroyed", job=job.id, instance=provider_id, problem=str(problem))
+    return wait(job, 0.0)
 
 
 def surplus_rental(rental: Rental, machine: Machine, *, now: float) -> Rental:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from stationmaster.config import Settings
+from stationmaster.control.sweep_rules import SweepPolicy
 from stationmaster.control.worker import Tempo
 from stationmaster.control.world import Policy, World
 from stationmaster.errors import ConfigInvalid
@@ -21,8 +22,17 @@ _PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ")
 """What a machine on this computer sees of our environment: enough to run programs, and no secret."""
 
 
-def open_store(settings: Settings) -> Store:
-    """The store, with its schema brought up to date. Raises ConfigInvalid when the home cannot be written."""
+def open_store(settings: Settings, *, writable: bool = True) -> Store:
+    """The store, with its schema brought up to date. Raises ConfigInvalid when the home cannot be written.
+
+    With `writable` False nothing is asked of the home: the sweeper works where the store can only be read.
+    """
+    if writable:
+        _require_writable_home(settings)
+    return Store(Database(settings.store_url), log_cap_bytes=settings.log_cap_bytes)
+
+
+def _require_writable_home(settings: Settings) -> None:
     try:
         settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         probe = settings.home / ".writable"
@@ -32,7 +42,6 @@ def open_store(settings: Settings) -> Store:
         raise ConfigInvalid(
             f"cannot write to {settings.home}: {problem.strerror}", hint="set STATIONMASTER_HOME or give --home"
         ) from None
-    return Store(Database(settings.store_url), log_cap_bytes=settings.log_cap_bytes)
 
 
 def build_providers(settings: Settings, environ: Mapping[str, str]) -> dict[str, Provider]:
@@ -63,6 +72,18 @@ def policy_of(settings: Settings) -> Policy:
         ready_seconds=settings.limits.ready,
         transfer_seconds=settings.limits.transfer,
         fetch_seconds=settings.limits.fetch,
+        max_rentals={"vastai": settings.limits.max_rentals},
+        allow_unverified=settings.ssh.allow_unverified,
+    )
+
+
+def sweep_policy_of(settings: Settings) -> SweepPolicy:
+    sweep = settings.sweep
+    return SweepPolicy(
+        grace_seconds=sweep.grace,
+        stuck_seconds=sweep.stuck,
+        cap_seconds=sweep.cap,
+        abandon_seconds=sweep.abandon_after,
     )
 
 

@@ -8,12 +8,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from stationmaster.config import MonitoringSettings, monitoring_of
-from stationmaster.control.machine import Fate, drop_connection, fate, host_of
+from stationmaster.control.machine import (
+    ANSWERING,
+    Fate,
+    Sighting,
+    access_from_json,
+    drop_connection,
+    host_of,
+    missed,
+    sight,
+)
+from stationmaster.control.revive import Revive, marked_as_stopped, needs_reviving, revive
 from stationmaster.control.step import Handler, Step, cut_off, give_up, go_on, recovered, wait
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import CommandFailed, HostKeyRefused, RemoteError
 from stationmaster.lifecycle import Move
-from stationmaster.model import Checkpoint, Desired, Job, LogChunk, Progress, Reason, StepReading
+from stationmaster.model import Alert, Checkpoint, Desired, Job, LogChunk, Progress, Reason, SshAccess, StepReading
 from stationmaster.parsers.base import Reading
 from stationmaster.parsers.reader import LogReader
 from stationmaster.recipes.outputs import step_of
@@ -21,6 +31,8 @@ from stationmaster.recipes.schema import Output, OutputKind
 from stationmaster.remote.host import LogPiece, OutputFile, Since, Status, StepStatus
 from stationmaster.store.writes import Told, Write
 
+SOFT_LIMIT_FACTOR = 1.25
+_SOFT_LIMIT_FLOOR_SECONDS = 300.0  # the estimate of a short job is dominated by things it does not know
 _STOP_GRACE_SECONDS = 10.0
 _SETTLE_SECONDS = 0.1  # a supervisor that dies at once is not started again at once
 
@@ -30,7 +42,7 @@ class Seen:
     visit: Visit
     status: Status | None
     problem: str | None = None
-    fate: Fate = Fate.THERE
+    sighting: Sighting = ANSWERING
     watched: bool = False
     framework: str = "auto"
     outputs: tuple[Output, ...] = ()
@@ -58,10 +70,10 @@ async def observe(visit: Visit, world: World) -> Seen:
         return replace(seen, status=status, watched=watched)
     except RemoteError as problem:
         await drop_connection(job, world)
-        return replace(seen, problem=str(problem), fate=await fate(job, world))
+        return replace(seen, problem=str(problem), sighting=await sight(visit, world))
 
 
-def decide(seen: Seen, policy: Policy) -> Step[Start | Stop]:
+def decide(seen: Seen, policy: Policy) -> Step[Start | Stop | Revive]:
     job, now = seen.visit.job, seen.visit.now
     if job.desired is Desired.CANCEL:
         return _leave(seen, Reason.CANCELLED_BY_USER, "cancelled during the training")
@@ -96,6 +108,7 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
         since=since.after(status).to_json(),
         reader=reader.state(),
         absences=None,
+        gone_read_at=None,
         steps=_step_memory(status),
         outputs={file.path: [file.size, file.mtime] for file in _models(status.outputs)},
     )
@@ -107,24 +120,42 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
         readings=_step_readings(before.attempt, readings, now=now),
         checkpoints=_checkpoints(before, status.outputs, seen.outputs),
         events=tuple(_step_events(before, status.steps)),
+        alerts=_soft_limit(seen),
         cleared_alerts=("silence",) if before.unreachable_since is not None else (),
     )
 
 
-def _leave(seen: Seen, reason: Reason, explanation: str) -> Step[Start | Stop]:
+def _soft_limit(seen: Seen) -> tuple[Alert, ...]:
+    """Longer than expected is worth a word to people; only the hard limit ends anything."""
+    job = seen.visit.job
+    expected = job.spec.quote.hours_expected * 3600
+    ran = seen.visit.now - job.state_since
+    if ran <= max(expected * SOFT_LIMIT_FACTOR, _SOFT_LIMIT_FLOOR_SECONDS):
+        return ()
+    said = f"runs for {ran / 60:.0f} min, {expected / 60:.0f} were expected; it goes on until its hard limit"
+    return (Alert(kind="soft_limit", job_id=job.id, message=said),)
+
+
+def _leave(seen: Seen, reason: Reason, explanation: str) -> Step[Start | Stop | Revive]:
     return Step(write=give_up(seen.visit.job, reason, now=seen.visit.now, explanation=explanation))
 
 
-def _without_answer(seen: Seen, policy: Policy) -> Step[Start | Stop]:
+def _without_answer(seen: Seen, policy: Policy) -> Step[Start | Stop | Revive]:
     """No answer is not an answer: only the provider can say that the machine, and so the training, is gone."""
-    job = seen.visit.job
-    if seen.fate is Fate.GONE:
+    job, sighting = seen.visit.job, seen.sighting
+    if sighting.fate is Fate.GONE:
         return _leave(seen, Reason.MACHINE_LOST, "the provider says that the machine is gone")
+    if sighting.fate is Fate.STOPPED and sighting.machine and sighting.machine.interruptible:
+        return _leave(seen, Reason.OUTBID, "somebody bid more and got the machine")
     if _limit_passed_in_silence(seen, policy):
         said = "the limit was reached and the machine has not answered since; no model could be saved from it"
         return _leave(seen, Reason.HARD_LIMIT, said)
-    if seen.fate is Fate.MISSING:
-        job = job.remember(absences=int(job.memory.get("absences", 0)) + 1)
+    if needs_reviving(sighting, job):
+        stopped = marked_as_stopped(job, sighting)
+        since = job.unreachable_since if job.unreachable_since is not None else seen.visit.now
+        return Step(write=Write(job=replace(stopped, unreachable_since=since)), then=Revive(sighting=sighting))
+    if sighting.fate is Fate.MISSING:
+        job = missed(job, sighting)
     return Step(write=cut_off(job, now=seen.visit.now, policy=policy, problem=seen.problem or "no answer"))
 
 
@@ -137,6 +168,8 @@ def _limit_passed_in_silence(seen: Seen, policy: Policy) -> bool:
 
 
 def _reason_to_stop(job: Job, *, now: float) -> Reason | None:
+    if job.memory.get("ending") == Reason.MACHINE_STOPPED.value:
+        return Reason.MACHINE_STOPPED  # it runs again only so that its model can be fetched
     if job.desired is Desired.STOP:
         return Reason.STOPPED_BY_USER
     if job.desired is Desired.CANCEL_KEEP:
@@ -278,7 +311,9 @@ def _step_events(job: Job, steps: Iterable[StepStatus]) -> Iterable[Told]:
             yield Told(kind="step", payload=payload)
 
 
-async def perform(action: Start | Stop, job: Job, seen: Seen, world: World) -> Write:
+async def perform(action: Start | Stop | Revive, job: Job, seen: Seen, world: World) -> Write:
+    if isinstance(action, Revive):
+        return await revive(action, job, seen.visit, world)
     host = host_of(job, world)
     try:
         if isinstance(action, Stop):
@@ -294,6 +329,10 @@ async def perform(action: Start | Stop, job: Job, seen: Seen, world: World) -> W
 
 
 def _secrets(job: Job, world: World) -> dict[str, str]:
+    """What the recipe declares by name; nothing where nobody could say whether the machine is the right one."""
+    access = access_from_json(job.memory["access"])
+    if isinstance(access, SshAccess) and access.unverified and not world.policy.allow_unverified:
+        return {}
     recipe = world.recipe(job.spec.recipe).recipe
     names = {name for step in recipe.steps for name in step.secrets}
     return {name: value for name in names if (value := world.secrets(name)) is not None}

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from stationmaster.control.executing import checkpoint_of
-from stationmaster.control.machine import Fate, drop_connection, fate, host_of
+from stationmaster.control.machine import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
+from stationmaster.control.revive import Revive, needs_reviving, revive
 from stationmaster.control.step import Handler, Step, cut_off, failed_try, give_up, go_on, recovered, wait
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import DiskFull, RemoteError, Unreachable
@@ -22,7 +23,7 @@ from stationmaster.store.writes import Told, Write
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     visit: Visit
-    fate: Fate = Fate.THERE
+    sighting: Sighting = ANSWERING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,21 +41,22 @@ class Fetch:
 async def observe(visit: Visit, world: World) -> Seen:
     if visit.job.unreachable_since is None:
         return Seen(visit=visit)
-    return Seen(visit=visit, fate=await fate(visit.job, world))
+    return Seen(visit=visit, sighting=await sight(visit, world))
 
 
-def decide(seen: Seen, policy: Policy) -> Step[TakeInventory | Fetch]:
+def decide(seen: Seen, policy: Policy) -> Step[TakeInventory | Fetch | Revive]:
     job, now = seen.visit.job, seen.visit.now
     if job.desired is Desired.CANCEL:
         said = "cancelled while the results were fetched"
         return Step(write=give_up(job, Reason.CANCELLED_BY_USER, now=now, explanation=said))
-    if seen.fate is Fate.GONE:
+    if seen.sighting.fate is Fate.GONE:
         return Step(write=_without_the_rest(job, Reason.MACHINE_LOST, "the machine was gone", now=now))
-    if seen.fate is Fate.MISSING:
-        job = job.remember(absences=int(job.memory.get("absences", 0)) + 1)
-        return Step(write=wait(job, policy.provider_look_seconds))
+    if seen.sighting.fate is Fate.MISSING:
+        return Step(write=wait(missed(job, seen.sighting), policy.provider_look_seconds))
     if _time_is_over(job, now=now, policy=policy) and job.memory.get("failures"):
         return Step(write=_without_the_rest(job, Reason.HARD_LIMIT, "the limit was reached", now=now))
+    if needs_reviving(seen.sighting, job):
+        return Step(then=Revive(sighting=seen.sighting))
     if "wanted" not in job.memory:
         return Step(then=TakeInventory())
     if not job.memory["wanted"]:
@@ -96,10 +98,12 @@ def _without_the_rest(job: Job, reason: Reason, why: str, *, now: float) -> Writ
 
 
 def _all_safe(job: Job, *, now: float) -> Write:
-    return go_on(job.remember(wanted=None, absences=None), Move.MODEL_SAFE, now=now)
+    return go_on(job.remember(wanted=None, absences=None, gone_read_at=None), Move.MODEL_SAFE, now=now)
 
 
-async def perform(action: TakeInventory | Fetch, job: Job, seen: Seen, world: World) -> Write:
+async def perform(action: TakeInventory | Fetch | Revive, job: Job, seen: Seen, world: World) -> Write:
+    if isinstance(action, Revive):
+        return await revive(action, job, seen.visit, world)
     try:
         if isinstance(action, TakeInventory):
             return await _take_inventory(job, world)

@@ -59,6 +59,8 @@ def _explanation(reason: Reason, job: Job) -> str | None:
             return "the training ended without leaving a model"
         case Reason.HARD_LIMIT:
             return f"the time or money limit was reached; {kept or 'there was no checkpoint to keep'}"
+        case Reason.MACHINE_STOPPED:
+            return f"the machine was stopped before the training was done; {kept or 'there was no checkpoint to keep'}"
         case Reason.STOPPED_BY_USER | Reason.CANCELLED_BY_USER:
             return f"ended as asked; {kept or 'there was no checkpoint to keep'}"
         case _:

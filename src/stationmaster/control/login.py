@@ -45,7 +45,7 @@ async def log_in(action: LogIn, job: Job, visit: Visit, world: World) -> Write:
     """One try at the machine's door; every part of it can be repeated."""
     try:
         job = await _with_key_attached(action, job, world)
-        access = await _with_host_keys(_chosen(action.machine, job), action, visit, world)
+        access = await pinned(_chosen(action.machine, job), action.rental, action.machine, visit, world)
         if access is None:
             return wait(job, world.policy.provider_look_seconds)  # the machine has not printed its keys yet
         return await _enter(action, access, job, visit, world)
@@ -62,6 +62,20 @@ def blame(rental: Rental | None, why: str) -> tuple[BadMachine, ...]:
     if rental is None or rental.offer is None or rental.offer.machine_id is None:
         return ()
     return (BadMachine(provider=rental.provider, machine_id=rental.offer.machine_id, why=why),)
+
+
+async def pinned(access: Access, rental: Rental, machine: Machine, visit: Visit, world: World) -> Access | None:
+    """The access with its host keys pinned; unverified when they cannot be had in time, None while there is hope."""
+    if not isinstance(access, SshAccess) or access.host_keys or access.use_config:
+        return access
+    provider = world.provider(rental.provider)
+    if isinstance(provider, KnowsHostKeys):
+        keys = await provider.host_keys(machine.provider_id)
+        if keys:
+            return replace(access, host_keys=keys)
+        if visit.now - (rental.held_at or visit.now) < _HOST_KEY_SECONDS:
+            return None
+    return replace(access, unverified=True)
 
 
 def preflight_problem(facts: dict[str, Any], needs: Needs, *, bytes_per_second: float | None) -> str | None:
@@ -97,30 +111,14 @@ async def _with_key_attached(action: LogIn, job: Job, world: World) -> Job:
     return job.remember(key_attached=True)
 
 
-async def _with_host_keys(access: Access, action: LogIn, visit: Visit, world: World) -> Access | None:
-    """The access with its host keys pinned; unverified when they cannot be had in time, None while there is hope."""
-    if not isinstance(access, SshAccess) or access.host_keys or access.use_config:
-        return access
-    provider = world.provider(action.rental.provider)
-    if isinstance(provider, KnowsHostKeys):
-        keys = await provider.host_keys(action.machine.provider_id)
-        if keys:
-            return replace(access, host_keys=keys)
-        if visit.now - (action.rental.held_at or visit.now) < _HOST_KEY_SECONDS:
-            return None
-    return replace(access, unverified=True)
-
-
 async def _enter(action: LogIn, access: Access, job: Job, visit: Visit, world: World) -> Write:
     remote = world.remote(action.rental.label, access)
     said = await check(remote, ["python3", "-c", _HELLO], timeout=_LOGIN_SECONDS)
     access = _with_job_root(access, said)
     recipe = world.recipe(job.spec.recipe).recipe
-    if isinstance(access, SshAccess) and access.unverified and not world.policy.allow_unverified:
-        if any(step.secrets for step in recipe.steps):
-            return _refused(
-                action, job, "its host key could not be verified and the recipe needs secrets", now=visit.now
-            )
+    if _is_untrusted(access, world) and any(step.secrets for step in recipe.steps):
+        said_no = "its host key could not be verified and the recipe needs secrets"
+        return _refused(action, job, said_no, now=visit.now)
     host = Host(remote, root=f"{access.job_root}/{job.id}")
     await host.install(world.trackside)
     problem = preflight_problem(await host.preflight(), recipe.needs, bytes_per_second=await _link_speed(host, access))

@@ -4,34 +4,54 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from stationmaster.control.fleet import shows_absence
-from stationmaster.control.world import World
+from stationmaster.control.world import Visit, World
 from stationmaster.errors import ProviderError
 from stationmaster.model import (
     LIVE_RENTAL_STATES,
     Access,
     Job,
+    Listing,
     LocalAccess,
+    Machine,
     MachineStatus,
     Rental,
+    RentalState,
     Requirements,
     SshAccess,
 )
 from stationmaster.remote.host import Host
 
 _ABSENCES = 2
+_SUSPICIOUS_LOSSES = 2
 
 
 class Fate(StrEnum):
     """What the provider says of a machine that does not answer."""
 
     THERE = "THERE"
+    STOPPED = "STOPPED"  # its disk is kept, and bills
     MISSING = "MISSING"  # absent from a complete listing, not yet often enough
     GONE = "GONE"
     UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """The machine of a job's current attempt as its provider sees it."""
+
+    fate: Fate
+    rental: Rental | None = None
+    machine: Machine | None = None
+    single_read_at: float | None = None  # when a suspicious listing's single read said that it is gone
+
+
+ANSWERING = Sighting(fate=Fate.THERE)
+"""The machine answered us itself: nobody else needs to be asked."""
 
 
 def requirements(job: Job, world: World) -> Requirements:
@@ -60,24 +80,50 @@ async def drop_connection(job: Job, world: World) -> None:
     await world.forget_remote(str(job.memory["label"]))
 
 
-async def fate(job: Job, world: World) -> Fate:
-    """Whether a machine that does not answer still exists; only the provider's own word makes it GONE."""
-    rental = await live_rental(job, world)
+async def sight(visit: Visit, world: World) -> Sighting:
+    """Look for a machine that does not answer; only the provider's own word makes it GONE."""
+    rental = await live_rental(visit.job, world)
     if rental is None or rental.provider_id is None:
-        return Fate.GONE
+        return Sighting(fate=Fate.GONE, rental=rental)
     try:
-        listing = await world.fleet.listing(rental.provider)
-        machine = next((each for each in listing.machines if each.provider_id == rental.provider_id), None)
-        if machine is not None:
-            return Fate.GONE if machine.status is MachineStatus.FAILED else Fate.THERE
-        if not shows_absence(listing, account=rental.account):
-            return Fate.UNKNOWN
-        if int(job.memory.get("absences", 0)) + 1 < _ABSENCES:
-            return Fate.MISSING
-        single = await world.provider(rental.provider).describe(rental.provider_id)
-        return Fate.GONE if single is None else Fate.THERE
+        return await _sight(rental, visit, world)
     except ProviderError:
-        return Fate.UNKNOWN
+        return Sighting(fate=Fate.UNKNOWN, rental=rental)
+
+
+async def _sight(rental: Rental, visit: Visit, world: World) -> Sighting:
+    listing = await world.fleet.listing(rental.provider)
+    machine = next((each for each in listing.machines if each.provider_id == rental.provider_id), None)
+    if machine is not None:
+        known = {MachineStatus.FAILED: Fate.GONE, MachineStatus.STOPPED: Fate.STOPPED}
+        return Sighting(fate=known.get(machine.status, Fate.THERE), rental=rental, machine=machine)
+    if not shows_absence(listing, account=rental.account):
+        return Sighting(fate=Fate.UNKNOWN, rental=rental)
+    if int(visit.job.memory.get("absences", 0)) + 1 < _ABSENCES:
+        return Sighting(fate=Fate.MISSING, rental=rental)
+    single = await world.provider(rental.provider).describe(str(rental.provider_id))
+    if single is not None:
+        return Sighting(fate=Fate.THERE, rental=rental, machine=single)
+    return await _believed(listing, rental, visit, world)
+
+
+async def _believed(listing: Listing, rental: Rental, visit: Visit, world: World) -> Sighting:
+    """A list that lost several machines at once is suspect: then a second single read, some minutes later, decides."""
+    held = [each for each in await world.ask_store(world.store.rentals.not_gone) if each.state is RentalState.HELD]
+    listed = {machine.provider_id for machine in listing.machines}
+    lost = [each for each in held if each.provider == rental.provider and each.provider_id not in listed]
+    first_read = visit.job.memory.get("gone_read_at")
+    if len(lost) < _SUSPICIOUS_LOSSES:
+        return Sighting(fate=Fate.GONE, rental=rental)
+    if first_read is not None and visit.now - first_read >= world.policy.suspicion_seconds:
+        return Sighting(fate=Fate.GONE, rental=rental)
+    return Sighting(fate=Fate.MISSING, rental=rental, single_read_at=first_read or visit.now)
+
+
+def missed(job: Job, sighting: Sighting) -> Job:
+    """The job with one more look counted that did not find its machine."""
+    absences = int(job.memory.get("absences", 0)) + 1
+    return job.remember(absences=absences, gone_read_at=sighting.single_read_at or job.memory.get("gone_read_at"))
 
 
 def access_to_json(access: Access) -> dict[str, Any]:
@@ -86,7 +132,8 @@ def access_to_json(access: Access) -> dict[str, Any]:
 
 def access_from_json(data: Mapping[str, Any]) -> Access:
     values = {key: value for key, value in data.items() if key != "kind"}
-    if data["kind"] == "ssh":
-        return SshAccess(**{**values, "host_keys": tuple(values.get("host_keys", ()))})
     environment = tuple((name, value) for name, value in values.get("environment", ()))
+    if data["kind"] == "ssh":
+        host_keys = tuple(values.get("host_keys", ()))
+        return SshAccess(**{**values, "host_keys": host_keys, "environment": environment})
     return LocalAccess(root=values["root"], job_root=values["job_root"], environment=environment)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from stationmaster.control.adoption import adopted
+from stationmaster.control.adoption import Discard, adopted, discard, with_surplus
 from stationmaster.control.fleet import labelled, shows_absence
 from stationmaster.control.login import LogIn, blame, log_in
-from stationmaster.control.machine import live_rental, requirements
+from stationmaster.control.machine import requirements
 from stationmaster.control.spending import affordable, credit_problem, rooms_taken
 from stationmaster.control.step import Handler, Step, failed_try, give_up, recovered, wait, wants_out
 from stationmaster.control.world import Policy, Visit, World
@@ -24,6 +24,7 @@ from stationmaster.errors import (
     ProviderError,
 )
 from stationmaster.model import (
+    LIVE_RENTAL_STATES,
     Alert,
     Job,
     Label,
@@ -47,10 +48,12 @@ class Seen:
     installation: str
     create_limit_seconds: float
     rental: Rental | None = None
+    surplus: frozenset[str] = frozenset()  # machines that are written down as such
     listing: Listing | None = None
     offers: tuple[Offer, ...] = ()
     no_credit: str | None = None  # why the provider's credit does not suffice
     waits_for_room: bool = False  # as many machines are rented there as may be
+    asked_at: float | None = None  # when a create was about to be sent: a look at the market may take long
     problem: ProviderError | None = None
 
 
@@ -64,20 +67,23 @@ class Create:
 
 async def observe(visit: Visit, world: World) -> Seen:
     provider = world.provider(visit.job.spec.provider)
-    rental = await live_rental(visit.job, world)
+    rentals = await world.ask_store(world.store.rentals.of_job, visit.job.id)
+    rental = next((each for each in rentals if each.state in LIVE_RENTAL_STATES), None)
     seen = Seen(
         visit=visit,
         installation=world.store.installation_id,
         create_limit_seconds=provider.create_limit_seconds,
         rental=rental,
+        surplus=frozenset(each.provider_id for each in rentals if each.surplus and each.provider_id),
     )
     if rental is None:
         return seen
     try:
         listing = await world.fleet.listing(provider.name)
         seen = replace(seen, listing=listing)
-        if _may_be_created(seen, labelled(listing, rental.label)):
+        if _may_be_created(seen, _not_surplus(seen, rental)):
             seen = await _look_at_the_market(seen, rental, world)
+            seen = replace(seen, asked_at=await world.ask_store(world.store.now))
     except ProviderError as problem:
         seen = replace(seen, problem=problem)
     return seen
@@ -95,7 +101,7 @@ async def _look_at_the_market(seen: Seen, rental: Rental, world: World) -> Seen:
     return replace(seen, offers=tuple(offers), no_credit=await credit_problem(job.spec, provider))
 
 
-def decide(seen: Seen, policy: Policy) -> Step[Create | LogIn]:
+def decide(seen: Seen, policy: Policy) -> Step[Create | LogIn | Discard]:
     job, now, rental = seen.visit.job, seen.visit.now, seen.rental
     if wants_out(job):
         return Step(write=_given_up(seen, Reason.CANCELLED_BY_USER, "cancelled while a machine was sought"))
@@ -109,7 +115,7 @@ def decide(seen: Seen, policy: Policy) -> Step[Create | LogIn]:
     if seen.listing is None:
         after, seconds, _ = failed_try(job, policy)
         return Step(write=wait(after, seconds, alerts=_slow(seen, policy)))
-    machines = labelled(seen.listing, rental.label)
+    machines = _not_surplus(seen, rental)
     if rental.state is RentalState.REQUESTED:
         return _ask_or_adopt(seen, rental, machines, policy)
     return _until_reachable(seen, rental, machines, policy)
@@ -131,11 +137,14 @@ def _intent(seen: Seen) -> Write:
     return Write(job=job, rentals=(rental,), events=(Told(kind="rental_requested", payload={"label": label}),))
 
 
-def _ask_or_adopt(seen: Seen, rental: Rental, machines: list[Machine], policy: Policy) -> Step[Create | LogIn]:
+def _ask_or_adopt(
+    seen: Seen, rental: Rental, machines: list[Machine], policy: Policy
+) -> Step[Create | LogIn | Discard]:
     assert seen.listing is not None
     job, now = seen.visit.job, seen.visit.now
     if machines:
-        return Step(write=adopted(job, rental, machines, seen.listing, now=now))
+        write = adopted(job, rental, machines, seen.listing, now=now)
+        return Step(write=write, then=_discarding(machines[1:]) if machines[1:] else None)
     if not _may_be_created(seen, machines):
         due = _create_limit_over(seen, rental) - now
         return Step(write=wait(job, max(due, policy.provider_look_seconds), alerts=_slow(seen, policy)))
@@ -147,7 +156,7 @@ def _ask_or_adopt(seen: Seen, rental: Rental, machines: list[Machine], policy: P
     if offer is None:
         said = f"{job.spec.provider} has nothing to offer that fits within the price"
         return Step(write=_given_up(seen, Reason.NO_OFFER, said))
-    asked = replace(rental, create_sent_at=now, offer=offer, account=seen.listing.account)
+    asked = replace(rental, create_sent_at=seen.asked_at or now, offer=offer, account=seen.listing.account)
     return Step(write=Write(job=job, rentals=(asked,)), then=Create(rental=asked, offer=offer))
 
 
@@ -165,7 +174,19 @@ def _create_limit_over(seen: Seen, rental: Rental) -> float:
     return (rental.create_sent_at or 0.0) + seen.create_limit_seconds
 
 
-def _until_reachable(seen: Seen, rental: Rental, machines: list[Machine], policy: Policy) -> Step[Create | LogIn]:
+def _not_surplus(seen: Seen, rental: Rental) -> list[Machine]:
+    """Machines with the label, newest first, except those that are on their way out already."""
+    assert seen.listing is not None
+    return [each for each in labelled(seen.listing, rental.label) if each.provider_id not in seen.surplus]
+
+
+def _discarding(machines: list[Machine]) -> Discard:
+    return Discard(provider_ids=tuple(machine.provider_id for machine in machines))
+
+
+def _until_reachable(
+    seen: Seen, rental: Rental, machines: list[Machine], policy: Policy
+) -> Step[Create | LogIn | Discard]:
     assert seen.listing is not None
     job = seen.visit.job
     machine = next((each for each in machines if each.provider_id == rental.provider_id), None)
@@ -173,7 +194,7 @@ def _until_reachable(seen: Seen, rental: Rental, machines: list[Machine], policy
         return Step(write=_missing(seen, rental, policy))
     extra = [each for each in machines if each is not machine]
     if extra:
-        return Step(write=adopted(job, rental, [machine, *extra], seen.listing, now=seen.visit.now))
+        return Step(write=with_surplus(job, rental, extra, now=seen.visit.now), then=_discarding(extra))
     if machine.status is MachineStatus.FAILED:
         said = machine.message or "the provider says that the machine failed"
         return Step(write=_given_up(seen, Reason.MACHINE_NOT_READY, said))
@@ -209,9 +230,11 @@ def _slow(seen: Seen, policy: Policy) -> tuple[Alert, ...]:
     )
 
 
-async def perform(action: Create | LogIn, job: Job, seen: Seen, world: World) -> Write:
+async def perform(action: Create | LogIn | Discard, job: Job, seen: Seen, world: World) -> Write:
     if isinstance(action, Create):
         return await _create(action, job, seen, world)
+    if isinstance(action, Discard):
+        return await discard(action, job, world)
     return await log_in(action, job, seen.visit, world)
 
 

@@ -11,7 +11,8 @@ import structlog
 
 from stationmaster.config import Settings
 from stationmaster.control.background import WorkerLock, running_worker
-from stationmaster.control.build import build_world, open_store, tempo_of
+from stationmaster.control.build import build_world, open_store, sweep_policy_of, tempo_of
+from stationmaster.control.sweep import Sweeper
 from stationmaster.control.worker import Worker
 from stationmaster.store.store import Store
 
@@ -41,9 +42,39 @@ def serve_worker(settings: Settings, environ: Mapping[str, str], *, background: 
     return True
 
 
+def serve_sweeper(settings: Settings, environ: Mapping[str, str], *, once: bool = False) -> None:
+    """Sweep every so often, alone on purpose: it needs nothing but the store and the providers."""
+    store = open_store(settings, writable=False)
+    try:
+        asyncio.run(_sweep_for_ever(settings, environ, store, once=once))
+    finally:
+        store.close()
+
+
+async def _sweep_for_ever(settings: Settings, environ: Mapping[str, str], store: Store, *, once: bool) -> None:
+    world = build_world(settings, environ, store)
+    sweeper = Sweeper(world, sweep_policy_of(settings))
+    leaving = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, leaving.set)
+    try:
+        while not leaving.is_set():
+            report = await sweeper.sweep()
+            log.info("sweeper.swept", machines=len(report.findings), gone=len(report.gone), problems=report.problems)
+            if once:
+                return
+            try:
+                async with asyncio.timeout(settings.sweep.every):
+                    await leaving.wait()
+            except TimeoutError:
+                pass
+    finally:
+        await world.close()
+
+
 async def _work(settings: Settings, environ: Mapping[str, str], store: Store, *, background: bool) -> None:
     world = build_world(settings, environ, store)
-    worker = Worker(world, tempo_of(settings))
+    worker = Worker(world, tempo_of(settings), sweep_policy=sweep_policy_of(settings))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, worker.leave)

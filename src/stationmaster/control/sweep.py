@@ -1,114 +1,227 @@
 """The safety net: compares each provider's machines with the store, from both sides.
 
 The provider's list is read first and the store second, so every listed machine of ours already has its intent.
+Everything a sweep does can be repeated, so it also works where nothing can be written down.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import structlog
 
 from stationmaster.control.adoption import opened_cost, surplus_rental
-from stationmaster.control.release import Evidence, Next, closed_cost, judge
+from stationmaster.control.release import Next, closed_cost, judge
 from stationmaster.control.releasing import gather_evidence
+from stationmaster.control.sweep_rules import Act, Subject, SweepPolicy, Verdict, judge_machine
 from stationmaster.control.world import World
-from stationmaster.errors import NotFound, ProviderError
+from stationmaster.errors import NotFound, ProviderError, StoreError
 from stationmaster.model import Alert, Job, Label, Machine, Rental, RentalState, State
+from stationmaster.providers.base import CanStop
 
 log = structlog.get_logger("stationmaster.sweep")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One machine, what the sweep thinks of it, and whether it acted on that."""
+
+    provider: str
+    machine: Machine
+    verdict: Verdict
+    rental: Rental | None
+    job: Job | None
+    done: bool = False
+    problem: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "provider": self.provider,
+            "instance": self.machine.provider_id,
+            "label": self.machine.label,
+            "status": self.machine.status,
+            "job": self.job.id if self.job else None,
+            "act": self.verdict.act,
+            "why": self.verdict.why,
+            "done": self.done,
+            "problem": self.problem,
+        }
 
 
 @dataclass(slots=True)
 class Report:
     """What a sweep found and did."""
 
-    looked_at: int = 0
-    surplus: list[str] = field(default_factory=list)
-    destroyed: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "machines": [finding.as_json() for finding in self.findings],
+            "gone": self.gone,
+            "problems": self.problems,
+        }
 
-async def sweep(world: World) -> Report:
-    """Find machines that nobody works on any more and see them gone. Everything in it can be repeated."""
-    report = Report()
-    for name in world.providers:
+
+@dataclass(frozen=True, slots=True)
+class Sweeper:
+    """Holds nothing itself: what an earlier sweep saw is in the alerts it raised."""
+
+    world: World
+    policy: SweepPolicy = field(default_factory=SweepPolicy)
+
+    async def sweep(self, *, act: bool = True, doomed: Iterable[str] = ()) -> Report:
+        """Look at every machine of every provider; with `act` do what the rules say, and end those in `doomed`."""
+        report = Report()
+        for name in self.world.providers:
+            try:
+                await self._sweep_provider(name, report, act=act, doomed=frozenset(doomed))
+            except ProviderError as problem:
+                report.problems.append(f"{name}: {problem}")
+                log.warning("sweep.failed", provider=name, problem=str(problem))
+        return report
+
+    async def _sweep_provider(self, name: str, report: Report, *, act: bool, doomed: frozenset[str]) -> None:
+        listing = await self.world.fleet.listing(name)
+        now = await self.world.ask_store(self.world.store.now)
+        rentals = [
+            each for each in await self.world.ask_store(self.world.store.rentals.not_gone) if each.provider == name
+        ]
+        jobs = {each.job_id: await self._job(each.job_id) for each in rentals}
+        seen_before = {each.kind: each.at for each in await self.world.ask_store(self.world.store.alerts.open)}
+        for machine in listing.machines:
+            rental = _rental_of(machine, rentals)
+            subject = Subject(
+                machine=machine,
+                installation=self.world.store.installation_id,
+                rental=rental,
+                job=jobs.get(rental.job_id) if rental else None,
+                known_since=seen_before.get(_alert_kind(machine)),
+            )
+            verdict = judge_machine(subject, now=now, policy=self.policy)
+            if machine.provider_id in doomed:
+                verdict = Verdict(act=Act.DESTROY, why="asked for by name")
+            finding = Finding(provider=name, machine=machine, verdict=verdict, rental=rental, job=subject.job)
+            report.findings.append(await self._act(finding, now=now) if act else finding)
+        if act:
+            await self._confirm(name, report)
+
+    async def _rentals(self, provider: str) -> list[Rental]:
+        rentals = await self.world.ask_store(self.world.store.rentals.not_gone)
+        return [rental for rental in rentals if rental.provider == provider]
+
+    async def _job(self, job_id: str) -> Job | None:
         try:
-            await _sweep_provider(name, world, report)
+            return await self.world.ask_store(self.world.store.jobs.get, job_id)
+        except NotFound:
+            return None
+
+    async def _act(self, finding: Finding, *, now: float) -> Finding:
+        """Do what the verdict says. A store that cannot be written keeps nothing from being destroyed."""
+        await self._raise_alert(finding)
+        try:
+            if finding.verdict.act is Act.DESTROY:
+                await self._write_down(finding, now=now)
+                await self.world.provider(finding.provider).destroy(finding.machine.provider_id)
+            elif finding.verdict.act is Act.STOP:
+                await self._stop(finding, now=now)
+            else:
+                return finding
         except ProviderError as problem:
-            report.problems.append(f"{name}: {problem}")
-            log.warning("sweep.failed", provider=name, problem=str(problem))
-    return report
+            log.error("sweep.refused", instance=finding.machine.provider_id, problem=str(problem))
+            return replace(finding, problem=str(problem))
+        log.warning("sweep.acted", **{key: str(value) for key, value in finding.as_json().items()})
+        return replace(finding, done=True)
+
+    async def _stop(self, finding: Finding, *, now: float) -> None:
+        provider = self.world.provider(finding.provider)
+        if not isinstance(provider, CanStop):
+            return
+        if finding.rental is not None and finding.rental.stopped_at is None:
+            await self._try_to_write(self.world.store.rentals.put_unattended, replace(finding.rental, stopped_at=now))
+        await provider.stop(finding.machine.provider_id)
+
+    async def _write_down(self, finding: Finding, *, now: float) -> None:
+        """A machine that is about to be destroyed has a row, so that its end and its cost are seen to."""
+        rental = finding.rental or _row_for(finding)
+        if rental is None:
+            return
+        if finding.rental is None:
+            await self._try_to_write(
+                self.world.store.costs.put_unattended, opened_cost(rental, finding.machine, now=now)
+            )
+        doomed = replace(rental, state=RentalState.RELEASING, release_asked_at=now)
+        await self._try_to_write(self.world.store.rentals.put_unattended, doomed)
+
+    async def _raise_alert(self, finding: Finding) -> None:
+        if finding.verdict.act is Act.LEAVE:
+            return
+        said = f"machine {finding.machine.provider_id} ({finding.machine.label}): {finding.verdict.why}"
+        alert = Alert(kind=_alert_kind(finding.machine), message=said, job_id=finding.job.id if finding.job else None)
+        await self._try_to_write(self.world.store.alerts.raise_unattended, alert)
+
+    async def _confirm(self, provider: str, report: Report) -> None:
+        """Rentals that no worker's visit will see to any more are followed to their end here."""
+        rentals = [
+            each for each in await self.world.ask_store(self.world.store.rentals.not_gone) if each.provider == provider
+        ]
+        ours = tuple([each for each in rentals if await self._is_unattended(each)])
+        if not ours:
+            return
+        evidence = await gather_evidence(provider, ours, self.world)
+        for rental in ours:
+            now = await self.world.ask_store(self.world.store.now)
+            judgement = judge(rental, evidence, now=now)
+            await self._try_to_write(self.world.store.rentals.put_unattended, judgement.rental)
+            if judgement.next is Next.DESTROY and judgement.rental.provider_id is not None:
+                await self.world.provider(provider).destroy(judgement.rental.provider_id)
+            if judgement.rental.state is RentalState.GONE:
+                report.gone.append(rental.label)
+                await self._close_costs(rental, now=now)
+                kind = f"machine {judgement.rental.provider_id}"
+                await self._try_to_write(self.world.store.alerts.clear_unattended, kind)
+
+    async def _close_costs(self, rental: Rental, *, now: float) -> None:
+        for line in await self.world.ask_store(self.world.store.costs.of_job, rental.job_id):
+            if line.rental_label == rental.label:
+                await self._try_to_write(self.world.store.costs.put_unattended, closed_cost(line, now=now))
+
+    async def _is_unattended(self, rental: Rental) -> bool:
+        if rental.surplus:
+            return True
+        job = await self._job(rental.job_id)
+        return job is None or job.state is State.ENDED or rental.attempt < job.attempt
+
+    async def _try_to_write(self, function: Any, value: Any) -> None:
+        try:
+            await self.world.ask_store(function, value)
+        except StoreError as problem:
+            log.warning("sweep.not_written", problem=str(problem))
 
 
-async def _sweep_provider(name: str, world: World, report: Report) -> None:
-    listing = await world.fleet.listing(name)
-    report.looked_at += len(listing.machines)
-    rentals = [each for each in await world.ask_store(world.store.rentals.not_gone) if each.provider == name]
-    known = {rental.provider_id for rental in rentals}
-    waiting = {rental.label for rental in rentals if rental.provider_id is None}
-    for machine in listing.machines:
-        if machine.provider_id not in known and machine.label not in waiting:
-            found = await _surplus(machine, name, world)
-            if found is not None:
-                rentals.append(found)
-                report.surplus.append(machine.provider_id)
-    ours = [rental for rental in rentals if await _is_unattended(rental, world)]
-    if ours:
-        await _release(name, tuple(ours), world, report)
+def _alert_kind(machine: Machine) -> str:
+    return f"machine {machine.provider_id}"
 
 
-async def _surplus(machine: Machine, provider: str, world: World) -> Rental | None:
-    """A row for a machine of our installation that no rental names; a machine of others is left alone."""
-    label = Label.parse(machine.label)
-    if label is None or label.installation != world.store.installation_id:
+def _rental_of(machine: Machine, rentals: list[Rental]) -> Rental | None:
+    """The row that names the machine, or the one that still waits for an answer about its label."""
+    by_id = next((each for each in rentals if each.provider_id == machine.provider_id), None)
+    waiting = (each for each in rentals if each.provider_id is None and each.label == machine.label)
+    return by_id or next(waiting, None)
+
+
+def _row_for(finding: Finding) -> Rental | None:
+    label = Label.parse(finding.machine.label)
+    if label is None:
         return None
-    now = await world.ask_store(world.store.now)
     origin = Rental(
-        label=machine.label,
+        label=finding.machine.label,
         job_id=label.job,
         attempt=label.attempt,
-        provider=provider,
+        provider=finding.provider,
         state=RentalState.RELEASING,
     )
-    found = surplus_rental(origin, machine, now=now)
-    await world.ask_store(world.store.rentals.put_unattended, found)
-    await world.ask_store(world.store.costs.put_unattended, opened_cost(found, machine, now=now))
-    said = f"machine {machine.provider_id} ({machine.label}) had no owner and is being destroyed"
-    await world.ask_store(
-        world.store.alerts.raise_unattended, Alert(kind=f"leak {machine.provider_id}", message=said, job_id=label.job)
-    )
-    log.warning("sweep.leak", provider=provider, instance=machine.provider_id, label=machine.label)
-    return found
-
-
-async def _is_unattended(rental: Rental, world: World) -> bool:
-    """Whether no worker's visit will see to this rental: it is surplus, or its job has ended."""
-    if rental.surplus:
-        return True
-    try:
-        job: Job = await world.ask_store(world.store.jobs.get, rental.job_id)
-    except NotFound:
-        return True
-    return job.state is State.ENDED
-
-
-async def _release(provider: str, rentals: tuple[Rental, ...], world: World, report: Report) -> None:
-    evidence = await gather_evidence(provider, rentals, world)
-    for rental in rentals:
-        await _release_one(rental, evidence, world, report)
-
-
-async def _release_one(rental: Rental, evidence: Evidence, world: World, report: Report) -> None:
-    now = await world.ask_store(world.store.now)
-    judgement = judge(rental, evidence, now=now)
-    await world.ask_store(world.store.rentals.put_unattended, judgement.rental)
-    if judgement.next is Next.DESTROY and judgement.rental.provider_id is not None:
-        await world.provider(rental.provider).destroy(judgement.rental.provider_id)
-        report.destroyed.append(judgement.rental.provider_id)
-    if judgement.rental.state is RentalState.GONE:
-        report.gone.append(rental.label)
-        for line in await world.ask_store(world.store.costs.of_job, rental.job_id):
-            if line.rental_label == rental.label:
-                await world.ask_store(world.store.costs.put_unattended, replace(closed_cost(line, now=now)))
+    return surplus_rental(origin, finding.machine, now=0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stationmaster.control.machine import Fate, drop_connection, fate, host_of
+from stationmaster.control.machine import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
 from stationmaster.control.step import Handler, Step, cut_off, failed_try, give_up, go_on, recovered, wait, wants_out
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
@@ -23,7 +23,7 @@ _MOST_FAILURES = 3
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     visit: Visit
-    fate: Fate = Fate.THERE
+    sighting: Sighting = ANSWERING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,20 +34,21 @@ class Send:
 async def observe(visit: Visit, world: World) -> Seen:
     if visit.job.unreachable_since is None or wants_out(visit.job):
         return Seen(visit=visit)
-    return Seen(visit=visit, fate=await fate(visit.job, world))
+    return Seen(visit=visit, sighting=await sight(visit, world))
 
 
 def decide(seen: Seen, policy: Policy) -> Step[Send]:
     job, now = seen.visit.job, seen.visit.now
     if wants_out(job):
         return _leave(seen, Reason.CANCELLED_BY_USER, "cancelled before the training began")
-    if seen.fate is Fate.GONE:
-        return _leave(seen, Reason.MACHINE_LOST, "the provider says that the machine is gone")
+    if seen.sighting.fate in (Fate.GONE, Fate.STOPPED):
+        said = f"the provider says that the machine is {seen.sighting.fate.value.lower()}"
+        return _leave(seen, Reason.MACHINE_LOST, said)
     if now - job.state_since > policy.transfer_seconds:
         said = f"the dataset could not be sent within {policy.transfer_seconds / 60:.0f} min"
         return _leave(seen, Reason.TRANSFER_FAILED, said)
-    if seen.fate is Fate.MISSING:
-        return Step(write=wait(job.remember(absences=1), policy.provider_look_seconds))
+    if seen.sighting.fate is Fate.MISSING:
+        return Step(write=wait(missed(job, seen.sighting), policy.provider_look_seconds))
     return Step(then=Send())
 
 
@@ -65,7 +66,7 @@ async def perform(_action: Send, job: Job, seen: Seen, world: World) -> Write:
     except (RemoteError, DiskFull) as problem:
         return _refused(job, problem, now=now, world=world)
     told = Told(kind="data_verified", payload={"sha256": job.spec.dataset.sha256, "bytes": job.spec.dataset.size})
-    return go_on(recovered(job).remember(absences=None), Move.DATA_VERIFIED, now=now, events=(told,))
+    return go_on(recovered(job).remember(absences=None, gone_read_at=None), Move.DATA_VERIFIED, now=now, events=(told,))
 
 
 def _refused(job: Job, problem: RemoteError | DiskFull, *, now: float, world: World) -> Write:

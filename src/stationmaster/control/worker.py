@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from stationmaster.control.reconcile import HANDLERS, reconcile
-from stationmaster.control.sweep import sweep
+from stationmaster.control.sweep import Sweeper
+from stationmaster.control.sweep_rules import SweepPolicy
 from stationmaster.control.world import World, boottime
 from stationmaster.errors import LeaseLost, StationmasterError, StoreError
 from stationmaster.model import Alert, Job
@@ -57,8 +58,16 @@ class Holding:
 
 
 class Worker:
-    def __init__(self, world: World, tempo: Tempo | None = None, *, owner: str | None = None) -> None:
+    def __init__(
+        self,
+        world: World,
+        tempo: Tempo | None = None,
+        *,
+        owner: str | None = None,
+        sweep_policy: SweepPolicy | None = None,
+    ) -> None:
         self.world = world
+        self._sweeper = Sweeper(world, sweep_policy or SweepPolicy())
         self.tempo = tempo or Tempo()
         self.owner = owner or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         self._held: dict[str, Holding] = {}
@@ -270,7 +279,7 @@ class Worker:
         token = await self.world.ask_store(periodic.claim, _SWEEP, self.owner, seconds=self.tempo.lease * 6)
         if token is None:
             return
-        await sweep(self.world)
+        await self._sweeper.sweep()
         for job_id, state in await self.world.ask_store(self.world.store.jobs.unknown_states):
             said = f"job {job_id} is in state {state}, which this version does not know; it is left alone"
             alert = Alert(kind="unknown_state", job_id=job_id, message=said)

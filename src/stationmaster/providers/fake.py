@@ -30,6 +30,7 @@ class Trouble(StrEnum):
     LIST_EMPTY = "LIST_EMPTY"  # answers for another account
     FAIL_LISTING = "FAIL_LISTING"
     FAIL_DESCRIBE = "FAIL_DESCRIBE"
+    QUEUE_START = "QUEUE_START"  # a start is only queued
 
 
 @dataclass
@@ -99,6 +100,17 @@ class FakeProvider:
         if not self._trouble(Trouble.IGNORE_DESTROY):
             self.machines.pop(provider_id, None)
 
+    async def stop(self, provider_id: str) -> None:
+        self._check_any_call()
+        self._set_status(provider_id, MachineStatus.STOPPED)
+
+    async def start(self, provider_id: str) -> bool:
+        self._check_any_call()
+        if self._trouble(Trouble.QUEUE_START):
+            return False
+        self._set_status(provider_id, MachineStatus.RUNNING)
+        return True
+
     def access(self, provider_id: str) -> Access:
         """How the machine is reached; tests hand the matching fake remote out for it."""
         return LocalAccess(root=f"/fake/{provider_id}", job_root=f"/fake/{provider_id}/jobs")
@@ -120,6 +132,10 @@ class FakeProvider:
         self.created.append(machine)
         self.most_alive[label] = max(self.most_alive[label], self._alive(label))
         return machine
+
+    def _set_status(self, provider_id: str, status: MachineStatus) -> None:
+        if provider_id in self.machines:
+            self.machines[provider_id] = replace(self.machines[provider_id], status=status)
 
     def _alive(self, label: str) -> int:
         return sum(machine.label == label for machine in self.machines.values())

@@ -30,6 +30,12 @@ class Alerts:
             now = connection.execute(sa.select(self._database.now)).scalar_one()
             put(connection, (alert,), now=now)
 
+    def clear_unattended(self, kind: str) -> None:
+        """Clear every open alert of a kind, outside of any job's lease."""
+        with self._database.write() as connection:
+            open_ones = (alerts.c.kind == kind, alerts.c.cleared_at.is_(None))
+            connection.execute(alerts.update().where(*open_ones).values(cleared_at=self._database.now))
+
 
 def put(connection: Connection, raised: Iterable[Alert], *, now: float) -> None:
     """Raise alerts; one that is open already is not raised again."""

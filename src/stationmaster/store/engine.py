@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,22 +10,34 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, InternalError, OperationalError, TimeoutError
 
 from stationmaster.errors import ConfigInvalid, StoreError
 
 _BUSY_SECONDS = 30
-_NETWORK_FILE_SYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "afs", "ceph", "lustre", "glusterfs"}
+_NETWORK_FILE_SYSTEMS = {
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "fuse.sshfs",
+    "afs",
+    "ceph",
+    "lustre",
+    "fuse.glusterfs",
+}
 
 
 class Database:
     """Where transactions come from. Times are the database's own, moved by `clock_offset` seconds (for tests)."""
 
-    def __init__(self, url: str, *, clock_offset: float = 0.0) -> None:
+    def __init__(self, url: str, *, clock_offset: float = 0.0, mounts: Path = Path("/proc/mounts")) -> None:
         self.url = _checked_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.clock_offset = clock_offset
         if self.is_sqlite:
+            _refuse_network_file_system(Path(str(self.url.database)).parent, mounts)
             self._writer, self._reader = _open_sqlite(self.url)
         else:
             self._writer = self._reader = _open_postgresql(self.url)
@@ -79,7 +90,7 @@ class Database:
 def _checked_url(text: str) -> URL:
     try:
         url = make_url(text)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         raise ConfigInvalid(
             "the database URL cannot be read", hint="write postgresql://user@host/name or sqlite:///path/to/file"
         ) from None
@@ -92,8 +103,6 @@ def _checked_url(text: str) -> URL:
 
 
 def _open_sqlite(url: URL) -> tuple[Engine, Engine]:
-    path = Path(str(url.database))
-    _refuse_network_file_system(path.parent)
     options: dict[str, Any] = {
         # The driver in autocommit, BEGIN sent by us: a deferred BEGIN that upgrades to a write fails at once with
         # "database is locked" when another process writes, whatever the busy timeout says.
@@ -144,11 +153,15 @@ def _open_postgresql(url: URL) -> Engine:
 def _translated() -> Iterator[None]:
     try:
         yield
-    except OperationalError as exc:
+    except (OperationalError, InternalError) as exc:  # the latter: PostgreSQL that only lets us read
         raise StoreError(f"the store does not answer: {_first_line(exc)}", hint="run `stationmaster doctor`") from exc
+    except TimeoutError as exc:
+        raise StoreError("the store is busy: no connection became free in time") from exc
     except DBAPIError as exc:
         if exc.connection_invalidated:
             raise StoreError(f"the store was lost: {_first_line(exc)}") from exc
+        if type(exc) is DatabaseError:  # its subclasses are mistakes of ours; this is a file that is damaged or foreign
+            raise StoreError(f"the store cannot be used: {_first_line(exc)}", hint="restore it from a backup") from exc
         raise
 
 
@@ -160,9 +173,9 @@ def _first_line_of(error: BaseException | None) -> str:
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
-def _refuse_network_file_system(folder: Path) -> None:
+def _refuse_network_file_system(folder: Path, mounts: Path) -> None:
     """SQLite's locks do not work over network file systems: two workers could both think they hold the store."""
-    kind = _file_system_of(folder)
+    kind = _file_system_of(folder, mounts)
     if kind in _NETWORK_FILE_SYSTEMS:
         raise ConfigInvalid(
             f"{folder} lies on a network file system ({kind}), where SQLite cannot lock",
@@ -170,12 +183,12 @@ def _refuse_network_file_system(folder: Path) -> None:
         )
 
 
-def _file_system_of(folder: Path) -> str | None:
-    if sys.platform != "linux":
-        return None
+def _file_system_of(folder: Path, mounts: Path) -> str | None:
+    if not mounts.exists():
+        return None  # no Linux: nothing to go by
     real = os.path.realpath(folder)
     best, kind = "", None
-    for line in Path("/proc/mounts").read_text().splitlines():
+    for line in mounts.read_text().splitlines():
         _, mount_point, file_system, *_ = line.split(" ")
         mount_point = mount_point.replace("\\040", " ")
         inside = real == mount_point or real.startswith(mount_point.rstrip("/") + "/")

@@ -14,6 +14,12 @@ from stationmaster.store.wake import announce
 class Interests:
     def __init__(self, database: Database) -> None:
         self._database = database
+        # Asked at every look at a training: putting the question together would cost more than the answer.
+        self._watched = (
+            sa.select(interests.c.watcher)
+            .where(interests.c.job_id == sa.bindparam("job_id"), interests.c.until > database.now)
+            .limit(1)
+        )
 
     def express(self, job_id: str, watcher: str, *, seconds: float) -> None:
         """Say that `watcher` looks at the job for a while; a worker that sleeps on it is woken."""
@@ -35,8 +41,5 @@ class Interests:
                 announce(connection)
 
     def watched(self, job_id: str) -> bool:
-        query = sa.select(interests.c.watcher).where(
-            interests.c.job_id == job_id, interests.c.until > self._database.now
-        )
         with self._database.read() as connection:
-            return connection.execute(query.limit(1)).first() is not None
+            return connection.execute(self._watched, {"job_id": job_id}).first() is not None

@@ -8,6 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from stationmaster.errors import LeaseLost
 from stationmaster.model import Job, State
@@ -39,7 +40,9 @@ class Leases:
     def __init__(self, database: Database, *, log_cap_bytes: int) -> None:
         self._database = database
         self._log_cap_bytes = log_cap_bytes
-        self._update = _update_statement(database)
+        # Built once: SQLAlchemy takes longer to put these statements together than SQLite does to carry them out.
+        self._keeping = _update_statement(database)
+        self._handing_back = self._keeping.values(lease_owner=None, lease_until=None)
 
     def claim(
         self,
@@ -98,13 +101,12 @@ class Leases:
     def record(self, lease: Lease, write: Write) -> None:
         """Write state and intent before acting on them, and keep the lease. Raises LeaseLost."""
         with self._database.write() as connection:
-            self._put(connection, lease, write)
+            self._put(connection, self._keeping, lease, write)
 
     def settle(self, lease: Lease, write: Write) -> None:
         """Write what was learnt and hand the lease back. Raises LeaseLost."""
         with self._database.write() as connection:
-            self._put(connection, lease, write)
-            connection.execute(_FREE, {"b_id": lease.job.id, "b_token": lease.token})
+            self._put(connection, self._handing_back, lease, write)
 
     def free(self, lease: Lease) -> None:
         """Hand a lease back with nothing written; the job is due as it was."""
@@ -129,8 +131,8 @@ class Leases:
             )
             announce(connection)
 
-    def _put(self, connection: Connection, lease: Lease, write: Write) -> None:
-        row = connection.execute(self._update, _job_values(lease, write)).one_or_none()
+    def _put(self, connection: Connection, update: ReturningUpdate[Any], lease: Lease, write: Write) -> None:
+        row = connection.execute(update, _job_values(lease, write)).one_or_none()
         if row is None:
             raise LeaseLost(f"job {lease.job.id} has been taken over; what was learnt is dropped")
         version, now = row
@@ -148,7 +150,7 @@ class Leases:
             announce(connection)
 
 
-def _update_statement(database: Database) -> sa.UpdateBase:
+def _update_statement(database: Database) -> ReturningUpdate[Any]:
     """The one statement that moves a job: everything a worker may change, guarded by the lease token alone."""
     now = database.now
     parameters: dict[str, Any] = {

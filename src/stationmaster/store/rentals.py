@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -19,24 +20,29 @@ class Rentals:
         self._database = database
 
     def of_job(self, job_id: str) -> list[Rental]:
-        return self._where(rentals.c.job_id == job_id)
+        return self._all(_OF_JOB, job_id=job_id)
 
     def not_gone(self) -> list[Rental]:
-        return self._where(rentals.c.state != RentalState.GONE.value)
+        return self._all(_NOT_GONE)
 
     def put_unattended(self, changed: Rental) -> None:
         """Write a rental whose job has ended, where no lease guards it: only ever towards GONE, so repeats agree."""
         with self._database.write() as connection:
             put(connection, (changed,))
 
-    def _where(self, condition: sa.ColumnElement[bool]) -> list[Rental]:
-        query = sa.select(rentals).where(condition).order_by(rentals.c.requested_at, rentals.c.label)
+    def _all(self, query: sa.Select[Any], **values: str) -> list[Rental]:
         with self._database.read() as connection:
-            return [rental_from_row(row) for row in connection.execute(query).mappings()]
+            return [rental_from_row(row) for row in connection.execute(query, values).mappings()]
+
+
+_IN_ORDER = sa.select(rentals).order_by(rentals.c.requested_at, rentals.c.label)
+_OF_JOB = _IN_ORDER.where(rentals.c.job_id == sa.bindparam("job_id"))
+_IS_NOT_GONE = rentals.c.state != RentalState.GONE.value
+_NOT_GONE = _IN_ORDER.where(_IS_NOT_GONE)
 
 
 def put(connection: Connection, changed: Iterable[Rental]) -> None:
     """Insert or replace rentals by label; one that is GONE stays so."""
     rows = [rental_to_row(rental) for rental in changed]
     if rows:
-        upsert(connection, rentals, rows, key=("label",), where=rentals.c.state != RentalState.GONE.value)
+        upsert(connection, rentals, rows, key=("label",), where=_IS_NOT_GONE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,20 +16,29 @@ def upsert(
     table: sa.Table,
     rows: Sequence[Mapping[str, Any]],
     *,
-    key: Sequence[str],
+    key: tuple[str, ...],
     where: sa.ColumnElement[bool] | None = None,
 ) -> None:
     """Insert `rows`; where the key is there already replace the rest, but only rows for which `where` holds."""
-    insert = _insert(connection, table)
-    others = {name: insert.excluded[name] for name in rows[0] if name not in key}
-    connection.execute(insert.on_conflict_do_update(index_elements=list(key), set_=others, where=where), list(rows))
+    connection.execute(_upsert(connection.dialect.name, table, tuple(rows[0]), key, where), list(rows))
 
 
 def insert_if_absent(connection: Connection, table: sa.Table, row: Mapping[str, Any]) -> bool:
     """Whether `row` was inserted; one with its key that is there, or being written elsewhere, is left as it is."""
-    insert = _insert(connection, table).values(**row).on_conflict_do_nothing().returning(sa.literal(1))
+    insert = _insert(connection.dialect.name, table).values(**row).on_conflict_do_nothing().returning(sa.literal(1))
     return connection.execute(insert).first() is not None
 
 
-def _insert(connection: Connection, table: sa.Table) -> Any:
-    return (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(table)
+# Kept, since a worker writes the same few kinds of rows all day and putting a statement together takes a millisecond.
+@cache
+def _upsert(
+    dialect: str, table: sa.Table, names: tuple[str, ...], key: tuple[str, ...], where: sa.ColumnElement[bool] | None
+) -> sa.Executable:
+    insert = _insert(dialect, table)
+    others = {name: insert.excluded[name] for name in names if name not in key}
+    statement: sa.Executable = insert.on_conflict_do_update(index_elements=list(key), set_=others, where=where)
+    return statement
+
+
+def _insert(dialect: str, table: sa.Table) -> Any:
+    return (sqlite if dialect == "sqlite" else postgresql).insert(table)

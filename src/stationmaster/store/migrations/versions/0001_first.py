@@ -76,6 +76,7 @@ sa.Table(
     Column("create_sent_at", Double),
     Column("held_at", Double),
     Column("release_asked_at", Double),
+    Column("stopped_at", Double),
     Column("absent_listings", Integer, nullable=False),
     Column("gone_at", Double),
     Index("rentals_of_job", "job_id"),

@@ -1,0 +1,64 @@
+"""`stationmaster simulator`: a Vast.ai on this computer, with machines that are real."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stationmaster.cli.context import options_of
+
+
+def simulator(
+    context: typer.Context,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8765,
+    api_key: Annotated[str, typer.Option(help="The key that its one account has.")] = "simulated-key",
+    seed: Annotated[int, typer.Option(help="Another seed is another market.")] = 1,
+    backend: Annotated[str, typer.Option(help="process (anywhere) or namespaces (Linux, root).")] = "process",
+    faults: Annotated[Path | None, typer.Option(help="A script of faults to play.", show_default=False)] = None,
+    credit: Annotated[float, typer.Option(min=0, help="Dollars on the account.")] = 100.0,
+    speed: Annotated[float, typer.Option(min=1, help="How much faster than time machines start and bills grow.")] = 1.0,
+) -> None:
+    """Rent machines without an account: the API of Vast.ai, and throw-away hosts with SSH on this computer.
+
+    Jobs use it with `--provider simulator` while it runs; any other client is pointed at the address it prints.
+
+    Examples:
+
+      stationmaster simulator --port 8765 --api-key test
+
+      VAST_URL=http://127.0.0.1:8765 vastai --api-key test search offers
+    """
+    from stationmaster.simulator.cloud import Pace
+    from stationmaster.simulator.main import run
+
+    settings = options_of(context).settings()
+    home = settings.home / "simulator"
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    address = home / "address.json"
+
+    def ready(url: str) -> None:
+        fresh = address.with_suffix(".new")
+        fresh.write_text(json.dumps({"url": url, "api_key": api_key}))
+        fresh.chmod(0o600)
+        fresh.replace(address)
+        typer.echo(f"the simulator answers at {url} (API key: {api_key})")
+
+    try:
+        run(
+            port=port,
+            api_key=api_key,
+            home=home,
+            seed=seed,
+            backend=backend,
+            faults=faults,
+            credit_usd=credit,
+            clock_speed=speed,
+            pace=Pace(),
+            path=options_of(context).machine_path(),
+            ready=ready,
+        )
+    finally:
+        address.unlink(missing_ok=True)
