@@ -11,13 +11,12 @@ from pathlib import Path
 from chaos_invariants import check_store
 from chaos_points import Clock, KillPoints, Point, Watched, WatchedDatabase
 from chaos_specs import a_job, write_chaos_recipe
-
 from stationmaster.config import MonitoringSettings
-from stationmaster.control.sweep import sweep
+from stationmaster.control.sweep import Sweeper
 from stationmaster.control.worker import Worker
 from stationmaster.control.world import Policy, World
 from stationmaster.errors import Unreachable
-from stationmaster.model import Access, Job, LocalAccess, State
+from stationmaster.model import Access, Job, LocalAccess, Offer, Requirements, State
 from stationmaster.providers.fake import FakeProvider
 from stationmaster.recipes.registry import find
 from stationmaster.remote.base import Remote
@@ -36,6 +35,7 @@ POLICY = Policy(
     attempt_seconds=(0.0,),
 )
 _LEASE_IS_OVER_SECONDS = 30.0
+_SWEEP_SECONDS = 300.0
 _MOST_ROUNDS = 100
 
 
@@ -82,6 +82,7 @@ class FakeStation:
         self.clock = Clock()
         self.provider = FakeProvider()
         self.machines: dict[str, LiveMachine] = {}
+        self.calls: list[str] = []
         self._workers = 0
 
     def work(self, point: Point) -> None:
@@ -90,6 +91,16 @@ class FakeStation:
 
     def let_leases_lapse(self) -> None:
         self.clock.advance(_LEASE_IS_OVER_SECONDS)
+
+    def rent_another(self) -> None:
+        """What a process that slept before its create does when it wakes: one more machine with the job's label."""
+        store = self.store()
+        try:
+            label = store.rentals.of_job(JOB)[0].label
+        finally:
+            store.close()
+        offer = Offer(id="fake-offer", provider="fake", price_per_hour=self.provider.price_per_hour)
+        asyncio.run(self.provider.create(offer, label=label, want=Requirements()))
 
     def store(self) -> Store:
         """The store as somebody else sees it; the caller closes it."""
@@ -142,10 +153,11 @@ class FakeStation:
         raise AssertionError(f"still in {job.state} after {_MOST_ROUNDS} rounds: {job}")
 
     async def _sweep_until_quiet(self, world: World) -> None:
-        for _ in range(5):
-            report = await sweep(world)
-            if not (report.surplus or report.destroyed or await world.ask_store(world.store.rentals.not_gone)):
+        for _ in range(10):
+            report = await Sweeper(world).sweep()
+            if not (report.findings or await world.ask_store(world.store.rentals.not_gone)):
                 return
+            self.clock.advance(_SWEEP_SECONDS)
         raise AssertionError("the sweep does not come to an end")
 
     def _connect(self, access: Access, *, point: Point) -> Remote:

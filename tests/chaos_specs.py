@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from recipe_texts import write_recipe
-from tiny_lora_runs import write_images
-
 from stationmaster.datasets.pack import pack_into
 from stationmaster.datasets.source import opened
 from stationmaster.model import DatasetRef, JobSpec, Quote
 from stationmaster.money import ZERO, MicroDollars
+from tiny_lora_runs import write_images
 
 _RECIPE = """\
 name: chaos

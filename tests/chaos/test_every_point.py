@@ -6,12 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
 from chaos_fake import FakeStation, Template
 from chaos_points import FreezePoints, Killed, KillPoints
-
 from stationmaster.providers.fake import Trouble
 
 SLICES = range(6)  # so that several processes can share the points
+_FAR_TOO_MANY_POINTS = 1500
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +73,23 @@ def test_a_machine_rented_by_a_sleeper_is_surplus_and_its_late_answer_is_dropped
     assert len(station.machines) == 1, "the surplus machine was logged in to"
 
 
+@pytest.mark.parametrize("when", ["before provider.create", "after provider.create", "before remote.run"])
+def test_a_surplus_machine_is_found_and_destroyed_before_the_machine_is_used(
+    when: str, template: Template, tmp_path: Path
+) -> None:
+    """As a stopped process leaves it: a second machine with the same label, before or after the first is known."""
+    points = points_of_a_clean_run(template, tmp_path)
+    station = FakeStation(template, tmp_path / "twins")
+    with pytest.raises(Killed):
+        station.work(KillPoints(kill_at=points.index(when)))
+    station.rent_another()
+    station.let_leases_lapse()
+    finish_and_check(station, f"a twin appeared {when}")
+    first_use = station.calls.index("before remote.run")
+    surplus = len(station.provider.created) - 1
+    assert station.calls[:first_use].count("after provider.destroy") == surplus
+
+
 def sleep_while_another_works(station: FakeStation, at: int) -> None:
     """One worker freezes at a point; another finishes the job; then the first wakes and goes on as if nothing were."""
     sleeper = FreezePoints(freeze_at=at)
@@ -107,7 +125,9 @@ def around_the_create(points: list[str]) -> list[tuple[int, str]]:
 def finish_and_check(station: FakeStation, what: str) -> None:
     """A new worker takes over; whatever was broken is told with the point that broke it."""
     try:
-        station.work(KillPoints())
+        points = KillPoints(kill_at=_FAR_TOO_MANY_POINTS)
+        station.work(points)
+        station.calls = points.names
         station.check()
-    except AssertionError as problem:
+    except (AssertionError, Killed) as problem:
         raise AssertionError(f"{what}: {problem}") from problem
