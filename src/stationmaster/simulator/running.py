@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from functools import partial
 
 from stationmaster.money import MicroDollars
@@ -112,17 +113,25 @@ async def _enforce_credit(cloud: Cloud, account_id: int) -> None:
 
 
 async def _strike(cloud: Cloud) -> None:
+    """At most one fault in a tick, and first on the machine that has had fewest, so that they spread."""
     kinds = {fault.kind for fault in cloud.faults.armed} & HAPPENING
-    for kind in sorted(kinds):
-        for instance in cloud.existing():
-            if instance.actual is not Actual.RUNNING or instance.destroy_at is not None:
-                continue
-            if kind is FaultKind.OUTBID and instance.order.bid_usd_per_hour is None:
-                continue
-            fault = cloud.faults.take(kind, target_of(instance), now=cloud.now())
+    if not kinds:
+        return
+    struck = Counter(strike.instance_id for strike in cloud.faults.strikes)
+    for instance in sorted(cloud.existing(), key=lambda instance: (struck[instance.id], instance.id)):
+        for kind in sorted(kinds):
+            fault = cloud.faults.take(kind, target_of(instance), now=cloud.now()) if _can(kind, instance) else None
             if fault is not None:
                 log.info("fault.struck", kind=kind, instance=instance.id)
                 await _happen(cloud, instance, fault)
+                return
+
+
+def _can(kind: FaultKind, instance: Instance) -> bool:
+    """Only a machine that runs can be struck, and only one held by a bid can be outbid."""
+    if instance.actual is not Actual.RUNNING or instance.destroy_at is not None:
+        return False
+    return kind is not FaultKind.OUTBID or instance.order.bid_usd_per_hour is not None
 
 
 async def _happen(cloud: Cloud, instance: Instance, fault: Fault) -> None:

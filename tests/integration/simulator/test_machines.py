@@ -10,6 +10,7 @@ from typing import Any
 import asyncssh
 import pytest
 
+from capabilities import require
 from simulated_vast import Customer, eventually
 from stationmaster.simulator.machines.processes import find_marked
 
@@ -61,6 +62,18 @@ def test_files_go_up_and_come_down_by_sftp(customer: Customer, login: Any, tmp_p
     login.do(machine, work)
     assert received.read_bytes() == sent.read_bytes()
     assert login.output(machine, "stat -c %s ~/'up here.bin'") == "1000000"
+
+
+def test_rsync_runs_over_the_machines_ssh(customer: Customer, login: Any, tmp_path: Path) -> None:
+    require("rsync")
+    machine = customer.rent_running()
+    (tmp_path / "file").write_bytes(os.urandom(2_000_000))
+    shell = f"ssh -F none -i {login.key_path} -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
+    target = f"root@127.0.0.1:{login.output(machine, 'echo $STATIONMASTER_WORKSPACE')}/"
+    command = ["rsync", "-e", f"{shell} -p {machine['ssh_port']}", str(tmp_path / "file"), target]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert login.output(machine, "stat -c %s $STATIONMASTER_WORKSPACE/file") == "2000000"
 
 
 def test_a_port_on_the_machine_can_be_reached_through_ssh(customer: Customer, login: Any, simulator: Any) -> None:
