@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from capabilities import SKIP_MARK
 from hypothesis import HealthCheck, settings
+
+from capabilities import SKIP_MARK
 from store_engines import PostgresServer
 
 # A shared machine may be slow for a moment; what is promised is the result, not the time.
@@ -42,7 +45,11 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
-    """One real PostgreSQL server for the session; each test makes its own database in it."""
-    with PostgresServer(tmp_path_factory.mktemp("postgres")) as server:
+def postgres_server() -> Iterator[PostgresServer]:
+    """One real PostgreSQL server for the session; each test makes its own database in it.
+
+    Not in pytest's own folder: another session that starts takes away the server's right to pass through it.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="postgres-", ignore_cleanup_errors=True)
+    with folder as name, PostgresServer(Path(name)) as server:
         yield server

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
+from stationmaster.store.tables import metadata
+from store_engines import PostgresServer
 
 OpenStore = Callable[..., Store]
 
@@ -22,18 +25,48 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(request.getfixturevalue("postgres_server").new_database())
 
 
+@pytest.fixture(scope="session")
+def made_in_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store's file to copy: making the schema costs more than most tests."""
+    path = tmp_path_factory.mktemp("made") / "store.db"
+    Store(Database(f"sqlite:///{path}")).close()
+    return path
+
+
+@pytest.fixture(scope="session")
+def made_in_postgresql(postgres_server: PostgresServer) -> str:
+    """A database with the schema in it, emptied before each test."""
+    url = postgres_server.new_database()
+    Store(Database(url)).close()
+    return url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A store of either kind that has its schema and nothing else."""
+    if request.param == "sqlite":
+        shutil.copyfile(request.getfixturevalue("made_in_sqlite"), tmp_path / "store.db")
+        return f"sqlite:///{tmp_path}/store.db"
+    made = str(request.getfixturevalue("made_in_postgresql"))
+    with closing(Database(made)) as database, database.write() as connection:
+        for table in metadata.sorted_tables:
+            if table.name != "installation":
+                connection.execute(table.delete())
+    return made
+
+
 @pytest.fixture
 def postgres_url(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue("postgres_server").new_database())
 
 
 @pytest.fixture
-def open_store(url: str) -> Iterator[OpenStore]:
+def open_store(store_url: str) -> Iterator[OpenStore]:
     """Opens the same store again, as another process would; `later` is how far its clock is ahead."""
     with ExitStack() as opened:
 
         def open_it(*, later: float = 0.0, **options: int) -> Store:
-            database = Database(url, clock_offset=later)
+            database = Database(store_url, clock_offset=later)
             opened.callback(database.close)
             return opened.enter_context(closing(Store(database, **options)))
 
