@@ -19,6 +19,9 @@ def simulator(
     backend: Annotated[str, typer.Option(help="process (anywhere) or namespaces (Linux, root).")] = "process",
     faults: Annotated[Path | None, typer.Option(help="A script of faults to play.", show_default=False)] = None,
     credit: Annotated[float, typer.Option(min=0, help="Dollars on the account.")] = 100.0,
+    rate_limits: Annotated[
+        float, typer.Option(min=0, help="Share of the real service's pauses between calls that is asked for.")
+    ] = 1.0,
     speed: Annotated[float, typer.Option(min=1, help="How much faster than time machines start and bills grow.")] = 1.0,
 ) -> None:
     """Rent machines without an account: the API of Vast.ai, and throw-away hosts with SSH on this computer.
@@ -41,7 +44,7 @@ def simulator(
 
     def ready(url: str) -> None:
         fresh = address.with_suffix(".new")
-        fresh.write_text(json.dumps({"url": url, "api_key": api_key}))
+        fresh.write_text(json.dumps({"url": url, "api_key": api_key, "rate_limit_scale": rate_limits}))
         fresh.chmod(0o600)
         fresh.replace(address)
         typer.echo(f"the simulator answers at {url} (API key: {api_key})")
@@ -56,6 +59,7 @@ def simulator(
             faults=faults,
             credit_usd=credit,
             clock_speed=speed,
+            rate_limit_scale=rate_limits,
             pace=Pace(),
             path=options_of(context).machine_path(),
             ready=ready,

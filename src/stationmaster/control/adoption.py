@@ -13,7 +13,6 @@ from stationmaster.model import CostLine, Job, Listing, Machine, Rental, RentalS
 from stationmaster.money import ZERO, cost
 from stationmaster.store.writes import Told, Write
 
-
 log = structlog.get_logger("stationmaster.adoption")
 
 

@@ -6,20 +6,17 @@ from collections.abc import Mapping
 from functools import partial
 
 from stationmaster.config import Settings
+from stationmaster.control.providers import build_providers, ssh_key_path
 from stationmaster.control.sweep_rules import SweepPolicy
 from stationmaster.control.worker import Tempo
 from stationmaster.control.world import Policy, World
 from stationmaster.errors import ConfigInvalid
-from stationmaster.providers.base import Provider
-from stationmaster.providers.loopback import LoopbackProvider
+from stationmaster.providers.key_pair import read_public_key
 from stationmaster.recipes.registry import find
 from stationmaster.remote.connect import connect
 from stationmaster.remote.pyz import build_pyz
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
-
-_PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ")
-"""What a machine on this computer sees of our environment: enough to run programs, and no secret."""
 
 
 def open_store(settings: Settings, *, writable: bool = True) -> Store:
@@ -44,26 +41,24 @@ def _require_writable_home(settings: Settings) -> None:
         ) from None
 
 
-def build_providers(settings: Settings, environ: Mapping[str, str]) -> dict[str, Provider]:
-    loopback = LoopbackProvider(
-        settings.home / "machines",
-        environment={name: environ[name] for name in _PASSED_ON if name in environ},
-        price_per_hour=settings.loopback.price_per_hour,
-    )
-    return {loopback.name: loopback}
-
-
 def build_world(settings: Settings, environ: Mapping[str, str], store: Store) -> World:
     return World(
         store=store,
-        providers=build_providers(settings, environ),
+        providers=build_providers(settings, environ, store),
+        reload_providers=partial(build_providers, settings, environ, store),
         connect=partial(connect, ssh_config_path=settings.ssh.config_path, keepalive_seconds=settings.ssh.keepalive),
         find_recipe=partial(find, folders=settings.recipes),
         secrets=partial(_secret, settings),
         home=settings.home,
         trackside=build_pyz(settings.home / "trackside"),
         policy=policy_of(settings),
+        public_key=_public_key(settings),
     )
+
+
+def _public_key(settings: Settings) -> str | None:
+    path = ssh_key_path(settings)
+    return read_public_key(path) if settings.vastai.api_key is not None and path.exists() else None
 
 
 def policy_of(settings: Settings) -> Policy:

@@ -67,7 +67,7 @@ class Visit:
 @dataclass(slots=True, kw_only=True)
 class World:
     store: Store
-    providers: Mapping[str, Provider]
+    providers: dict[str, Provider]
     connect: Callable[[Access], Remote]
     find_recipe: Callable[[str], StoredRecipe]
     secrets: Callable[[str], str | None]
@@ -75,6 +75,7 @@ class World:
     trackside: Path
     policy: Policy = field(default_factory=Policy)
     public_key: str | None = None  # lets us in on rented machines
+    reload_providers: Callable[[], Mapping[str, Provider]] = dict  # those that came up since we started
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "store"))
     fleet: Fleet = field(init=False)
     _remotes: dict[str, Remote] = field(default_factory=dict)
@@ -88,11 +89,11 @@ class World:
         return await asyncio.get_running_loop().run_in_executor(self.threads, partial(function, *args, **kwargs))
 
     def provider(self, name: str) -> Provider:
-        try:
-            return self.providers[name]
-        except KeyError:
-            known = ", ".join(sorted(self.providers))
-            raise NotFound(f"there is no provider {name}", hint=f"use one of: {known}") from None
+        if name not in self.providers:
+            self.providers.update(self.reload_providers())
+        if name not in self.providers:
+            raise NotFound(f"there is no provider {name}", hint=f"use one of: {', '.join(sorted(self.providers))}")
+        return self.providers[name]
 
     def recipe(self, reference: str) -> StoredRecipe:
         if reference not in self._recipes:

@@ -12,9 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from stationmaster.config import Settings
-from stationmaster.control.build import build_providers, open_store
+from stationmaster.control.build import open_store
 from stationmaster.control.machine import access_from_json
-from stationmaster.errors import ConfigInvalid, IllegalMove, NotFound, TransferFailed
+from stationmaster.control.providers import find_provider
+from stationmaster.errors import IllegalMove, NotFound, TransferFailed
 from stationmaster.lifecycle import TERMINAL, shown, stage
 from stationmaster.model import Access, Checkpoint, Desired, Event, Job, LogChunk, State, StepReading
 from stationmaster.money import MicroDollars, cost
@@ -131,11 +132,7 @@ class LocalStation:
         self.store.close()
 
     def _provider(self, name: str | None) -> Provider:
-        wanted = name or self.settings.provider
-        providers = build_providers(self.settings, self._environ)
-        if wanted not in providers:
-            raise ConfigInvalid(f"there is no provider {wanted}", hint=f"use one of: {', '.join(sorted(providers))}")
-        return providers[wanted]
+        return find_provider(name or self.settings.provider, self.settings, self._environ, self.store)
 
     def _best_checkpoint(self, job: Job) -> str:
         if find(job.spec.recipe, folders=self.settings.recipes).recipe.resume is None:
