@@ -57,7 +57,7 @@ class Trainer:
 
     name = "ai-toolkit"
     every = 1
-    redraw = 4.5
+    redraw = 8.0
     prints_total = True
 
     def header(self, run: Run) -> str:

@@ -109,10 +109,13 @@ class Counter:
         """Whether a counter printed beside an epoch goes on across epochs nevertheless."""
         if seen.total is not None and seen.total == self._asked_total:
             self._spans_run = True
-        turns = seen.epoch is not None and self._epoch is not None and int(seen.epoch) > self._epoch
-        if turns and self._printed is not None and self._printed_total is not None:
+        epochs = int(seen.epoch) - self._epoch if seen.epoch is not None and self._epoch is not None else 0
+        if epochs == 1 and self._printed is not None and self._printed_total is not None:
             in_mid_epoch = self._printed < _NEARLY * self._printed_total
-            self._spans_run = self._spans_run or (in_mid_epoch and step >= self._printed)
+            goes_on = 0 <= step - self._printed < (1 - _NEARLY) * self._printed_total
+            self._spans_run = (in_mid_epoch and goes_on) or (self._spans_run and step >= self._printed)
+        if self._spans_run and seen.epoch is not None:
+            self._epoch = int(seen.epoch)
         return self._spans_run
 
     def _turn_epoch(self, seen: Seen, step: float) -> None:

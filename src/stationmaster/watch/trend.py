@@ -94,7 +94,7 @@ class Trend:
             return False
         if self._undisturbed(track, policy) >= policy.slowdown_floor * median(self._usual_undisturbed):
             return False
-        since = self._failing_since(policy)
+        since = self._since(lambda sample: sample.is_failing, share=policy.sustain_share)
         windows = (track.active - since) / track.window(policy)
         goes_on = windows >= policy.trend_windows and _slows_on(track, since, policy)
         return goes_on or windows >= policy.sustain_windows
@@ -104,12 +104,15 @@ class Trend:
         if not self._is_below(policy.collapse_threshold):
             return False
         limit = policy.collapse_threshold * (self.usual_pace or 0.0)
-        share = self._share(track.active - policy.collapse_hold, lambda sample: sample.pace < limit)
-        return share >= _COLLAPSE_SHARE
+        since = self._since(lambda sample: sample.pace < limit, share=_COLLAPSE_SHARE)
+        return track.active - since >= policy.collapse_hold
 
     def has_converged(self, track: ProgressTrack, policy: StallPolicy) -> bool:
         """Over a whole window every look found the ETA coming closer."""
-        return self._share(track.active - track.window(policy), lambda sample: not sample.is_failing) >= 1.0
+        if not self._samples:
+            return False
+        since = self._since(lambda sample: not sample.is_failing, share=1.0)
+        return not self.is_failing and track.active - since >= track.window(policy)
 
     def begin_anew(self) -> None:
         """Forget the samples, not what is usual."""
@@ -156,24 +159,19 @@ class Trend:
         recent = sorted(sample.brisk for sample in self._samples if sample.at >= since)
         return recent[int(_UNDISTURBED_QUANTILE * (len(recent) - 1))] if recent else 0.0
 
-    def _failing_since(self, policy: StallPolicy) -> float:
-        """Since when nearly every look has failed."""
-        since, failing = self._samples[-1].at, 0
+    def _since(self, holds: Callable[[_Sample], bool], *, share: float) -> float:
+        """Since when it holds for such a share of the samples."""
+        since, holding = self._samples[-1].at, 0
         for count, sample in enumerate(reversed(self._samples), start=1):
-            failing += sample.is_failing
-            if sample.is_failing and failing / count >= policy.sustain_share:
+            if not holds(sample):
+                continue
+            holding += 1
+            if holding / count >= share:
                 since = sample.at
         return since
 
     def _is_below(self, part: float) -> bool:
         return self.pace is not None and self.usual_pace is not None and self.pace < part * self.usual_pace
-
-    def _share(self, since: float, holds: Callable[[_Sample], bool]) -> float:
-        """Part of the samples since then for which it holds; 0 if the samples do not reach back so far."""
-        if not self._samples or self._samples[0].at > since:
-            return 0.0
-        chosen = [holds(sample) for sample in self._samples if sample.at >= since]
-        return sum(chosen) / len(chosen) if chosen else 0.0
 
     def _drop_before(self, oldest: float) -> None:
         while len(self._samples) > 2 and self._samples[1].at < oldest:
