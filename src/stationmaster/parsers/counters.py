@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from stationmaster.parsers.base import Scope
 from stationmaster.parsers.memory import Memory
+from stationmaster.parsers.names import BATCH_COUNTER
 from stationmaster.parsers.pairs import Pair
 
 _TOTAL_NAMES = ("total_steps", "max_steps", "total_iters", "max_iters")
@@ -22,11 +23,12 @@ class Counter:
     epoch: float | None
     total_epochs: int | None
     is_global: bool
+    is_batch: bool  # called so: batches are counted within an epoch
     epoch_first: bool  # "Epoch 2 … step 3/10" nests the step, "step 3/10 … epoch 2" only mentions the epoch
 
     def scope(self, memory: Memory) -> Scope:
         """A counter with a total beside an epoch starts again with every epoch, unless it is called global."""
-        if self.total is None or self.is_global:
+        if self.is_global or (self.total is None and not (self.is_batch and self.epoch is not None)):
             return Scope.RUN
         nested = self.epoch_first if self.epoch is not None else memory.has_epoch_lines
         return Scope.EPOCH if nested else Scope.RUN
@@ -47,13 +49,14 @@ def find_counter(pairs: Sequence[Pair]) -> Counter:
         epoch=epoch.value if epoch else None,
         total_epochs=epoch.of if epoch else None,
         is_global=best is not None and ("global" in best.name or "current" in best.name),
+        is_batch=best is not None and best.means.step == BATCH_COUNTER,
         epoch_first=epoch is not None and best is not None and pairs.index(epoch) < pairs.index(best),
     )
 
 
 def _rank(pair: Pair) -> int:
     rank = pair.means.step or 0
-    return 1 if rank == 2 and pair.of is not None else rank
+    return 1 if rank == BATCH_COUNTER and pair.of is not None else rank
 
 
 def _total(best: Pair, pairs: Sequence[Pair]) -> int | None:

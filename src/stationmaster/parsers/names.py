@@ -31,7 +31,7 @@ _SMOOTHED_LOSS = any_of(
     r"^train(?:ing)?_loss_epoch$",
 )
 _NO_LOSS = any_of(
-    r"smooth|median|best|min|max|scale|scaling|ema|mean|\bavg|average|std|weight|prev|_epoch$|thresh|delta|running",
+    r"smooth|median|best|min|max|scale|scaling|ema|mean|\bavg|average|std|weight|prev|_epoch$|thresh|delta|running|multipl|coef|lambda|factor|alpha|beta|gamma|ratio|count|every|interval|type|steps?$",
 )
 _MAIN_RATE = any_of(r"^(?:lr|learning[ _]rate|last_lr|learning_rate_0|lr_?0)$")
 _SOME_RATE = any_of(r"(?:^|[ _/.-])(?:lr\d?|learning[ _]rate)(?:$|[ _/.-])", r"_lr\d*$")
@@ -57,8 +57,9 @@ _TIME_LEFT = any_of(
 _GRADIENT_NORM = any_of(r"grad(?:ient)?s?[ _/.-]?norm", r"gnorm")
 _STEP = any_of(
     r"(?:^|[ _/.-])(?:(?:global|current)[ _]?(?:steps?|iter)|steps?|iter(?:ation)?s?|num_updates|updates?)$",
-    r"(?:^|[ _/.-])(?:batch(?: idx)?|it)$",
+    r"(?:^|[ _/.-])(?:batch(?:[ _](?:idx|id|index))?|it)$",
 )
+_BATCH = any_of(r"batch(?:[ _](?:idx|id|index))?$", r"(?:^| )it$")
 _EPOCH = any_of(r"(?:^|[ _/.])(?:epochs?|[eé]pocas?|[eé]poques?|epoche)(?: idx| num(?:ber)?| id)?$")
 # "warmup steps = 100", "batch size: 4", "every 500 steps": numbers of a plan, not of progress.
 _PLAN = any_of(
@@ -71,6 +72,7 @@ _AS_SPACE = str.maketrans("_/.-", "    ")
 MAIN_LOSSES = len(_MAIN_LOSSES)
 PART_LOSS = MAIN_LOSSES
 SMOOTHED_LOSS = MAIN_LOSSES + 1
+BATCH_COUNTER = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,12 +99,13 @@ def meaning_of(name: str) -> Meaning:
     is_plan = _PLAN.search(name.removesuffix("/max_steps").replace("_", " ")) is not None
     return Meaning(
         short=short,
-        loss=_loss_rank(name, short) if "loss" in name and not is_validation_name else None,
+        loss=_loss_rank(name, short) if _is_loss(name) and not is_validation_name else None,
         is_validation_loss="loss" in name and is_validation_name,
         is_learning_rate=_MAIN_RATE.search(short) is not None,
         is_part_rate=_SOME_RATE.search(short) is not None,
         is_step_time=_STEP_TIME.search(short) is not None,
-        is_steps_per_second=_STEPS_PER_SECOND.search(short) is not None,
+        is_steps_per_second=_STEPS_PER_SECOND.search(short) is not None
+        or _STEPS_PER_SECOND.search(short.rpartition("/")[2]) is not None,
         is_time_left=_TIME_LEFT.search(name) is not None,
         is_gradient_norm=_GRADIENT_NORM.search(name) is not None,
         step=None if is_plan or is_validation_name else _step_rank(name.removesuffix("/max_steps")),
@@ -123,6 +126,12 @@ def _short(name: str) -> str:
     return name.removeprefix("train/").removeprefix("training/")
 
 
+def _is_loss(name: str) -> bool:
+    """`train/ce_loss` and `loss/video` are losses, `crf_loss/transition` is a weight."""
+    folders = name.split("/")
+    return "loss" in folders[-1] or folders[0] == "loss"
+
+
 def _loss_rank(name: str, short: str) -> int | None:
     for rank, wanted in enumerate(_MAIN_LOSSES):
         if wanted.search(short):
@@ -137,4 +146,4 @@ def _step_rank(name: str) -> int | None:
         return None
     if "global" in name:
         return 0
-    return 2 if name.endswith(("batch", "batch idx", " it")) else 1
+    return BATCH_COUNTER if _BATCH.search(name) else 1

@@ -17,13 +17,14 @@ _TIME = (
     r"\d++ days?, *\d++:\d\d:\d\d|\d++:\d\d(?::\d\d)?(?:\.\d++)?(?![\d:])"
     r"|\d++ ?[dhm],? ?\d++ ?[hms](?:,? ?\d++ ?s)?(?![a-z/])"
 )
+_WHOLE = r"\d++(?:,\d{3})*+"
 _UNIT = r"(?:ms|us|µs|sec|secs|seconds|s)(?:/[a-z]+)?|(?:it|iter|iters|steps?|batch|batches)/[a-z]+"
 # For lower case. A name starts at a word boundary and takes at most six words: a line is read in linear time.
 _PAIR = re.compile(
     rf"(?<![\w./@%#-])(?P<name>{_WORD}(?: {_WORD}){{0,5}}+)(?: ?\((?P<note>[\w/]{{1,12}})\))?+"
     r"['\"`]?\s*+(?P<tie>[:=]?)\s*+(?:tensor|np\.float\d\d)?['\"`\[(]*+\s*+"
     rf"(?:(?P<time>{_TIME})|(?P<number>{_NUMBER}|[-+]?(?:nan|inf(?:inity)?)\b)"
-    r"(?:\s*/\s*(?P<of>\d[\d,]*+)(?![\d.]*[a-z])| of (?P<out_of>\d[\d,]*+)"
+    rf"(?:\s*/\s*(?P<of>{_WHOLE})(?![\d.]*[a-z])| of (?P<out_of>{_WHOLE})"
     rf"| ?(?P<unit>{_UNIT})(?![\w/])|(?P<glued>[a-z%][\w/]*+))?)"
 )
 _LONGEST_NUMBER = 24

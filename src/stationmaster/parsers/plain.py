@@ -75,7 +75,9 @@ _PHASES: tuple[tuple[re.Pattern[str], Phase], ...] = (
 _EVALUATES = any_of(
     r"^\W*(?:val(?:id(?:ation|ating)?)?|eval(?:uat(?:ion|ing|e))?|test(?:ing)?|dev|predict\w*)\b(?!.{0,12}\btrain)",
 )
+_EPOCH_EVALUATED = any_of(r"epoch:? *(\d+)(?:/\d+)?[ :,|-]+(?:val|valid|validation|dev|test|eval\w*)\b(?! ?[_/]?loss)")
 _STEP_TIME_CELL = re.compile(r"\| *(\d+(?:\.\d+)?) ms *\|")  # llm.c names no names
+_PAIRS_OF_A_BARE_COUNTER = 4  # "Step 3/10", with its epoch and perhaps a host; more is a sentence
 _STREAMING_EPOCHS = 10**9  # a data set without an end: sys.maxsize epochs
 
 
@@ -91,13 +93,15 @@ def read_values(line: Line, memory: Memory, *, is_record: bool = False) -> Seen 
         return None
     if _EVALUATES.match(line.message):
         return Seen(phase=Phase.EVALUATING)
+    if found := _EPOCH_EVALUATED.match(line.message):
+        return Seen(phase=Phase.EVALUATING, epoch=float(found[1]))
     counter, values = find_counter(pairs), values_of(pairs, bare_time=_time_is_per_step(pairs))
     if counter.step is None and counter.epoch is None:
-        return _values_alone(line, pairs, values)
+        return _values_alone(line, pairs, values, memory)
     if values.loss is None and values.learning_rate is None and values.has_validation_loss:
         return Seen(phase=Phase.EVALUATING, epoch=counter.epoch, total_epochs=counter.total_epochs)
     tells = values.tells_something() or any(pair.means.loss is not None for pair in pairs)
-    if counter.step is not None and (tells or (counter.total is not None and len(pairs) <= 3)):
+    if counter.step is not None and (tells or (counter.total is not None and len(pairs) <= _PAIRS_OF_A_BARE_COUNTER)):
         return _step_line(line, counter, values, memory)
     if counter.epoch is not None and (tells or counter.total_epochs is not None or line.lower.startswith("epoch")):
         return _epoch_line(line, counter, values, memory, is_mean=not is_record)
@@ -139,10 +143,12 @@ def _read_phase(line: Line) -> Seen | None:
     return None
 
 
-def _values_alone(line: Line, pairs: list[Pair], values: Values) -> Seen | None:
+def _values_alone(line: Line, pairs: list[Pair], values: Values, memory: Memory) -> Seen | None:
     """A line of values without a counter: it belongs to the step told before or after it."""
     if values.has_validation_loss and values.loss is None:
         return Seen(phase=Phase.EVALUATING)
+    if not values.loss_stands_alone and memory.step is None and memory.epoch is None:
+        return None  # more likely a setting
     if values.loss is values.learning_rate is values.rate is None or not any(pair.tied for pair in pairs):
         return None
     return Seen(
@@ -183,7 +189,7 @@ def _epoch_line(line: Line, counter: Counter, values: Values, memory: Memory, *,
         epoch=counter.epoch,
         total_epochs=counter.total_epochs,
         loss=values.loss,
-        loss_is_epoch_mean=is_mean,
+        loss_is_epoch_mean=is_mean and not values.loss_is_a_step,
         broken_gradient=values.broken_gradient,
         learning_rate=values.learning_rate,
         eta_seconds=values.eta_seconds,

@@ -43,7 +43,7 @@ _LABEL = any_of(
     r"(?:check-?point|model|weights|snapshot)s?\b.{0,20}?\b(?:at|for|after|of)\b:? +"
     r"(?P<label>(?:step|epoch|iter(?:ation)?)s?:? *\d+|\d+ (?:epochs?|iter(?:ation)?s?|steps?))",
 )
-_AFTERWARDS = ".,;:!)]…"
+_AFTERWARDS = ".,;:!)]=…"
 _BRACKETS = re.compile(r"\([^()]*\)")
 _ABSOLUTE = re.compile(r"[A-Za-z]:[\\/]|[/\\]")
 

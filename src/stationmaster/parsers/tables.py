@@ -45,7 +45,7 @@ def _read_row(row: dict[str, str], memory: Memory) -> Seen:
             epoch = float(number[0].replace(",", ""))
         elif _COUNTER_COLUMN.match(name) and number:
             step = whole(number[0])
-        elif "loss" in name and "train" in name and not is_validation(name) and number:
+        elif (name == "loss" or ("loss" in name and "train" in name)) and not is_validation(name) and number:
             loss = float(number[0].replace(",", ""))
         elif name.startswith("train iter") and (seconds := duration_seconds(cell)):
             rate = per_second(seconds)

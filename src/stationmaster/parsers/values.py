@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stationmaster.parsers.names import PART_LOSS
+from stationmaster.parsers.names import PART_LOSS, SMOOTHED_LOSS
 from stationmaster.parsers.pairs import Pair
 from stationmaster.parsers.quantities import duration_seconds, per_second, steps_per_second
 
@@ -21,6 +21,8 @@ class Values:
     eta_seconds: float | None
     broken_gradient: bool
     has_validation_loss: bool
+    loss_stands_alone: bool  # its name says that it is the loss, not a part or a setting
+    loss_is_a_step: bool  # its name says that it is of one batch or step
 
     def tells_something(self) -> bool:
         return not (self.loss is self.learning_rate is self.rate is self.eta_seconds is None)
@@ -28,8 +30,9 @@ class Values:
 
 def values_of(pairs: Sequence[Pair], *, bare_time: bool = False) -> Values:
     """Read the pairs; `bare_time`: a field called just `time` is that of one step."""
+    best = _best_loss(pairs)
     return Values(
-        loss=training_loss(pairs),
+        loss=best.value if best else None,
         learning_rate=learning_rate(pairs),
         rate=speed(pairs, bare_time=bare_time),
         eta_seconds=eta_seconds(pairs),
@@ -37,19 +40,15 @@ def values_of(pairs: Sequence[Pair], *, bare_time: bool = False) -> Values:
             pair.means.is_gradient_norm and not pair.time and not math.isfinite(pair.value) for pair in pairs
         ),
         has_validation_loss=any(pair.means.is_validation_loss for pair in pairs),
+        loss_stands_alone=best is not None and best.means.loss is not None and best.means.loss < PART_LOSS,
+        loss_is_a_step=best is not None and any(word in best.name for word in ("batch", "step", "iter")),
     )
 
 
 def training_loss(pairs: Sequence[Pair]) -> float | None:
     """The training loss among them: one for the whole before parts, never a validation loss. It may be nan or inf."""
-    losses = [pair for pair in pairs if pair.means.loss is not None and not pair.time]
-    if not losses:
-        return None
-    best = min(pair.means.loss for pair in losses if pair.means.loss is not None)
-    fits = [pair for pair in losses if pair.means.loss == best]
-    if best == PART_LOSS and len({pair.name for pair in fits}) > 1:
-        return None
-    return fits[-1].value  # several redraws may have ended up on one line
+    best = _best_loss(pairs)
+    return best.value if best else None
 
 
 def learning_rate(pairs: Sequence[Pair]) -> float | None:
@@ -81,6 +80,18 @@ def speed(pairs: Sequence[Pair], *, bare_time: bool = False) -> float | None:
         elif pair.means.is_steps_per_second and pair.value > 0:
             found = pair.value
     return found
+
+
+def _best_loss(pairs: Sequence[Pair]) -> Pair | None:
+    losses = [pair for pair in pairs if pair.means.loss is not None and not pair.time]
+    if not losses:
+        return None
+    best = min(pair.means.loss for pair in losses if pair.means.loss is not None)
+    fits = [pair for pair in losses if pair.means.loss == best]
+    if best == PART_LOSS and len({pair.name for pair in fits}) > 1:
+        smoothed = [pair for pair in losses if pair.means.loss == SMOOTHED_LOSS]
+        return smoothed[-1] if smoothed else None
+    return fits[-1]  # several redraws may have ended up on one line
 
 
 def _seconds_per_unit(pair: Pair) -> float:
