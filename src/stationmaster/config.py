@@ -86,9 +86,13 @@ class WorkerSettings(_Section):
 
 class StallSettings(_Section):
     enabled: bool = True
+    """Whether a training that no longer moves is ended."""
     min_samples: int = Field(default=4, ge=3)
+    """Steps that must have been seen before a pace is judged."""
     eta_convergence_threshold: float = Field(default=0.5, gt=0, le=1)
+    """The time left must shrink by at least this share of the time that passes."""
     speed_drop_threshold: float = Field(default=0.5, gt=0, le=1)
+    """A pace below this share of the usual one counts as a drop."""
 
 
 class MonitoringSettings(_Section):
@@ -105,13 +109,19 @@ class MonitoringSettings(_Section):
     provisioning_alert: Duration = 600.0
     """A machine that is not there after so long raises an alert."""
     stall_detection: StallSettings = StallSettings()
+    """How a stall is told from a slow training."""
     enabled: bool = True
     """Whether the trainer's memory and GPU are sampled beside it."""
     sample_interval_seconds: float = Field(default=5.0, gt=0)
+    """How often they are sampled."""
     track_per_process: bool = True
+    """Whether every process of the training is sampled, or only their sum."""
     analyze_on_complete: bool = True
+    """Whether an ended training is analysed."""
     memory_warning_threshold: float = Field(default=0.85, gt=0, le=1)
+    """The share of memory in use that raises a warning."""
     memory_critical_threshold: float = Field(default=0.95, gt=0, le=1)
+    """The share of memory in use that is critical."""
 
 
 class LimitSettings(_Section):
@@ -157,6 +167,7 @@ class OwnHostSettings(_Section):
     user: str | None = None
     """Who logs in; by default whom the SSH configuration names."""
     port: int | None = Field(default=None, ge=1, le=65535)
+    """By default the port that the SSH configuration names, or 22."""
     key: Path | None = None
     """The private key; by default those of the SSH configuration and agent."""
     gpus: int = Field(default=0, ge=0)
@@ -164,6 +175,7 @@ class OwnHostSettings(_Section):
     gpu: str | None = None
     """Their model, for estimates."""
     vram_gib: float = Field(default=0.0, ge=0)
+    """The memory of each of them."""
     price_per_hour: Dollars = MicroDollars(0)
     """What an hour of it is said to cost."""
     slots: int = Field(default=1, ge=1)
@@ -193,7 +205,6 @@ class SshSettings(_Section):
     """The OpenSSH client configuration to honour; by default ~/.ssh/config."""
     keepalive: Duration = 15.0
     """A silent connection is tested so often and dropped after three tests without an answer."""
-
     allow_unverified: bool = False
     """Whether secrets may go to machines whose host key nobody could verify."""
 
@@ -213,12 +224,15 @@ class VastSettings(_Section):
     ssh_key_path: Path | None = None
     """The private key whose public half Vast.ai knows."""
     api_base_url: str = "https://console.vast.ai/api/v0"
+    """Where its API answers."""
     preferred_gpus: tuple[str, ...] = ("4090", "A100")
     """GPU models in the order they are wanted."""
     max_bid_per_hour: Dollars = MicroDollars(4_500_000)
     """The most that any rental may cost per hour, all told."""
     min_vram_gb: float = Field(default=24.0, gt=0)
+    """The least memory of a GPU."""
     default_disk_gb: float = Field(default=64.0, gt=0)
+    """The disk that is rented with a machine."""
 
     @field_validator("preferred_gpus")
     @classmethod
@@ -246,6 +260,7 @@ class Settings(_Section):
     provider: str = "loopback"
     """Where a job runs unless it says otherwise."""
     log_level: LogLevel = "INFO"
+    """How much workers tell in their logs."""
     recipes: tuple[Path, ...] = ()
     """Further folders with recipes."""
     hf_token: SecretStr | None = None
