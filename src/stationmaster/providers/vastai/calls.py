@@ -158,7 +158,7 @@ class Calls:
         if address.scheme != "https" and f"{address.scheme}://{address.netloc}" != self.origin:
             raise ProviderFault(f"Vast.ai names an address that is not safe to read: {url[:200]}")
         try:
-            async with self._http() as http:
+            async with self._http(url) as http:
                 answer = await http.get(url)
         except httpx.HTTPError as problem:
             raise _silence(problem, doing="hand out the log", changes=False) from problem
@@ -168,11 +168,12 @@ class Calls:
         interval = self._intervals[request.endpoint] * request.turns
         if interval > 0:
             await self._limiter.wait_for_turn(self._account, request.endpoint, interval_seconds=interval)
+        url = f"{self.origin}{request.path}"
         try:
-            async with self._http() as http:
+            async with self._http(url) as http:
                 answer = await http.request(
                     request.method,
-                    f"{self.origin}{request.path}",
+                    url,
                     params=dict(request.query or {}),
                     json=request.body if request.method != "GET" else None,
                     headers={"Authorization": f"Bearer {self._api_key}", "Accept": "application/json"},
@@ -184,16 +185,20 @@ class Calls:
         )
         return Answer(request=request, body=answer.content, refusal=refusal)
 
-    def _http(self) -> httpx.AsyncClient:
-        if self._trust is None:
-            self._trust = ssl.create_default_context() if self._transport else httpx.create_ssl_context()
+    def _http(self, url: str) -> httpx.AsyncClient:
         return httpx.AsyncClient(
             transport=self._transport,
-            verify=self._trust,
+            verify=self._trusted() if url.startswith("https:") else False,
             timeout=self.timeout_seconds,
             follow_redirects=False,  # a redirect could carry the key elsewhere
             headers={"User-Agent": "stationmaster"},
         )
+
+    def _trusted(self) -> ssl.SSLContext:
+        """The authorities that vouch for servers, read once: it takes longer than a call."""
+        if self._trust is None:
+            self._trust = httpx.create_ssl_context()
+        return self._trust
 
 
 def _passes(refusal: Refusal) -> bool:

@@ -40,9 +40,10 @@ class VastOptions:
 class VastProvider:
     """Keeps Provider, CanStop, KnowsHostKeys, KnowsKeys and KnowsMoney."""
 
-    name = "vastai"
-
-    def __init__(self, client: VastClient, *, options: VastOptions, account_name: str = "default") -> None:
+    def __init__(
+        self, client: VastClient, *, options: VastOptions, account_name: str = "default", name: str = "vastai"
+    ) -> None:
+        self.name = name
         self.account_name = account_name
         self._client = client
         self._options = options
