@@ -94,13 +94,14 @@ class LogReader:
         return readings
 
     def _unfinished_bar(self, at: float | None) -> Iterable[Reading]:
-        """The progress in a bar that is drawn but not yet ended; errors and saves wait for their line's end."""
-        if b"]" not in self._pending:
+        """The progress in a bar that is drawn but not yet ended; all else waits for its line's end."""
+        if not self._pending.rstrip(b" ").endswith(b"]"):
             return []
         memory = self._memory.clone()
-        readings = [
-            reading for text in shown_texts(self._pending) for reading in _read_text(text, memory, self._patterns, at)
-        ]
+        text = shown_texts(self._pending)[-1]
+        if not isinstance(split_bars(text)[-1], Bar):
+            return []
+        readings = _read_text(text, memory, self._patterns, at)
         moving = [reading for reading in readings if reading.step is not None]
         return [dataclasses.replace(reading, error=None, checkpoint=None) for reading in moving[-1:]]
 

@@ -26,6 +26,10 @@ def test_half_a_bar_is_not_told() -> None:
     assert LogReader().feed(_TRAINING_BAR[:40]) == []
 
 
+def test_half_a_line_is_not_told_however_much_it_looks_like_progress() -> None:
+    assert LogReader().feed(b"Epoch: [0] [10/6") == []
+
+
 def test_other_bars_tell_their_phase_and_never_a_step() -> None:
     reader = LogReader()
     reader.feed(_TRAINING_BAR)
