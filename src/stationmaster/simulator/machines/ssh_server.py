@@ -181,7 +181,8 @@ async def _writing(descriptor: int) -> AsyncIterator[asyncio.StreamWriter]:
     try:
         yield asyncio.StreamWriter(transport, protocol, None, loop)
     finally:
-        transport.abort()
+        if not transport.is_closing():  # the end of the input was passed on: aborting it once more would raise
+            transport.abort()
 
 
 async def _drain(reader: asyncio.StreamReader, writer: asyncssh.SSHWriter[bytes]) -> None:
