@@ -48,7 +48,7 @@ def candidate(row: OfferRow, want: Requirements, *, bid_share: float) -> Candida
     bid, price = None, row.dph_total
     if want.interruptible:
         least = row.min_bid if row.min_bid is not None else row.dph_total
-        bid = MicroDollars(math.ceil(least * bid_share))
+        bid = MicroDollars(max(least, round(least * bid_share)))
         # A search for bids shows the least bid in `dph_total`, disk included.
         price = MicroDollars(row.dph_total + bid - least)
     return Candidate(

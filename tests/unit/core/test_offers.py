@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stationmaster.model import Offer, Requirements
+from stationmaster.money import MicroDollars, from_dollars
+from stationmaster.offers import Candidate, Preferences, least_vram_mib, rank
+
+WANT = Requirements(gpus=1, vram_gib=24.0, disk_gib=40.0, hours=10.0)
+PLAIN = Preferences()
+HOURS = {"RTX 4090": 10.0, "RTX 3090": 19.0, "H100 SXM": 4.2, "A100 PCIE": 8.8}
+
+
+def hours_on(gpu: str | None) -> float:
+    return HOURS.get(gpu or "", 20.0)
+
+
+def offered(**changes: Any) -> Candidate:
+    facts = {name: changes.pop(name) for name in list(changes) if name in Candidate.__dataclass_fields__}
+    offer = Offer(
+        id=changes.pop("id", "1"),
+        provider="vastai",
+        price_per_hour=from_dollars(changes.pop("price", "0.40")),
+        gpu=changes.pop("gpu", "RTX 4090"),
+        gpus=changes.pop("gpus", 1),
+        vram_gib=changes.pop("vram_gib", 24564 / 1024),
+        machine_id=changes.pop("machine_id", "12345"),
+        region=changes.pop("region", "Quebec, CA"),
+        reliability=changes.pop("reliability", 0.99),
+    )
+    assert not changes
+    defaults = {"disk_gib": 500.0, "direct_ports": 50, "contract_hours": 1000.0, "cuda": 12.8}
+    return Candidate(offer=offer, **(defaults | facts))
+
+
+def ids(*candidates: Candidate, want: Requirements = WANT, preferences: Preferences = PLAIN) -> list[str]:
+    return [one.offer.id for one in rank(candidates, want, preferences, hours_on).chosen]
+
+
+def why(candidate: Candidate, *, want: Requirements = WANT, preferences: Preferences = PLAIN) -> str | None:
+    ranking = rank([candidate], want, preferences, hours_on)
+    return ranking.left_out[0].why if ranking.left_out else None
+
+
+def test_a_dearer_gpu_wins_when_the_whole_job_is_cheaper_on_it() -> None:
+    slow = offered(id="slow", gpu="RTX 3090", price="0.30")
+    fast = offered(id="fast", gpu="RTX 4090", price="0.40")
+    assert ids(slow, fast) == ["fast", "slow"]
+    assert ids(replace(slow, offer=replace(slow.offer, price_per_hour=from_dollars("0.20"))), fast) == ["slow", "fast"]
+
+
+def test_the_cost_of_the_whole_job_is_told() -> None:
+    ranking = rank([offered(gpu="H100 SXM", price="2.00")], WANT, Preferences(), hours_on)
+    assert ranking.chosen[0].hours == 4.2
+    assert ranking.chosen[0].job_cost == from_dollars("8.40")
+
+
+def test_traffic_is_part_of_the_price_and_can_decide() -> None:
+    want = replace(WANT, traffic_gib=100.0)
+    cheap_machine = offered(id="dear traffic", price="0.40", traffic_per_gib=from_dollars("0.02"))
+    free_traffic = offered(id="free traffic", price="0.50")
+    assert ids(cheap_machine, free_traffic) == ["dear traffic", "free traffic"]
+    assert ids(cheap_machine, free_traffic, want=want) == ["free traffic", "dear traffic"]
+    ranking = rank([cheap_machine], want, Preferences(), hours_on)
+    assert ranking.chosen[0].offer.price_per_hour == from_dollars("0.60")
+    assert ranking.chosen[0].job_cost == from_dollars("6.00")
+
+
+def test_the_cap_is_on_the_total_price() -> None:
+    want = replace(WANT, traffic_gib=100.0, max_price_per_hour=from_dollars("0.45"))
+    assert why(offered(price="0.40"), want=want) is None
+    assert why(offered(price="0.40", traffic_per_gib=from_dollars("0.02")), want=want) == (
+        "$0.600 per hour is above the cap of $0.450"
+    )
+
+
+@given(st.integers(1, 10**7), st.none() | st.integers(1, 10**7), st.none() | st.integers(1, 10**7))
+def test_no_offer_above_either_cap_is_ever_chosen(price: int, jobs: int | None, everyones: int | None) -> None:
+    candidate = offered()
+    candidate = replace(candidate, offer=replace(candidate.offer, price_per_hour=MicroDollars(price)))
+    want = replace(WANT, max_price_per_hour=None if jobs is None else MicroDollars(jobs))
+    preferences = Preferences(max_price_per_hour=None if everyones is None else MicroDollars(everyones))
+    allowed = all(cap is None or price <= cap for cap in (jobs, everyones))
+    assert bool(ids(candidate, want=want, preferences=preferences)) is allowed
+
+
+def test_preferred_gpus_come_first_in_their_order_and_others_last() -> None:
+    offers = [
+        offered(id="h100", gpu="H100 SXM", price="0.10"),
+        offered(id="a100", gpu="A100 PCIE", price="0.20"),
+        offered(id="4090", gpu="RTX 4090", price="0.90"),
+    ]
+    assert ids(*offers, preferences=Preferences(gpus=("4090", "A100"))) == ["4090", "a100", "h100"]
+
+
+def test_work_without_a_gpu_prefers_none() -> None:
+    offers = [offered(id="dear", gpu="RTX 4090", price="0.90"), offered(id="cheap", gpu="RTX 3090", price="0.10")]
+    want = Requirements(gpus=0, disk_gib=1.0)
+    assert rank(offers, want, Preferences(gpus=("4090",)), lambda gpu: 1.0).chosen[0].offer.id == "cheap"
+
+
+def test_preferred_regions_come_first_and_blocked_ones_never() -> None:
+    offers = [
+        offered(id="se", region="Sweden, SE", price="0.30"),
+        offered(id="ca", region="Quebec, CA", price="0.50"),
+        offered(id="hk", region="Hong Kong, HK", price="0.01"),
+        offered(id="de", region="Germany, DE", price="0.40"),
+    ]
+    assert ids(*offers, preferences=Preferences(regions=("CA", "Germany"))) == ["ca", "de", "se"]
+    assert why(offers[2]) == "HK is blocked"
+    assert why(offers[2], preferences=Preferences(blocked_regions=())) is None
+
+
+def test_california_is_not_canada() -> None:
+    assert why(offered(region="California, US"), preferences=Preferences(blocked_regions=("CA",))) is None
+    assert why(offered(region="Quebec, CA"), preferences=Preferences(blocked_regions=("CA",))) == "CA is blocked"
+
+
+@pytest.mark.parametrize(
+    ("candidate", "reason"),
+    [
+        (offered(rentable=False), "taken"),
+        (offered(verified=False), "not verified"),
+        (offered(gpus=0), "GPU, 1 are needed"),
+        (offered(vram_gib=16376 / 1024), "GiB of GPU memory"),
+        (offered(disk_gib=39.0), "GiB of disk"),
+        (offered(direct_ports=0), "no port"),
+        (offered(contract_hours=14.9), "its host stays"),
+        (offered(reliability=0.949), "reliability"),
+        (offered(cuda=11.8), "CUDA"),
+    ],
+)
+def test_what_a_loose_filter_let_through_is_left_out_with_its_reason(candidate: Candidate, reason: str) -> None:
+    assert reason in str(why(candidate))
+
+
+def test_a_host_that_failed_lately_is_avoided_whatever_its_offer_is_called() -> None:
+    want = replace(WANT, avoided_machines=frozenset({"12345"}))
+    assert why(offered(id="new-number"), want=want) == "this host failed lately"
+    assert why(offered(machine_id=None), want=want) is None
+
+
+def test_only_data_centres_where_that_is_wanted() -> None:
+    preferences = Preferences(datacenter_only=True)
+    assert why(offered(), preferences=preferences) == "not in a data centre"
+    assert why(offered(datacenter=True), preferences=preferences) is None
+
+
+@pytest.mark.parametrize("mib", [24564, 24576, 23028])
+def test_every_card_sold_with_24_gigabytes_counts_as_one(mib: int) -> None:
+    assert mib >= least_vram_mib(24.0)
+    assert why(offered(vram_gib=mib / 1024)) is None
+
+
+OFFERS = st.lists(
+    st.builds(
+        offered,
+        id=st.uuids().map(str),
+        gpu=st.sampled_from(["RTX 4090", "RTX 3090", "H100 SXM", "A100 PCIE", "Voodoo 2"]),
+        price=st.decimals("0.01", "9", places=3).map(str),
+        region=st.sampled_from(["Quebec, CA", "Sweden, SE", "Hong Kong, HK", None]),
+        reliability=st.floats(0.9, 1.0),
+        verified=st.booleans(),
+        traffic_per_gib=st.integers(0, 20_000).map(MicroDollars),
+    ),
+    max_size=12,
+    unique_by=lambda candidate: candidate.offer.id,
+)
+
+
+@given(OFFERS)
+def test_every_offer_is_either_chosen_or_left_out_with_a_reason(candidates: list[Candidate]) -> None:
+    ranking = rank(candidates, WANT, Preferences(gpus=("4090",)), hours_on)
+    told = [one.offer.id for one in ranking.chosen] + [one.offer.id for one in ranking.left_out]
+    assert sorted(told) == sorted(candidate.offer.id for candidate in candidates)
+    assert all(one.why for one in ranking.left_out)
+
+
+@given(OFFERS, st.randoms())
+def test_the_order_of_the_market_does_not_matter(candidates: list[Candidate], draw: Any) -> None:
+    shuffled = list(candidates)
+    draw.shuffle(shuffled)
+    preferences = Preferences(gpus=("4090", "A100"), regions=("SE",))
+    assert rank(candidates, WANT, preferences, hours_on).chosen == rank(shuffled, WANT, preferences, hours_on).chosen
+
+
+@given(OFFERS)
+def test_among_equals_in_preference_the_cheapest_for_the_job_is_first(candidates: list[Candidate]) -> None:
+    costs = [one.job_cost for one in rank(candidates, WANT, Preferences(), hours_on).chosen]
+    assert costs == sorted(costs)
