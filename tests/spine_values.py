@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from stationmaster.control.world import Visit
 from stationmaster.model import (
     DatasetRef,
     Job,
@@ -73,7 +74,7 @@ def requested(**fields: Any) -> Rental:
 def machine(provider_id: str = "m1", **fields: Any) -> Machine:
     values: dict[str, Any] = {
         "provider_id": provider_id, "label": label(), "status": MachineStatus.RUNNING, "created_at": 1.0,
-        "access": ACCESS, "price_per_hour": MicroDollars(360_000),
+        "accesses": (ACCESS,), "price_per_hour": MicroDollars(360_000),
     }  # fmt: skip
     return Machine(**{**values, **fields})
 
@@ -84,3 +85,14 @@ def listing(*machines: Machine, complete: bool = True, account: str = ACCOUNT) -
 
 def offer(**fields: Any) -> Offer:
     return replace(Offer(id="o1", provider="fake", price_per_hour=MicroDollars(360_000)), **fields)
+
+
+class Held:
+    """A lease that never ends."""
+
+    def check(self) -> None:
+        """It is still ours."""
+
+
+def visit(looked_at: Job, *, now: float = 100.0) -> Visit:
+    return Visit(job=looked_at, now=now, guard=Held())

@@ -19,7 +19,7 @@ from stationmaster.control.machine import (
     sight,
 )
 from stationmaster.control.revive import Revive, marked_as_stopped, needs_reviving, revive
-from stationmaster.control.step import Handler, Step, cut_off, give_up, go_on, recovered, wait
+from stationmaster.control.step import Handler, Step, cut_off, give_up, go_on, is_late, recovered, wait
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import CommandFailed, HostKeyRefused, RemoteError
 from stationmaster.lifecycle import Move
@@ -88,7 +88,8 @@ def decide(seen: Seen, policy: Policy) -> Step[Start | Stop | Revive]:
         return Step(write=_exited(write, status, now=now))
     if reason := _reason_to_stop(job, now=now):
         if not _training_began(status):
-            return _leave(seen, Reason.CANCELLED_BY_USER, "stopped before the training began")
+            said = "ended before the training began"
+            return _leave(seen, reason if reason is Reason.HARD_LIMIT else Reason.CANCELLED_BY_USER, said)
         return Step(write=replace(write, job=job.remember(ending=reason.value)), then=Stop())
     if not status.supervisor.alive or status.needs_secrets:
         return Step(write=write, then=Start())
@@ -174,9 +175,7 @@ def _reason_to_stop(job: Job, *, now: float) -> Reason | None:
         return Reason.STOPPED_BY_USER
     if job.desired is Desired.CANCEL_KEEP:
         return Reason.CANCELLED_BY_USER
-    if job.deadline_at is not None and now >= job.deadline_at:
-        return Reason.HARD_LIMIT
-    return None
+    return Reason.HARD_LIMIT if is_late(job, now=now) else None
 
 
 def _training_began(status: Status) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Any
 
 from stationmaster.control.executing import checkpoint_of
@@ -66,10 +67,17 @@ def decide(seen: Seen, policy: Policy) -> Step[TakeInventory | Fetch | Revive]:
 
 def wanted(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoint]) -> list[OutputFile]:
     """The model first, then what explains it. Of several checkpoints only the best: the final one, else the latest."""
+    files = [file for file in files if _stays_inside(file.path)]
     by_path = {checkpoint.path: checkpoint for checkpoint in checkpoints}
     models = [file for file in files if file.kind == OutputKind.CHECKPOINT]
     others = [file for file in files if file.kind != OutputKind.CHECKPOINT]
     return [*best(models, by_path)[:1], *sorted(others, key=lambda file: file.path)]
+
+
+def _stays_inside(path: str) -> bool:
+    """A machine is not ours alone: what it calls a file must not lead out of the job's folder at home."""
+    parts = PurePosixPath(path).parts
+    return bool(parts) and ".." not in parts and not path.startswith("/") and "\0" not in path
 
 
 def best(models: Iterable[OutputFile], checkpoints: dict[str, Checkpoint]) -> list[OutputFile]:

@@ -14,7 +14,7 @@ from stationmaster.control.fleet import labelled, shows_absence
 from stationmaster.control.login import LogIn, blame, log_in
 from stationmaster.control.machine import requirements
 from stationmaster.control.spending import affordable, credit_problem, rooms_taken
-from stationmaster.control.step import Handler, Step, failed_try, give_up, recovered, wait, wants_out
+from stationmaster.control.step import Handler, Step, failed_try, give_up, is_late, recovered, wait, wants_out
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import (
     AccessRefused,
@@ -105,6 +105,8 @@ def decide(seen: Seen, policy: Policy) -> Step[Create | LogIn | Discard]:
     job, now, rental = seen.visit.job, seen.visit.now, seen.rental
     if wants_out(job):
         return Step(write=_given_up(seen, Reason.CANCELLED_BY_USER, "cancelled while a machine was sought"))
+    if is_late(job, now=now):
+        return Step(write=_given_up(seen, Reason.HARD_LIMIT, "the limit was reached before a machine was ready"))
     if rental is None:
         return Step(write=_intent(seen))
     if isinstance(seen.problem, AccessRefused):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from stationmaster.control.fleet import labelled, shows_absence
-from stationmaster.model import CostLine, Listing, Machine, Rental, RentalState
+from stationmaster.model import CostLine, Listing, Rental, RentalState
 from stationmaster.money import cost
 
 _ABSENCES = 2
@@ -24,7 +24,6 @@ class Next(StrEnum):
 class Judgement:
     rental: Rental
     next: Next
-    surplus: tuple[Machine, ...] = ()  # further machines that carry the rental's label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +59,7 @@ def _judge_unnamed(rental: Rental, evidence: Evidence, *, now: float) -> Judgeme
     found = labelled(evidence.listing, rental.label)
     if found:
         named = replace(rental, provider_id=found[0].provider_id, absent_listings=0, release_asked_at=now)
-        return Judgement(rental=named, next=Next.DESTROY, surplus=tuple(found[1:]))
+        return Judgement(rental=named, next=Next.DESTROY)
     if rental.create_sent_at is None:
         return Judgement(rental=_gone(rental, now=now), next=Next.NOTHING)  # it was never asked for
     if now <= rental.create_sent_at + evidence.create_limit_seconds:

@@ -79,7 +79,7 @@ def decide(seen: Seen, policy: Policy) -> Step[Destroy]:
     write = Write(
         job=recovered(job),
         rentals=rentals,
-        costs=_costs(seen, gone, surplus),
+        costs=_costs(seen, rentals, gone),
         events=(*told, *(Told(kind="rental_gone", payload={"label": rental.label}) for rental in gone)),
     )
     if len(gone) == len(rentals):
@@ -120,22 +120,30 @@ def _is_of_job(machine: Machine, seen: Seen) -> bool:
 
 
 def _attempt_of(machine: Machine, seen: Seen) -> Rental:
-    matching = [rental for rental in seen.rentals if rental.label == machine.label]
-    return matching[0] if matching else seen.rentals[-1]
+    for rental in seen.rentals:
+        if rental.label == machine.label:
+            return rental
+    job = seen.visit.job
+    return Rental(
+        label=machine.label,
+        job_id=job.id,
+        attempt=job.attempt,
+        provider=job.spec.provider,
+        state=RentalState.RELEASING,
+    )
 
 
-def _costs(seen: Seen, gone: list[Rental], surplus: tuple[Rental, ...]) -> tuple[CostLine, ...]:
+def _costs(seen: Seen, rentals: tuple[Rental, ...], gone: list[Rental]) -> tuple[CostLine, ...]:
     assert seen.evidence is not None
     now = seen.visit.now
     labels = {rental.label for rental in gone}
     closed = [closed_cost(line, now=now) for line in seen.costs if line.rental_label in labels]
     machines = {machine.provider_id: machine for machine in seen.evidence.listing.machines}
     billed = {line.rental_label for line in seen.costs}
-    named = (*surplus, *(rental for rental in seen.rentals if rental.label not in billed))
     opened = [
         opened_cost(rental, machines[rental.provider_id], now=now)
-        for rental in named
-        if rental.provider_id is not None and rental.provider_id in machines
+        for rental in rentals
+        if rental.label not in billed and rental.provider_id is not None and rental.provider_id in machines
     ]
     return (*closed, *opened)
 
@@ -170,14 +178,17 @@ async def perform(action: Destroy, job: Job, seen: Seen, world: World) -> Write:
     provider = world.provider(job.spec.provider)
     for rental in not_gone(seen.rentals):
         await world.forget_remote(rental.label)
-    try:
-        for provider_id in action.provider_ids:
+    problems = []
+    for provider_id in action.provider_ids:
+        try:
             await provider.destroy(provider_id)
-    except ProviderError as problem:
-        after, seconds, failures = failed_try(job, world.policy)
-        told = () if failures else (Told(kind="destroy_failed", payload={"problem": str(problem)}),)
-        return wait(after, seconds, events=told)
-    return wait(job, 0.0)
+        except ProviderError as problem:  # the others go all the same
+            problems.append(str(problem))
+    if not problems:
+        return wait(job, 0.0)
+    after, seconds, failures = failed_try(job, world.policy)
+    told = () if failures else (Told(kind="destroy_failed", payload={"problem": problems[0]}),)
+    return wait(after, seconds, events=told)
 
 
 HANDLER = Handler(observe=observe, decide=decide, perform=perform)

@@ -37,6 +37,11 @@ def wants_out(job: Job) -> bool:
     return job.desired is not Desired.RUN
 
 
+def is_late(job: Job, *, now: float) -> bool:
+    """Whether the hard limit of time or money is reached; it holds over all attempts."""
+    return job.deadline_at is not None and now >= job.deadline_at
+
+
 def go_on(job: Job, move: Move, *, now: float, **extra: Any) -> Write:
     """The job in the next state, with the event that tells it."""
     after = replace(moved(job, move, now=now), unreachable_since=None)

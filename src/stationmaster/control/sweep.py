@@ -177,12 +177,20 @@ class Sweeper:
             judgement = judge(rental, evidence, now=now)
             await self._try_to_write(self.world.store.rentals.put_unattended, judgement.rental)
             if judgement.next is Next.DESTROY and judgement.rental.provider_id is not None:
-                await self.world.provider(provider).destroy(judgement.rental.provider_id)
+                await self._destroy_quietly(provider, judgement.rental.provider_id, report)
             if judgement.rental.state is RentalState.GONE:
                 report.gone.append(rental.label)
                 await self._close_costs(rental, now=now)
                 kind = f"machine {judgement.rental.provider_id}"
                 await self._try_to_write(self.world.store.alerts.clear_unattended, kind)
+
+    async def _destroy_quietly(self, provider: str, provider_id: str, report: Report) -> None:
+        """One machine that does not go must not keep the others from going."""
+        try:
+            await self.world.provider(provider).destroy(provider_id)
+        except ProviderError as problem:
+            report.problems.append(f"{provider}: {provider_id}: {problem}")
+            log.error("sweep.refused", instance=provider_id, problem=str(problem))
 
     async def _close_costs(self, rental: Rental, *, now: float) -> None:
         for line in await self.world.ask_store(self.world.store.costs.of_job, rental.job_id):

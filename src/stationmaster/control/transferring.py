@@ -6,7 +6,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stationmaster.control.machine import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
-from stationmaster.control.step import Handler, Step, cut_off, failed_try, give_up, go_on, recovered, wait, wants_out
+from stationmaster.control.step import (
+    Handler,
+    Step,
+    cut_off,
+    failed_try,
+    give_up,
+    go_on,
+    is_late,
+    recovered,
+    wait,
+    wants_out,
+)
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
 from stationmaster.lifecycle import Move
@@ -44,6 +55,8 @@ def decide(seen: Seen, policy: Policy) -> Step[Send]:
     if seen.sighting.fate in (Fate.GONE, Fate.STOPPED):
         said = f"the provider says that the machine is {seen.sighting.fate.value.lower()}"
         return _leave(seen, Reason.MACHINE_LOST, said)
+    if is_late(job, now=now):
+        return _leave(seen, Reason.HARD_LIMIT, "the limit was reached before the training began")
     if now - job.state_since > policy.transfer_seconds:
         said = f"the dataset could not be sent within {policy.transfer_seconds / 60:.0f} min"
         return _leave(seen, Reason.TRANSFER_FAILED, said)

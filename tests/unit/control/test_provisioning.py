@@ -1,0 +1,188 @@
+"""PROVISIONING: intent first, one machine per job, and no rent beyond what was allowed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spine_values import ACCOUNT, INSTALLATION, job, label, listing, machine, offer, rental, requested, visit
+from stationmaster.control.login import LogIn
+from stationmaster.control.provisioning import Create, Seen, decide
+from stationmaster.control.step import Step
+from stationmaster.control.world import Policy
+from stationmaster.errors import AccessRefused, ProviderBusy
+from stationmaster.model import Job, Listing, MachineStatus, Outcome, Reason, Rental, RentalState, State
+
+POLICY = Policy()
+NOW = 100.0
+
+
+def seen(held: Rental | None, found: Listing | None = None, *, now: float = NOW, **fields: Any) -> Seen:
+    before = fields.pop("job", job(state=State.PROVISIONING, state_since=90.0))
+    values: dict[str, Any] = {"installation": INSTALLATION, "create_limit_seconds": 30.0, **fields}
+    return Seen(visit=visit(before, now=now), rental=held, listing=found, **values)
+
+
+def after(step: Step[Any]) -> Job:
+    assert step.write is not None
+    return step.write.job
+
+
+def test_the_intent_is_written_before_anything_is_asked_of_the_provider() -> None:
+    step = decide(seen(None), POLICY)
+    assert step.then is None
+    assert step.write is not None
+    (written,) = step.write.rentals
+    assert (written.state, written.label, written.create_sent_at) == (RentalState.REQUESTED, label(), None)
+    assert step.write.due_in == 0.0
+
+
+def test_each_attempt_has_its_own_label() -> None:
+    step = decide(seen(None, job=job(state=State.PROVISIONING, attempt=2)), POLICY)
+    assert step.write is not None
+    assert step.write.rentals[0].label == label(attempt=2)
+
+
+def test_the_time_of_asking_is_written_before_the_request_is_sent() -> None:
+    step = decide(seen(requested(), listing(), offers=(offer(),)), POLICY)
+    assert isinstance(step.then, Create)
+    assert step.write is not None
+    assert step.write.rentals == (step.then.rental,)
+    assert step.then.rental.create_sent_at == NOW
+    assert step.then.rental.account == ACCOUNT
+
+
+@pytest.mark.parametrize(
+    "doubtful", [listing(complete=False), listing(account="somebody-else"), listing(complete=False, account="x")]
+)
+def test_an_unanswered_create_is_not_repeated_on_a_doubtful_listing(doubtful: Listing) -> None:
+    asked = requested(create_sent_at=10.0, account=ACCOUNT, offer=offer())
+    step = decide(seen(asked, doubtful), POLICY)
+    assert step.then is None
+    assert after(step).state is State.PROVISIONING
+
+
+def test_an_unanswered_create_is_waited_out_and_then_repeated_on_the_same_offer() -> None:
+    asked = requested(create_sent_at=80.0, account=ACCOUNT, offer=offer(id="mine"))
+    early = decide(seen(asked, listing(), offers=(offer(),)), POLICY)
+    assert early.then is None
+    assert early.write is not None
+    assert early.write.due_in == pytest.approx(10.0)
+    late = decide(seen(asked, listing(), now=111.0, offers=(offer(),)), POLICY)
+    assert isinstance(late.then, Create)
+    assert late.then.offer.id == "mine"
+
+
+def test_a_machine_with_our_label_is_adopted_instead_of_a_second_one() -> None:
+    asked = requested(create_sent_at=80.0, account=ACCOUNT, offer=offer())
+    step = decide(seen(asked, listing(machine("m7")), offers=(offer(),)), POLICY)
+    assert not isinstance(step.then, Create)
+    assert step.write is not None
+    (held,) = step.write.rentals
+    assert (held.state, held.provider_id) == (RentalState.HELD, "m7")
+    assert [line.started_at for line in step.write.costs] == [80.0]
+
+
+@given(st.permutations([1.0, 2.0, 3.0]))
+def test_of_several_machines_the_newest_is_held_and_all_others_go(ages: list[float]) -> None:
+    machines = [machine(f"m{n}", created_at=age) for n, age in enumerate(ages)]
+    asked = requested(create_sent_at=80.0, account=ACCOUNT, offer=offer())
+    step = decide(seen(asked, listing(*machines)), POLICY)
+    assert step.write is not None
+    held, *others = step.write.rentals
+    assert held.provider_id == f"m{ages.index(3.0)}"
+    assert all(each.surplus and each.state is RentalState.RELEASING for each in others)
+    assert {each.provider_id for each in step.write.rentals} == {"m0", "m1", "m2"}
+    assert {line.rental_label for line in step.write.costs} == {each.label for each in step.write.rentals}
+
+
+def test_machines_of_other_jobs_and_people_are_left_alone() -> None:
+    strangers = (machine("a", label="web"), machine("b", label=label("job-1")), machine("c", label=label(attempt=2)))
+    step = decide(seen(requested(), listing(*strangers), offers=(offer(),)), POLICY)
+    assert isinstance(step.then, Create)
+
+
+def test_a_running_machine_is_logged_in_to_before_it_counts() -> None:
+    assert isinstance(decide(seen(rental(), listing(machine())), POLICY).then, LogIn)
+
+
+@pytest.mark.parametrize("status", [MachineStatus.CREATING, MachineStatus.UNKNOWN, MachineStatus.STOPPED])
+def test_a_machine_that_is_not_running_yet_is_waited_for(status: MachineStatus) -> None:
+    step = decide(seen(rental(), listing(machine(status=status))), POLICY)
+    assert step.then is None
+    assert (after(step).state, after(step).outcome) == (State.PROVISIONING, None)
+
+
+def test_a_machine_that_failed_is_given_back_for_another() -> None:
+    step = decide(seen(rental(), listing(machine(status=MachineStatus.FAILED))), POLICY)
+    assert (after(step).state, after(step).outcome) == (State.RELEASING, None)
+    assert after(step).failed_before_login == 1
+
+
+def test_one_listing_without_the_machine_is_not_enough_to_leave_it() -> None:
+    first = decide(seen(rental(), listing()), POLICY)
+    assert after(first).state is State.PROVISIONING
+    assert first.write is not None
+    (counted,) = first.write.rentals
+    assert counted.absent_listings == 1
+    assert after(decide(seen(counted, listing()), POLICY)).state is State.RELEASING
+
+
+@pytest.mark.parametrize("doubtful", [listing(complete=False), listing(account="somebody-else")])
+def test_a_doubtful_listing_never_loses_a_machine(doubtful: Listing) -> None:
+    step = decide(seen(rental(absent_listings=1), doubtful), POLICY)
+    assert after(step).state is State.PROVISIONING
+    assert step.write is not None
+    assert step.write.rentals == ()
+
+
+def test_a_busy_provider_is_asked_again_later_and_nothing_is_concluded() -> None:
+    step = decide(seen(requested(), problem=ProviderBusy("too many requests")), POLICY)
+    assert (after(step).state, step.then) == (State.PROVISIONING, None)
+    assert step.write is not None
+    assert step.write.due_in
+
+
+def test_a_refused_key_ends_the_job_for_people_have_to_act() -> None:
+    step = decide(seen(requested(), problem=AccessRefused("no")), POLICY)
+    assert (after(step).outcome, after(step).reason) == (Outcome.FAILED_PROVISIONING, Reason.ACCESS_REFUSED)
+
+
+def test_a_machine_that_never_comes_is_given_up_after_its_time_and_alerted_before() -> None:
+    waiting = seen(rental(), listing(machine(status=MachineStatus.CREATING)), now=90.0 + 601)
+    alerted = decide(waiting, POLICY)
+    assert alerted.write is not None
+    assert [alert.kind for alert in alerted.write.alerts] == ["provisioning"]
+    given_up = decide(replace(waiting, visit=visit(waiting.visit.job, now=90.0 + 901)), POLICY)
+    assert after(given_up).memory["further"] == Reason.MACHINE_NOT_READY
+
+
+def test_the_third_attempt_that_fails_before_the_login_is_the_last() -> None:
+    unlucky = job(state=State.PROVISIONING, state_since=90.0, attempt=3, failed_before_login=2, failed_after_login=0)
+    step = decide(seen(requested(), listing(), job=unlucky), POLICY)
+    assert (after(step).outcome, after(step).reason) == (Outcome.FAILED_PROVISIONING, Reason.NO_OFFER)
+
+
+@pytest.mark.parametrize("held", [None, requested(), rental()])
+def test_nothing_more_is_rented_once_the_limit_is_reached(held: Rental | None) -> None:
+    """A further attempt keeps the first one's limit: it must not begin when that is over."""
+    late = job(state=State.PROVISIONING, state_since=90.0, attempt=2, deadline_at=NOW)
+    step = decide(seen(held, listing(), job=late, offers=(offer(),)), POLICY)
+    assert step.then is None
+    assert (after(step).state, after(step).reason) == (State.RELEASING, Reason.HARD_LIMIT)
+
+
+def test_the_limit_counts_from_the_first_machine_in_hours_or_in_money() -> None:
+    asked = requested(create_sent_at=80.0, account=ACCOUNT, offer=offer())
+    rich = decide(seen(asked, listing(machine())), POLICY)
+    assert after(rich).deadline_at == 80.0 + 14_400
+    dear = decide(seen(asked, listing(machine(price_per_hour=1_440_000))), POLICY)
+    assert after(dear).deadline_at == 80.0 + 3_600
+    free = decide(seen(asked, listing(machine(price_per_hour=0))), POLICY)
+    assert after(free).deadline_at == 80.0 + 14_400
+    second = job(state=State.PROVISIONING, state_since=90.0, attempt=2, deadline_at=500.0)
+    assert after(decide(seen(asked, listing(machine()), job=second), POLICY)).deadline_at == 500.0

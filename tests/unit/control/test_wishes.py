@@ -1,0 +1,193 @@
+"""Stop, cancel and cancel --keep in every state: what each does, and what it leaves alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spine_values import ACCESS, INSTALLATION, job, listing, machine, offer, rental, requested, visit
+from stationmaster.control import ended, executing, fetching, finalizing, provisioning, queued, releasing, transferring
+from stationmaster.control.machine import Fate, Sighting, access_to_json
+from stationmaster.control.release import Evidence
+from stationmaster.control.step import Step
+from stationmaster.control.world import Policy
+from stationmaster.model import Desired, Job, Outcome, Reason, State
+from stationmaster.remote.host import Finished, Status, StepStatus, Supervisor
+
+POLICY = Policy()
+WISHES = [Desired.STOP, Desired.CANCEL, Desired.CANCEL_KEEP]
+CANCELS = [Desired.CANCEL, Desired.CANCEL_KEEP]
+CLOCKS: dict[str, Any] = {"wall": 0.0, "monotonic": 0.0, "boot_id": "b", "started": True}
+MEMORY = {"label": rental().label, "access": access_to_json(ACCESS)}
+
+
+def status(
+    *, training_began: bool = True, finished: Finished | None = None, alive: bool = True, **fields: Any
+) -> Status:
+    steps = (
+        StepStatus(index=0, name="check", state="done", started_at=1.0),
+        StepStatus(
+            index=1,
+            name="train",
+            state="running" if training_began else "pending",
+            training=True,
+            started_at=2.0 if training_began else None,
+        ),
+    )
+    supervisor = Supervisor(alive=alive, pid=7)
+    return Status(**CLOCKS, supervisor=supervisor, steps=steps, finished=finished)
+
+
+def wished(state: State, desired: Desired, **fields: Any) -> Job:
+    memory = {**MEMORY, **fields.pop("memory", {})}
+    return job(state=state, desired=desired, desired_seq=1, seen_seq=1, memory=memory, **fields)
+
+
+def written(step: Step[Any]) -> Job:
+    assert step.write is not None
+    return step.write.job
+
+
+@pytest.mark.parametrize("desired", WISHES)
+def test_a_queued_job_ends_at_once(desired: Desired) -> None:
+    step = queued.decide(visit(wished(State.QUEUED, desired)), POLICY)
+    assert step.then is None
+    after = written(step)
+    assert (after.state, after.outcome) == (State.ENDED, Outcome.CANCELLED)
+    assert step.write is not None
+    assert step.write.due_in is None
+
+
+@pytest.mark.parametrize("desired", WISHES)
+@pytest.mark.parametrize("held", [None, requested(), rental()])
+def test_while_a_machine_is_sought_every_wish_gives_it_back(desired: Desired, held: Any) -> None:
+    seen = provisioning.Seen(
+        visit=visit(wished(State.PROVISIONING, desired)),
+        installation=INSTALLATION,
+        create_limit_seconds=0.0,
+        rental=held,
+        listing=listing(machine()),
+        offers=(offer(),),
+    )
+    step = provisioning.decide(seen, POLICY)
+    assert step.then is None
+    assert (written(step).state, written(step).outcome) == (State.RELEASING, Outcome.CANCELLED)
+
+
+@pytest.mark.parametrize("desired", WISHES)
+def test_before_the_training_a_stop_acts_as_a_cancel(desired: Desired) -> None:
+    moving = transferring.Seen(visit=visit(wished(State.TRANSFERRING_DATA, desired)))
+    starting = executing.Seen(visit=visit(wished(State.EXECUTING, desired)), status=status(training_began=False))
+    for step in (transferring.decide(moving, POLICY), executing.decide(starting, POLICY)):
+        assert step.then is None
+        assert (written(step).state, written(step).outcome) == (State.RELEASING, Outcome.CANCELLED)
+
+
+def test_a_cancel_during_the_training_needs_no_answer_of_the_machine() -> None:
+    seen = executing.Seen(visit=visit(wished(State.EXECUTING, Desired.CANCEL)), status=None, problem="no answer")
+    step = executing.decide(seen, POLICY)
+    assert (step.then, written(step).state, written(step).outcome) == (None, State.RELEASING, Outcome.CANCELLED)
+
+
+@pytest.mark.parametrize(
+    ("desired", "reason"),
+    [(Desired.STOP, Reason.STOPPED_BY_USER), (Desired.CANCEL_KEEP, Reason.CANCELLED_BY_USER)],
+)
+def test_a_stop_during_the_training_writes_down_why_and_then_stops_it(desired: Desired, reason: Reason) -> None:
+    step = executing.decide(executing.Seen(visit=visit(wished(State.EXECUTING, desired)), status=status()), POLICY)
+    assert isinstance(step.then, executing.Stop)
+    assert written(step).memory["ending"] == reason
+    assert (written(step).state, written(step).outcome) == (State.EXECUTING, None)
+
+
+@pytest.mark.parametrize("desired", [Desired.STOP, Desired.CANCEL_KEEP])
+def test_a_stop_of_a_silent_machine_waits_for_its_answer(desired: Desired) -> None:
+    seen = executing.Seen(visit=visit(wished(State.EXECUTING, desired)), status=None, problem="no route")
+    step = executing.decide(seen, POLICY)
+    assert (written(step).state, written(step).outcome) == (State.EXECUTING, None)
+    assert written(step).unreachable_since is not None
+
+
+def test_a_training_that_ended_by_itself_before_the_stop_came_is_complete() -> None:
+    finished = status(finished=Finished(result="done"), alive=False)
+    step = executing.decide(executing.Seen(visit=visit(wished(State.EXECUTING, Desired.STOP)), status=finished), POLICY)
+    assert (written(step).state, written(step).memory["ending"]) == (State.FETCHING_RESULTS, Reason.FINISHED)
+
+
+def test_a_stopped_training_is_fetched_as_stopped_even_if_its_step_says_failed() -> None:
+    stopping = wished(State.EXECUTING, Desired.STOP, memory={"ending": Reason.STOPPED_BY_USER.value})
+    finished = status(finished=Finished(result="failed"), alive=False)
+    step = executing.decide(executing.Seen(visit=visit(stopping), status=finished), POLICY)
+    assert written(step).memory["ending"] == Reason.STOPPED_BY_USER
+
+
+@pytest.mark.parametrize("desired", [Desired.STOP, Desired.CANCEL_KEEP])
+def test_while_results_are_fetched_a_stop_changes_nothing(desired: Desired) -> None:
+    with_and_without = [
+        fetching.decide(fetching.Seen(visit=visit(wished(State.FETCHING_RESULTS, wish))), POLICY)
+        for wish in (desired, Desired.RUN)
+    ]
+    assert with_and_without[0] == with_and_without[1]
+
+
+@pytest.mark.parametrize("state", [State.FETCHING_RESULTS, State.FINALIZING])
+def test_a_cancel_skips_what_is_left(state: State) -> None:
+    cancelled = wished(state, Desired.CANCEL, memory={"ending": "FINISHED", "model": "/m"})
+    if state is State.FETCHING_RESULTS:
+        step: Step[Any] = fetching.decide(fetching.Seen(visit=visit(cancelled)), POLICY)
+    else:
+        step = finalizing.decide(visit(cancelled), POLICY)
+    assert step.then is None
+    assert (written(step).state, written(step).outcome) == (State.RELEASING, Outcome.CANCELLED)
+
+
+@pytest.mark.parametrize(
+    ("desired", "ending", "reason"),
+    [
+        (Desired.RUN, Reason.FINISHED, Reason.FINISHED),
+        (Desired.STOP, Reason.FINISHED, Reason.FINISHED),
+        (Desired.STOP, Reason.STOPPED_BY_USER, Reason.STOPPED_BY_USER),
+        (Desired.CANCEL_KEEP, Reason.FINISHED, Reason.CANCELLED_BY_USER),
+        (Desired.RUN, Reason.STEP_FAILED, Reason.STEP_FAILED),
+    ],
+)
+def test_what_the_outcome_will_be_once_the_model_is_safe(desired: Desired, ending: Reason, reason: Reason) -> None:
+    at_home = wished(State.FINALIZING, desired, memory={"ending": ending.value, "model": "/m"})
+    assert finalizing.final_reason(at_home) is reason
+
+
+def test_a_training_that_says_it_finished_but_left_no_model_has_failed() -> None:
+    empty = wished(State.FINALIZING, Desired.RUN, memory={"ending": "FINISHED"})
+    assert finalizing.final_reason(empty) is Reason.NO_MODEL
+
+
+def evidence(*machines: Any, **fields: Any) -> Evidence:
+    return Evidence(listing=listing(*machines), single_reads={}, create_limit_seconds=0.0, **fields)
+
+
+@pytest.mark.parametrize("desired", WISHES)
+@pytest.mark.parametrize(("model", "outcome"), [("/m", Outcome.INCOMPLETE), (None, Outcome.CANCELLED)])
+def test_between_two_attempts_every_wish_ends_the_job(desired: Desired, model: str | None, outcome: Outcome) -> None:
+    between = wished(State.RELEASING, desired, memory={"further": "MACHINE_LOST", "model": model})
+    seen = releasing.Seen(visit=visit(between), installation=INSTALLATION, rentals=(), costs=(), evidence=evidence())
+    step = releasing.decide(seen, POLICY)
+    assert (written(step).state, written(step).outcome) == (State.ENDED, outcome)
+
+
+@pytest.mark.parametrize("desired", WISHES)
+@pytest.mark.parametrize("outcome", [Outcome.COMPLETED, Outcome.FAILED])
+def test_an_outcome_that_is_written_stays_whatever_is_wished(desired: Desired, outcome: Outcome) -> None:
+    leaving = wished(State.RELEASING, desired, outcome=outcome, reason=Reason.FINISHED)
+    seen = releasing.Seen(visit=visit(leaving), installation=INSTALLATION, rentals=(), costs=(), evidence=evidence())
+    assert (written(releasing.decide(seen, POLICY)).outcome) is outcome
+    over = wished(State.ENDED, desired, outcome=outcome)
+    assert written(ended.decide(visit(over), POLICY)) == over
+
+
+@pytest.mark.parametrize("desired", CANCELS)
+def test_a_machine_that_was_lost_is_not_replaced_for_somebody_who_wants_out(desired: Desired) -> None:
+    lost = wished(State.FETCHING_RESULTS, desired)
+    step = fetching.decide(fetching.Seen(visit=visit(lost), sighting=Sighting(fate=Fate.GONE)), POLICY)
+    assert written(step).outcome is not None
+    assert "further" not in written(step).memory
