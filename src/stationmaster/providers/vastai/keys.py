@@ -1,0 +1,122 @@
+"""The dedicated SSH key pair for rented machines: made once, kept private, known to the provider."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from stationmaster.errors import ConfigInvalid
+from stationmaster.providers.base import KnowsKeys
+
+DEFAULT_KEY_PATH = Path("~/.ssh/vastai/vastai_ed25519")
+_SETUP_HINT = "run `stationmaster keys setup`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyPair:
+    """`public_key` is one OpenSSH line; `made` says whether it is new."""
+
+    private_path: Path
+    public_key: str
+    made: bool = False
+
+    @property
+    def public_path(self) -> Path:
+        return _public_path(self.private_path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyReport:
+    """Which keys the provider has, and whether ours is among them."""
+
+    known: tuple[str, ...]
+    is_ours_known: bool
+
+    @property
+    def advice(self) -> str | None:
+        return None if self.is_ours_known else f"the provider does not know this key; {_SETUP_HINT}"
+
+
+def ensure_pair(path: Path = DEFAULT_KEY_PATH) -> KeyPair:
+    """There is a pair at `path` that only its owner can read; made if there is none, never replaced."""
+    private = path.expanduser()
+    made = not private.exists()
+    try:
+        if made:
+            _make(private)
+        private.chmod(0o600)
+        return KeyPair(private_path=private, public_key=_public_key(private, write=True), made=made)
+    except OSError as problem:
+        raise ConfigInvalid(f"the SSH key {private} cannot be used: {problem.strerror or problem}") from problem
+
+
+def read_pair(path: Path = DEFAULT_KEY_PATH) -> KeyPair:
+    """The pair at `path`, with nothing changed. Raises ConfigInvalid when there is none."""
+    private = path.expanduser()
+    if not private.is_file():
+        raise ConfigInvalid(f"there is no SSH key at {private}", hint=f"{_SETUP_HINT} or set VASTAI_SSH_KEY_PATH")
+    try:
+        return KeyPair(private_path=private, public_key=_public_key(private, write=False))
+    except OSError as problem:
+        raise ConfigInvalid(f"the SSH key {private} cannot be read: {problem.strerror or problem}") from problem
+
+
+async def register(pair: KeyPair, provider: KnowsKeys) -> KeyReport:
+    """The provider knows the key, for machines rented from now on; quiet if it did."""
+    await provider.add_account_key(pair.public_key)
+    return await check(pair, provider)
+
+
+async def check(pair: KeyPair, provider: KnowsKeys) -> KeyReport:
+    known = await provider.account_keys()
+    ours = pair.public_key.split()[:2]
+    return KeyReport(known=known, is_ours_known=any(key.split()[:2] == ours for key in known))
+
+
+def _make(private: Path) -> None:
+    """Both halves appear whole: the private one last, so that a crash leaves no pair that looks usable."""
+    import asyncssh  # 0.2 s to import, and needed once in a lifetime
+
+    private.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    key = asyncssh.generate_private_key("ssh-ed25519", comment="stationmaster")
+    _write(_public_path(private), key.export_public_key(), mode=0o644)
+    _write(private, key.export_private_key(), mode=0o600)
+
+
+def _write(path: Path, content: bytes, *, mode: int) -> None:
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        os.fsync(file.fileno())
+    fresh.rename(path)
+
+
+def _public_key(private: Path, *, write: bool) -> str:
+    """The public half: beside the private one, else taken from it."""
+    public = _public_path(private)
+    if public.is_file():
+        line = " ".join(public.read_text(encoding="utf-8").split())
+        if line.startswith(("ssh-", "ecdsa-", "sk-")):
+            return line
+    content = _derived(private)
+    if write:
+        _write(public, content, mode=0o644)
+    return content.decode().strip()
+
+
+def _derived(private: Path) -> bytes:
+    import asyncssh
+
+    try:
+        return asyncssh.read_private_key(str(private)).export_public_key()
+    except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError):
+        raise ConfigInvalid(
+            f"{private} is no private key that can be used without a passphrase",
+            hint=f"put its public half beside it, or move it away and {_SETUP_HINT}",
+        ) from None
+
+
+def _public_path(private: Path) -> Path:
+    return private.with_name(f"{private.name}.pub")
