@@ -14,13 +14,15 @@ from trackside.root import Root
 
 _USAGE = """usage: trackside --root ROOT VERB
   start [--secrets-stdin]                    start the plan, once
-  status [--since JSON] [--max-bytes N]      tell how it goes
+  status [--since JSON] [--max-bytes N] [--alone S]   tell how it goes; S as in visit
   follow [--since JSON] [--interval S]       tell it again and again
   stop [--grace S]                           end the running step and start no other
   logs [--step N] [--tail N]                 print the steps' logs as one text
   hash PATH...                               SHA-256 of files
   unpack ARCHIVE DIR --sha256 HEX            verify an archive and unpack it
   inventory                                  all outputs with their SHA-256
+  visit --alone S                            a training may go on for S seconds without a visit
+  acknowledge                                all is safe at home, the machine may go
   preflight                                  disk, GPUs, driver: can this machine train?
 """
 
@@ -77,6 +79,8 @@ def _start(root: Root, options: Options, arguments: list[str]) -> int:
 def _status(root: Root, options: Options, arguments: list[str]) -> int:
     from trackside.status import DEFAULT_MAX_BYTES, build_status, parse_since
 
+    if "alone" in options:
+        _visit(root, options, arguments)
     since = parse_since(options.get("since"))
     max_bytes = _count(options, "max-bytes", DEFAULT_MAX_BYTES)
     return _print(build_status(root, read_plan(root), with_log=since, max_bytes=max_bytes))
@@ -131,6 +135,20 @@ def _inventory(root: Root, options: Options, arguments: list[str]) -> int:
     from trackside.outputs import take_inventory
 
     return _print({"outputs": take_inventory(root, read_plan(root))})
+
+
+def _visit(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.guard import visit
+
+    visit(root, alone_seconds=_seconds(options, "alone", 0.0))
+    return 0
+
+
+def _acknowledge(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.guard import acknowledge
+
+    acknowledge(root)
+    return 0
 
 
 def _preflight(root: Root, options: Options, arguments: list[str]) -> int:
@@ -192,13 +210,15 @@ class _Verb(NamedTuple):
 
 _VERBS = {
     "start": _Verb(_start, ["secrets-stdin"]),
-    "status": _Verb(_status, ["since=", "max-bytes="]),
+    "status": _Verb(_status, ["since=", "max-bytes=", "alone="]),
     "follow": _Verb(_follow, ["since=", "interval="]),
     "stop": _Verb(_stop, ["grace="]),
     "logs": _Verb(_logs, ["step=", "tail="]),
     "hash": _Verb(_hash, [], fewest=1, most=100_000),
     "unpack": _Verb(_unpack, ["sha256="], fewest=2, most=2),
     "inventory": _Verb(_inventory, []),
+    "visit": _Verb(_visit, ["alone="]),
+    "acknowledge": _Verb(_acknowledge, []),
     "preflight": _Verb(_preflight, []),
     "supervise": _Verb(_supervise, [], fewest=1, most=1),
     "shim": _Verb(_shim, [], fewest=2, most=2),

@@ -67,7 +67,10 @@ def policy_of(settings: Settings) -> Policy:
         ready_seconds=settings.limits.ready,
         transfer_seconds=settings.limits.transfer,
         fetch_seconds=settings.limits.fetch,
-        max_rentals={"vastai": settings.limits.max_rentals},
+        max_rentals={
+            "vastai": settings.limits.max_rentals,
+            "ssh": sum(host.slots for host in settings.ssh.hosts) or 1,  # a further job waits for its turn
+        },
         allow_unverified=settings.ssh.allow_unverified,
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from stationmaster.config import MonitoringSettings, monitoring_of
+from stationmaster.control.company import alone_seconds
 from stationmaster.control.machine import (
     ANSWERING,
     Fate,
@@ -65,7 +66,8 @@ async def observe(visit: Visit, world: World) -> Seen:
     if job.desired is Desired.CANCEL:
         return seen
     try:
-        status = await host_of(job, world).status(Since.from_json(job.memory.get("since")))
+        since = Since.from_json(job.memory.get("since"))
+        status = await host_of(job, world).status(since, alone_seconds=alone_seconds(job, now=visit.now))
         watched = await world.ask_store(world.store.interests.watched, job.id)
         return replace(seen, status=status, watched=watched)
     except RemoteError as problem:

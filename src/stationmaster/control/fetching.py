@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from stationmaster.control.company import company
 from stationmaster.control.executing import checkpoint_of
 from stationmaster.control.machine import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
 from stationmaster.control.revive import Revive, needs_reviving, revive
@@ -113,9 +114,10 @@ async def perform(action: TakeInventory | Fetch | Revive, job: Job, seen: Seen, 
     if isinstance(action, Revive):
         return await revive(action, job, seen.visit, world)
     try:
-        if isinstance(action, TakeInventory):
-            return await _take_inventory(job, world)
-        return await _fetch(action.file, job, seen, world)
+        async with company(host_of(job, world), seen.visit):
+            if isinstance(action, TakeInventory):
+                return await _take_inventory(job, world)
+            return await _fetch(action.file, job, seen, world)
     except Unreachable as problem:
         await drop_connection(job, world)
         return cut_off(job, now=seen.visit.now, policy=world.policy, problem=str(problem))

@@ -9,11 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import structlog
+
+from stationmaster.control.machine import host_of
 from stationmaster.control.step import Handler, Step, give_up, go_on, outcome_told
 from stationmaster.control.world import Policy, Visit, World
+from stationmaster.errors import RemoteError
 from stationmaster.lifecycle import Move, concluded
 from stationmaster.model import Desired, Job, Reason
 from stationmaster.store.writes import Write
+
+log = structlog.get_logger("stationmaster.finalizing")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +55,18 @@ async def perform(action: Publish, job: Job, visit: Visit, world: World) -> Writ
     explanation = job.memory.get("ending_explanation") or _explanation(action.reason, job)
     done = concluded(job, action.reason, explanation=explanation)
     await world.ask_store(_put_in_place, world.artifacts(job.id), done)
+    await _acknowledge(job, world)
     return go_on(done, Move.PUBLISHED, now=visit.now, events=(outcome_told(done),))
+
+
+async def _acknowledge(job: Job, world: World) -> None:
+    """Tell the machine's guard that it may destroy the machine. If it does not hear it, it only stops it."""
+    if job.memory.get("model_attempt") != job.attempt:
+        return
+    try:
+        await host_of(job, world).acknowledge()
+    except RemoteError as problem:
+        log.info("guard.not_told", job=job.id, problem=str(problem))
 
 
 def _explanation(reason: Reason, job: Job) -> str | None:

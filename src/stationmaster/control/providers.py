@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from stationmaster.config import Settings, VastSettings
+from stationmaster.control.own_machines import build_ssh_provider
 from stationmaster.errors import ConfigInvalid
 from stationmaster.offers import Preferences
 from stationmaster.providers.base import Provider
@@ -22,7 +23,7 @@ DEFAULT_KEY = Path("~/.ssh/vastai/vastai_ed25519")
 
 def build_providers(settings: Settings, environ: Mapping[str, str], store: Store) -> dict[str, Provider]:
     """Every provider that can be used now, by name."""
-    providers: dict[str, Provider] = {"loopback": _loopback(settings, environ)}
+    providers: dict[str, Provider] = {"loopback": _loopback(settings, environ), "ssh": build_ssh_provider(settings)}
     if settings.vastai.api_key is not None:
         providers["vastai"] = _vastai(settings.vastai, store)
     if (address := simulator_address(settings.home)) is not None:
@@ -41,7 +42,7 @@ def find_provider(name: str, settings: Settings, environ: Mapping[str, str], sto
         )
     if name == "simulator":
         raise ConfigInvalid("no simulator is running", hint="start one: stationmaster simulator")
-    raise ConfigInvalid(f"there is no provider {name}", hint=f"use one of: {', '.join(sorted(providers))}, vastai, ssh")
+    raise ConfigInvalid(f"there is no provider {name}", hint=f"use one of: {', '.join(sorted(providers))}, vastai")
 
 
 def ssh_key_path(settings: Settings) -> Path:

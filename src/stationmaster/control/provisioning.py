@@ -114,7 +114,7 @@ def decide(seen: Seen, policy: Policy) -> Step[Create | LogIn | Discard]:
     if now - job.state_since > policy.ready_seconds:
         said = f"no machine could be logged in to within {policy.ready_seconds / 60:.0f} min"
         return Step(write=_given_up(seen, Reason.MACHINE_NOT_READY, said))
-    if seen.listing is None:
+    if seen.listing is None or seen.problem is not None:  # a market that did not answer is not an empty one
         after, seconds, _ = failed_try(job, policy)
         return Step(write=wait(after, seconds, alerts=_slow(seen, policy)))
     machines = _not_surplus(seen, rental)

@@ -6,19 +6,24 @@ from collections.abc import Iterable
 
 from stationmaster.control.world import World
 from stationmaster.model import JobSpec, Offer, Rental
-from stationmaster.money import format_dollars
+from stationmaster.money import MicroDollars, cost, format_dollars
 from stationmaster.providers.base import KnowsMoney, Provider
 
 PRICE_TOLERANCE = 1.2
-"""A machine may cost so much more per hour than was quoted; above that it is not rented."""
+"""A job may come to cost so much more than was quoted; above that the machine is not rented."""
+
+
+SMALL_CHANGE = MicroDollars(100_000)
+"""A whole job that costs no more than this above its quote is not worth a refusal."""
 
 
 def affordable(offers: Iterable[Offer], spec: JobSpec) -> list[Offer]:
     """Offers at about the quoted price, in their order. What was quoted as free has no other price to compare with."""
-    quoted = spec.quote.price_per_hour
-    if quoted <= 0:
+    quote = spec.quote
+    if quote.price_per_hour <= 0:
         return list(offers)
-    return [offer for offer in offers if offer.price_per_hour <= quoted * PRICE_TOLERANCE]
+    most = max(quote.cost_high * PRICE_TOLERANCE, quote.cost_high + SMALL_CHANGE)
+    return [offer for offer in offers if cost(offer.price_per_hour, quote.hours_high * 3600) <= most]
 
 
 async def credit_problem(spec: JobSpec, provider: Provider) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from stationmaster.control.company import company
 from stationmaster.control.machine import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
 from stationmaster.control.step import (
     Handler,
@@ -23,6 +24,7 @@ from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreacha
 from stationmaster.lifecycle import Move
 from stationmaster.model import Job, Reason
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
+from stationmaster.remote.host import Host
 from stationmaster.remote.transfer import push_verified, sha256_of
 from stationmaster.store.writes import Told, Write
 
@@ -72,7 +74,7 @@ def _leave(seen: Seen, reason: Reason, explanation: str) -> Step[Send]:
 async def perform(_action: Send, job: Job, seen: Seen, world: World) -> Write:
     now = seen.visit.now
     try:
-        await _send(job, world)
+        await _send(job, seen.visit, world)
     except Unreachable as problem:
         await drop_connection(job, world)
         return cut_off(job, now=now, policy=world.policy, problem=str(problem))
@@ -92,10 +94,15 @@ def _refused(job: Job, problem: RemoteError | DiskFull, *, now: float, world: Wo
     return replace(written, events=(told, *written.events))
 
 
-async def _send(job: Job, world: World) -> None:
+async def _send(job: Job, visit: Visit, world: World) -> None:
     host = host_of(job, world)
-    stored = world.recipe(job.spec.recipe)
     await host.install(world.trackside)
+    async with company(host, visit):
+        await _send_all(job, host, world)
+
+
+async def _send_all(job: Job, host: Host, world: World) -> None:
+    stored = world.recipe(job.spec.recipe)
     resume = None if job.spec.resume_from is None else _RESUME
     await host.put_plan(plan_of(job, world, root=host.root, resume_from=resume).as_json())
     for name, file in stored.shipped_files():

@@ -35,6 +35,7 @@ def connect(
                     key_path=None if access.key_path is None else Path(access.key_path),
                     host_keys=access.host_keys,
                     use_config=access.use_config,
+                    environment=access.environment,
                     config_path=ssh_config_path,
                     allow_unverified=allow_unverified or access.unverified,
                     keepalive_seconds=keepalive_seconds,

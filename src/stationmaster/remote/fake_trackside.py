@@ -90,6 +90,8 @@ class FakeTrackside:
                 return self._unpack(root, *arguments[:2], sha256=_option(arguments, "--sha256") or "")
             case "inventory":
                 return _said({"outputs": self._inventory(run)})
+            case "visit" | "acknowledge":
+                return Completed(exit_status=0)
             case "preflight":
                 gpu = {"index": 0, "name": "Fake 24 GB", "memory_total_mib": 24564}
                 return _said({"disk_free_bytes": self.disk_free_bytes, "gpus": [gpu], "allocation": "ok"})

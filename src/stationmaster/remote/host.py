@@ -130,10 +130,23 @@ class Host:
         sent = json.dumps({"secrets": dict(secrets)}).encode()
         return await self._status_call(self._argv("start", "--secrets-stdin"), input=sent, limit=self._limit)
 
-    async def status(self, since: Since | None = None, *, max_bytes: int | None = None) -> Status:
-        """How the job stands, with the log after `since`."""
+    async def status(
+        self, since: Since | None = None, *, max_bytes: int | None = None, alone_seconds: float | None = None
+    ) -> Status:
+        """How the job stands, with the log after `since`; `alone_seconds` as in `visit`, in the same round trip."""
         bound = () if max_bytes is None else ("--max-bytes", str(max_bytes))
-        return await self._status_call(self._argv("status", *_since(since), *bound), limit=self._limit)
+        alone = () if alone_seconds is None else ("--alone", f"{alone_seconds:.0f}")
+        return await self._status_call(self._argv("status", *_since(since), *bound, *alone), limit=self._limit)
+
+    async def visit(self, alone_seconds: float) -> None:
+        """Tell the machine's guard how long a training may go on without another visit."""
+        argv = self._argv("visit", "--alone", f"{alone_seconds:.0f}")
+        require_success(argv, await self.remote.run(argv, timeout=self._limit))
+
+    async def acknowledge(self) -> None:
+        """Tell the machine's guard that everything of worth is safe at home."""
+        argv = self._argv("acknowledge")
+        require_success(argv, await self.remote.run(argv, timeout=self._limit))
 
     async def follow(self, since: Since | None = None, *, interval_seconds: float = 0.1) -> AsyncIterator[Status]:
         """Statuses as they happen, each going on where the one before ended. Close it with `aclosing`."""

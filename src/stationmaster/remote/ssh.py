@@ -63,7 +63,7 @@ class SshRemote:
         env: Mapping[str, str] | None = None,
         timeout: float,
     ) -> Completed:
-        command = _command_line(argv, env)
+        command = _command_line(argv, {**dict(self._settings.environment), **(env or {})})
         async with self._limited(command_name(argv), timeout), self._using(timeout) as link:
             with unreachable_when_lost(self._name):
                 process = await link.connection.create_process(command, encoding=None)
@@ -74,11 +74,12 @@ class SshRemote:
 
     @asynccontextmanager
     async def stream(self, argv: Sequence[str], *, timeout_idle: float | None = None) -> AsyncIterator[SshStream]:
+        command = _command_line(argv, dict(self._settings.environment))
         opening_limit = timeout_idle or SMALL_CALL_SECONDS
         async with self._using(opening_limit) as link:
             async with self._limited(command_name(argv), opening_limit):
                 with unreachable_when_lost(self._name):
-                    process = await link.connection.create_process(_command_line(argv, None), encoding=None)
+                    process = await link.connection.create_process(command, encoding=None)
             errors = asyncio.create_task(_tail(process.stderr))
             try:
                 yield SshStream(process, errors, limited=partial(self._limited, command_name(argv), timeout_idle))
@@ -271,9 +272,9 @@ class SshStream:
             return await self._process.stdout.read(_CHUNK_BYTES)
 
 
-def _command_line(argv: Sequence[str], env: Mapping[str, str] | None) -> str:
+def _command_line(argv: Sequence[str], env: Mapping[str, str]) -> str:
     """One line for the far shell. Servers ignore most variables that a client sends, so `env` sets them."""
-    settings = [f"{name}={value}" for name, value in (env or {}).items()]
+    settings = [f"{name}={value}" for name, value in env.items()]
     return shlex.join(["env", *settings, *argv] if settings else argv)
 
 

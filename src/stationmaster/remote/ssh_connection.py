@@ -27,7 +27,7 @@ class SshSettings:
 
     With `use_config` the person's SSH configuration (`config_path`, else the usual file) and known_hosts count too;
     `host_keys`, where given, still decide alone. `allow_unverified` connects without any pinned key: whoever sets it
-    must not send a secret.
+    must not send a secret. `environment` goes with every command, where other users of the machine can read it.
     """
 
     host: str
@@ -38,6 +38,7 @@ class SshSettings:
     use_config: bool = False
     config_path: Path | None = None
     allow_unverified: bool = False
+    environment: tuple[tuple[str, str], ...] = ()
     keepalive_seconds: float = 15.0
     keepalive_count: int = 3
 

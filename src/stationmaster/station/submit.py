@@ -24,6 +24,7 @@ _ID = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # without letters that look like digits
 _PREVIEW_ROOT = "/opt/stationmaster/jobs"
 _SPEND_FACTOR = 2
+_START_SECONDS = 180.0  # until a rented machine can be logged in to, and to give it back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +68,7 @@ def check_request(request: TrainRequest, settings: Settings, provider: Provider)
         notes=(*notes, *expected.notes),
         quote=quote,
         max_seconds=_max_seconds(request, quote, settings),
-        max_spend=request.max_spend if request.max_spend is not None else MicroDollars(quote.cost_high * _SPEND_FACTOR),
+        max_spend=_max_spend(request, quote),
     )
 
 
@@ -186,6 +187,13 @@ def _max_seconds(request: TrainRequest, quote: Quote, settings: Settings) -> flo
             raise ConfigInvalid("--max-hours must be above zero")
         return request.max_hours * 3600
     return max(settings.limits.min_hours, 2 * quote.hours_high) * 3600
+
+
+def _max_spend(request: TrainRequest, quote: Quote) -> MicroDollars:
+    """Twice the high figure, but at least an hour's rent: a short job must not be ended by its machine's boot."""
+    if request.max_spend is not None:
+        return request.max_spend
+    return MicroDollars(max(quote.cost_high * _SPEND_FACTOR, quote.price_per_hour))
 
 
 def _plan(checked: Checked, *, job_id: str) -> Plan:

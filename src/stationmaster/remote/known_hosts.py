@@ -1,0 +1,55 @@
+"""Host keys that a person has confirmed, in a file of OpenSSH's own format."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import os
+from pathlib import Path
+
+_USUAL_PORT = 22
+
+
+def pinned_keys(file: Path, host: str, port: int | None) -> tuple[str, ...]:
+    """The confirmed keys of a host, one `type key` line each; empty when none is."""
+    wanted = _name(host, port)
+    return tuple(key for name, key in _entries(file) if name == wanted)
+
+
+def pin_key(file: Path, host: str, port: int | None, key: str) -> None:
+    """From now on this key is the host's, and the only one."""
+    wanted = _name(host, port)
+    kept = [f"{name} {line}" for name, line in _entries(file) if name != wanted]
+    fresh = file.with_name(f".{file.name}.new")
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as stream:
+        stream.writelines(f"{line}\n" for line in (*kept, f"{wanted} {' '.join(key.split()[:2])}"))
+    fresh.replace(file)
+
+
+def fingerprint(key: str) -> str:
+    """A key as people compare it; `ssh-keygen -l` prints the same.
+
+    >>> fingerprint("ssh-ed25519 AAAA")
+    'SHA256:cJ6AyISHokEeHuTfufIqhhSS0gxHZRUMDHlKvXD4FHw'
+    """
+    try:
+        digest = hashlib.sha256(base64.b64decode(key.split()[1], validate=True)).digest()
+    except (IndexError, binascii.Error):
+        return "unreadable"
+    return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
+
+
+def _name(host: str, port: int | None) -> str:
+    """As OpenSSH writes it: the port only where it is not the usual one."""
+    return host if port in (None, _USUAL_PORT) else f"[{host}]:{port}"
+
+
+def _entries(file: Path) -> list[tuple[str, str]]:
+    try:
+        lines = file.read_text().splitlines()
+    except FileNotFoundError:
+        return []
+    words = [line.split() for line in lines if not line.startswith("#")]
+    return [(name, f"{kind} {key}") for name, kind, key, *_ in (entry for entry in words if len(entry) >= 3)]
