@@ -1,0 +1,42 @@
+"""SIGKILL to real processes at seeded moments: workers in every state, trackside's supervisor, its shims."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chaos_loopback import STATES, LoopbackStation, WorkerForge
+from chaos_specs import a_picture_dataset
+from stationmaster.model import DatasetRef, State
+
+
+@pytest.fixture(scope="module")
+def forge() -> Iterator[WorkerForge]:
+    with WorkerForge() as forge:
+        yield forge
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> DatasetRef:
+    return a_picture_dataset(tmp_path_factory.mktemp("dataset"))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_training_survives_ten_kills(seed: int, tmp_path: Path, forge: WorkerForge, dataset: DatasetRef) -> None:
+    """One worker after the other dies, each in the next state; then both of trackside's processes do."""
+    randomness = random.Random(seed)
+    station = LoopbackStation(tmp_path / "home", dataset, forge)
+    try:
+        for state in STATES:
+            station.kill_worker_in(state, randomness)
+            if state is State.EXECUTING:
+                station.kill_helpers(randomness)
+        station.finish()
+        station.check()
+        assert station.kills.total() >= 9, station.kills
+        assert {state for _, state in station.kills} == {state.value for state in STATES}
+    finally:
+        station.close()
