@@ -1,0 +1,313 @@
+"""Own machines over SSH as a provider: a job gets a slot on a host, which is a folder and the processes of its label.
+
+What happens on a host is done by `ssh_script`, one conversation each; how hosts are reached is handed in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from stationmaster.errors import (
+    AccessRefused,
+    AnswerLost,
+    CommandFailed,
+    ConfigInvalid,
+    HostKeyRefused,
+    NoCapacity,
+    ProviderBusy,
+    ProviderError,
+    ProviderFault,
+    RemoteError,
+    Unreachable,
+)
+from stationmaster.model import Label, Listing, Machine, MachineStatus, Offer, Requirements, SshAccess
+from stationmaster.money import ZERO, MicroDollars
+from stationmaster.providers import ssh_script
+
+T = TypeVar("T")
+_GIB = 1024**3
+_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnHost:
+    """A machine that is there already; `gpus` are those that one job gets."""
+
+    name: str
+    address: str
+    user: str | None = None
+    port: int | None = None
+    key_path: str | None = None
+    gpus: int = 0
+    gpu: str | None = None
+    vram_gib: float = 0.0
+    price_per_hour: MicroDollars = ZERO
+    slots: int = 1
+    job_root: str | None = None
+
+
+class RunOnHost(Protocol):
+    """Runs a command on a host; its standard output. Raises a RemoteError when it failed or nobody knows."""
+
+    async def __call__(self, access: SshAccess, argv: Sequence[str], *, input: bytes, timeout: float) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Seconds that a conversation with a host may take."""
+
+    look: float = 20.0
+    create: float = 20.0
+    destroy: float = 120.0
+
+
+class SshProvider:
+    """`pinned_keys` gives the host keys that a person has confirmed; without any, known_hosts decides."""
+
+    name = "ssh"
+
+    def __init__(
+        self,
+        hosts: Sequence[OwnHost],
+        *,
+        run: RunOnHost,
+        pinned_keys: Callable[[OwnHost], tuple[str, ...]],
+        limits: Limits | None = None,
+    ) -> None:
+        self._hosts = {host.name: host for host in hosts}
+        self._run = run
+        self._pinned_keys = pinned_keys
+        self._limits = limits or Limits()
+
+    @property
+    def create_limit_seconds(self) -> float:
+        """The script on the host ends itself when its time is over, and that of the connection comes before."""
+        return 2 * self._limits.create
+
+    async def offers(self, want: Requirements) -> list[Offer]:
+        """Hosts that answer and fit: those with a free slot first, those that failed lately last.
+
+        A host whose slots are all taken is an offer too, to be waited for, when there is no other.
+        """
+        if not self._hosts:
+            raise AccessRefused(
+                "no machine of your own is in the settings",
+                hint="""set ssh.hosts, as in STATIONMASTER_SSH__HOSTS='[{"address": "localhost"}]'""",
+            )
+        fitting = [host for host in self._hosts.values() if _fits(host, want)]
+        answers = await asyncio.gather(*(_settled(self._room(host)) for host in fitting))
+        rooms = [(host, room) for host, room in zip(fitting, answers, strict=True) if isinstance(room, _Room)]
+        roomy = [(host, room) for host, room in rooms if room.disk_free_bytes >= want.disk_gib * _GIB]
+        if not roomy:
+            _raise_first_problem(answers)
+        free = [(host, room) for host, room in roomy if room.taken < host.slots]
+        return [_offer(host) for host, _ in sorted(free or roomy, key=lambda pair: _rank(pair[0], pair[1], want))]
+
+    async def create(self, offer: Offer, *, label: str, want: Requirements) -> str:
+        host = self._host(offer.id)
+        asked = {
+            "label": label,
+            "folder": _folder(label),
+            "slots": host.slots,
+            "facts": {"host": host.name, "price_per_hour": host.price_per_hour},
+        }
+        try:
+            answer = await self._ask(host, "create", asked, limit_seconds=self._limits.create)
+        except Unreachable as problem:
+            raise AnswerLost(f"{host.name} may or may not have taken the job: {problem}") from problem
+        except (RemoteError, ConfigInvalid) as problem:
+            raise _as_provider_error(host, problem) from problem
+        if "full" in answer:
+            raise ProviderBusy(f"all {host.slots} slots of {host.name} are taken")
+        if "refused" in answer:
+            raise NoCapacity(f"{host.name}: {answer['refused']}")
+        return f"{host.name}/{label}"
+
+    async def listing(self) -> Listing:
+        """Complete only if every host answered: what a silent one holds is unknown, never gone."""
+        answers = await asyncio.gather(*(_settled(self._machines(host)) for host in self._hosts.values()))
+        found = [answer for answer in answers if not isinstance(answer, ProviderError)]
+        if not found:
+            _raise_first_problem(answers)
+        machines = tuple(machine for of_host in found for machine in of_host)
+        return Listing(machines=machines, complete=len(found) == len(answers), account=self.name)
+
+    async def describe(self, provider_id: str) -> Machine | None:
+        host, label = self._host_and_label(provider_id)
+        answer = await self._look(host, "describe", {"label": label})
+        return None if answer["machine"] is None else self._machine(host, answer["machine"])
+
+    async def destroy(self, provider_id: str) -> None:
+        host, label = self._host_and_label(provider_id)
+        try:
+            await self._ask(host, "destroy", {"label": label}, limit_seconds=self._limits.destroy)
+        except (RemoteError, ConfigInvalid) as problem:
+            raise _as_provider_error(host, problem) from problem
+
+    async def _room(self, host: OwnHost) -> _Room:
+        answer = await self._look(host, "look_for_room", {})
+        if "refused" in answer:
+            raise ProviderFault(f"{host.name}: {answer['refused']}")
+        return _Room(taken=int(answer["taken"]), disk_free_bytes=int(answer["disk_free_bytes"]))
+
+    async def _machines(self, host: OwnHost) -> list[Machine]:
+        """Those that were made under this host's name: one computer may be in the settings twice."""
+        answer = await self._look(host, "survey", {})
+        return [self._machine(host, facts) for facts in answer["machines"] if facts.get("host") == host.name]
+
+    async def _look(self, host: OwnHost, verb: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return await self._ask(host, verb, asked, limit_seconds=self._limits.look)
+        except (RemoteError, ConfigInvalid) as problem:
+            raise _as_provider_error(host, problem) from problem
+
+    async def _ask(self, host: OwnHost, verb: str, asked: Mapping[str, Any], *, limit_seconds: float) -> dict[str, Any]:
+        roots = ssh_script.DEFAULT_ROOTS if host.job_root is None else (host.job_root,)
+        arguments = json.dumps({**asked, "roots": roots, "limit_seconds": limit_seconds})
+        said = await self._run(
+            self._access(host),
+            ["python3", "-", verb, arguments],
+            input=Path(ssh_script.__file__).read_bytes(),  # noqa: ASYNC240 (a few kilobytes of our own)
+            timeout=limit_seconds,
+        )
+        return _answer(host, said)
+
+    def _access(self, host: OwnHost) -> SshAccess:
+        """As whom and with which keys the host is reached; the person's SSH configuration says the rest."""
+        return SshAccess(
+            host=host.address,
+            port=host.port or 0,
+            user=host.user or "",
+            job_root=host.job_root or "",
+            key_path=host.key_path,
+            host_keys=self._pinned_keys(host),
+            use_config=True,
+        )
+
+    def _machine(self, host: OwnHost, facts: Mapping[str, Any]) -> Machine:
+        label = str(facts["label"])
+        ending = bool(facts.get("ending"))
+        return Machine(
+            provider_id=f"{host.name}/{label}",
+            label=label,
+            status=MachineStatus.FAILED if ending else MachineStatus.RUNNING,
+            created_at=float(facts.get("created_at", 0.0)),
+            accesses=() if ending else (self._access_to(host, facts),),
+            price_per_hour=MicroDollars(int(facts.get("price_per_hour", 0))),
+            gpu=host.gpu,
+            gpus=host.gpus,
+            machine_id=host.name,
+            message="being destroyed" if ending else None,
+        )
+
+    def _access_to(self, host: OwnHost, facts: Mapping[str, Any]) -> SshAccess:
+        """Every command carries the label, by which the machine's processes are found again."""
+        environment = (
+            (ssh_script.VARIABLE, str(facts["label"])),
+            ("STATIONMASTER_JOB_ROOT", str(facts["job_root"])),
+            ("TMPDIR", f"{facts['folder']}/tmp"),
+        )
+        access = self._access(host)
+        return SshAccess(
+            host=access.host,
+            port=access.port,
+            user=access.user,
+            job_root=str(facts["job_root"]),
+            key_path=access.key_path,
+            host_keys=access.host_keys,
+            use_config=access.use_config,
+            environment=environment,
+        )
+
+    def _host_and_label(self, provider_id: str) -> tuple[OwnHost, str]:
+        name, _, label = provider_id.partition("/")
+        return self._host(name), label
+
+    def _host(self, name: str) -> OwnHost:
+        try:
+            return self._hosts[name]
+        except KeyError:
+            raise ProviderFault(
+                f"{name} is no longer in the settings, so nobody can say what runs there", hint="add it to ssh.hosts"
+            ) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Room:
+    taken: int
+    disk_free_bytes: int
+
+
+def _fits(host: OwnHost, want: Requirements) -> bool:
+    if want.max_price_per_hour is not None and host.price_per_hour > want.max_price_per_hour:
+        return False
+    return host.gpus >= want.gpus and (not want.gpus or host.vram_gib >= want.vram_gib)
+
+
+def _rank(host: OwnHost, room: _Room, want: Requirements) -> tuple[bool, int, int]:
+    return host.name in want.avoided_machines, host.price_per_hour, room.taken
+
+
+def _offer(host: OwnHost) -> Offer:
+    return Offer(
+        id=host.name,
+        provider=SshProvider.name,
+        price_per_hour=host.price_per_hour,
+        gpu=host.gpu,
+        gpus=host.gpus,
+        vram_gib=host.vram_gib,
+        machine_id=host.name,
+    )
+
+
+async def _settled(asked: Awaitable[T]) -> T | ProviderError:
+    """An answer, or why there is none: one silent host must not hide the others."""
+    try:
+        return await asked
+    except ProviderError as problem:
+        return problem
+
+
+def _raise_first_problem(answers: Sequence[object]) -> None:
+    for answer in answers:
+        if isinstance(answer, ProviderError):
+            raise answer
+
+
+def _folder(label: str) -> str:
+    """The job's folder below the job root; the label itself where it names no job."""
+    parsed = Label.parse(label)
+    folder = label if parsed is None else parsed.job
+    if not _SAFE_NAME.fullmatch(folder):
+        raise NoCapacity(f"{label!r} cannot be the name of a folder")
+    return folder
+
+
+def _answer(host: OwnHost, said: bytes) -> dict[str, Any]:
+    """The last line: a login may print a greeting before it."""
+    try:
+        answer = json.loads(said.splitlines()[-1])
+    except (IndexError, ValueError):
+        answer = None
+    if not isinstance(answer, dict):
+        raise CommandFailed(f"{host.name} did not answer as it should: {said[-200:]!r}")
+    return answer
+
+
+def _as_provider_error(host: OwnHost, problem: RemoteError | ConfigInvalid) -> ProviderError:
+    if isinstance(problem, HostKeyRefused):
+        return AccessRefused(
+            f"{host.name} shows a host key that nobody has confirmed; nothing was sent",
+            hint=f"compare it with the machine's own and pin it: stationmaster keys trust {host.name}",
+        )
+    if isinstance(problem, ConfigInvalid):
+        return AccessRefused(f"{host.name}: {problem}", hint=problem.hint)
+    if isinstance(problem, Unreachable):
+        return ProviderBusy(f"{host.name} does not answer: {problem}", hint=problem.hint)
+    return ProviderFault(f"{host.name}: {problem}", hint=problem.hint)
