@@ -1,0 +1,354 @@
+"""Makes the reference pages that come from the code: commands, settings, exit codes, states.
+
+`python scripts/make_reference.py` writes them; with `--check` it writes nothing and exits 1 if one is out of date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import io
+import sys
+import tokenize
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any, get_args
+
+import typer
+from pydantic import BaseModel, SecretStr
+from pydantic.fields import FieldInfo
+from typer.core import TyperArgument, TyperGroup, TyperOption
+
+from stationmaster import errors, model
+from stationmaster.cli.main import app
+from stationmaster.cli.render import EXIT_CODES
+from stationmaster.config import PREFIX, SEED_NAMES, Settings
+from stationmaster.durations import format_duration, parse_duration
+from stationmaster.lifecycle import MOVES, REASONS, Payer
+from stationmaster.model import Outcome, Reason, State
+from stationmaster.money import MicroDollars, format_dollars, from_dollars
+
+REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
+_MADE = "<!-- Made from the code by `make docs`; edit the code, not this page. -->"
+
+REASON_WORDS: dict[Reason, str] = {
+    Reason.FINISHED: "The training ran to its end and left a model.",
+    Reason.STOPPED_BY_USER: "Somebody asked for `stop`; the best checkpoint is kept.",
+    Reason.CANCELLED_BY_USER: "Somebody asked for `cancel`, or for `stop` before the training had begun.",
+    Reason.STALLED: "The training no longer moved and was ended; the best checkpoint is kept.",
+    Reason.HARD_LIMIT: "The job's limit of time or money was reached; the best checkpoint is kept.",
+    Reason.STEP_FAILED: "A step of the recipe failed in all its tries; its log says why.",
+    Reason.NO_MODEL: "The training said that it finished, but left no model.",
+    Reason.NO_OFFER: "The provider had nothing to offer that fits.",
+    Reason.ACCESS_REFUSED: "The provider does not accept the key.",
+    Reason.NO_PROVIDER_CREDIT: "The account at the provider has too little credit for the job.",
+    Reason.MACHINE_NOT_READY: "The machine failed, vanished, or could not be logged in to in time.",
+    Reason.PREFLIGHT_FAILED: "The machine answers, but cannot do what the job needs.",
+    Reason.TRANSFER_FAILED: "The dataset could not be brought to the machine whole.",
+    Reason.MACHINE_LOST: "The provider says that the machine is gone.",
+    Reason.MACHINE_STOPPED: "The machine was stopped and could not be started again in time.",
+    Reason.OUTBID: "Somebody offered more for an interruptible machine.",
+    Reason.OUT_OF_CREDIT: "The credits do not suffice for a further attempt.",
+    Reason.INTERNAL_ERROR: "A fault in Stationmaster itself.",
+}
+
+OTHER_EXIT_CODES: dict[int, str] = {
+    1: "Something went wrong that no other number tells; the message says what. Also: `doctor` found something.",
+    2: "The command line cannot be read, or the request cannot be carried out as given.",
+    70: "A fault in Stationmaster. The message names a file with the traceback: please report it.",
+    130: "Ended by Ctrl-C. Trainings go on.",
+}
+
+
+def pages() -> dict[str, str]:
+    """File name and text of every page that is made."""
+    return {
+        "cli.md": cli_page(),
+        "settings.md": settings_page(),
+        "exit-codes.md": exit_codes_page(),
+        "states.md": states_page(),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing, exit 1 if a page is out of date")
+    check = parser.parse_args().check
+    stale = [name for name, text in pages().items() if _read(REFERENCE / name) != text]
+    for name in stale:
+        if check:
+            print(f"docs/reference/{name} is out of date: run `make docs`")
+        else:
+            (REFERENCE / name).write_text(pages()[name], encoding="utf-8")
+            print(f"wrote docs/reference/{name}")
+    return 1 if check and stale else 0
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def cli_page() -> str:
+    root = typer.main.get_command(app)
+    lines = [
+        _MADE,
+        "# Commands",
+        "",
+        "Every command ends with a documented [exit code](exit-codes.md); errors are one line and a `hint:`.",
+        "A JOB is a job's id, its beginning, or its name.",
+        "",
+        "Shell completion: `stationmaster --install-completion`.",
+        "",
+        "Options before the command:",
+        "",
+        *_options_table(root),
+    ]
+    for path, command in _commands(root, "stationmaster"):
+        lines += ["", *_command(path, command)]
+    return "\n".join(lines) + "\n"
+
+
+def _commands(group: Any, path: str) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if not isinstance(command, TyperGroup):
+            yield f"{path} {name}", command
+            continue
+        if command.invoke_without_command:
+            yield f"{path} {name}", command
+        yield from _commands(command, f"{path} {name}")
+
+
+def _command(path: str, command: Any) -> Iterator[str]:
+    words, _, examples = inspect.cleandoc(command.help or "").partition("Examples:")
+    arguments = " ".join(_argument_word(each) for each in command.params if isinstance(each, TyperArgument))
+    yield f"## `{' '.join(filter(None, (path, arguments)))}`"
+    yield ""
+    yield " ".join(words.split())
+    yield ""
+    yield "```sh"
+    yield from (line.strip() for line in examples.splitlines() if line.strip())
+    yield "```"
+    if command.params:
+        yield ""
+        yield from _options_table(command)
+
+
+def _argument_word(argument: TyperArgument) -> str:
+    return str(argument.metavar or (argument.name or "").upper())
+
+
+def _options_table(command: Any) -> Iterator[str]:
+    yield "| option | meaning | default |"
+    yield "|---|---|---|"
+    for parameter in command.params:
+        if isinstance(parameter, TyperArgument):
+            said = getattr(parameter, "help", None) or ""
+            yield f"| `{_argument_word(parameter)}` | {_cell(said)} | |"
+        elif isinstance(parameter, TyperOption) and not parameter.hidden and "completion" not in parameter.opts[0]:
+            names = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
+            yield f"| {names} | {_cell(_option_help(parameter))} | {_option_default(parameter)} |"
+
+
+def _option_help(option: TyperOption) -> str:
+    said = option.help or ""
+    if not isinstance(option.default, Enum):
+        return said
+    return f"{said} One of: {', '.join(str(one.value) for one in type(option.default))}."
+
+
+def _option_default(option: TyperOption) -> str:
+    default = option.default
+    if default in (None, False, "", ()) or callable(default) or repr(default).startswith("Sentinel"):
+        return ""
+    return f"`{default.value if isinstance(default, Enum) else default}`"
+
+
+def settings_page() -> str:
+    lines = [
+        _MADE,
+        "# Settings",
+        "",
+        "Later wins: defaults, the config file, `.env` in the current folder, the environment, the command line.",
+        "",
+        "- The config file is the one that `STATIONMASTER_CONFIG` names, else `config.toml` (or `.yaml`, `.yml`) in",
+        "  the home, else `stationmaster.toml` (or `.yaml`, `.yml`) in the current folder. Sections are tables:",
+        "  `worker.slots` is `slots` under `[worker]`.",
+        "- In the environment, `worker.slots` is `STATIONMASTER_WORKER__SLOTS`. Add `_FILE` to a name to read the",
+        "  value from a file, `_COMMAND` to take what a command prints (for secrets: no shell, 30 seconds).",
+        "- Lists are words with commas (folders: with the system's path separator) or JSON; tables are JSON.",
+        "- Durations are seconds, or texts such as `45s`, `15m`, `4h`, `1h30m`. Money is dollars.",
+        "- A name that is not a setting is an error, with the nearest one as a hint; so is a value out of its bounds.",
+        "",
+        "A job's file may carry its own `monitoring` block, laid over the `monitoring.*` settings below. The names",
+        "`gracePeriod` and `pollInterval` (milliseconds) and `stallDetection` are read there as well.",
+        "",
+        "| setting | environment | meaning | default |",
+        "|---|---|---|---|",
+        *(_setting_row(name, info) for name, info in settings()),
+        "",
+        "Names without the prefix that are read as well; ours win where both are set:",
+        "",
+        "| environment | setting |",
+        "|---|---|",
+        *(f"| `{variable}` | `{name}` |" for variable, name in SEED_NAMES.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def settings(section: type[BaseModel] = Settings, path: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Every setting by its dotted name. An item of a list of sections is named with [] after the list."""
+    for name, info in section.model_fields.items():
+        dotted = f"{path}{name}"
+        inner = _section_of(info.annotation)
+        if inner is None:
+            yield dotted, info
+        elif isinstance(info.annotation, type):
+            yield from settings(inner, f"{dotted}.")
+        else:
+            yield dotted, info
+            yield from settings(inner, f"{dotted}[].")
+
+
+def _section_of(annotation: Any) -> type[BaseModel] | None:
+    kinds = (annotation, *get_args(annotation))
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+
+
+def _setting_row(name: str, info: FieldInfo) -> str:
+    variable = "" if "[]" in name else f"`{PREFIX}{name.upper().replace('.', '__')}`"
+    return f"| `{name}` | {variable} | {_cell(info.description or '')} | {_setting_default(info)} |"
+
+
+def _setting_default(info: FieldInfo) -> str:
+    value = info.get_default(call_default_factory=True)
+    if info.is_required():
+        return "the platform's data folder" if info.annotation is Path else "needed"
+    if value is None or value == () or value == {}:
+        return "not set" if value is None else "none"
+    if _is_read_by(info, parse_duration):
+        return f"`{format_duration(value)}`"
+    if _is_read_by(info, from_dollars):
+        return f"`{format_dollars(MicroDollars(value))}`"
+    if isinstance(value, tuple):
+        return f"`{','.join(str(one) for one in value)}`"
+    assert not isinstance(value, SecretStr), "a secret has no default"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def _is_read_by(info: FieldInfo, function: Callable[..., Any]) -> bool:
+    return any(getattr(one, "func", None) is function for one in info.metadata)
+
+
+def exit_codes_page() -> str:
+    outcomes: Mapping[int, str] = {code: _outcome_words(outcome) for outcome, code in EXIT_CODES.items() if code}
+    classes = {kind.exit_code: kind for kind in _error_classes() if kind.exit_code not in (0, 1, 2)}
+    rows = {
+        0: "Done. Also: asking for what is already so, as stopping a job that has ended.",
+        **OTHER_EXIT_CODES,
+        **{code: " ".join((kind.__doc__ or "").split()) for code, kind in classes.items()},
+        **outcomes,
+    }
+    lines = [
+        _MADE,
+        "# Exit codes",
+        "",
+        "`train --watch`, `watch` and `demo` end with the code of the job's outcome (0, and those from 40 on).",
+        "",
+        "| code | meaning |",
+        "|--:|---|",
+        *(f"| {code} | {rows[code]} |" for code in sorted(rows)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _error_classes() -> list[type[errors.StationmasterError]]:
+    """Those that carry a number of their own; a class below one with the same number is told by it."""
+    found = [kind for kind in vars(errors).values() if isinstance(kind, type) and "exit_code" in vars(kind)]
+    return [kind for kind in found if issubclass(kind, errors.StationmasterError)]
+
+
+def _outcome_words(outcome: Outcome) -> str:
+    said = {
+        Outcome.INCOMPLETE: "The job ended early, its best checkpoint kept (INCOMPLETE).",
+        Outcome.FAILED: "The job failed (FAILED).",
+        Outcome.FAILED_PROVISIONING: "No machine could be had (FAILED_PROVISIONING).",
+        Outcome.CANCELLED: "The job was cancelled (CANCELLED).",
+    }
+    return said[outcome]
+
+
+def states_page() -> str:
+    lines = [
+        _MADE,
+        "# States, outcomes, reasons",
+        "",
+        "Where a job is, how it ended, and why are three fields: `state`, `outcome`, `reason`. Faces show the outcome",
+        "once there is one, `NEEDS_RECOVERY` while the job's worker or machine cannot be reached, else the state.",
+        "",
+        "| state | what is true | leaves by |",
+        "|---|---|---|",
+        *(f"| {state} | {_meaning(State, state)} | {_ways_out(state)} |" for state in State),
+        "",
+        "The outcome is written when a job enters RELEASING for good, and never changes.",
+        "",
+        "| outcome | meaning |",
+        "|---|---|",
+        *(f"| {outcome} | {_meaning(Outcome, outcome)} |" for outcome in Outcome),
+        "",
+        "At most 3 attempts that never reached a login and 3 later ones are made; each reason says whether a further",
+        "attempt may help. Who pays matters where billing is on: an attempt that is nobody's fault but ours, or that",
+        "used no GPU, is not charged.",
+        "",
+        "| reason | meaning | outcome | tried again | who pays |",
+        "|---|---|---|---|---|",
+        *(_reason_row(reason) for reason in Reason),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _ways_out(state: State) -> str:
+    return (
+        ", ".join(f"{move} to {target}" for (source, move), target in MOVES.items() if source is state) or "never left"
+    )
+
+
+def _reason_row(reason: Reason) -> str:
+    follows = REASONS[reason]
+    again, payer = ("yes" if follows.may_try_again else "no"), ("you" if follows.pays is Payer.USER else "nobody")
+    return f"| {reason} | {REASON_WORDS[reason]} | {follows.outcome} | {again} | {payer} |"
+
+
+_OUTCOME_MEANINGS = {
+    Outcome.COMPLETED: "the training ran to its end and the model is safe",
+    Outcome.FAILED: "the training failed, or nothing of it could be saved",
+    Outcome.CANCELLED: "ended by `cancel`; nothing is kept unless `--keep` was given",
+}
+
+
+def _meaning(kind: type[Enum], member: Any) -> str:
+    """What the comment beside an enum's member says."""
+    said = _comments(kind).get(member.name) or _OUTCOME_MEANINGS[member]
+    return _cell(said)
+
+
+def _comments(kind: type[Enum]) -> dict[str, str]:
+    source = Path(model.__file__).read_text(encoding="utf-8")
+    start = source.index(f"class {kind.__name__}(")
+    lines = source[start:].split("\n\n\n")[0]
+    found: dict[str, str] = {}
+    name = ""
+    for token in tokenize.generate_tokens(io.StringIO(lines + "\n").readline):
+        if token.type == tokenize.NAME and token.start[1] == 4:
+            name = token.string
+        if token.type == tokenize.COMMENT:
+            found[name] = token.string.removeprefix("# ")
+    return found
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
