@@ -1,7 +1,17 @@
-"""`stationmaster demo`: a real training from nothing to a model at home, without an account or a GPU."""
+"""`stationmaster demo`: a real training from nothing to a model at home, without an account or a GPU.
+
+The machine is rented from a simulated Vast.ai on this computer: offers, order, login over SSH, release and bill are
+the real thing, only the provider is not.
+"""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +23,7 @@ if TYPE_CHECKING:
     from stationmaster.station.local import LocalStation
 
 _NAME = "demo"
+_START_SECONDS = 30.0
 
 
 def demo(
@@ -21,7 +32,7 @@ def demo(
     pace: Annotated[float, typer.Option(min=0, help="The least seconds per step; 0 is as fast as it goes.")] = 0.1,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a small captioned image set and train a tiny LoRA on this computer, watched to the end.
+    """Train a tiny LoRA on a machine rented from a simulated Vast.ai on this computer, watched to the end.
 
     Examples:
 
@@ -32,7 +43,7 @@ def demo(
     from stationmaster.cli.live import follow
 
     as_json = as_json or options_of(context).as_json
-    with station_of(context) as station:
+    with station_of(context) as station, _simulator(context, station):
         request = _request(station, steps=steps, pace=pace)
         preview = station.preview(request)
         if not as_json:
@@ -62,14 +73,50 @@ def _request(station: LocalStation, *, steps: int, pace: float) -> TrainRequest:
         name=_NAME,
         trigger=TRIGGER,
         parameters={"steps": steps, "seconds_per_step": pace, "save_every": every, "sample_every": every},
-        provider="loopback",
+        provider="simulator",
     )
+
+
+@contextmanager
+def _simulator(context: typer.Context, station: LocalStation) -> Iterator[None]:
+    """A simulated Vast.ai for as long as the demo lasts; one that runs already is used and left alone."""
+    from stationmaster.control.providers import simulator_address
+
+    home = station.settings.home
+    if simulator_address(home) is not None:
+        yield
+        return
+    log = home / "simulator.log"
+    command = [sys.executable, "-m", "stationmaster", "--home", str(home), "simulator", "--port", "0"]
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [*command, "--rate-limits", "0"], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            start_new_session=True,
+        )  # fmt: skip
+    try:
+        _wait_for_simulator(process, home, log)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _wait_for_simulator(process: subprocess.Popen[bytes], home: Path, log: Path) -> None:
+    from stationmaster.control.providers import simulator_address
+    from stationmaster.errors import ProviderError
+
+    ends = time.monotonic() + _START_SECONDS
+    while simulator_address(home) is None:
+        if process.poll() is not None or time.monotonic() > ends:
+            raise ProviderError("the simulator did not start", hint=f"see {log}")
+        time.sleep(0.05)
 
 
 def _introduce(preview: Any) -> None:
     from stationmaster.cli.render import quote_lines
 
-    typer.echo("A real, small training on this computer: no account, no GPU, nothing to pay.\n")
+    typer.echo("A real, small training: the machine is rented from a simulated Vast.ai on this computer.")
+    typer.echo("No account, no GPU, and the bill is play money.\n")
     for line in quote_lines(preview):
         typer.echo(line)
     typer.echo("")
@@ -102,12 +149,15 @@ def _result(view: JobView) -> dict[str, Any]:
         "steps": job.progress.step,
         "first_loss": job.progress.first_loss,
         "last_loss": job.progress.loss,
+        "cost_usd": view.cost / 1_000_000,
         "machines_left": sum(rental.gone_at is None for rental in view.rentals),
         "seconds": None if job.ended_at is None else round(job.ended_at - job.created_at, 1),
     }
 
 
 def _conclude(view: JobView) -> None:
+    from stationmaster.money import format_dollars
+
     job, progress = view.job, view.job.progress
     typer.echo(f"\n{job.outcome}: {progress.step} steps, loss {progress.first_loss:.4f} -> {progress.loss:.4f}"
                if progress.first_loss is not None and progress.loss is not None else f"\n{job.outcome}")  # fmt: skip
@@ -120,7 +170,8 @@ def _conclude(view: JobView) -> None:
         if samples:
             typer.echo(f"samples  {samples[-1]} (and {len(samples) - 1} more: the first shows the start)")
     gone = all(rental.gone_at is not None for rental in view.rentals)
-    typer.echo("machine  gone" if gone else "machine  still being given back")
+    typer.echo("machine  gone, by the provider's own word" if gone else "machine  still being given back")
+    typer.echo(f"bill     {format_dollars(view.cost, 4)} of play money")
     typer.echo("\nNext:")
     typer.echo(f"  stationmaster show {job.id} --events     what happened, step by step")
     typer.echo(f"  stationmaster logs {job.id}              what the trainer printed")

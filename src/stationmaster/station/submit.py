@@ -55,7 +55,14 @@ def check_request(request: TrainRequest, settings: Settings, provider: Provider)
         )
     images, size, notes = _check_dataset(request.dataset, stored.recipe.dataset, request.trigger)
     offer = _best_offer(stored, request, provider)
-    expected = estimate(stored.recipe, parameters, images=images, gpu=offer.gpu, rate_per_hour=offer.price_per_hour)
+    expected = estimate(
+        stored.recipe,
+        parameters,
+        images=images,
+        gpu=offer.gpu,
+        rate_per_hour=offer.price_per_hour,
+        start_seconds=0.0 if provider.name == "loopback" else _START_SECONDS,
+    )
     quote = _quote(expected, offer)
     return Checked(
         stored=stored,
