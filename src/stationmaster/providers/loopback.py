@@ -64,6 +64,8 @@ class LoopbackProvider:
         return Listing(machines=tuple(machines), complete=True, account=self.name)
 
     async def describe(self, provider_id: str) -> Machine | None:
+        if not _is_machine_name(provider_id):
+            return None
         machine = self._machine(provider_id)
         if machine is not None:
             return machine
@@ -71,7 +73,8 @@ class LoopbackProvider:
         return _half_gone(provider_id) if left else None
 
     async def destroy(self, provider_id: str) -> None:
-        await asyncio.to_thread(self._destroy, provider_id)
+        if _is_machine_name(provider_id):
+            await asyncio.to_thread(self._destroy, provider_id)
 
     def _make(self, label: str) -> None:
         """The folder appears whole by one rename, so a crash leaves a machine or none."""
@@ -97,14 +100,15 @@ class LoopbackProvider:
         root = self._folder / label
         try:
             description = json.loads((root / _DESCRIPTION).read_text())
-        except FileNotFoundError:
+            created_at, price = float(description["created_at"]), MicroDollars(description["price_per_hour"])
+        except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
             return _half_gone(label) if root.is_dir() else None
         return Machine(
             provider_id=label,
             label=label,
             status=MachineStatus.RUNNING,
-            created_at=description["created_at"],
-            price_per_hour=MicroDollars(description["price_per_hour"]),
+            created_at=created_at,
+            price_per_hour=price,
             accesses=(self._access(root, label),),
         )
 
@@ -119,6 +123,11 @@ class LoopbackProvider:
         (root / _DESCRIPTION).unlink(missing_ok=True)  # from here on it is no machine to work on
         _kill_all(label)
         _remove_tree(root)
+
+
+def _is_machine_name(text: str) -> bool:
+    """Whether it names a folder directly below ours: whatever else it is, nothing may be removed there."""
+    return bool(text) and not text.startswith(".") and Path(text).name == text
 
 
 def processes_of(label: str) -> list[int]:
@@ -183,5 +192,5 @@ def _half_gone(label: str) -> Machine:
         label=label,
         status=MachineStatus.FAILED,
         created_at=0.0,
-        message="being destroyed",
+        message="damaged, or being destroyed",
     )

@@ -1,0 +1,140 @@
+"""The promise that every provider keeps, held against the ones that need no account."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from asynchronous_tests import asynchronous
+from stationmaster.errors import ProviderError
+from stationmaster.model import Label, MachineStatus, Requirements
+from stationmaster.money import MicroDollars
+from stationmaster.providers.base import Provider
+from stationmaster.providers.fake import FakeProvider
+from stationmaster.providers.loopback import LoopbackProvider
+
+WANT = Requirements(disk_gib=0.001)
+
+MAKERS: dict[str, Callable[[Path], Provider]] = {
+    "fake": lambda _: FakeProvider(),
+    "loopback": lambda folder: LoopbackProvider(
+        folder / "machines", environment={"PATH": "/usr/bin:/bin"}, price_per_hour=MicroDollars(360_000)
+    ),
+}
+
+
+@pytest.fixture(params=sorted(MAKERS))
+def provider(request: pytest.FixtureRequest, tmp_path: Path) -> Provider:
+    return MAKERS[request.param](tmp_path)
+
+
+def label(attempt: int = 1, *, folder: Path | None = None) -> str:
+    """Unique on this computer: loopback finds processes by it."""
+    job = f"contract-{abs(hash(folder)) % 10**8:08d}"
+    return str(Label(installation="ab12cd34", job=job, attempt=attempt))
+
+
+async def rented(provider: Provider, name: str) -> str:
+    offer = (await provider.offers(WANT))[0]
+    return await provider.create(offer, label=name, want=WANT)
+
+
+@asynchronous
+async def test_an_offer_says_where_it_is_from_and_what_it_costs(provider: Provider) -> None:
+    offers = await provider.offers(WANT)
+    assert offers
+    for offer in offers:
+        assert offer.id
+        assert offer.provider == provider.name
+        assert offer.price_per_hour == 360_000
+
+
+@asynchronous
+async def test_nothing_dearer_than_wanted_is_offered(provider: Provider) -> None:
+    dear = Requirements(disk_gib=0.001, max_price_per_hour=MicroDollars(359_999))
+    assert await provider.offers(dear) == []
+    fair = Requirements(disk_gib=0.001, max_price_per_hour=MicroDollars(360_000))
+    assert len(await provider.offers(fair)) == 1
+
+
+@asynchronous
+async def test_an_empty_account_has_a_complete_and_empty_list(provider: Provider) -> None:
+    listing = await provider.listing()
+    assert (listing.machines, listing.complete) == ((), True)
+    assert listing.account
+
+
+@asynchronous
+async def test_a_machine_carries_its_label_in_the_list_and_alone(provider: Provider, tmp_path: Path) -> None:
+    name = label(folder=tmp_path)
+    provider_id = await rented(provider, name)
+    (listed,) = (await provider.listing()).machines
+    assert (listed.provider_id, listed.label) == (provider_id, name)
+    assert listed == await provider.describe(provider_id)
+    assert listed.status is MachineStatus.RUNNING
+    assert listed.accesses
+    assert listed.price_per_hour == 360_000
+    await provider.destroy(provider_id)
+
+
+@asynchronous
+async def test_machines_are_told_apart(provider: Provider, tmp_path: Path) -> None:
+    first, second = [await rented(provider, label(attempt, folder=tmp_path)) for attempt in (1, 2)]
+    assert {each.provider_id for each in (await provider.listing()).machines} == {first, second}
+    await provider.destroy(first)
+    assert [each.provider_id for each in (await provider.listing()).machines] == [second]
+    assert await provider.describe(first) is None
+    assert await provider.describe(second) is not None
+    await provider.destroy(second)
+
+
+@asynchronous
+async def test_later_machines_are_newer(provider: Provider, tmp_path: Path) -> None:
+    for attempt in (1, 2):
+        await rented(provider, label(attempt, folder=tmp_path))
+    machines = {each.label: each for each in (await provider.listing()).machines}
+    assert machines[label(1, folder=tmp_path)].created_at < machines[label(2, folder=tmp_path)].created_at
+
+
+@asynchronous
+async def test_a_destroyed_machine_is_nowhere_and_destroying_it_again_is_quiet(
+    provider: Provider, tmp_path: Path
+) -> None:
+    provider_id = await rented(provider, label(folder=tmp_path))
+    for _ in range(2):
+        await provider.destroy(provider_id)
+        assert (await provider.listing()).machines == ()
+        assert await provider.describe(provider_id) is None
+
+
+@pytest.mark.parametrize("unknown", ["nobody", "", ".", "..", "../machines", "a/b", "/"])
+@asynchronous
+async def test_what_never_was_is_not_described_and_destroying_it_harms_nothing(
+    provider: Provider, tmp_path: Path, unknown: str
+) -> None:
+    provider_id = await rented(provider, label(folder=tmp_path))
+    assert await provider.describe(unknown) is None
+    await provider.destroy(unknown)
+    assert [each.provider_id for each in (await provider.listing()).machines] == [provider_id]
+    assert tmp_path.exists()
+    await provider.destroy(provider_id)
+
+
+def test_a_provider_keeps_every_method_of_the_promise(provider: Provider) -> None:
+    for name, member in inspect.getmembers(Provider, inspect.isfunction):
+        if not name.startswith("_"):
+            assert inspect.iscoroutinefunction(getattr(provider, name)) == inspect.iscoroutinefunction(member), name
+    assert provider.name
+    assert provider.create_limit_seconds >= 0
+
+
+def test_errors_of_providers_never_read_as_gone() -> None:
+    """Whoever catches ProviderError has caught every way of not knowing."""
+    from stationmaster import errors
+
+    for kind in (errors.ProviderBusy, errors.ProviderFault, errors.AccessRefused, errors.AnswerLost, errors.NoCapacity):
+        assert issubclass(kind, ProviderError)
+        assert not issubclass(kind, errors.NotFound)
