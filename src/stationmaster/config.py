@@ -76,6 +76,8 @@ class WorkerSettings(_Section):
     """How long a background worker stays when there is nothing left to do."""
     sweep: Duration = Field(default=300.0, ge=0.05)
     """How often the worker compares the providers' machines with the store."""
+    settled: Duration = 3600.0
+    """So long after a machine's end its provider's charges take the place of our estimate."""
 
     @model_validator(mode="after")
     def _renewed_in_time(self) -> WorkerSettings:

@@ -15,7 +15,9 @@ from stationmaster.cli import (
     demo,
     doctor,
     jobs,
+    keys,
     logs,
+    offers,
     pull,
     recipes,
     recorded,
@@ -55,6 +57,8 @@ app.add_typer(recipes.app, name="recipes")
 app.add_typer(dataset.app, name="dataset")
 app.command("parse")(recorded.parse)
 app.command("replay")(recorded.replay)
+app.add_typer(keys.app, name="keys")
+app.command("offers")(offers.offers)
 app.command("instances")(sweep.instances)
 app.command("sweep")(sweep.sweep)
 app.command("up")(up.up)

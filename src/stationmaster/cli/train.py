@@ -105,9 +105,9 @@ def request_of(given: dict[str, Any]) -> TrainRequest:
         provider=_PROVIDER_ALIASES.get(str(given.get("provider")), given.get("provider")),
         account=given.get("account"),
         id=given.get("id"),
-        max_price=_money("max_price", given.get("max_price")),
+        max_price=money("max_price", given.get("max_price")),
         max_hours=_hours(given.get("max_hours")),
-        max_spend=_money("max_spend", given.get("max_spend")),
+        max_spend=money("max_spend", given.get("max_spend")),
         monitoring=given.get("monitoring") or {},
     )
 
@@ -168,7 +168,7 @@ def _pairs(words: list[str]) -> dict[str, str]:
     return pairs
 
 
-def _money(name: str, value: Any) -> Any:
+def money(name: str, value: Any) -> Any:
     from stationmaster.errors import UserError
     from stationmaster.money import from_dollars
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
+from stationmaster.control.charges import SETTLED_SECONDS, reconcile_charges
 from stationmaster.control.reconcile import HANDLERS, reconcile
 from stationmaster.control.sweep import Sweeper
 from stationmaster.control.sweep_rules import SweepPolicy
@@ -37,6 +38,7 @@ class Tempo:
     renew: float = 5.0
     look: float = 2.0
     sweep: float = 300.0
+    settled: float = SETTLED_SECONDS
 
     @property
     def margin(self) -> float:
@@ -284,6 +286,7 @@ class Worker:
             said = f"job {job_id} is in state {state}, which this version does not know; it is left alone"
             alert = Alert(kind="unknown_state", job_id=job_id, message=said)
             await self.world.ask_store(self.world.store.alerts.raise_unattended, alert)
+        await reconcile_charges(self.world, settled_seconds=self.tempo.settled)
         await self.world.ask_store(periodic.done, _SWEEP, token, again_in=self.tempo.sweep)
 
     async def _go_home(self) -> None:

@@ -17,7 +17,7 @@ from stationmaster.control.machine import access_from_json
 from stationmaster.control.providers import find_provider
 from stationmaster.errors import IllegalMove, NotFound, TransferFailed
 from stationmaster.lifecycle import TERMINAL, shown, stage
-from stationmaster.model import Access, Checkpoint, Desired, Event, Job, LogChunk, State, StepReading
+from stationmaster.model import Access, Checkpoint, CostLine, Desired, Event, Job, LogChunk, State, StepReading
 from stationmaster.money import MicroDollars, cost
 from stationmaster.providers.base import Provider
 from stationmaster.recipes.registry import find
@@ -36,12 +36,12 @@ class LocalStation:
         self._watcher = f"{os.getpid()}-{secrets.token_hex(3)}"
 
     def preview(self, request: TrainRequest) -> Preview:
-        return preview_of(check_request(request, self.settings, self._provider(request.provider)), request)
+        return preview_of(check_request(request, self.settings, self.provider(request.provider)), request)
 
     def submit(self, request: TrainRequest) -> Accepted:
         if request.id is not None and (found := self.store.jobs.matching(request.id)) and found[0].id == request.id:
             return Accepted(job=found[0], created=False)
-        checked = check_request(request, self.settings, self._provider(request.provider))
+        checked = check_request(request, self.settings, self.provider(request.provider))
         submitted = self.store.jobs.submit(spec_of(checked, request, self.settings.home / "datasets"))
         return Accepted(job=submitted.job, created=submitted.created)
 
@@ -76,7 +76,7 @@ class LocalStation:
             now=now,
             shown=shown(job, now=now),
             stage=stage(job),
-            cost=MicroDollars(sum(_so_far(line.rate_per_hour, line.started_at, line.ended_at, now) for line in costs)),
+            cost=MicroDollars(sum(_so_far(line, now=now) for line in costs)),
             rentals=tuple(self.store.rentals.of_job(job_id)),
             costs=costs,
             checkpoints=tuple(self.store.checkpoints.of_job(job_id)),
@@ -131,7 +131,8 @@ class LocalStation:
     def close(self) -> None:
         self.store.close()
 
-    def _provider(self, name: str | None) -> Provider:
+    def provider(self, name: str | None) -> Provider:
+        """The provider of this name, else the settings' one. Raises ConfigInvalid."""
         return find_provider(name or self.settings.provider, self.settings, self._environ, self.store)
 
     def _best_checkpoint(self, job: Job) -> str:
@@ -148,8 +149,8 @@ class LocalStation:
         return str(best.location)
 
 
-def _so_far(rate: MicroDollars, started_at: float, ended_at: float | None, now: float) -> int:
-    return cost(rate, max(0.0, (ended_at if ended_at is not None else now) - started_at))
+def _so_far(line: CostLine, *, now: float) -> int:
+    return line.amount if line.ended_at is not None else cost(line.rate_per_hour, max(0.0, now - line.started_at))
 
 
 def _access(job: Job) -> Access | None:

@@ -24,6 +24,17 @@ class Costs:
         with self._database.read() as connection:
             return [cost_line_from_row(row) for row in connection.execute(query).mappings()]
 
+    def awaiting_charges(self, *, ended_before: float) -> list[CostLine]:
+        """Closed lines that are still our own estimate."""
+        query = sa.select(cost_lines).where(cost_lines.c.source == "estimate", cost_lines.c.ended_at < ended_before)
+        with self._database.read() as connection:
+            return [cost_line_from_row(row) for row in connection.execute(query).mappings()]
+
+    def reconcile(self, lines: Iterable[CostLine]) -> None:
+        """Put the provider's own figures in the place of an estimate, all of a rental's lines at once."""
+        with self._database.write() as connection:
+            put(connection, lines)
+
     def put_unattended(self, line: CostLine) -> None:
         """Write a cost line of a job that has ended, where no lease guards it."""
         with self._database.write() as connection:

@@ -22,6 +22,9 @@ class Rentals:
     def of_job(self, job_id: str) -> list[Rental]:
         return self._all(_OF_JOB, job_id=job_id)
 
+    def by_label(self, label: str) -> Rental | None:
+        return next(iter(self._all(_BY_LABEL, label=label)), None)
+
     def not_gone(self) -> list[Rental]:
         return self._all(_NOT_GONE)
 
@@ -37,6 +40,7 @@ class Rentals:
 
 _IN_ORDER = sa.select(rentals).order_by(rentals.c.requested_at, rentals.c.label)
 _OF_JOB = _IN_ORDER.where(rentals.c.job_id == sa.bindparam("job_id"))
+_BY_LABEL = _IN_ORDER.where(rentals.c.label == sa.bindparam("label"))
 _IS_NOT_GONE = rentals.c.state != RentalState.GONE.value
 _NOT_GONE = _IN_ORDER.where(_IS_NOT_GONE)
 
