@@ -59,9 +59,11 @@ async def open_connection(settings: SshSettings) -> asyncssh.SSHClientConnection
                 hint="if the machine was set up anew its key must be pinned again; otherwise someone may be in between",
             ) from problem
         except asyncssh.PermissionDenied as problem:
+            shown = "" if settings.key_path is None else f" with the key {settings.key_path}"
             raise Unreachable(
-                f"{settings.name} does not let us in: {problem.reason}",
-                hint="the machine may not know the SSH key yet; check the key and the user name",
+                f"{settings.name} does not let us in{shown}: {problem.reason}",
+                hint="is the SSH key registered with the provider, and is it the one at that path? "
+                "`stationmaster keys check` says; the provider's dashboard lists its keys too",
             ) from problem
         except (asyncssh.KeyImportError, asyncssh.ConfigParseError) as problem:
             raise ConfigInvalid(f"the SSH settings for {settings.name} cannot be used: {problem}") from problem
