@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -25,9 +25,14 @@ from stationmaster.control.background import WorkerLock
 from stationmaster.control.sweep_rules import SweepPolicy
 from stationmaster.control.worker import Tempo, Worker
 from stationmaster.control.world import Policy, World
+from stationmaster.model import Access, Listing
+from stationmaster.providers.base import Provider
+from stationmaster.providers.fake import FakeProvider
 from stationmaster.providers.loopback import LoopbackProvider
 from stationmaster.recipes.registry import find
+from stationmaster.remote.base import Completed, Remote
 from stationmaster.remote.connect import connect
+from stationmaster.remote.fake import Call, FakeRemote
 from stationmaster.remote.pyz import build_pyz
 from stationmaster.store.store import Store
 
@@ -58,7 +63,9 @@ class Order:
     renew_seconds: float = 5.0
     look_seconds: float = 2.0
     lock_patience_seconds: float = _LOCK_SECONDS
+    slots: int = 64
     stays: bool = False  # until it is told to go, whatever there is to do
+    machines: str = "loopback"  # or "fake"; "hanging" is a fake whose provider never answers
 
 
 def main() -> None:
@@ -121,20 +128,20 @@ def _take(lock: WorkerLock, order: Order) -> bool:
 async def _work(order: Order, store: Store) -> None:
     point = _point_of(order)
     home = Path(order.home)
-    machines = LoopbackProvider(
-        home / "machines", environment={name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    )
+    provider, reach = _edges(order, home)
     world = World(
         store=store,
-        providers={"loopback": Watched(NumberedLoopback(machines, home), "provider", point)},  # type: ignore[dict-item]
-        connect=lambda access: Watched(connect(access), "remote", point),  # type: ignore[arg-type, return-value]
+        providers={provider.name: Watched(provider, "provider", point)},  # type: ignore[dict-item]
+        connect=lambda access: Watched(reach(access), "remote", point),  # type: ignore[arg-type, return-value]
         find_recipe=find,
         secrets=lambda _name: None,
         home=home,
         trackside=build_pyz(home / "trackside"),
         policy=POLICY,
     )
-    tempo = Tempo(lease=order.lease_seconds, renew=order.renew_seconds, look=order.look_seconds, sweep=0.5)
+    tempo = Tempo(
+        slots=order.slots, lease=order.lease_seconds, renew=order.renew_seconds, look=order.look_seconds, sweep=0.5
+    )
     worker = Worker(world, tempo, sweep_policy=SweepPolicy(grace_seconds=0.5))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.leave)
 
@@ -145,6 +152,29 @@ async def _work(order: Order, store: Store) -> None:
         await worker.run(until=is_over)
     finally:
         await world.close()
+
+
+def _edges(order: Order, home: Path) -> tuple[Provider, Callable[[Access], Remote]]:
+    if order.machines == "hanging":
+        return HangingProvider(), lambda _access: HangingRemote()
+    if order.machines == "fake":
+        return FakeProvider(), lambda _access: HangingRemote()
+    passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    return NumberedLoopback(LoopbackProvider(home / "machines", environment=passed_on), home), connect
+
+
+class HangingProvider(FakeProvider):
+    """Whoever asks it for its machines keeps the job in its hands for ever, and its lease renewed."""
+
+    async def listing(self) -> Listing:
+        await asyncio.Event().wait()
+        raise AssertionError("never set")
+
+
+class HangingRemote(FakeRemote):
+    async def _execute(self, call: Call) -> Completed:
+        await asyncio.Event().wait()
+        raise AssertionError("never set")
 
 
 _POINTS: dict[int, Point] = {}

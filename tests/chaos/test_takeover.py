@@ -1,0 +1,18 @@
+"""Two workers share a PostgreSQL store; one is killed, the other goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chaos_loopback import WorkerForge
+from chaos_takeover import BUDGET_SECONDS, takeover_seconds
+from store_engines import PostgresServer
+
+
+def test_a_killed_workers_job_goes_on_within_thirty_seconds_in_ten_kills_out_of_ten(
+    tmp_path: Path, postgres_server: PostgresServer
+) -> None:
+    with WorkerForge() as forge:
+        seconds = takeover_seconds(postgres_server.new_database(), tmp_path, forge, kills=10, seed=20)
+    assert len(seconds) == 10
+    assert all(0 < each <= BUDGET_SECONDS for each in seconds), seconds
