@@ -88,7 +88,11 @@ class WorkerSettings(_Section):
 
 class StallSettings(_Section):
     enabled: bool = True
-    """Whether a training that no longer moves is ended."""
+    """Whether trainings are watched for stalls."""
+    terminate: bool = True
+    """Whether a training that stays stalled past its grace period is ended; else there is only the alert."""
+    thresholds: dict[str, Any] = {}
+    """Further thresholds of the detector by name, as `stationmaster replay --set` takes them."""
     min_samples: int = Field(default=4, ge=3)
     """Steps that must have been seen before a pace is judged."""
     eta_convergence_threshold: float = Field(default=0.5, gt=0, le=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,12 +20,11 @@ from stationmaster.control.machine import (
 )
 from stationmaster.control.revive import Revive, marked_as_stopped, needs_reviving, revive
 from stationmaster.control.step import Handler, Step, cut_off, give_up, go_on, is_late, recovered, wait
+from stationmaster.control.watching import stall_alert, stall_cleared, stall_told, watch_log
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import CommandFailed, HostKeyRefused, RemoteError
 from stationmaster.lifecycle import Move
-from stationmaster.model import Alert, Checkpoint, Desired, Job, LogChunk, Progress, Reason, SshAccess, StepReading
-from stationmaster.parsers.base import Reading
-from stationmaster.parsers.reader import LogReader
+from stationmaster.model import Alert, Checkpoint, Desired, Job, LogChunk, Progress, Reason, SshAccess
 from stationmaster.recipes.outputs import step_of
 from stationmaster.recipes.schema import Output, OutputKind
 from stationmaster.remote.host import LogPiece, OutputFile, Since, Status, StepStatus
@@ -104,27 +102,27 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
     assert status is not None
     before, now = seen.visit.job, seen.visit.now
     since = Since.from_json(before.memory.get("since"))
-    reader = LogReader.restore(before.memory["reader"]) if "reader" in before.memory else _new_reader(seen)
-    readings = list(_read(reader, status.log, before.progress, now=now))
-    progress = _progress(before.progress, reader, readings, status, now=now)
+    monitoring = monitoring_of(before.spec.monitoring, policy.monitoring)
+    watched = watch_log(before, status, framework=seen.framework, monitoring=monitoring, now=now)
     job = recovered(before).remember(
+        **watched.memory,
         since=since.after(status).to_json(),
-        reader=reader.state(),
         absences=None,
         gone_read_at=None,
+        stalled=True if watched.is_to_end else before.memory.get("stalled"),
         steps=_step_memory(status),
         outputs={file.path: [file.size, file.mtime] for file in _models(status.outputs)},
     )
-    monitoring = monitoring_of(before.spec.monitoring, policy.monitoring)
+    event = watched.event
     return Write(
-        job=replace(job, progress=progress),
-        due_in=_next_look(seen, progress, monitoring),
+        job=replace(job, progress=watched.progress),
+        due_in=_next_look(seen, watched.progress, monitoring),
         logs=tuple(_chunk(before.attempt, piece) for piece in status.log if piece.data),
-        readings=_step_readings(before.attempt, readings, now=now),
+        readings=watched.readings,
         checkpoints=_checkpoints(before, status.outputs, seen.outputs),
-        events=tuple(_step_events(before, status.steps)),
-        alerts=_soft_limit(seen),
-        cleared_alerts=("silence",) if before.unreachable_since is not None else (),
+        events=(*_step_events(before, status.steps), *((stall_told(event),) if event else ())),
+        alerts=(*_soft_limit(seen), *(stall_alert(before, event, monitoring) if event else ())),
+        cleared_alerts=(*stall_cleared(event), *(("silence",) if before.unreachable_since is not None else ())),
     )
 
 
@@ -177,6 +175,8 @@ def _reason_to_stop(job: Job, *, now: float) -> Reason | None:
         return Reason.STOPPED_BY_USER
     if job.desired is Desired.CANCEL_KEEP:
         return Reason.CANCELLED_BY_USER
+    if job.memory.get("stalled"):
+        return Reason.STALLED
     return Reason.HARD_LIMIT if is_late(job, now=now) else None
 
 
@@ -211,42 +211,6 @@ def _failure(status: Status) -> str:
     return f"step {step.name} {how} (try {step.try_number}); see its log"
 
 
-def _new_reader(seen: Seen) -> LogReader:
-    steps = seen.visit.job.spec.parameters.get("steps")
-    return LogReader(framework=seen.framework, total_steps=steps if isinstance(steps, int) else None)
-
-
-def _read(reader: LogReader, pieces: Iterable[LogPiece], before: Progress, *, now: float) -> Iterable[Reading]:
-    """Readings of the new text. A reader thins what it gets at once, so the beginning is fed redraw by redraw:
-    the first loss is what the last one is compared with."""
-    for piece in pieces:
-        parts = re.split(rb"(?=\r)", piece.data) if before.first_loss is None else [piece.data]
-        for part in parts:
-            yield from reader.feed(part, at=now)
-
-
-def _progress(
-    before: Progress, reader: LogReader, readings: Iterable[Reading], status: Status, *, now: float
-) -> Progress:
-    read = reader.summary()
-    losses = (reading.loss for reading in readings if reading.loss is not None)
-    active = next((step.name for step in status.steps if step.state == "running"), None)
-    return replace(
-        before,
-        step=read.step,
-        total_steps=read.total_steps,
-        epoch=read.epoch,
-        loss=read.loss,
-        first_loss=before.first_loss if before.first_loss is not None else next(losses, read.loss),
-        learning_rate=read.learning_rate,
-        steps_per_second=read.steps_per_second,
-        eta_seconds=read.eta_seconds,
-        phase=read.phase,
-        active_step=active,
-        at=now if read.step != before.step else before.at,
-    )
-
-
 def _next_look(seen: Seen, progress: Progress, monitoring: MonitoringSettings) -> float:
     """Often at first and near the end, where something happens; otherwise at the set pace."""
     if seen.watched:
@@ -258,22 +222,6 @@ def _next_look(seen: Seen, progress: Progress, monitoring: MonitoringSettings) -
 
 def _chunk(attempt: int, piece: LogPiece) -> LogChunk:
     return LogChunk(attempt=attempt, stream=piece.stream, start=piece.start, end=piece.end, data=piece.data)
-
-
-def _step_readings(attempt: int, readings: Iterable[Reading], *, now: float) -> tuple[StepReading, ...]:
-    """The last reading of each step that the new part of the log told."""
-    by_step = {reading.step: reading for reading in readings if reading.step is not None}
-    return tuple(
-        StepReading(
-            attempt=attempt,
-            at=reading.at if reading.at is not None else now,
-            step=step,
-            loss=reading.loss,
-            learning_rate=reading.learning_rate,
-            steps_per_second=reading.steps_per_second,
-        )
-        for step, reading in by_step.items()
-    )
 
 
 def _checkpoints(job: Job, files: Iterable[OutputFile], outputs: Sequence[Output]) -> tuple[Checkpoint, ...]:

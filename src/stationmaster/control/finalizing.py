@@ -76,6 +76,8 @@ def _explanation(reason: Reason, job: Job) -> str | None:
             return "the training ended without leaving a model"
         case Reason.HARD_LIMIT:
             return f"the time or money limit was reached; {kept or 'there was no checkpoint to keep'}"
+        case Reason.STALLED:
+            return f"the training stalled and its grace period expired; {kept or 'there was no checkpoint to keep'}"
         case Reason.MACHINE_STOPPED:
             return f"the machine was stopped before the training was done; {kept or 'there was no checkpoint to keep'}"
         case Reason.STOPPED_BY_USER | Reason.CANCELLED_BY_USER:

@@ -1,0 +1,179 @@
+"""What the new part of a log says of the training: readings, progress, and whether it has stalled. Pure.
+
+The log reader and the stall watch are kept in the job's memory between visits, so another worker can go on with them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from stationmaster.config import MonitoringSettings
+from stationmaster.model import Alert, Job, Progress, StepReading
+from stationmaster.parsers.base import Reading
+from stationmaster.parsers.reader import LogReader
+from stationmaster.remote.host import LogPiece, Status
+from stationmaster.store.writes import Told
+from stationmaster.watch.escalation import CLEARED, FLAGGED, TERMINATE, StallEvent
+from stationmaster.watch.policy import StallPolicy
+from stationmaster.watch.reading import seen_from
+from stationmaster.watch.signs import SignsOfLife
+from stationmaster.watch.watcher import StallWatch
+
+STALL_ALERT = "stall"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """Everything learnt from one status about the training itself."""
+
+    memory: dict[str, Any]  # for the next visit
+    progress: Progress
+    readings: tuple[StepReading, ...]
+    event: StallEvent | None = None
+
+    @property
+    def is_to_end(self) -> bool:
+        """The stall has outlasted its grace."""
+        return self.event is not None and self.event.kind == TERMINATE
+
+
+def watch_log(job: Job, status: Status, *, framework: str, monitoring: MonitoringSettings, now: float) -> Watched:
+    """Read the new log of `status` and look once at the training, by the machine's own clock."""
+    reader = _reader(job, framework)
+    watch, signs = _watch(job, monitoring)
+    readings: list[Reading] = []
+    training = _training_streams(status)
+    for piece in status.log:
+        for at, part in _timed(piece, wall=status.wall, finely=job.progress.first_loss is None):
+            found = reader.feed(part, at=now - (status.wall - at))
+            readings += found
+            if piece.stream in training:
+                watch.observe(seen_from(found, at=at, moved=signs.feed(part.decode("utf-8", "replace"))))
+    event = watch.look(status.wall).event if status.training_alive else None
+    return Watched(
+        memory={"reader": reader.state(), "watch": watch.state(), "signs": signs.state()},
+        progress=_progress(job.progress, reader, readings, status, now=now),
+        readings=_step_readings(job.attempt, readings, now=now),
+        event=event,
+    )
+
+
+def stall_told(event: StallEvent) -> Told:
+    return Told(kind=event.kind, payload=event.analysis.as_json())
+
+
+def stall_alert(job: Job, event: StallEvent, monitoring: MonitoringSettings) -> tuple[Alert, ...]:
+    """The word to people when a stall is flagged."""
+    if event.kind != FLAGGED:
+        return ()
+    minutes = round(monitoring.grace_period / 60)
+    ends = f"it is ended in {minutes} min unless progress resumes" if _ends(monitoring) else "it is left running"
+    return (Alert(kind=STALL_ALERT, job_id=job.id, message=f"stalled: {event.analysis.reason} ({ends})"),)
+
+
+def stall_cleared(event: StallEvent | None) -> tuple[str, ...]:
+    return (STALL_ALERT,) if event is not None and event.kind in (CLEARED, TERMINATE) else ()
+
+
+def _ends(monitoring: MonitoringSettings) -> bool:
+    return monitoring.stall_detection.terminate
+
+
+def _reader(job: Job, framework: str) -> LogReader:
+    if "reader" in job.memory:
+        return LogReader.restore(job.memory["reader"])
+    return LogReader(framework=framework, total_steps=_configured_steps(job))
+
+
+def _configured_steps(job: Job) -> int | None:
+    steps = job.spec.parameters.get("steps")
+    return steps if isinstance(steps, int) else None
+
+
+def _watch(job: Job, monitoring: MonitoringSettings) -> tuple[StallWatch, SignsOfLife]:
+    policy, steps = stall_policy(monitoring), _configured_steps(job)
+    if "watch" not in job.memory:
+        return StallWatch(policy, total_steps=steps), SignsOfLife()
+    watch = StallWatch.restore(job.memory["watch"], policy, total_steps=steps)
+    return watch, SignsOfLife.restore(job.memory["signs"])
+
+
+def stall_policy(monitoring: MonitoringSettings) -> StallPolicy:
+    """The detector's thresholds as the settings, or the job's own block, have them."""
+    stall = monitoring.stall_detection
+    policy = StallPolicy(
+        enabled=stall.enabled,
+        terminate=stall.terminate,
+        grace=monitoring.grace_period,
+        min_samples=stall.min_samples,
+        eta_convergence_threshold=stall.eta_convergence_threshold,
+        speed_drop_threshold=stall.speed_drop_threshold,
+    )
+    return policy.changed(stall.thresholds)
+
+
+def _training_streams(status: Status) -> frozenset[str]:
+    return frozenset(f"{step.index}.{step.try_number}" for step in status.steps if step.training)
+
+
+def _timed(piece: LogPiece, *, wall: float, finely: bool) -> Iterator[tuple[float, bytes]]:
+    """The piece's text with the times at which its parts were written, by the machine's clock.
+
+    After a lost connection much comes at once; judged by its arrival it would look like a burst after a hang. Where
+    redraws were thinned the marks fall on about the right places. A reader thins what it gets at once, so until the
+    first loss is known the text is fed redraw by redraw: the last one is compared with it.
+    """
+    if not piece.data:
+        return
+    share = len(piece.data) / max(1, piece.end - piece.start)
+    marks = [
+        (round((offset - piece.start) * share), at) for offset, at in piece.times if piece.start < offset <= piece.end
+    ]
+    begin = 0
+    for place, at in (*marks, (len(piece.data), wall)):
+        text = piece.data[begin:place]
+        begin = max(begin, place)
+        for part in re.split(rb"(?=\r)", text) if finely else (text,):
+            if part:
+                yield at, part
+
+
+def _progress(
+    before: Progress, reader: LogReader, readings: Iterable[Reading], status: Status, *, now: float
+) -> Progress:
+    read = reader.summary()
+    losses = (reading.loss for reading in readings if reading.loss is not None)
+    active = next((step.name for step in status.steps if step.state == "running"), None)
+    return replace(
+        before,
+        step=read.step,
+        total_steps=read.total_steps,
+        epoch=read.epoch,
+        loss=read.loss,
+        first_loss=before.first_loss if before.first_loss is not None else next(losses, read.loss),
+        learning_rate=read.learning_rate,
+        steps_per_second=read.steps_per_second,
+        eta_seconds=read.eta_seconds,
+        phase=read.phase,
+        active_step=active,
+        at=now if read.step != before.step else before.at,
+    )
+
+
+def _step_readings(attempt: int, readings: Iterable[Reading], *, now: float) -> tuple[StepReading, ...]:
+    """The last reading of each step that the new part of the log told."""
+    by_step = {reading.step: reading for reading in readings if reading.step is not None}
+    return tuple(
+        StepReading(
+            attempt=attempt,
+            at=reading.at if reading.at is not None else now,
+            step=step,
+            loss=reading.loss,
+            learning_rate=reading.learning_rate,
+            steps_per_second=reading.steps_per_second,
+        )
+        for step, reading in by_step.items()
+    )
