@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from stationmaster.parsers.base import (
     ErrorKind,
@@ -40,6 +42,11 @@ class KnownError:
     fatal: bool
     stopped: bool
     launcher: bool = False
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> KnownError:
+        """Read tolerantly: another version may have kept more."""
+        return cls(**{field.name: document[field.name] for field in dataclasses.fields(cls) if field.name in document})
 
     def key(self) -> str:
         return self.kind if self.kind == ErrorKind.NAN_LOSS else f"{self.kind} {_without_numbers(self.message)}"

@@ -31,6 +31,7 @@ class LogReader:
         self._patterns = tuple(patterns)
         self._pending = b""
         self._shape: re.Pattern[bytes] | None = None
+        self._shaped_by = b""
         self._told: tuple[object, ...] | None = None
         hinted = find_family(framework)
         self._memory = Memory(configured_total=total_steps, family=hinted.name if hinted else None)
@@ -54,8 +55,7 @@ class LogReader:
             if end[0] > position:
                 piece = buffer[position : end[0]]
                 readings += self._read_piece(piece, at)
-                if not self._patterns:
-                    self._shape = run_of_redraws(piece) or self._shape
+                self._take_shape(piece)
             position = end[1]
         self._pending = buffer[position:]
         return self._without_repetition([*readings, *self._unfinished_bar(at)])
@@ -71,6 +71,7 @@ class LogReader:
             "framework": self._hint,
             "patterns": [pattern.as_json() for pattern in self._patterns],
             "pending": self._pending.decode("latin-1"),
+            "shaped_by": self._shaped_by.decode("latin-1"),
             "memory": dataclasses.asdict(self._memory),
             "told": list(self._told) if self._told else None,
         }
@@ -81,9 +82,10 @@ class LogReader:
         reader = cls(framework=state["framework"], patterns=[UserPattern(**pattern) for pattern in state["patterns"]])
         known = {field.name for field in dataclasses.fields(Memory)}
         memory = {name: value for name, value in state["memory"].items() if name in known}
-        memory["errors"] = [KnownError(**error) for error in memory["errors"]]
+        memory["errors"] = [KnownError.from_json(error) for error in memory["errors"]]
         reader._memory = Memory(**memory)
         reader._pending = state["pending"].encode("latin-1")
+        reader._take_shape(state["shaped_by"].encode("latin-1"))
         reader._told = tuple(state["told"]) if state["told"] else None
         return reader
 
@@ -92,6 +94,12 @@ class LogReader:
         for text in shown_texts(piece):
             readings += _read_text(text, self._memory, self._patterns, at)
         return readings
+
+    def _take_shape(self, piece: bytes) -> None:
+        """From now on skip redraws of the bar in this piece, if it is one; a user's pattern must see every line."""
+        shape = run_of_redraws(piece) if not self._patterns else None
+        if shape is not None:
+            self._shape, self._shaped_by = shape, piece
 
     def _unfinished_bar(self, at: float | None) -> Iterable[Reading]:
         """The progress in a bar that is drawn but not yet ended; all else waits for its line's end."""

@@ -31,23 +31,31 @@ def logs(draw: st.DrawFn) -> bytes:
     return b"".join(draw(st.lists(st.sampled_from(_ALL_LOGS), min_size=1, max_size=3)))
 
 
+_NAMES = ["steps: ", "", "Epoch 1: ", "Generating Images: ", "Epoch 2: "]
+_ENDINGS = ["]", ", loss={}]", ", lr: 1e-4 loss: {}]", "", ", loss={}] "]
+_OTHER_OUTPUT = [
+    "\nsaving checkpoint: out/a.safetensors\n",
+    "\n{'loss': 0.1}\n",
+    "\nRuntimeError: it broke\n",
+    "\nEpoch 3/9\n",
+    "\x00\x00",
+    "\x1b[A",
+    "\n",
+]
+
+
 @st.composite
 def bars(draw: st.DrawFn) -> bytes:
-    """A long run of redraws, with other output in between: what thinning is for."""
-    total = draw(st.integers(2, 60))
+    """Runs of redraws of one bar after another, with other output in between: what thinning is for."""
     parts = []
-    for _ in range(draw(st.integers(1, 40))):
-        step = draw(st.integers(0, total))
-        loss = draw(st.sampled_from(["0.5", "0.25", "nan", "1e-3"]))
-        ending = draw(st.sampled_from([f", loss={loss}]", "]", f", lr: 1e-4 loss: {loss}]", "", f", loss={loss}] "]))
-        name = draw(st.sampled_from(["steps: ", "", "Epoch 1: ", "Generating Images: ", "Epoch 2: "]))
-        parts.append(f"\r{name}{step * 100 // total:3d}%|██▌  | {step}/{total} [00:10<00:20,  1.00it/s{ending}")
-        parts.append(
-            draw(st.sampled_from(["", "", "", "\n", "\nsaving checkpoint: out/a.safetensors\n", "\n{'loss': 0.1}\n"]))
-        )
-        parts.append(
-            draw(st.sampled_from(["", "", "", "", "\nRuntimeError: it broke\n", "\nEpoch 3/9\n", "\x00\x00", "\x1b[A"]))
-        )
+    for _ in range(draw(st.integers(1, 5))):
+        total = draw(st.integers(2, 60))
+        name, ending = draw(st.sampled_from(_NAMES)), draw(st.sampled_from(_ENDINGS))
+        for _ in range(draw(st.integers(1, 12))):
+            step, loss = draw(st.integers(0, total)), draw(st.sampled_from(["0.5", "0.25", "0.125", "1e-3", "nan"]))
+            drawn = f"\r{name}{step * 100 // total:3d}%|██▌  | {step}/{total} [00:10<00:20,  1.00it/s"
+            parts.append(drawn + ending.format(loss))
+        parts.append(draw(st.sampled_from(_OTHER_OUTPUT)))
     return "".join(parts).encode()
 
 
