@@ -55,7 +55,7 @@ def test_the_disk_is_what_is_needed_and_never_less_than_the_default(
 
 
 def test_an_offer_is_told_in_our_units() -> None:
-    found = candidate(row(), WANT, bid_share=1.1)
+    found = candidate(row(), WANT, provider="vastai", bid_share=1.1)
     assert (found.offer.id, found.offer.machine_id, found.offer.gpu) == ("31415926", "12345", "RTX 4090")
     assert found.offer.price_per_hour == 371_900
     assert found.offer.vram_gib == pytest.approx(23.99, abs=0.01)
@@ -68,7 +68,7 @@ def test_an_offer_is_told_in_our_units() -> None:
 
 def test_a_bid_is_a_little_above_the_least_and_its_price_includes_the_disk() -> None:
     want = Requirements(gpus=1, interruptible=True)
-    found = candidate(row(min_bid=0.2, dph_total=0.212, is_bid=True), want, bid_share=1.1)
+    found = candidate(row(min_bid=0.2, dph_total=0.212, is_bid=True), want, provider="vastai", bid_share=1.1)
     assert found.offer.bid_per_hour == 220_000
     assert found.offer.price_per_hour == 232_000
     assert search_query(want, PREFERENCES, storage_gb=8.0)["type"] == "bid"
@@ -79,4 +79,4 @@ def test_a_bid_is_a_little_above_the_least_and_its_price_includes_the_disk() -> 
     [({}, True), ({"verification": "unverified"}, False), ({"verification": "deverified", "verified": True}, False)],
 )
 def test_only_verified_is_verified(changes: dict[str, Any], verified: bool) -> None:
-    assert candidate(row(**changes), WANT, bid_share=1.1).verified is verified
+    assert candidate(row(**changes), WANT, provider="vastai", bid_share=1.1).verified is verified

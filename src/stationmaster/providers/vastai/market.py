@@ -43,7 +43,7 @@ def search_query(want: Requirements, preferences: Preferences, *, storage_gb: fl
     return query
 
 
-def candidate(row: OfferRow, want: Requirements, *, bid_share: float) -> Candidate:
+def candidate(row: OfferRow, want: Requirements, *, provider: str, bid_share: float) -> Candidate:
     """One row of a search in our units. `bid_share` of the least bid is offered, not to be outbid at once."""
     bid, price = None, row.dph_total
     if want.interruptible:
@@ -54,7 +54,7 @@ def candidate(row: OfferRow, want: Requirements, *, bid_share: float) -> Candida
     return Candidate(
         offer=Offer(
             id=str(row.id),
-            provider="vastai",
+            provider=provider,
             price_per_hour=price,
             gpu=row.gpu_name,
             gpus=row.num_gpus,

@@ -67,7 +67,7 @@ class VastProvider:
             pages=options.search_pages,
             until_price=price_cap(want, preferences),
         )
-        candidates = [candidate(row, want, bid_share=options.bid_share) for row in rows]
+        candidates = [candidate(row, want, provider=self.name, bid_share=options.bid_share) for row in rows]
         return rank(candidates, replace(want, disk_gib=gib(storage_gb)), preferences, _hours_on(want))
 
     async def create(self, offer: Offer, *, label: str, want: Requirements) -> str:
@@ -100,11 +100,14 @@ class VastProvider:
         )
 
     async def describe(self, provider_id: str) -> Machine | None:
+        if not _can_exist(provider_id):
+            return None
         row = await self._client.instance(int(provider_id))
         return None if row is None else self._machine(row)
 
     async def destroy(self, provider_id: str) -> None:
-        await self._client.destroy(int(provider_id))
+        if _can_exist(provider_id):
+            await self._client.destroy(int(provider_id))
 
     async def stop(self, provider_id: str) -> None:
         await self._client.stop(int(provider_id))
@@ -161,6 +164,11 @@ class VastProvider:
             job_root=self._options.job_root,
             fault=self._faults.get(row.id),
         )
+
+
+def _can_exist(provider_id: str) -> bool:
+    """The service's machines are numbers; anything else would name another path of its API."""
+    return provider_id.isascii() and provider_id.isdigit()
 
 
 def _hours_on(want: Requirements) -> HoursOn:

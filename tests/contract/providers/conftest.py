@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from provider_benches import LIVE, MAKERS, Bench, bench
+from simulated_vast import quick_settings
+from stationmaster.providers.base import Provider
+from stationmaster.simulator.harness import simulator_thread
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every provider that needs no account; with --live only the one that does."""
+    if "bench_name" in metafunc.fixturenames:
+        live = metafunc.config.getoption("--live")
+        metafunc.parametrize("bench_name", [LIVE] if live else sorted(MAKERS.keys() - {LIVE}), scope="function")
+
+
+@pytest.fixture(scope="session")
+def simulator_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    home = tmp_path_factory.mktemp("simulator")
+    with simulator_thread(quick_settings(home, backend="paper", market_period_seconds=0.0)) as url:
+        yield url
+
+
+@pytest.fixture
+def held(bench_name: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
+    """The provider under test, with what the suite must know of it."""
+    with bench(bench_name, tmp_path, request) as made:
+        yield made
+
+
+@pytest.fixture
+def provider(held: Bench) -> Provider:
+    return held.provider
