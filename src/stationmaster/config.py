@@ -115,6 +115,8 @@ class MonitoringSettings(_Section):
     provisioning_alert: Duration = 600.0
     """A machine that is not there after so long raises an alert."""
     stall_detection: StallSettings = StallSettings()
+    reactions: dict[str, str] = {}
+    """What is done about an anomaly, by its name: note, alert or stop, as in {"nan_loss": "stop"}."""
     """How a stall is told from a slow training."""
     enabled: bool = True
     """Whether the trainer's memory and GPU are sampled beside it."""

@@ -67,6 +67,7 @@ REASONS: dict[Reason, Consequence] = {
     Reason.STOPPED_BY_USER: Consequence(Outcome.INCOMPLETE, False, Payer.USER),
     Reason.CANCELLED_BY_USER: Consequence(Outcome.CANCELLED, False, Payer.USER),
     Reason.STALLED: Consequence(Outcome.INCOMPLETE, False, Payer.USER),
+    Reason.ANOMALY: Consequence(Outcome.INCOMPLETE, False, Payer.USER),
     Reason.HARD_LIMIT: Consequence(Outcome.INCOMPLETE, False, Payer.USER),
     Reason.STEP_FAILED: Consequence(Outcome.FAILED, False, Payer.USER),
     Reason.NO_MODEL: Consequence(Outcome.FAILED, False, Payer.USER),

@@ -56,6 +56,7 @@ class Reason(_OpenEnum):
     STOPPED_BY_USER = "STOPPED_BY_USER"
     CANCELLED_BY_USER = "CANCELLED_BY_USER"
     STALLED = "STALLED"
+    ANOMALY = "ANOMALY"  # a rule whose reaction is to stop found something, as NaN losses
     HARD_LIMIT = "HARD_LIMIT"
     STEP_FAILED = "STEP_FAILED"
     NO_MODEL = "NO_MODEL"

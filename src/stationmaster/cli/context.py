@@ -44,9 +44,8 @@ class Options:
         return f"{own}:{self.environ.get('PATH', '/usr/local/bin:/usr/bin:/bin')}"
 
     def for_worker(self) -> list[str]:
-        """The same options for a worker that is started in the background."""
-        home = [] if self.home is None else ["--home", str(self.home.absolute())]
-        return home + ([] if self.log_level is None else ["--log-level", self.log_level])
+        """The same options for a worker that is started in the background; its home is given to it anyway."""
+        return [] if self.log_level is None else ["--log-level", self.log_level]
 
 
 def options_of(context: typer.Context) -> Options:

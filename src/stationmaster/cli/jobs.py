@@ -177,7 +177,8 @@ def retry(
         ensure_worker(station.settings.home, options_of(context).for_worker())
         if as_json or options_of(context).as_json:
             return print_json(job_json(station.view(accepted.job.id)))
-        typer.echo(f"job {accepted.job.id} submitted, a retry of {accepted.job.spec.retry_of}")
+        said = f"submitted, a retry of {accepted.job.spec.retry_of}" if accepted.created else "was there already"
+        typer.echo(f"job {accepted.job.id} {said}")
         typer.echo(f"follow it: stationmaster watch {accepted.job.id}")
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -30,7 +31,7 @@ from stationmaster.cli import (
     worker,
 )
 from stationmaster.cli.context import Options
-from stationmaster.errors import StationmasterError
+from stationmaster.errors import DiskFull, StationmasterError
 
 app = typer.Typer(
     name="stationmaster",
@@ -113,6 +114,8 @@ def _tell(error: StationmasterError) -> int:
 def _tell_unforeseen(error: Exception) -> int:
     if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename else ""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return _tell(DiskFull(f"{place}{error.strerror}", hint="free some room, or move the home: --home"))
         typer.echo(f"error: {place}{error.strerror}", err=True)
         return 1
     import tempfile  # only on the way down

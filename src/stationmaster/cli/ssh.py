@@ -34,4 +34,5 @@ def ssh(context: typer.Context, job: JobArgument) -> None:
         environment.pop("STATIONMASTER_MACHINE", None)  # a person's shell must not die with the machine
         os.execvpe(shell, [shell], {**os.environ, **environment})
     key = [] if access.key_path is None else ["-i", access.key_path]
-    os.execvp("ssh", ["ssh", "-p", str(access.port), *key, f"{access.user}@{access.host}"])
+    port = ["-p", str(access.port)] if access.port else []  # else as the person's SSH configuration says
+    os.execvp("ssh", ["ssh", *port, *key, f"{access.user}@{access.host}" if access.user else access.host])

@@ -11,7 +11,7 @@ import typer
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
 
 if TYPE_CHECKING:
-    from stationmaster.station.base import Preview, TrainRequest
+    from stationmaster.station.base import Preview, Station, TrainRequest
 
 _FILE_KEYS = {
     "recipe", "tool", "dataset", "name", "trigger", "steps", "parameters", "provider", "driver", "account", "id",
@@ -65,12 +65,13 @@ def train(
     request = request_of(given)
     as_json = as_json or options.as_json
     with station_of(context) as station:
-        preview = station.preview(request)
         if dry_run:
-            return _show_plan(preview, as_json=as_json)
-        if not as_json:
-            _show_quote(preview)
-        _confirm(preview, yes=yes)
+            return _show_plan(station.preview(request), as_json=as_json)
+        if not _is_there(station, request.id):
+            preview = station.preview(request)
+            if not as_json:
+                _show_quote(preview)
+            _confirm(preview, yes=yes)
         accepted = station.submit(request)
         _announce(context, station, accepted.job.id, created=accepted.created, as_json=as_json)
         if watch:
@@ -82,6 +83,16 @@ def train(
 
             print_json(job_json(station.view(accepted.job.id)))
     return None
+
+
+def _is_there(station: Station, job_id: str | None) -> bool:
+    """Whether the id was submitted before: then there is nothing to check, to quote or to ask."""
+    from stationmaster.errors import NotFound
+
+    try:
+        return job_id is not None and station.find(job_id).id == job_id
+    except NotFound:
+        return False
 
 
 def request_of(given: dict[str, Any]) -> TrainRequest:
@@ -98,7 +109,7 @@ def request_of(given: dict[str, Any]) -> TrainRequest:
         parameters["steps"] = given["steps"]
     return TrainRequest(
         recipe=str(given["recipe"]),
-        dataset=Path(str(given["dataset"])).expanduser(),
+        dataset=_folder(given["dataset"]),
         name=given.get("name"),
         trigger=given.get("trigger"),
         parameters=parameters,
@@ -113,6 +124,19 @@ def request_of(given: dict[str, Any]) -> TrainRequest:
 
 
 _PROVIDER_ALIASES = {"local": "ssh"}
+_KINDS = {
+    "recipe": str, "name": str, "trigger": str, "id": str, "provider": str, "account": str, "dataset": str,
+    "parameters": dict, "monitoring": dict,
+}  # fmt: skip
+
+
+def _folder(value: Any) -> Path:
+    from stationmaster.errors import NotFound
+
+    try:
+        return Path(str(value)).expanduser()
+    except RuntimeError:
+        raise NotFound(f"there is no home folder for {value}") from None
 
 
 def _given(job_file: Path | None, flags: dict[str, Any]) -> dict[str, Any]:
@@ -148,11 +172,11 @@ def _read_job_file(path: Path) -> dict[str, Any]:
     execution = data.pop("execution", None)
     if isinstance(execution, dict) and "provider" in execution:
         data.setdefault("provider", execution["provider"])
-    for key, kind in (("parameters", dict), ("monitoring", dict), ("name", str), ("trigger", str), ("id", str)):
+    for key, kind in _KINDS.items():
         if data.get(key) is not None and not isinstance(data[key], kind):
             raise UserError(f"{path}: {key} must be {'a table of names and values' if kind is dict else 'text'}")
     if data.get("dataset"):
-        data["dataset"] = path.parent / str(data["dataset"])
+        data["dataset"] = path.parent / _folder(data["dataset"])
     return data
 
 

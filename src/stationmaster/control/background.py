@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -19,6 +20,7 @@ from stationmaster.errors import StoreError
 
 _START_SECONDS = 15.0
 _LEAVE_SECONDS = 15.0
+_LOOK_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +42,7 @@ class WorkerLock:
     def take(self, *, log: Path) -> bool:
         """Whether the lock is ours now; False when another worker is alive."""
         file = self._path.open("a+")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _locked_within(file, _LOOK_SECONDS):
             file.close()
             return False
         file.seek(0)
@@ -56,6 +56,20 @@ class WorkerLock:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _locked_within(file: IO[str], seconds: float) -> bool:
+    """Tried for a moment: whoever only looks whether a worker lives holds the lock for an instant, too."""
+    ends = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > ends:
+                return False
+            time.sleep(0.01)
+        else:
+            return True
 
 
 def running_worker(home: Path) -> Running | None:
@@ -83,7 +97,7 @@ def ensure_worker(home: Path, arguments: Sequence[str] = ()) -> tuple[Running, b
     if found is not None:
         _ask_to_leave(home, found)
     log = home / "worker.log"
-    _start(home, log, arguments)
+    _start(log, [*arguments, "--home", str(home)])
     return _wait_for_worker(home, log), True
 
 
@@ -106,7 +120,8 @@ def _is_older(version: str) -> bool:
 def _ask_to_leave(home: Path, found: Running) -> None:
     """An older worker hands its leases back and goes; the trainings do not notice."""
     if found.pid:
-        os.kill(found.pid, signal.SIGTERM)
+        with suppress(ProcessLookupError):  # it left by itself just now
+            os.kill(found.pid, signal.SIGTERM)
     ends = time.monotonic() + _LEAVE_SECONDS
     while running_worker(home) is not None:
         if time.monotonic() > ends:
@@ -114,8 +129,11 @@ def _ask_to_leave(home: Path, found: Running) -> None:
         time.sleep(0.05)
 
 
-def _start(home: Path, log: Path, arguments: Sequence[str]) -> None:
-    """A session of its own, so that closing the terminal does not end it; nobody else may read its files."""
+def _start(log: Path, arguments: Sequence[str]) -> None:
+    """A session of its own, so that closing the terminal does not end it; nobody else may read its files.
+
+    It stays in the caller's folder, where `.env` and relative paths mean what they meant to the caller.
+    """
     command = [sys.executable, "-m", "stationmaster", *arguments, "worker", "--background"]
     with log.open("ab") as output:
         subprocess.Popen(
@@ -125,7 +143,6 @@ def _start(home: Path, log: Path, arguments: Sequence[str]) -> None:
             stderr=output,
             start_new_session=True,
             umask=0o077,
-            cwd=home,
         )
 
 

@@ -20,6 +20,7 @@ from stationmaster.control.machine import (
 )
 from stationmaster.control.revive import Revive, marked_as_stopped, needs_reviving, revive
 from stationmaster.control.step import Handler, Step, cut_off, give_up, go_on, is_late, recovered, wait
+from stationmaster.control.vitals import check_vitals
 from stationmaster.control.watching import stall_alert, stall_cleared, stall_told, watch_log
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import CommandFailed, HostKeyRefused, RemoteError
@@ -104,12 +105,24 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
     since = Since.from_json(before.memory.get("since"))
     monitoring = monitoring_of(before.spec.monitoring, policy.monitoring)
     watched = watch_log(before, status, framework=seen.framework, monitoring=monitoring, now=now)
+    checkpoints = _checkpoints(before, status.outputs, seen.outputs)
+    health = check_vitals(
+        before,
+        status,
+        progress=watched.progress,
+        readings=watched.log_readings,
+        checkpoints=checkpoints,
+        monitoring=monitoring,
+        now=now,
+    )
     job = recovered(before).remember(
         **watched.memory,
+        **health.memory,
         since=since.after(status).to_json(),
         absences=None,
         gone_read_at=None,
         stalled=True if watched.is_to_end else before.memory.get("stalled"),
+        sick=True if health.is_to_end else before.memory.get("sick"),
         steps=_step_memory(status),
         outputs={file.path: [file.size, file.mtime] for file in _models(status.outputs)},
     )
@@ -119,9 +132,13 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
         due_in=_next_look(seen, watched.progress, monitoring),
         logs=tuple(_chunk(before.attempt, piece) for piece in status.log if piece.data),
         readings=watched.readings,
-        checkpoints=_checkpoints(before, status.outputs, seen.outputs),
-        events=(*_step_events(before, status.steps), *((stall_told(event),) if event else ())),
-        alerts=(*_soft_limit(seen), *(stall_alert(before, event, monitoring) if event else ())),
+        checkpoints=checkpoints,
+        events=(*_step_events(before, status.steps), *((stall_told(event),) if event else ()), *health.told()),
+        alerts=(
+            *_soft_limit(seen),
+            *(stall_alert(before, event, monitoring) if event else ()),
+            *health.alerts(before),
+        ),
         cleared_alerts=(*stall_cleared(event), *(("silence",) if before.unreachable_since is not None else ())),
     )
 
@@ -177,6 +194,8 @@ def _reason_to_stop(job: Job, *, now: float) -> Reason | None:
         return Reason.CANCELLED_BY_USER
     if job.memory.get("stalled"):
         return Reason.STALLED
+    if job.memory.get("sick"):
+        return Reason.ANOMALY
     return Reason.HARD_LIMIT if is_late(job, now=now) else None
 
 

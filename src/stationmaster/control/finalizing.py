@@ -78,6 +78,9 @@ def _explanation(reason: Reason, job: Job) -> str | None:
             return f"the time or money limit was reached; {kept or 'there was no checkpoint to keep'}"
         case Reason.STALLED:
             return f"the training stalled and its grace period expired; {kept or 'there was no checkpoint to keep'}"
+        case Reason.ANOMALY:
+            found = ", ".join(job.memory.get("anomalies") or ())
+            return f"ended because of {found}; {kept or 'there was no checkpoint to keep'}"
         case Reason.MACHINE_STOPPED:
             return f"the machine was stopped before the training was done; {kept or 'there was no checkpoint to keep'}"
         case Reason.STOPPED_BY_USER | Reason.CANCELLED_BY_USER:

@@ -31,6 +31,7 @@ class Watched:
 
     memory: dict[str, Any]  # for the next visit
     progress: Progress
+    log_readings: tuple[Reading, ...]
     readings: tuple[StepReading, ...]
     event: StallEvent | None = None
 
@@ -56,6 +57,7 @@ def watch_log(job: Job, status: Status, *, framework: str, monitoring: Monitorin
     return Watched(
         memory={"reader": reader.state(), "watch": watch.state(), "signs": signs.state()},
         progress=_progress(job.progress, reader, readings, status, now=now),
+        log_readings=tuple(readings),
         readings=_step_readings(job.attempt, readings, now=now),
         event=event,
     )

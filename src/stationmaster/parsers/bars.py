@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from stationmaster.parsers.quantities import duration_seconds, steps_per_second, whole
 
@@ -53,8 +54,13 @@ class Bar:
 
     @property
     def identity(self) -> str:
-        """What stays the same from one drawing to the next: the description without its numbers."""
-        return re.sub(r"\d+(?:\.\d+)?", "#", self.description)[:80]
+        return identity_of(self.description)
+
+
+@lru_cache(maxsize=512)
+def identity_of(description: str) -> str:
+    """What stays the same from one drawing to the next: the description without its numbers."""
+    return re.sub(r"\d+(?:\.\d+)?", "#", description)[:80]
 
 
 def split_bars(text: str) -> list[Bar | str]:

@@ -62,6 +62,7 @@ FAMILY = Family(
     signs=(
         "***** running training *****",
         "'train_runtime':",
+        "'learning_rate':",
         "[info|trainer.py",
         "unsloth: ",
         "axolotl.",

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from stationmaster.parsers.base import (
@@ -354,5 +355,6 @@ def _public(error: KnownError) -> TrainingError:
     return TrainingError(kind=ErrorKind(error.kind), message=error.message, fatal=error.fatal)
 
 
+@lru_cache(maxsize=256)
 def _without_numbers(message: str) -> str:
     return re.sub(r"0x[0-9a-f]+|\d+", "#", message.lower())[:160]

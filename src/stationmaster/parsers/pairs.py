@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stationmaster.parsers.names import NAME_LIMIT, Meaning, meaning_of
 
@@ -30,8 +30,7 @@ _PAIR = re.compile(
 _LONGEST_NUMBER = 24
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class Pair(NamedTuple):  # not a dataclass: these are made by the hundred thousand
     """A name and the number printed after it."""
 
     name: str  # lower case

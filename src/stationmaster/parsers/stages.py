@@ -223,9 +223,14 @@ def _stage_beside_training(bar: Bar, memory: Memory) -> Stage:
 
 
 def _epoch_of(bar: Bar) -> tuple[float | None, int | None]:
-    if found := _NOTEBOOK_EPOCH.search(bar.postfix):
+    if "Epoch " in bar.postfix and (found := _NOTEBOOK_EPOCH.search(bar.postfix)):
         return float(found[1]), int(found[2])
-    found = _EPOCH_NUMBER.search(bar.description)
+    return _named_epoch(bar.description)
+
+
+@lru_cache(maxsize=512)
+def _named_epoch(description: str) -> tuple[float | None, int | None]:
+    found = _EPOCH_NUMBER.search(description)
     if not found:
         return None, None
     number = found[1] or found[3] or found[5]

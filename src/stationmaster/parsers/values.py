@@ -30,6 +30,8 @@ class Values:
 
 def values_of(pairs: Sequence[Pair], *, bare_time: bool = False) -> Values:
     """Read the pairs; `bare_time`: a field called just `time` is that of one step."""
+    if not pairs:
+        return _NO_VALUES
     best = _best_loss(pairs)
     return Values(
         loss=best.value if best else None,
@@ -43,6 +45,18 @@ def values_of(pairs: Sequence[Pair], *, bare_time: bool = False) -> Values:
         loss_stands_alone=best is not None and best.means.loss is not None and best.means.loss < PART_LOSS,
         loss_is_a_step=best is not None and any(word in best.name for word in ("batch", "step", "iter")),
     )
+
+
+_NO_VALUES = Values(
+    loss=None,
+    learning_rate=None,
+    rate=None,
+    eta_seconds=None,
+    broken_gradient=False,
+    has_validation_loss=False,
+    loss_stands_alone=False,
+    loss_is_a_step=False,
+)
 
 
 def training_loss(pairs: Sequence[Pair]) -> float | None:

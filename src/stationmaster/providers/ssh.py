@@ -211,6 +211,7 @@ class SshProvider:
         environment = (
             (ssh_script.VARIABLE, str(facts["label"])),
             ("STATIONMASTER_JOB_ROOT", str(facts["job_root"])),
+            ("STATIONMASTER_GUARD_FOLDER", str(facts["folder"])),
             ("TMPDIR", f"{facts['folder']}/tmp"),
         )
         access = self._access(host)

@@ -22,7 +22,7 @@ from stationmaster.money import MicroDollars, cost
 from stationmaster.providers.base import Provider
 from stationmaster.recipes.registry import find
 from stationmaster.station.base import Accepted, JobView, Preview, TrainRequest, Wanted
-from stationmaster.station.submit import check_request, fresh_id, preview_of, spec_of
+from stationmaster.station.submit import check_request, checked_id, preview_of, spec_of
 
 _INTEREST_SECONDS = 10.0
 _LOOK_SECONDS = 1.0
@@ -55,7 +55,7 @@ class LocalStation:
                 hint=f"start it anew: stationmaster train --dataset {old.spec.dataset.source}",
             )
         checkpoint = self._best_checkpoint(old) if resume else None
-        spec = replace(old.spec, id=new_id or fresh_id(), retry_of=old.id, resume_from=checkpoint)
+        spec = replace(old.spec, id=checked_id(new_id), retry_of=old.id, resume_from=checkpoint)
         submitted = self.store.jobs.submit(spec)
         return Accepted(job=submitted.job, created=submitted.created)
 
@@ -89,7 +89,7 @@ class LocalStation:
 
     def desire(self, job_id: str, desired: Desired) -> Wanted:
         job = self.store.jobs.desire(job_id, desired)
-        return Wanted(job=job, note=_what_follows(job, desired))
+        return Wanted(job=job, note=_what_follows(job, job.desired))
 
     def remove(self, job_id: str) -> None:
         self.store.jobs.remove(job_id)

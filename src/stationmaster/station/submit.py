@@ -49,10 +49,8 @@ def check_request(request: TrainRequest, settings: Settings, provider: Provider)
     stored = find(request.recipe, folders=settings.recipes)
     parameters = resolve(stored.recipe, request.parameters)
     name = checked_name(request.name or request.dataset.name or stored.recipe.name)
-    if request.id is not None and not _ID.fullmatch(request.id):
-        raise UserError(
-            f"{request.id!r} cannot be a job's id", hint="use up to 40 lower-case letters, digits and dashes"
-        )
+    checked_id(request.id)
+    read_monitoring(request.monitoring)
     images, size, notes = _check_dataset(request.dataset, stored.recipe.dataset, request.trigger)
     offer = _best_offer(stored, request, provider)
     expected = estimate(
@@ -128,6 +126,15 @@ def spec_of(checked: Checked, request: TrainRequest, folder: Path) -> JobSpec:
         parameters=checked.parameters,
         monitoring=read_monitoring(request.monitoring),
     )
+
+
+def checked_id(job_id: str | None) -> str:
+    """The id asked for, or a fresh one. It becomes part of paths and of machines' labels, so not any text will do."""
+    if job_id is None:
+        return fresh_id()
+    if not _ID.fullmatch(job_id):
+        raise UserError(f"{job_id!r} cannot be a job's id", hint="use up to 40 lower-case letters, digits and dashes")
+    return job_id
 
 
 def fresh_id() -> str:

@@ -1,0 +1,171 @@
+"""The vital signs of a training, kept from visit to visit within bounds, and what is out of order in them. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stationmaster.config import MonitoringSettings
+from stationmaster.model import Alert, Checkpoint, Job, Progress
+from stationmaster.parsers.base import ErrorKind, Reading
+from stationmaster.remote.host import Status
+from stationmaster.store.writes import Told
+from stationmaster.watch.anomalies.base import (
+    DiskSample,
+    Finding,
+    GpuSample,
+    LossPoint,
+    Reaction,
+    SavedCheckpoint,
+    SkewSample,
+    Vitals,
+)
+from stationmaster.watch.anomalies.registry import find_anomalies, read_reactions
+
+_LOSSES_KEPT = 200
+_SAMPLES_KEPT = 60
+_CHECKPOINTS_KEPT = 20
+_MIB = 1024 * 1024
+
+Row = list[float | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """What a look at the vital signs came to."""
+
+    memory: dict[str, Any]
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_to_end(self) -> bool:
+        return any(finding.reaction is Reaction.STOP for finding in self.findings)
+
+    def told(self) -> tuple[Told, ...]:
+        return tuple(
+            Told(
+                kind="anomaly",
+                payload={
+                    "anomaly": finding.anomaly.kind,
+                    "evidence": finding.anomaly.evidence,
+                    "confidence": finding.anomaly.confidence.value,
+                    "reaction": finding.reaction.value,
+                },
+            )
+            for finding in self.findings
+        )
+
+    def alerts(self, job: Job) -> tuple[Alert, ...]:
+        return tuple(
+            Alert(kind=finding.anomaly.kind, job_id=job.id, message=finding.anomaly.evidence)
+            for finding in self.findings
+            if finding.reaction is not Reaction.NOTE
+        )
+
+
+def check_vitals(
+    job: Job,
+    status: Status,
+    *,
+    progress: Progress,
+    readings: Iterable[Reading],
+    checkpoints: Iterable[Checkpoint],
+    monitoring: MonitoringSettings,
+    now: float,
+) -> Health:
+    """Add what the status says to the signs kept so far, and judge them; each kind of trouble is told once."""
+    kept = _extended(job.memory.get("vitals") or {}, status, readings, checkpoints, now=now)
+    told = list(job.memory.get("anomalies") or ())
+    vitals = _vitals(job, kept, progress, now=now)
+    findings = find_anomalies(vitals, read_reactions(monitoring.reactions), told=told) if status.training_alive else []
+    told += [finding.anomaly.kind for finding in findings]
+    return Health(memory={"vitals": kept, "anomalies": told or None}, findings=tuple(findings))
+
+
+def _extended(
+    before: Mapping[str, Any],
+    status: Status,
+    readings: Iterable[Reading],
+    checkpoints: Iterable[Checkpoint],
+    *,
+    now: float,
+) -> dict[str, Any]:
+    gpus = [[now, gpu.utilization_percent, gpu.memory_used_mib, gpu.memory_total_mib] for gpu in status.gpu or ()]
+    kept_gpus = list(before.get("gpus", ()))
+    kept_gpus += [[] for _ in range(len(gpus) - len(kept_gpus))]
+    return {
+        "losses": _thinned([*before.get("losses", ()), *_losses(readings, now=now)], _LOSSES_KEPT),
+        "gpus": [[*old, new][-_SAMPLES_KEPT:] for old, new in zip(kept_gpus, gpus, strict=False)],
+        "disk": [*before.get("disk", ()), *_disk(status, now=now)][-_SAMPLES_KEPT:],
+        "clock": [*before.get("clock", ()), [now, status.wall - now]][-_SAMPLES_KEPT:],
+        "checkpoints": [*before.get("checkpoints", ()), *_saved(checkpoints, now=now)][-_CHECKPOINTS_KEPT:],
+    }
+
+
+def _losses(readings: Iterable[Reading], *, now: float) -> list[Row]:
+    """(time, step, loss) rows; a loss that was not a number is None here and nan for the rules."""
+    rows: list[Row] = []
+    step = None
+    for reading in readings:
+        step = reading.step if reading.step is not None else step
+        is_nan = reading.error is not None and reading.error.kind is ErrorKind.NAN_LOSS
+        if step is not None and (reading.loss is not None or is_nan):
+            rows.append([reading.at if reading.at is not None else now, step, None if is_nan else reading.loss])
+    return rows
+
+
+def _thinned(rows: list[Row], most: int) -> list[Row]:
+    """The newest half as it is, the older half thinned out: the curve stays, the list does not grow."""
+    while len(rows) > most:
+        half = len(rows) // 2
+        rows = [*rows[:half:2], *rows[half:]]
+    return rows
+
+
+def _disk(status: Status, *, now: float) -> list[Row]:
+    return [] if status.disk is None else [[now, status.disk.free_bytes]]
+
+
+def _saved(checkpoints: Iterable[Checkpoint], *, now: float) -> list[Row]:
+    return [[now, one.step, one.size] for one in checkpoints if one.step is not None]
+
+
+def _vitals(job: Job, kept: Mapping[str, Any], progress: Progress, *, now: float) -> Vitals:
+    return Vitals(
+        now=now,
+        started_at=job.state_since,
+        step=progress.step,
+        total_steps=progress.total_steps,
+        phase=progress.phase,
+        steps_per_second=progress.steps_per_second,
+        eta_seconds=progress.eta_seconds,
+        losses=[
+            LossPoint(at=at, step=int(step), loss=math.nan if loss is None else loss)
+            for at, step, loss in kept["losses"]
+        ],
+        gpus=[_gpu_samples(rows) for rows in kept["gpus"]],
+        disk=[DiskSample(at=at, free_bytes=free) for at, free in kept["disk"]],
+        checkpoints=[SavedCheckpoint(at=at, step=int(step), size_bytes=size) for at, step, size in kept["checkpoints"]],
+        checkpoint_every_steps=_save_every(job),
+        clock=[SkewSample(at=at, ahead_seconds=ahead) for at, ahead in kept["clock"]],
+        max_seconds=None if job.deadline_at is None else max(0.0, job.deadline_at - job.state_since),
+    )
+
+
+def _gpu_samples(rows: Iterable[Sequence[Any]]) -> list[GpuSample]:
+    return [
+        GpuSample(
+            at=at,
+            utilization_percent=use,
+            memory_used_bytes=None if used is None else used * _MIB,
+            memory_total_bytes=None if total is None else total * _MIB,
+        )
+        for at, use, used, total in rows
+    ]
+
+
+def _save_every(job: Job) -> int | None:
+    every = job.spec.parameters.get("save_every")
+    return every if isinstance(every, int) else None
