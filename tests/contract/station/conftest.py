@@ -1,0 +1,38 @@
+"""Stations under test: another implementation joins the suite by one entry in STATIONS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from local_world import LocalWorld, write_pictures
+
+Opener = Callable[[Path], AbstractContextManager[LocalWorld]]
+
+STATIONS: dict[str, Opener] = {"local": LocalWorld}
+
+
+@pytest.fixture(params=sorted(STATIONS))
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalWorld]:
+    """A station with a home of its own, and the worker that takes its jobs further."""
+    with STATIONS[request.param](tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_pictures(tmp_path_factory.mktemp("pictures"))
+
+
+@pytest.fixture(scope="module", params=sorted(STATIONS))
+def finished(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, pictures: Path
+) -> Iterator[LocalWorld]:
+    """A station whose job `done` has been trained to the end; tests of reading share it."""
+    with STATIONS[request.param](tmp_path_factory.mktemp("finished")) as opened:
+        opened.station.submit(opened.request(pictures, id="done", name="cats"))
+        opened.work_until_ended("done")
+        yield opened

@@ -1,0 +1,304 @@
+"""What every face may rely on, whatever the station is made of."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local_world import LocalWorld
+from stationmaster.errors import (
+    AlreadyEnded,
+    ConfigInvalid,
+    DatasetInvalid,
+    IllegalMove,
+    NotFound,
+    TransferFailed,
+    UserError,
+)
+from stationmaster.model import Checkpoint, Desired, Outcome, Reason, State
+from stationmaster.money import MicroDollars
+from stationmaster.station.base import Station, TrainRequest
+
+
+def models(station: Station, job_id: str) -> Sequence[Checkpoint]:
+    return [one for one in station.view(job_id).checkpoints if one.kind == "checkpoint" and one.verified_at]
+
+
+def test_a_preview_tells_all_and_writes_nothing(world: LocalWorld, pictures: Path) -> None:
+    preview = world.station.preview(world.request(pictures, name="cats", trigger="ohwx"))
+    assert (preview.name, preview.recipe, preview.provider, preview.images) == ("cats", "tiny-lora@1", "loopback", 6)
+    assert preview.parameters["steps"] == 20
+    assert preview.parameters["rank"] == 8
+    assert [step.name for step in preview.steps] == ["check", "train"]
+    assert "--steps=20" in preview.steps[1].argv
+    assert "--trigger=ohwx" in preview.steps[1].argv
+    assert preview.quote.hours_low <= preview.quote.hours_expected <= preview.quote.hours_high
+    assert preview.max_seconds >= preview.quote.hours_high * 3600
+    assert world.station.jobs(with_ended=True) == []
+    assert not (world.folder / "home" / "datasets").exists()
+
+
+BAD_REQUESTS: list[tuple[dict[str, Any], type[UserError], str]] = [
+    ({"recipe": "tiny-laura@1"}, NotFound, "tiny-laura"),
+    ({"recipe": "tiny-lora@99"}, NotFound, "99"),
+    ({"recipe": ""}, UserError, ""),
+    ({"dataset": Path("/nowhere/at/all")}, NotFound, "/nowhere/at/all"),
+    ({"provider": "mars"}, ConfigInvalid, "mars"),
+    ({"parameters": {"steps": "many"}}, UserError, "steps"),
+    ({"parameters": {"steps": 0}}, UserError, "steps"),
+    ({"parameters": {"stepps": 5}}, UserError, "stepps"),
+    ({"id": "Not An Id"}, UserError, "Not An Id"),
+    ({"id": "../../etc"}, UserError, "etc"),
+    ({"id": ""}, UserError, "id"),
+    ({"id": "-x"}, UserError, "-x"),
+    ({"id": "x" * 41}, UserError, "id"),
+    ({"name": "two\nlines"}, UserError, "name"),
+    ({"name": "x" * 121}, UserError, "name"),
+    ({"name": "  "}, UserError, "name"),
+    ({"max_hours": 0}, UserError, "max"),
+    ({"max_hours": -1}, UserError, "max"),
+    ({"monitoring": {"gracePeriod": "soon"}}, ConfigInvalid, "gracePeriod"),
+    ({"monitoring": {"unknown": 1}}, ConfigInvalid, "unknown"),
+]
+
+
+@pytest.mark.parametrize(("change", "error", "words"), BAD_REQUESTS)
+def test_a_request_that_cannot_be_carried_out_is_refused_before_anything_is_written(
+    world: LocalWorld, pictures: Path, change: dict[str, Any], error: type[UserError], words: str
+) -> None:
+    request = replace(world.request(pictures), **change)
+    for ask in (world.station.preview, world.station.submit):
+        with pytest.raises(error) as caught:
+            ask(request)
+        assert words in str(caught.value)
+        assert "\n" not in str(caught.value)
+    assert world.station.jobs(with_ended=True) == []
+
+
+def test_a_dataset_that_would_waste_money_is_refused(world: LocalWorld, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(DatasetInvalid):
+        world.station.submit(world.request(empty))
+
+
+def test_a_job_is_queued_once_however_often_it_is_submitted(world: LocalWorld, pictures: Path) -> None:
+    first = world.station.submit(world.request(pictures, id="mine"))
+    again = world.station.submit(world.request(pictures, id="mine", parameters={"steps": 99}))
+    assert (first.created, again.created) == (True, False)
+    assert again.job == first.job
+    assert first.job.state is State.QUEUED
+    assert [event.kind for event in world.station.events("mine")] == ["submitted"]
+
+
+def test_an_id_that_is_there_answers_even_when_its_dataset_has_gone(
+    world: LocalWorld, pictures: Path, tmp_path: Path
+) -> None:
+    moved = tmp_path / "moved"
+    shutil.copytree(pictures, moved)
+    world.station.submit(world.request(moved, id="mine"))
+    shutil.rmtree(moved)
+    assert not world.station.submit(world.request(moved, id="mine")).created
+
+
+def test_without_an_id_every_submission_is_a_job_of_its_own(world: LocalWorld, pictures: Path) -> None:
+    ids = {world.station.submit(world.request(pictures)).job.id for _ in range(3)}
+    assert len(ids) == 3
+    assert {job.id for job in world.station.jobs(with_ended=False)} == ids
+
+
+def test_the_newest_job_comes_first_and_no_more_than_asked(world: LocalWorld, pictures: Path) -> None:
+    for name in ("a", "b", "c"):
+        world.station.submit(world.request(pictures, id=name))
+    assert [job.id for job in world.station.jobs(with_ended=False, limit=2)] == ["c", "b"]
+
+
+def test_a_job_is_found_by_id_beginning_or_name_and_never_by_chance(world: LocalWorld, pictures: Path) -> None:
+    for job_id, name in (("abc1", "one"), ("abc2", "two")):
+        world.station.submit(world.request(pictures, id=job_id, name=name))
+    assert world.station.find("abc1").id == "abc1"
+    assert world.station.find("two").id == "abc2"
+    with pytest.raises(NotFound, match="2 jobs"):
+        world.station.find("abc")
+    for nothing in ("", "x", "%", "abc11"):
+        with pytest.raises(NotFound):
+            world.station.find(nothing)
+
+
+@pytest.mark.parametrize("verb", ["view", "remove", "stop"])
+def test_a_job_that_is_not_there_is_not_found(world: LocalWorld, verb: str) -> None:
+    ask = {
+        "view": world.station.view,
+        "remove": world.station.remove,
+        "stop": lambda job_id: world.station.desire(job_id, Desired.STOP),
+    }[verb]
+    with pytest.raises(NotFound):
+        ask("nobody")
+
+
+@pytest.mark.parametrize("desired", [Desired.STOP, Desired.CANCEL, Desired.CANCEL_KEEP])
+def test_a_queued_job_that_is_not_wanted_any_more_ends_without_a_machine(
+    world: LocalWorld, pictures: Path, desired: Desired
+) -> None:
+    world.station.submit(world.request(pictures, id="mine"))
+    wanted = world.station.desire("mine", desired)
+    assert wanted.job.desired is desired
+    assert wanted.note
+    world.work_until_ended("mine")
+    view = world.station.view("mine")
+    assert (view.shown, view.rentals, view.cost) == ("CANCELLED", (), 0)
+    with pytest.raises(AlreadyEnded, match="already CANCELLED"):
+        world.station.desire("mine", Desired.STOP)
+
+
+def test_a_weaker_wish_after_a_cancel_is_told_what_really_follows(world: LocalWorld, pictures: Path) -> None:
+    world.station.submit(world.request(pictures, id="mine"))
+    cancelled = world.station.desire("mine", Desired.CANCEL)
+    later = world.station.desire("mine", Desired.STOP)
+    assert later.job.desired is Desired.CANCEL
+    assert later.note == cancelled.note
+
+
+def test_a_job_that_has_not_ended_is_neither_removed_nor_retried(world: LocalWorld, pictures: Path) -> None:
+    world.station.submit(world.request(pictures, id="mine"))
+    for ask in (world.station.remove, world.station.retry):
+        with pytest.raises(IllegalMove, match="has not ended"):
+            ask("mine")
+    with pytest.raises(NotFound, match="nothing at home"):
+        world.station.pull("mine", world.folder / "pulled")
+
+
+def test_a_stopped_training_keeps_its_best_checkpoint(world: LocalWorld, pictures: Path) -> None:
+    endless = {"steps": 100_000, "seconds_per_step": 0.01, "save_every": 5}
+    world.station.submit(world.request(pictures, id="mine", parameters=endless))
+    world.work_until(lambda: bool(world.station.view("mine").checkpoints), what="a checkpoint")
+    assert world.station.view("mine").access is not None
+    world.station.desire("mine", Desired.STOP)
+    world.work_until_ended("mine")
+    view = world.station.view("mine")
+    assert (view.job.outcome, view.job.reason) == (Outcome.INCOMPLETE, Reason.STOPPED_BY_USER)
+    (model,) = models(world.station, "mine")
+    assert model.step
+    assert Path(str(model.location)).is_file()
+    assert all(rental.gone_at for rental in view.rentals)
+    _goes_on_from_it(world, model)
+
+
+def _goes_on_from_it(world: LocalWorld, model: Checkpoint) -> None:
+    """`retry --resume` starts a new job from the old one's checkpoint."""
+    again = world.station.retry("mine", resume=True, new_id="again")
+    assert (again.job.spec.retry_of, again.job.spec.resume_from) == ("mine", model.location)
+    assert again.job.attempt == 0
+    first_step = model.step or 0
+    world.work_until(
+        lambda: (world.station.view("again").job.progress.step or 0) > first_step, what="a step after the checkpoint"
+    )
+    world.station.desire("again", Desired.CANCEL)
+    world.work_until_ended("again")
+    assert b"resum" in b"".join(chunk.data for _, chunk in world.station.logs("again")).lower()
+    assert world.station.view("again").job.outcome is Outcome.CANCELLED
+    assert models(world.station, "again") == []
+
+
+def test_a_finished_training_is_shown_whole(finished: LocalWorld) -> None:
+    view = finished.station.view("done")
+    assert (view.shown, view.stage, view.job.state) == ("COMPLETED", "completed", State.ENDED)
+    assert view.job.reason is Reason.FINISHED
+    assert (view.job.progress.step, view.job.progress.total_steps) == (20, 20)
+    assert view.job.progress.loss is not None
+    assert view.job.ended_at is not None
+    assert view.now >= view.job.ended_at
+    (rental,) = view.rentals
+    assert rental.gone_at is not None
+    assert (view.alerts, view.access, view.cost) == ((), None, 0)
+    assert finished.station.jobs(with_ended=False) == []
+
+
+def test_the_events_tell_the_whole_way_without_a_hole(finished: LocalWorld) -> None:
+    events = finished.station.events("done")
+    assert [event.job_version for event in events] == list(range(1, len(events) + 1))
+    states = [event.payload["to"] for event in events if event.kind == "state"]
+    assert states == [state.value for state in State][1:]
+    middle = len(events) // 2
+    assert list(finished.station.events("done", after_version=middle)) == list(events)[middle:]
+    kinds = [event.kind for event in events]
+    assert kinds.index("rental_requested") < kinds.index("rental_held") < kinds.index("model_safe")
+    assert kinds.index("outcome") < kinds.index("rental_gone")
+
+
+def test_the_log_and_the_readings_can_be_read(finished: LocalWorld) -> None:
+    pieces = finished.station.logs("done")
+    assert b"20/20" in b"".join(chunk.data for _, chunk in pieces)
+    assert list(finished.station.logs("done", after_seq=pieces[-1][0])) == []
+    readings = finished.station.readings("done")
+    assert [reading.step for reading in readings] == sorted({reading.step for reading in readings})
+    assert readings[-1].step == 20
+
+
+def test_watching_an_ended_job_shows_it_once(finished: LocalWorld) -> None:
+    assert [view.shown for view in finished.station.watch("done")] == ["COMPLETED"]
+
+
+def test_what_came_home_can_be_pulled_verified(finished: LocalWorld, tmp_path: Path) -> None:
+    copies = finished.station.pull("done", tmp_path / "new" / "folder")
+    (model,) = models(finished.station, "done")
+    names = {copy.name for copy in copies}
+    assert Path(model.path).name in names
+    copied = tmp_path / "new" / "folder" / Path(model.path).name
+    assert hashlib.sha256(copied.read_bytes()).hexdigest() == model.sha256
+    assert {path.name for path in (tmp_path / "new" / "folder").iterdir()} == names
+    assert len(finished.station.pull("done", tmp_path / "new" / "folder")) == len(copies)
+
+
+def test_the_model_has_its_well_known_names_at_home(finished: LocalWorld) -> None:
+    (model,) = models(finished.station, "done")
+    folder = finished.folder / "home" / "jobs" / "done"
+    for name in ("model.safetensors", "latest_checkpoint.safetensors"):
+        assert (folder / name).resolve() == Path(str(model.location)).resolve()
+    assert (folder / "summary.json").is_file()
+
+
+@pytest.mark.parametrize("new_id", ["Bad Id", "../../up", "", "x" * 41])
+def test_a_retry_s_id_is_checked_like_any_other(finished: LocalWorld, new_id: str) -> None:
+    with pytest.raises(UserError, match="id"):
+        finished.station.retry("done", new_id=new_id)
+    assert [job.id for job in finished.station.jobs(with_ended=True)] == ["done"]
+
+
+class TestAtTheEnd:
+    """These change the shared job, so they come last and in this order."""
+
+    def test_a_retry_is_a_new_job_with_the_same_data(self, finished: LocalWorld) -> None:
+        again = finished.station.retry("cats", new_id="again")
+        old = finished.station.view("done").job.spec
+        assert again.created
+        assert again.job.spec == replace(old, id="again", retry_of="done", quote=again.job.spec.quote)
+        assert not finished.station.retry("done", new_id="again").created
+        finished.station.desire("again", Desired.CANCEL)
+        finished.work_until_ended("again")
+
+    def test_a_file_that_changed_at_home_is_not_handed_out(self, finished: LocalWorld, tmp_path: Path) -> None:
+        (model,) = models(finished.station, "done")
+        with Path(str(model.location)).open("r+b") as file:
+            file.write(b"damaged!")
+        with pytest.raises(TransferFailed, match="has changed"):
+            finished.station.pull("done", tmp_path)
+        assert list(tmp_path.glob("*safetensors*")) == []
+
+    def test_an_ended_job_is_removed_with_its_files(self, finished: LocalWorld) -> None:
+        finished.station.remove("done")
+        with pytest.raises(NotFound):
+            finished.station.view("done")
+        assert not (finished.folder / "home" / "jobs" / "done").exists()
+
+
+def test_limits_that_are_asked_for_are_kept(world: LocalWorld, pictures: Path) -> None:
+    request: TrainRequest = world.request(pictures, id="mine", max_hours=1.5, max_spend=MicroDollars(5))
+    job = world.station.submit(request).job
+    assert (job.spec.max_seconds, job.spec.max_spend) == (5400, 5)

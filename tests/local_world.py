@@ -1,0 +1,87 @@
+"""One installation in a folder: its station, and a worker on this computer that can be run as far as a test needs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from stationmaster.config import load_settings
+from stationmaster.control.build import build_world, tempo_of
+from stationmaster.control.worker import Worker
+from stationmaster.datasets.sample_set import write_sample_set
+from stationmaster.model import State
+from stationmaster.providers.loopback import processes_of
+from stationmaster.station.base import Station, TrainRequest
+from stationmaster.station.local import LocalStation
+
+_PATIENCE_SECONDS = 90.0
+_QUICK = {"seconds_per_step": 0, "save_every": 10, "sample_every": 20}
+
+
+def write_pictures(folder: Path, count: int = 6) -> Path:
+    """A small captioned set, good enough to be trained on."""
+    write_sample_set(folder, images=count)
+    return folder
+
+
+class LocalWorld:
+    """Use as a context manager; afterwards no process of any of its machines is left."""
+
+    def __init__(self, folder: Path, **environ: str) -> None:
+        self.folder = folder
+        self.environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "STATIONMASTER_HOME": str(folder / "home"),
+            "STATIONMASTER_MONITORING__POLL_INTERVAL": "0.1",
+            "STATIONMASTER_MONITORING__WATCH_INTERVAL": "0.1",
+            **environ,
+        }
+        self.settings = load_settings(self.environ, folder=folder)
+
+    def __enter__(self) -> LocalWorld:
+        self._local = LocalStation(self.settings, self.environ)
+        self.station: Station = self._local
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for rental in self._local.store.rentals.not_gone():
+            for pid in processes_of(rental.label):
+                os.kill(pid, signal.SIGKILL)
+        self._local.close()
+
+    def request(self, dataset: Path, **fields: Any) -> TrainRequest:
+        """A short real training."""
+        parameters = {"steps": 20, **_QUICK, **fields.pop("parameters", {})}
+        return TrainRequest(recipe="tiny-lora@1", dataset=dataset, parameters=parameters, **fields)
+
+    def work_until(self, condition: Callable[[], bool], *, what: str) -> None:
+        """Run a worker until the condition holds; it leaves as one that was told to."""
+        asyncio.run(self._work_until(condition, what))
+
+    def work_until_ended(self, job_id: str) -> None:
+        self.work_until(lambda: self.station.view(job_id).job.state is State.ENDED, what=f"{job_id} has ended")
+
+    async def _work_until(self, condition: Callable[[], bool], what: str) -> None:
+        world = build_world(self.settings, self.environ, self._local.store)
+        world.policy = replace(world.policy, provider_look_seconds=0.05)
+        worker = Worker(world, tempo_of(self.settings))
+        running = asyncio.create_task(worker.run())
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                while not await asyncio.to_thread(condition):
+                    assert not running.done(), running
+                    tripped = [each for each in self._local.store.alerts.open() if each.kind == "internal_error"]
+                    assert not tripped, tripped[0].message
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            raise AssertionError(f"after {_PATIENCE_SECONDS:g} s still not: {what}") from None
+        finally:
+            worker.leave()
+            await running
+            await world.close()

@@ -1,0 +1,61 @@
+"""The background worker's lock: one worker per home, and looking for it never gets in its way."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import threading
+from pathlib import Path
+
+from stationmaster import __version__
+from stationmaster.control.background import WorkerLock, running_worker
+
+
+def test_a_home_without_a_worker_has_none(tmp_path: Path) -> None:
+    assert running_worker(tmp_path) is None
+    (tmp_path / "worker.lock").write_text(json.dumps({"pid": 1, "version": "9.9.9", "log": "x"}))
+    assert running_worker(tmp_path) is None  # what a dead one wrote is only paper
+
+
+def test_the_lock_is_had_once_and_tells_who_has_it(tmp_path: Path) -> None:
+    first, second = WorkerLock(tmp_path), WorkerLock(tmp_path)
+    assert first.take(log=tmp_path / "worker.log")
+    assert not second.take(log=tmp_path / "other.log")
+    found = running_worker(tmp_path)
+    assert found is not None
+    assert (found.version, found.log) == (__version__, tmp_path / "worker.log")
+    first.release()
+    assert running_worker(tmp_path) is None
+    assert second.take(log=tmp_path / "other.log")
+    second.release()
+
+
+def test_a_lock_whose_holder_has_not_written_yet_is_held_all_the_same(tmp_path: Path) -> None:
+    with (tmp_path / "worker.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        found = running_worker(tmp_path)
+    assert found is not None
+    assert found.pid == 0
+
+
+def test_somebody_who_only_looks_never_keeps_a_worker_from_starting(tmp_path: Path) -> None:
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.is_set():
+            running_worker(tmp_path)
+
+    lock = WorkerLock(tmp_path)
+    assert lock.take(log=tmp_path / "worker.log")
+    lock.release()
+    lookers = [threading.Thread(target=look) for _ in range(2)]
+    for looker in lookers:
+        looker.start()
+    try:
+        for _ in range(100):
+            assert lock.take(log=tmp_path / "worker.log")
+            lock.release()
+    finally:
+        over.set()
+        for looker in lookers:
+            looker.join()

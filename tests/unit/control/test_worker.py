@@ -1,0 +1,124 @@
+"""The lease loop against a real store: what trips is told and tried again, and nothing is lost or spun on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asynchronous_tests import asynchronous, until
+from spine_values import spec
+from stationmaster.control.worker import Holding, Tempo, Worker
+from stationmaster.control.world import Policy, World, boottime
+from stationmaster.errors import LeaseLost, NotFound
+from stationmaster.model import Desired, Listing, State
+from stationmaster.providers.fake import FakeProvider
+from stationmaster.store.engine import Database
+from stationmaster.store.leases import Lease
+from stationmaster.store.store import Store
+from stationmaster.store.writes import Write
+
+TEMPO = Tempo(lease=2.0, renew=0.05, look=0.05, sweep=0.05)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store(Database(f"sqlite:///{tmp_path}/store.db"))
+    yield opened
+    opened.close()
+
+
+def no_recipe(reference: str) -> Any:
+    raise NotFound(f"there is no recipe {reference}")
+
+
+def no_machine(_access: Any) -> Any:
+    raise AssertionError("nobody logs in here")
+
+
+@asynccontextmanager
+async def worker_of(store: Store, tmp_path: Path, *providers: FakeProvider) -> Any:
+    world = World(
+        store=store,
+        providers={provider.name: provider for provider in providers},
+        connect=no_machine,
+        find_recipe=no_recipe,
+        secrets=lambda _name: None,
+        home=tmp_path,
+        trackside=tmp_path / "trackside.pyz",
+        policy=Policy(retry_seconds=(60.0,)),
+    )
+    try:
+        yield Worker(world, TEMPO, owner="me")
+    finally:
+        await world.close()
+
+
+@asynchronous
+async def test_a_job_that_trips_is_told_alerted_and_tried_again_later(store: Store, tmp_path: Path) -> None:
+    store.jobs.submit(spec("a", provider="nowhere"))
+    async with worker_of(store, tmp_path) as worker:
+        await worker.work_until_idle()
+    job = store.jobs.get("a")
+    assert (job.state, job.outcome, job.memory["trips"]) == (State.PROVISIONING, None, 1)
+    assert [event.kind for event in store.events.of_job("a")].count("tripped") == 1
+    assert "no provider nowhere" in store.alerts.open("a")[0].message
+    assert store.jobs.seconds_until_due() == pytest.approx(60.0, abs=10.0)
+
+
+@asynchronous
+async def test_a_job_that_trips_over_a_wish_is_not_spun_on(store: Store, tmp_path: Path) -> None:
+    """It would be due again at once as long as the wish counts as unseen."""
+    store.jobs.submit(spec("a"))
+    (lease,) = store.leases.claim("before", limit=1, seconds=20)
+    store.leases.settle(lease, Write(job=replace(lease.job, state=State.EXECUTING)))
+    store.jobs.desire("a", Desired.STOP)
+    async with worker_of(store, tmp_path, FakeProvider()) as worker:
+        await worker.work_until_idle()
+    job = store.jobs.get("a")
+    assert (job.seen_seq, job.desired_seq, job.desired) == (1, 1, Desired.STOP)
+    assert job.memory["trips"] == 1
+
+
+def test_a_lease_that_may_be_over_is_not_rented_on(store: Store) -> None:
+    store.jobs.submit(spec("a"))
+    (lease,) = store.leases.claim("me", limit=1, seconds=20)
+    Holding(lease=lease, safe_until=boottime() + 60).check()
+    with pytest.raises(LeaseLost):
+        Holding(lease=lease, safe_until=boottime()).check()
+
+
+class OddProvider(FakeProvider):
+    """Answers a listing with something that nobody foresaw."""
+
+    async def listing(self) -> Listing:
+        raise RuntimeError("an answer that nobody foresaw")
+
+
+@asynchronous
+async def test_a_sweep_that_trips_does_not_end_the_worker(store: Store, tmp_path: Path) -> None:
+    store.jobs.submit(spec("a", provider="nowhere"))
+    async with worker_of(store, tmp_path, OddProvider()) as worker:
+        running = asyncio.create_task(worker.run())
+        await until(lambda: store.jobs.get("a").memory.get("trips") == 1, what="the job was handled")
+        assert not running.done()
+        worker.leave()
+        await running
+
+
+@asynchronous
+async def test_a_worker_that_leaves_hands_everything_back_at_once(store: Store, tmp_path: Path) -> None:
+    store.jobs.submit(spec("a"))
+    (lease,) = store.leases.claim("me", limit=1, seconds=600)
+    async with worker_of(store, tmp_path, FakeProvider()) as worker:
+        running = asyncio.create_task(worker.run())
+        await asyncio.sleep(0)
+        worker.leave()
+        await running
+    assert isinstance(lease, Lease)
+    assert len(store.leases.claim("other", limit=1, seconds=20)) == 1
