@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -98,7 +99,7 @@ def simulated_provider(
     account_name: str = "default",
     retries: Retries | None = None,
     timeout_seconds: float = 20.0,
-    sleep: Callable[[float], Any] | None = None,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> VastProvider:
     """Our provider against a simulator, without waiting for turns."""
     quick = Retries(first_seconds=0.01, longest_seconds=0.2)
@@ -109,6 +110,7 @@ def simulated_provider(
         limiter=Turns(),
         retries=retries or quick,
         timeout_seconds=timeout_seconds,
+        sleep=sleep,
     )
     return VastProvider(VastClient(calls), options=options, account_name=account_name)
 
