@@ -180,7 +180,8 @@ def _bar(step: int) -> str:
     """One redraw of ai-toolkit's bar, always of the same length."""
     left = TOTAL_STEPS - step
     clock = f"{left // 3600:03}:{left // 60 % 60:02}:{left % 60:02}"
-    return f"\rjob:  {step * 100 // TOTAL_STEPS:2}%|##        | {step:07}/{TOTAL_STEPS} [01:00:00<{clock},  1.00s/it, lr: 1.0e-04 loss: 3.141e-01]"
+    drawn = f"\rjob:  {step * 100 // TOTAL_STEPS:2}%|##        | {step:07}/{TOTAL_STEPS}"
+    return f"{drawn} [01:00:00<{clock},  1.00s/it, lr: 1.0e-04 loss: 3.141e-01]"
 
 
 if __name__ == "__main__":

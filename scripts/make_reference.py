@@ -37,6 +37,7 @@ REASON_WORDS: dict[Reason, str] = {
     Reason.STOPPED_BY_USER: "Somebody asked for `stop`; the best checkpoint is kept.",
     Reason.CANCELLED_BY_USER: "Somebody asked for `cancel`, or for `stop` before the training had begun.",
     Reason.STALLED: "The training no longer moved and was ended; the best checkpoint is kept.",
+    Reason.ANOMALY: "The training was harming itself, as by a loss that is no number, and was ended.",
     Reason.HARD_LIMIT: "The job's limit of time or money was reached; the best checkpoint is kept.",
     Reason.STEP_FAILED: "A step of the recipe failed in all its tries; its log says why.",
     Reason.NO_MODEL: "The training said that it finished, but left no model.",
@@ -315,6 +316,8 @@ def _ways_out(state: State) -> str:
 
 def _reason_row(reason: Reason) -> str:
     follows = REASONS[reason]
+    if reason not in REASON_WORDS:
+        raise SystemExit(f"reason {reason} is not documented: add it to REASON_WORDS in {Path(__file__).name}")
     again, payer = ("yes" if follows.may_try_again else "no"), ("you" if follows.pays is Payer.USER else "nobody")
     return f"| {reason} | {REASON_WORDS[reason]} | {follows.outcome} | {again} | {payer} |"
 

@@ -1,0 +1,77 @@
+"""What the pages tell people to type works, and what they point at is there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from docs_pages import PAGES, ROOT, Link, anchors, links, name_of, samples
+from stationmaster.control.background import running_worker
+from stationmaster.datasets.sample_set import write_sample_set
+
+WITH_SAMPLES = [page for page in PAGES if samples(page)]
+_LEAVE_SECONDS = 30.0
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """A folder with pictures in `cats`, and a home of its own whose worker is gone afterwards."""
+    (tmp_path / "cats").mkdir()
+    write_sample_set(tmp_path / "cats")
+    yield tmp_path
+    home = tmp_path / "home"
+    if (worker := running_worker(home)) is not None and worker.pid:
+        os.kill(worker.pid, signal.SIGTERM)
+        ends = time.monotonic() + _LEAVE_SECONDS
+        while running_worker(home) is not None:
+            assert time.monotonic() < ends, "the worker does not leave"
+            time.sleep(0.05)
+
+
+@pytest.mark.parametrize("page", WITH_SAMPLES, ids=name_of)
+def test_the_samples_of_a_page_work_one_after_the_other(page: Path, place: Path) -> None:
+    script = "\n".join(["set -e", *samples(page)])
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("STATIONMASTER_")}
+    environment = {
+        **clean,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "STATIONMASTER_HOME": str(place / "home"),
+        "STATIONMASTER_WORKER__LINGER": "1s",
+    }
+    done = subprocess.run(["sh", "-c", script], cwd=place, env=environment, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert "Traceback" not in done.stderr
+
+
+def test_the_tutorial_and_every_goal_have_samples_that_run_or_need_a_server() -> None:
+    told = {name_of(page) for page in WITH_SAMPLES}
+    goals = {name_of(page) for page in (ROOT / "docs" / "how-to").glob("*.md")}
+    needs_a_server = {"docs/how-to/run-on-postgresql.md"}
+    assert {"docs/tutorial/first-training.md", *goals} - told <= needs_a_server
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "how-to").glob("*.md")), ids=name_of)
+def test_every_how_to_ends_with_verify_and_troubleshooting(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert 0 < text.index("## Verify") < text.index("## Troubleshooting")
+
+
+@pytest.mark.parametrize(
+    "link", [link for page in PAGES for link in links(page) if "://" not in link.target], ids=lambda link: link.target
+)
+def test_a_link_leads_to_something(link: Link) -> None:
+    path, _, anchor = link.target.partition("#")
+    target = (link.page.parent / path).resolve() if path else link.page
+    assert target.exists(), f"{name_of(link.page)} points at {link.target}"
+    assert not anchor or anchor in anchors(target), f"{name_of(link.page)} points at {link.target}"
+
+
+def test_the_architecture_stays_short() -> None:
+    assert len((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()) < 120
