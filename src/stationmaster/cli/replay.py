@@ -120,7 +120,3 @@ def _print_for_people(events: Sequence[StallEvent], end: float) -> None:
         typer.echo(f"{format_duration(event.at):>8}  {event.kind.replace('_', ' '):<14}  {event.analysis.reason}")
     if not events:
         typer.echo(f"no stall in {format_duration(end)}")
-
-
-if __name__ == "__main__":
-    typer.run(replay)
