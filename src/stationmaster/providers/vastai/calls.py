@@ -130,7 +130,7 @@ class Calls:
         self._sleep = sleep
         self._draw = draw
         self._clock = clock
-        self._trust: ssl.SSLContext | None = None
+        self._trust: dict[str, ssl.SSLContext] = {}
 
     async def ask(self, request: Request) -> Answer:
         """The service's answer, a refusal included. Raises ProviderBusy or AnswerLost when none came."""
@@ -188,17 +188,18 @@ class Calls:
     def _http(self, url: str) -> httpx.AsyncClient:
         return httpx.AsyncClient(
             transport=self._transport,
-            verify=self._trusted() if url.startswith("https:") else False,
+            verify=self._trusted(urlsplit(url).scheme),
             timeout=self.timeout_seconds,
             follow_redirects=False,  # a redirect could carry the key elsewhere
             headers={"User-Agent": "stationmaster"},
         )
 
-    def _trusted(self) -> ssl.SSLContext:
-        """The authorities that vouch for servers, read once: it takes longer than a call."""
-        if self._trust is None:
-            self._trust = httpx.create_ssl_context()
-        return self._trust
+    def _trusted(self, scheme: str) -> ssl.SSLContext:
+        """The authorities that vouch for servers, read once: it takes longer than a call. Plain HTTP needs none."""
+        if scheme not in self._trust:
+            bare = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            self._trust[scheme] = httpx.create_ssl_context() if scheme == "https" else bare
+        return self._trust[scheme]
 
 
 def _passes(refusal: Refusal) -> bool:

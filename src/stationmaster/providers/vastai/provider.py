@@ -29,6 +29,7 @@ class VastOptions:
     default_disk_gb: float = 64.0
     default_image: str = "vastai/pytorch:@vastai-automatic-tag"
     job_root: str = "/opt/stationmaster/jobs"
+    interruptible: bool = False  # rent by a bid also where the job does not ask for it
     bid_share: float = 1.1  # of the least bid that an offer takes
     guard: GuardTimes = field(default_factory=GuardTimes)
     search_pages: int = 5
@@ -59,7 +60,7 @@ class VastProvider:
 
     async def ranking(self, want: Requirements) -> Ranking:
         """What can be rented, best first, with the cost of the whole job; and why the rest was left out."""
-        options = self._options
+        options, want = self._options, self._as_rented(want)
         preferences = options.preferences
         storage_gb = disk_gb(want, default_gb=options.default_disk_gb)
         rows = await self._client.search(
@@ -72,7 +73,7 @@ class VastProvider:
 
     async def create(self, offer: Offer, *, label: str, want: Requirements) -> str:
         """Rent it. An order that was refused and carried out all the same is a machine that has failed."""
-        options = self._options
+        options, want = self._options, self._as_rented(want)
         if want.interruptible != (offer.bid_per_hour is not None):
             raise ConfigInvalid("an interruptible machine is rented by a bid, and any other without one")
         created = await self._client.create(
@@ -156,6 +157,9 @@ class VastProvider:
         if self._account is None:
             self._account = str((await self._client.user()).id)
         return self._account
+
+    def _as_rented(self, want: Requirements) -> Requirements:
+        return replace(want, interruptible=want.interruptible or self._options.interruptible)
 
     def _machine(self, row: InstanceRow) -> Machine:
         return machine(
