@@ -143,6 +143,8 @@ class LimitSettings(_Section):
     """The least time limit that a job gets by itself."""
     max_rentals: int = Field(default=2, ge=1)
     """How many machines may be rented at the same time."""
+    suspicion: Duration = 300.0
+    """Machines that a provider's list lost together count as gone when two single reads, so far apart, say so."""
 
 
 class SweepSettings(_Section):
@@ -241,6 +243,18 @@ class VastSettings(_Section):
     """The least memory of a GPU."""
     default_disk_gb: float = Field(default=64.0, gt=0)
     """The disk that is rented with a machine."""
+    interruptible: bool = False
+    """Whether machines are rented by a bid: cheaper, and taken away when somebody bids more."""
+    guard_idle: Duration = Field(default=1800.0, ge=1)
+    """A rented machine that nobody visits stops itself after so long, unless a training runs on it."""
+    guard_abandon: Duration = Field(default=259200.0, ge=1)
+    """A machine that is not allowed to stop itself destroys itself after so long."""
+    guard_look: Duration = Field(default=15.0, ge=0.1)
+    """How often a rented machine looks whether somebody came."""
+    create_limit: Duration = Field(default=120.0, ge=1)
+    """An order whose answer was lost may still be carried out for so long."""
+    call_spacing: float = Field(default=1.0, ge=0)
+    """The share of the documented pauses between two calls that is kept."""
 
     @field_validator("preferred_gpus")
     @classmethod

@@ -71,6 +71,7 @@ def policy_of(settings: Settings) -> Policy:
             "vastai": settings.limits.max_rentals,
             "ssh": sum(host.slots for host in settings.ssh.hosts) or 1,  # a further job waits for its turn
         },
+        suspicion_seconds=settings.limits.suspicion,
         allow_unverified=settings.ssh.allow_unverified,
     )
 

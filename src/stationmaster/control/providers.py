@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stationmaster.config import Settings, VastSettings
 from stationmaster.control.own_machines import build_ssh_provider
@@ -14,6 +15,9 @@ from stationmaster.providers.base import Provider
 from stationmaster.providers.key_pair import ensure_key_pair, read_public_key
 from stationmaster.providers.loopback import LoopbackProvider
 from stationmaster.store.store import Store
+
+if TYPE_CHECKING:
+    from stationmaster.providers.vastai.onstart import GuardTimes
 
 _PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ")
 """What a machine on this computer sees of our environment: enough to run programs, and no secret."""
@@ -69,7 +73,7 @@ def _loopback(settings: Settings, environ: Mapping[str, str]) -> Provider:
 
 def _vastai(settings: VastSettings, store: Store) -> Provider:
     # httpx takes a tenth of a second to import: only who rents pays for it.
-    from stationmaster.providers.vastai.calls import Calls
+    from stationmaster.providers.vastai.calls import INTERVALS, Calls
     from stationmaster.providers.vastai.client import VastClient
     from stationmaster.providers.vastai.provider import VastOptions, VastProvider
 
@@ -80,12 +84,16 @@ def _vastai(settings: VastSettings, store: Store) -> Provider:
         api_key=settings.api_key.get_secret_value(),
         account="default",
         limiter=store.limiter,
+        intervals={endpoint: seconds * settings.call_spacing for endpoint, seconds in INTERVALS.items()},
     )
     options = VastOptions(
         public_key=read_public_key(key),
         ssh_key_path=str(key),
         preferences=_preferences(settings),
         default_disk_gb=settings.default_disk_gb,
+        interruptible=settings.interruptible,
+        guard=_guard_times(settings),
+        create_limit_seconds=settings.create_limit,
     )
     return VastProvider(VastClient(calls), options=options)
 
@@ -95,6 +103,16 @@ def _preferences(settings: VastSettings) -> Preferences:
         gpus=settings.preferred_gpus,
         max_price_per_hour=settings.max_bid_per_hour,
         min_vram_gib=settings.min_vram_gb,
+    )
+
+
+def _guard_times(settings: VastSettings) -> GuardTimes:
+    from stationmaster.providers.vastai.onstart import GuardTimes
+
+    return GuardTimes(
+        idle_seconds=settings.guard_idle,
+        abandon_seconds=settings.guard_abandon,
+        look_seconds=settings.guard_look,
     )
 
 
@@ -118,6 +136,8 @@ def _simulator(settings: Settings, address: Mapping[str, str], store: Store) -> 
         ssh_key_path=str(key),
         preferences=Preferences(max_price_per_hour=settings.vastai.max_bid_per_hour),
         default_disk_gb=16.0,
+        interruptible=settings.vastai.interruptible,
+        guard=_guard_times(settings.vastai),
         create_limit_seconds=float(address.get("create_limit_seconds", 10.0)),
     )
     return VastProvider(VastClient(calls), options=options, name="simulator")

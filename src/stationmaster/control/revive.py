@@ -17,8 +17,6 @@ from stationmaster.model import Access, Job, MachineStatus, Reason, SshAccess
 from stationmaster.providers.base import CanStop
 from stationmaster.store.writes import Told, Write
 
-_QUEUED_START_SECONDS = 60.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revive:
@@ -58,7 +56,7 @@ async def _start(sighting: Sighting, job: Job, world: World) -> Write:
         told = Told(kind="machine_started", payload={"provider_id": sighting.machine.provider_id})
         return wait(job, world.policy.provider_look_seconds, events=(told,))
     await provider.stop(sighting.machine.provider_id)
-    return wait(job, _QUEUED_START_SECONDS)
+    return wait(job, world.policy.queued_start_seconds)
 
 
 async def _find_again(sighting: Sighting, job: Job, visit: Visit, world: World) -> Write:

@@ -37,6 +37,7 @@ class Policy:
     attempt_seconds: tuple[float, ...] = (5.0, 30.0)  # before a second, third, … attempt
     release_alert_seconds: float = 600.0
     room_look_seconds: float = 10.0  # between two looks whether a further machine may be rented
+    queued_start_seconds: float = 60.0  # before a start that the provider could only queue is tried again
     suspicion_seconds: float = 300.0  # between the two single reads that a suspicious listing calls for
     max_rentals: Mapping[str, int] = field(default_factory=dict)  # by provider
     allow_unverified: bool = False  # send secrets to machines whose host key nobody could verify
