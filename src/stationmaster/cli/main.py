@@ -18,6 +18,7 @@ from stationmaster.cli import (
     jobs,
     keys,
     logs,
+    monitor,
     offers,
     pull,
     recipes,
@@ -59,6 +60,7 @@ app.add_typer(dataset.app, name="dataset")
 app.command("parse")(recorded.parse)
 app.command("replay")(recorded.replay)
 app.add_typer(keys.app, name="keys")
+app.command("monitor")(monitor.monitor)
 app.command("offers")(offers.offers)
 app.command("instances")(sweep.instances)
 app.command("sweep")(sweep.sweep)

@@ -1,0 +1,252 @@
+"""`stationmaster monitor`: any machines rented at Vast.ai, also those that Stationmaster did not rent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stationmaster.cli.context import JsonOption, Options, options_of, print_json
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from stationmaster.control.monitor import Monitor, Snapshot, Source
+    from stationmaster.watch.instances import InstanceMetrics, InstancesSummary
+
+_log = logging.getLogger("stationmaster.monitor")
+_ICONS = {"running": "✅", "loading": "🔄", "exited": "❌", "created": "⏳"}
+_COLUMNS = ("ID", "GPU", "Status", "Progress", "GPU%", "Mem%", "Loss", "Cost/hr", "Total", "ETA")
+
+
+def monitor(
+    context: typer.Context,
+    instances: Annotated[
+        str | None, typer.Option(metavar="ID,ID,…", help="Only these machines.", show_default=False)
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every running machine of the account.")] = False,
+    interval: Annotated[float, typer.Option(min=1, help="Seconds between two looks.")] = 10.0,
+    log_path: Annotated[
+        str | None,
+        typer.Option(metavar="GLOB", help="Where the logs are; else /workspace/output/*/training.log."),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="One look, then leave.")] = False,
+    mock: Annotated[bool, typer.Option("--mock", help="Made-up machines; no account is needed.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Watch rented machines: progress, health, cost and the end of their logs. Without --once until Ctrl-C.
+
+    Examples:
+
+      stationmaster monitor --instances 30007012,30007267
+
+      stationmaster monitor --mock --once --json
+    """
+    options = options_of(context)
+    _log_to_stderr(options)
+    ids = _ids(instances)
+    watching = partial(_watching, options, ids=ids, log_path=log_path, mock=mock, only_running=everything)
+    asyncio.run(_watch(watching, interval=None if once else interval, as_json=as_json or options.as_json))
+
+
+def snapshot_json(snapshot: Snapshot) -> dict[str, Any]:
+    """One look for programs; names are stable, money is in dollars, unknown is null."""
+    from stationmaster.cli.render import instant
+
+    return {
+        "at": instant(snapshot.at),
+        "stale": snapshot.stale,
+        "instances": [_instance_json(each) for each in snapshot.instances],
+        "summary": _summary_json(snapshot.summary),
+    }
+
+
+async def _watch(
+    watching: Callable[[], AbstractAsyncContextManager[Monitor]], *, interval: float | None, as_json: bool
+) -> None:
+    async with watching() as monitor:
+        while True:
+            began = time.monotonic()
+            snapshot = await monitor.cycle(now=time.time())
+            _show(snapshot, as_json=as_json, repeated=interval is not None)
+            if interval is None:
+                raise typer.Exit(1 if snapshot.stale else 0)
+            await asyncio.sleep(max(0.0, interval - (time.monotonic() - began)))
+
+
+@asynccontextmanager
+async def _watching(
+    options: Options, *, ids: tuple[str, ...], log_path: str | None, mock: bool, only_running: bool
+) -> AsyncIterator[Monitor]:
+    from stationmaster.control.monitor import Monitor
+    from stationmaster.control.monitor_mock import MockSource
+
+    if mock:
+        yield Monitor(MockSource(ids=ids, clock=time.time), wanted=ids, warn=_log.warning)
+        return
+    async with _vast_source(options, log_path) as source:
+        yield Monitor(source, wanted=ids, only_running=only_running, warn=_log.warning)
+
+
+@asynccontextmanager
+async def _vast_source(options: Options, log_path: str | None) -> AsyncIterator[Source]:
+    from stationmaster.control.build import open_store
+    from stationmaster.control.monitor_vast import open_vast_source
+
+    settings = options.settings()
+    store = open_store(settings)
+    try:
+        source = open_vast_source(settings, store, log_path=log_path)
+        try:
+            yield source
+        finally:
+            await source.close()
+    finally:
+        store.close()
+
+
+def _log_to_stderr(options: Options) -> None:
+    """Time, logger, level, message: what people redirect to a file."""
+    level = options.log_level.upper() if options.log_level else "WARNING"
+    logging.basicConfig(
+        level=logging.getLevelNamesMapping().get(level, logging.WARNING),
+        format="%(asctime)s - %(name)s - %(levelname)s - %(message)s",
+        stream=sys.stderr,
+    )
+    logging.getLogger("asyncssh").setLevel(logging.ERROR)
+
+
+def _ids(text: str | None) -> tuple[str, ...]:
+    from stationmaster.errors import UserError
+
+    ids = tuple(word.strip().lstrip("#") for word in (text or "").split(",") if word.strip())
+    wrong = next((word for word in ids if not word.isdigit()), None)
+    if wrong is not None:
+        raise UserError(f"{wrong!r} is not the id of a machine", hint="write --instances 30007012,30007267")
+    return ids
+
+
+def _show(snapshot: Snapshot, *, as_json: bool, repeated: bool) -> None:
+    if as_json and repeated:
+        sys.stdout.write(json.dumps(snapshot_json(snapshot), ensure_ascii=False) + "\n")
+        sys.stdout.flush()
+    elif as_json:
+        print_json(snapshot_json(snapshot))
+    else:
+        _print_table(snapshot)
+
+
+def _instance_json(instance: InstanceMetrics) -> dict[str, Any]:
+    from stationmaster.cli.render import dollars, instant
+
+    return {
+        "id": instance.id,
+        "label": instance.label,
+        "gpu_type": instance.gpu_type,
+        "status": instance.status,
+        "health": instance.health_status().value,
+        "epoch": instance.epoch,
+        "total_epochs": instance.total_epochs,
+        "step": instance.step,
+        "total_steps": instance.total_steps,
+        "progress_percentage": _rounded(instance.progress_percentage()),
+        "loss": instance.loss,
+        "gpu_percent": instance.gpu_percent,
+        "memory_percent": _rounded(instance.memory_percent),
+        "cost_per_hour_usd": dollars(instance.cost_per_hour),
+        "total_cost_usd": dollars(instance.total_cost),
+        "runtime_seconds": _rounded(instance.runtime_seconds),
+        "eta_seconds": _rounded(instance.eta_seconds()),
+        "eta": instance.eta(),
+        "logs": list(instance.logs),
+        "seen_at": instant(instance.seen_at or None),
+        "stale": instance.stale,
+        "problem": instance.problem,
+    }
+
+
+def _summary_json(summary: InstancesSummary) -> dict[str, Any]:
+    from stationmaster.cli.render import dollars
+
+    return {
+        "running": summary.running,
+        "instances": summary.instances,
+        "errors": summary.errors,
+        "total_cost_usd": dollars(summary.total_cost),
+        "cost_per_hour_usd": dollars(summary.cost_per_hour),
+        "average_cost_per_hour_usd": dollars(summary.average_cost_per_hour),
+        "average_gpu_percent": _rounded(summary.average_gpu_percent),
+        "average_memory_percent": _rounded(summary.average_memory_percent),
+        "trajectory": [{"in_hours": hours, "total_cost_usd": dollars(amount)} for hours, amount in summary.trajectory],
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 1)
+
+
+def _print_table(snapshot: Snapshot) -> None:
+    from rich.console import Console
+
+    console = Console()
+    console.print(_table(snapshot))
+    console.print(_summary_line(snapshot.summary), markup=False, highlight=False)
+
+
+def _table(snapshot: Snapshot) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for column in _COLUMNS:
+        table.add_column(column, no_wrap=True)
+    colours = {"healthy": "green", "warning": "yellow", "error": "red"}
+    for instance in snapshot.instances:
+        style = colours.get(instance.health_status().value, "")
+        table.add_row(*(Text(cell, style=style) for cell in _cells(instance)))
+    return table
+
+
+def _cells(instance: InstanceMetrics) -> tuple[str, ...]:
+    from stationmaster.money import format_dollars
+
+    status = f"{_ICONS.get(instance.status, '•')} {instance.status}{' (old)' if instance.stale else ''}"
+    return (
+        instance.id,
+        instance.gpu_type,
+        status,
+        _progress(instance),
+        _percent(instance.gpu_percent),
+        _percent(instance.memory_percent),
+        "N/A" if instance.loss is None else f"{instance.loss:.3f}",
+        format_dollars(instance.cost_per_hour, 3),
+        format_dollars(instance.total_cost),
+        instance.eta(),
+    )
+
+
+def _progress(instance: InstanceMetrics) -> str:
+    """The epoch and the share of the whole, as far as known."""
+    share = instance.progress_percentage()
+    epochs = f"{instance.epoch:g}/{instance.total_epochs} " if instance.epoch and instance.total_epochs else ""
+    return f"{epochs}{'' if share is None else f'{share:.0f}%'}".strip() or "N/A"
+
+
+def _summary_line(summary: InstancesSummary) -> str:
+    from stationmaster.money import format_dollars
+
+    money = f"{format_dollars(summary.total_cost)} so far, {format_dollars(summary.cost_per_hour, 3)} per hour"
+    average = f"GPU {_percent(summary.average_gpu_percent)}, memory {_percent(summary.average_memory_percent)}"
+    return f"running {summary.running}/{summary.instances}, errors {summary.errors}; {money}; {average}"
+
+
+def _percent(value: float | None) -> str:
+    return "N/A" if value is None else f"{value:.1f}%"

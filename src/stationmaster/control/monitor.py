@@ -1,0 +1,199 @@
+"""Watching any rented machines, ours or not: one look at all of them at a time, and nothing forgotten on a failure."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
+
+from stationmaster.errors import AccessRefused, ProviderError, StationmasterError
+from stationmaster.model import SshAccess
+from stationmaster.money import ZERO, MicroDollars, cost
+from stationmaster.parsers.base import Scope, Summary
+from stationmaster.parsers.reader import LogReader
+from stationmaster.watch.instances import LOG_LINES, InstanceMetrics, InstancesSummary, summarise
+
+Value = TypeVar("Value")
+_API_SECONDS = 10.0
+_TAILS_AT_ONCE = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """One machine as its provider lists it."""
+
+    id: str
+    status: str
+    label: str = ""
+    gpu_type: str = "unknown"
+    gpu_percent: float | None = None
+    memory_percent: float | None = None
+    cost_per_hour: MicroDollars = ZERO
+    started_at: float | None = None
+    accesses: tuple[SshAccess, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sightings:
+    machines: tuple[Sighting, ...]
+    unreadable: tuple[str, ...] = ()  # entries that make no sense, in words
+
+
+class Source(Protocol):
+    """Where machines and their logs are looked at."""
+
+    async def machines(self) -> Sightings:
+        """All of them, in one conversation. Raises a ProviderError when there is no answer to believe."""
+
+    async def log_tail(self, machine: Sighting) -> bytes:
+        """The last lines of its training log. Raises a StationmasterError that says why there are none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """All watched machines at one moment; `stale` when the provider did not answer."""
+
+    at: float
+    instances: tuple[InstanceMetrics, ...]
+    summary: InstancesSummary
+    stale: bool
+
+
+class Monitor:
+    """Remembers the last known state of each machine. `warn` is told what went wrong, in one line each."""
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        wanted: Iterable[str] = (),
+        only_running: bool = False,
+        warn: Callable[[str], None],
+        api_seconds: float = _API_SECONDS,
+    ) -> None:
+        """`wanted` names machines by id, all of them if empty; `only_running` leaves out what was never seen to run."""
+        self._source = source
+        self._wanted = tuple(dict.fromkeys(wanted))
+        self._only_running = only_running
+        self._warn = warn
+        self._api_seconds = api_seconds
+        self._known: dict[str, InstanceMetrics] = {}
+
+    async def cycle(self, *, now: float) -> Snapshot:
+        """One list call, then all logs at the same time. Never raises because something does not answer.
+
+        AccessRefused only as long as nothing is known: a key that never worked is for the person to mend.
+        """
+        seen = await self._look()
+        machines = [machine for machine in (seen.machines if seen else ()) if self._is_watched(machine)]
+        room = asyncio.Semaphore(_TAILS_AT_ONCE)
+        fresh = await asyncio.gather(*(self._measure(machine, room, now=now) for machine in machines))
+        self._known.update((metrics.id, metrics) for metrics in fresh)
+        self._keep_missing({metrics.id for metrics in fresh}, provider_answered=seen is not None)
+        instances = tuple(self._known.values())
+        return Snapshot(at=now, instances=instances, summary=summarise(instances), stale=seen is None)
+
+    async def _look(self) -> Sightings | None:
+        try:
+            async with asyncio.timeout(self._api_seconds):
+                seen = await self._source.machines()
+        except TimeoutError:
+            self._warn(f"the provider did not answer within {self._api_seconds:g} s; showing the last known state")
+            return None
+        except ProviderError as problem:
+            if isinstance(problem, AccessRefused) and not self._known:
+                raise
+            self._warn(f"{problem}; showing the last known state")
+            return None
+        for words in seen.unreadable:
+            self._warn(words)
+        return seen
+
+    def _is_watched(self, machine: Sighting) -> bool:
+        if self._wanted:
+            return machine.id in self._wanted
+        return not self._only_running or machine.status == "running" or machine.id in self._known
+
+    async def _measure(self, machine: Sighting, room: asyncio.Semaphore, *, now: float) -> InstanceMetrics:
+        metrics = _metrics(machine, self._known.get(machine.id), now=now)
+        if machine.status != "running":
+            return metrics
+        try:
+            async with room:
+                tail = await self._source.log_tail(machine)
+        except StationmasterError as problem:
+            self._warn(f"no log of instance {machine.id}: {problem}")
+            return replace(metrics, problem=str(problem))
+        return with_log(metrics, tail)
+
+    def _keep_missing(self, fresh: set[str], *, provider_answered: bool) -> None:
+        for missing in [name for name in (*self._wanted, *self._known) if name not in fresh]:
+            known = self._known.get(missing)
+            if provider_answered and not (known and known.stale):
+                self._warn(f"instance {missing} is not in the provider's list; showing what was last known")
+            self._known[missing] = (
+                replace(known, stale=True) if known else InstanceMetrics(id=missing, status="unknown", stale=True)
+            )
+
+
+def with_log(metrics: InstanceMetrics, tail: bytes) -> InstanceMetrics:
+    """The same machine with what the end of its log says; what it does not say stays as it was."""
+    lines = [_as_shown(line) for line in tail.decode(errors="replace").split("\n")]
+    reader = LogReader()
+    reader.feed(tail)
+    told = reader.summary()
+    return replace(
+        metrics,
+        logs=tuple(line for line in lines if line)[-LOG_LINES:],
+        epoch=_either(told.epoch, metrics.epoch),
+        total_epochs=_either(told.total_epochs, metrics.total_epochs),
+        step=_either(told.step, metrics.step),
+        total_steps=_either(told.total_steps, metrics.total_steps),
+        counts_epoch=told.step_scope is Scope.EPOCH or (metrics.counts_epoch and _same_total(told, metrics)),
+        loss=_either(told.loss, metrics.loss),
+        steps_per_second=told.steps_per_second,
+        told_eta_seconds=told.eta_seconds,
+        problem=None,
+    )
+
+
+def _metrics(machine: Sighting, before: InstanceMetrics | None, *, now: float) -> InstanceMetrics:
+    """What the provider says, laid over what was known of the training."""
+    runtime = None if machine.started_at is None else max(0.0, now - machine.started_at)
+    return replace(
+        before or InstanceMetrics(id=machine.id),
+        gpu_type=machine.gpu_type,
+        status=machine.status,
+        label=machine.label,
+        gpu_percent=machine.gpu_percent,
+        memory_percent=machine.memory_percent,
+        cost_per_hour=machine.cost_per_hour,
+        total_cost=_total_cost(machine, before, runtime, now=now),
+        runtime_seconds=runtime,
+        seen_at=now,
+        stale=False,
+    )
+
+
+def _total_cost(
+    machine: Sighting, before: InstanceMetrics | None, runtime: float | None, *, now: float
+) -> MicroDollars:
+    """From look to look at the rate of the moment: a stopped machine's lower rate must not count backwards."""
+    if before is not None and before.seen_at:
+        return MicroDollars(before.total_cost + cost(machine.cost_per_hour, max(0.0, now - before.seen_at)))
+    return cost(machine.cost_per_hour, runtime or 0.0)
+
+
+def _as_shown(line: str) -> str:
+    """What a terminal would show of a line that redraws itself."""
+    return line.rstrip("\r").rpartition("\r")[2].rstrip()
+
+
+def _same_total(told: Summary, metrics: InstanceMetrics) -> bool:
+    """The line that names the epoch may have left the end of the log; the counter is the same."""
+    return told.total_steps in (None, metrics.total_steps)
+
+
+def _either(new: Value | None, old: Value | None) -> Value | None:
+    return new if new is not None else old
