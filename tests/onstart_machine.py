@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from stationmaster.providers.vastai.onstart import onstart_script, visit_command
+from stationmaster.providers.vastai.onstart import onstart_script
 from vast_client_bench import PUBLIC_KEY
 
 MACHINE_KEY = "machine-key-9876543210"
@@ -153,8 +154,16 @@ class OnstartMachine:
         fresh.rename(self.clock)
 
     def visit(self, seconds_alone: float) -> None:
-        command = visit_command(seconds_alone, job_root=str(self.jobs))
-        subprocess.run(["sh", "-c", command], env=self.environment, check=True)
+        """Home was here: trackside tells the guard."""
+        self._tell_guard("visit(root, alone_seconds=float(sys.argv[2]))", str(seconds_alone))
+
+    def acknowledge(self) -> None:
+        self._tell_guard("acknowledge(root)")
+
+    def _tell_guard(self, call: str, *arguments: str) -> None:
+        code = "import sys; from trackside.guard import *; from trackside.root import Root; root = Root(sys.argv[1]); "
+        job = str(self.jobs / "job-1")
+        subprocess.run([sys.executable, "-c", code + call, job, *arguments], env=self.environment, check=True)
 
     def begin_step(self, job: str = "job-1") -> None:
         folder = self.jobs / job / ".trackside/steps/0.1"

@@ -15,7 +15,6 @@ from stationmaster.errors import ConfigInvalid
 from stationmaster.providers.vastai.onstart import (
     SCRIPT_LIMIT,
     GuardTimes,
-    acknowledge_command,
     host_keys_in,
     onstart_script,
 )
@@ -165,7 +164,7 @@ def test_a_machine_with_work_on_its_disk_is_stopped_and_not_destroyed(any_shell:
 def test_what_home_has_safe_is_destroyed(machine: OnstartMachine, api: FakeApi) -> None:
     machine.boot()
     machine.begin_step()
-    subprocess.run(["sh", "-c", acknowledge_command(job_root=str(machine.jobs))], check=True)
+    machine.acknowledge()
     machine.set_clock(1000 + IDLE)
     wait_until(lambda: api.kinds()[:1] == ["destroy"])
 
@@ -243,7 +242,6 @@ def test_a_machine_started_again_gives_home_time_whatever_was_written_before(
 def test_a_host_that_was_rebooted_counts_from_its_new_boot(machine: OnstartMachine, api: FakeApi) -> None:
     machine.boot()
     machine.begin_step()
-    machine.set_clock(500_000)
     machine.visit(10 * IDLE)
     machine.halt()
     machine.set_clock(10)

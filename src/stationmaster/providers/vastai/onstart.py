@@ -1,4 +1,4 @@
-"""What a rented machine runs when it starts, and what home says to the guard in it."""
+"""What a rented machine runs when it starts, and what it says of itself."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from stationmaster.errors import ConfigInvalid
 
 SCRIPT_LIMIT = 4096
 """Characters of onstart and arguments together that the service takes."""
-GUARD_FILE = ".guard"
-ACKNOWLEDGED_FILE = ".acknowledged"
 _BLOCK = re.compile(r"sm-host-keys begin\s*\n(.*?)sm-host-keys end", re.DOTALL)
 _KEY = re.compile(r"sm-host-key ([a-z0-9@.-]+ [A-Za-z0-9+/]+=*)")
 
@@ -57,18 +55,6 @@ def host_keys_in(log: str) -> tuple[str, ...]:
     """
     blocks = _BLOCK.findall(log.replace("\r", ""))
     return tuple(_KEY.findall(blocks[-1])) if blocks else ()
-
-
-def visit_command(seconds_alone: float, *, job_root: str) -> str:
-    """A shell command by which a visit tells the guard how long a training may go on without another one."""
-    target = shlex.quote(f"{job_root}/{GUARD_FILE}")
-    uptime = '"$(cut -d. -f1 "${STATIONMASTER_UPTIME:-/proc/uptime}" 2>/dev/null || date +%s)"'
-    return f"printf '%s %s\\n' {max(0, round(seconds_alone))} {uptime} >{target}.new && mv {target}.new {target}"
-
-
-def acknowledge_command(*, job_root: str) -> str:
-    """A shell command that tells the guard: everything of worth is safe at home, the machine may go."""
-    return f": >{shlex.quote(f'{job_root}/{ACKNOWLEDGED_FILE}')}"
 
 
 @cache
