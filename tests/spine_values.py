@@ -21,6 +21,7 @@ from stationmaster.model import (
     State,
 )
 from stationmaster.money import MicroDollars
+from stationmaster.store.writes import Write
 
 INSTALLATION = "ab12cd34"
 ACCOUNT = "fake-account"
@@ -94,5 +95,9 @@ class Held:
         """It is still ours."""
 
 
+async def record_nothing(_write: Write) -> None:
+    """Nobody follows a stream here."""
+
+
 def visit(looked_at: Job, *, now: float = 100.0) -> Visit:
-    return Visit(job=looked_at, now=now, guard=Held())
+    return Visit(job=looked_at, now=now, guard=Held(), record=record_nothing)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from stationmaster.config import MonitoringSettings, monitoring_of
 from stationmaster.control.company import alone_seconds
+from stationmaster.control.following import Follow, follow
 from stationmaster.control.machine import (
     ANSWERING,
     Fate,
@@ -74,7 +76,7 @@ async def observe(visit: Visit, world: World) -> Seen:
         return replace(seen, problem=str(problem), sighting=await sight(visit, world))
 
 
-def decide(seen: Seen, policy: Policy) -> Step[Start | Stop | Revive]:
+def decide(seen: Seen, policy: Policy) -> Step[Start | Stop | Revive | Follow]:
     job, now = seen.visit.job, seen.visit.now
     if job.desired is Desired.CANCEL:
         return _leave(seen, Reason.CANCELLED_BY_USER, "cancelled during the training")
@@ -94,6 +96,8 @@ def decide(seen: Seen, policy: Policy) -> Step[Start | Stop | Revive]:
         return Step(write=replace(write, job=job.remember(ending=reason.value)), then=Stop())
     if not status.supervisor.alive or status.needs_secrets:
         return Step(write=write, then=Start())
+    if seen.watched and status.training_alive:
+        return Step(write=write, then=Follow())
     return Step(write=write)
 
 
@@ -154,11 +158,11 @@ def _soft_limit(seen: Seen) -> tuple[Alert, ...]:
     return (Alert(kind="soft_limit", job_id=job.id, message=said),)
 
 
-def _leave(seen: Seen, reason: Reason, explanation: str) -> Step[Start | Stop | Revive]:
+def _leave(seen: Seen, reason: Reason, explanation: str) -> Step[Start | Stop | Revive | Follow]:
     return Step(write=give_up(seen.visit.job, reason, now=seen.visit.now, explanation=explanation))
 
 
-def _without_answer(seen: Seen, policy: Policy) -> Step[Start | Stop | Revive]:
+def _without_answer(seen: Seen, policy: Policy) -> Step[Start | Stop | Revive | Follow]:
     """No answer is not an answer: only the provider can say that the machine, and so the training, is gone."""
     job, sighting = seen.visit.job, seen.sighting
     if sighting.fate is Fate.GONE:
@@ -279,9 +283,11 @@ def _step_events(job: Job, steps: Iterable[StepStatus]) -> Iterable[Told]:
             yield Told(kind="step", payload=payload)
 
 
-async def perform(action: Start | Stop | Revive, job: Job, seen: Seen, world: World) -> Write:
+async def perform(action: Start | Stop | Revive | Follow, job: Job, seen: Seen, world: World) -> Write:
     if isinstance(action, Revive):
         return await revive(action, job, seen.visit, world)
+    if isinstance(action, Follow):
+        return await follow(job, seen.visit, world, partial(_judged, seen, world.policy))
     host = host_of(job, world)
     try:
         if isinstance(action, Stop):
@@ -294,6 +300,14 @@ async def perform(action: Start | Stop | Revive, job: Job, seen: Seen, world: Wo
         await drop_connection(job, world)
         return cut_off(job, now=seen.visit.now, policy=world.policy, problem=str(problem))
     return wait(job, _SETTLE_SECONDS)
+
+
+def _judged(seen: Seen, policy: Policy, visit: Visit, status: Status) -> tuple[Write, bool]:
+    """The same judgement as of any visit; following goes on while it only leads to more following."""
+    step = decide(replace(seen, visit=visit, status=status, watched=True), policy)
+    assert step.write is not None, "a status that came leads to a write"
+    reads_on = step.then is None and step.write.job.state is visit.job.state
+    return step.write, isinstance(step.then, Follow) or reads_on
 
 
 def _secrets(job: Job, world: World) -> dict[str, str]:

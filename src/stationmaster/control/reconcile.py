@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from stationmaster.control.step import Handler
 from stationmaster.control.world import Guard, Visit, World
 from stationmaster.model import State
 from stationmaster.store.leases import Lease
+from stationmaster.store.writes import Write
 
 HANDLERS: Mapping[State, Handler[Any, Any]] = {
     State.QUEUED: queued.HANDLER,
@@ -33,11 +34,11 @@ HANDLERS: Mapping[State, Handler[Any, Any]] = {
 }
 
 
-async def reconcile(lease: Lease, guard: Guard, world: World) -> None:
+async def reconcile(lease: Lease, guard: Guard, world: World, record: Callable[[Write], Awaitable[None]]) -> None:
     """observe → decide → record → perform → apply. Raises LeaseLost when the job is somebody else's by now."""
     handler = HANDLERS[lease.job.state]
     job = replace(lease.job, seen_seq=lease.job.desired_seq)  # whatever is written next has seen this wish
-    seen = await handler.observe(Visit(job=job, now=lease.now, guard=guard), world)
+    seen = await handler.observe(Visit(job=job, now=lease.now, guard=guard, record=record), world)
     step = handler.decide(seen, world.policy)
     if step.then is None:
         assert step.write is not None, "a step writes or acts"

@@ -17,7 +17,7 @@ from stationmaster.control.release import Next, closed_cost, judge
 from stationmaster.control.releasing import gather_evidence
 from stationmaster.control.sweep_rules import Act, Subject, SweepPolicy, Verdict, judge_machine
 from stationmaster.control.world import World
-from stationmaster.errors import NotFound, ProviderError, StoreError
+from stationmaster.errors import ProviderError, StoreError
 from stationmaster.model import Alert, Job, Label, Machine, Rental, RentalState, State
 from stationmaster.providers.base import CanStop
 
@@ -87,10 +87,8 @@ class Sweeper:
     async def _sweep_provider(self, name: str, report: Report, *, act: bool, doomed: frozenset[str]) -> None:
         listing = await self.world.fleet.listing(name)
         now = await self.world.ask_store(self.world.store.now)
-        rentals = [
-            each for each in await self.world.ask_store(self.world.store.rentals.not_gone) if each.provider == name
-        ]
-        jobs = {each.job_id: await self._job(each.job_id) for each in rentals}
+        rentals = await self._rentals(name)
+        jobs = await self._jobs(rentals)
         seen_before = {each.kind: each.at for each in await self.world.ask_store(self.world.store.alerts.open)}
         for machine in listing.machines:
             rental = _rental_of(machine, rentals)
@@ -113,11 +111,9 @@ class Sweeper:
         rentals = await self.world.ask_store(self.world.store.rentals.not_gone)
         return [rental for rental in rentals if rental.provider == provider]
 
-    async def _job(self, job_id: str) -> Job | None:
-        try:
-            return await self.world.ask_store(self.world.store.jobs.get, job_id)
-        except NotFound:
-            return None
+    async def _jobs(self, rentals: Iterable[Rental]) -> dict[str, Job]:
+        """The jobs of rentals, by id, in one go; one that was removed is missing."""
+        return await self.world.ask_store(self.world.store.jobs.several, {rental.job_id for rental in rentals})
 
     async def _act(self, finding: Finding, *, now: float) -> Finding:
         """Do what the verdict says. A store that cannot be written keeps nothing from being destroyed."""
@@ -165,10 +161,9 @@ class Sweeper:
 
     async def _confirm(self, provider: str, report: Report) -> None:
         """Rentals that no worker's visit will see to any more are followed to their end here."""
-        rentals = [
-            each for each in await self.world.ask_store(self.world.store.rentals.not_gone) if each.provider == provider
-        ]
-        ours = tuple([each for each in rentals if await self._is_unattended(each)])
+        rentals = await self._rentals(provider)
+        jobs = await self._jobs(rentals)
+        ours = tuple(rental for rental in rentals if _is_unattended(rental, jobs.get(rental.job_id)))
         if not ours:
             return
         evidence = await gather_evidence(provider, ours, self.world)
@@ -197,17 +192,16 @@ class Sweeper:
             if line.rental_label == rental.label:
                 await self._try_to_write(self.world.store.costs.put_unattended, closed_cost(line, now=now))
 
-    async def _is_unattended(self, rental: Rental) -> bool:
-        if rental.surplus:
-            return True
-        job = await self._job(rental.job_id)
-        return job is None or job.state is State.ENDED or rental.attempt < job.attempt
-
     async def _try_to_write(self, function: Any, value: Any) -> None:
         try:
             await self.world.ask_store(function, value)
         except StoreError as problem:
             log.warning("sweep.not_written", problem=str(problem))
+
+
+def _is_unattended(rental: Rental, job: Job | None) -> bool:
+    """Whether no worker's visit will see to this rental any more."""
+    return rental.surplus or job is None or job.state is State.ENDED or rental.attempt < job.attempt
 
 
 def _alert_kind(machine: Machine) -> str:

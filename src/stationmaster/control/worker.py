@@ -9,11 +9,13 @@ import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import structlog
 
 from stationmaster.control.charges import SETTLED_SECONDS, reconcile_charges
 from stationmaster.control.reconcile import HANDLERS, reconcile
+from stationmaster.control.streams import StreamWriter
 from stationmaster.control.sweep import Sweeper
 from stationmaster.control.sweep_rules import SweepPolicy
 from stationmaster.control.world import World, boottime
@@ -53,6 +55,7 @@ class Holding:
     lease: Lease
     safe_until: float
     task: asyncio.Task[None] | None = None
+    is_streaming: bool = False  # it mostly waits, and so takes no slot
 
     def check(self) -> None:
         if boottime() >= self.safe_until:
@@ -72,6 +75,7 @@ class Worker:
         self._sweeper = Sweeper(world, sweep_policy or SweepPolicy())
         self.tempo = tempo or Tempo()
         self.owner = owner or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._streams = StreamWriter(world)
         self._held: dict[str, Holding] = {}
         self._leaving = asyncio.Event()
         self._nudge = asyncio.Event()
@@ -142,7 +146,7 @@ class Worker:
 
     async def _claim(self) -> int:
         """Take what is due and fits into the free slots; how much it was."""
-        free = self.tempo.slots - len(self._held)
+        free = self.tempo.slots - sum(not holding.is_streaming for holding in self._held.values())
         if free <= 0:
             return 0
         asked_at = boottime()
@@ -159,7 +163,8 @@ class Worker:
         return len(leases)
 
     def _busy_providers(self) -> list[str]:
-        held = Counter(holding.lease.job.spec.provider for holding in self._held.values())
+        busy = (holding for holding in self._held.values() if not holding.is_streaming)
+        held = Counter(holding.lease.job.spec.provider for holding in busy)
         return [name for name, limit in self.tempo.per_provider.items() if held[name] >= limit]
 
     def _take(self, lease: Lease, asked_at: float) -> None:
@@ -170,7 +175,7 @@ class Worker:
     async def _handle(self, holding: Holding) -> None:
         job = holding.lease.job
         try:
-            await reconcile(holding.lease, holding, self.world)
+            await reconcile(holding.lease, holding, self.world, partial(self._record, holding))
         except asyncio.CancelledError:
             await self._give_back(holding)
         except LeaseLost:
@@ -183,6 +188,13 @@ class Worker:
             self._held.pop(job.id, None)
             self._settled += 1
             self._nudge.set()
+
+    async def _record(self, holding: Holding, write: Write) -> None:
+        """Write for a job in the middle of its action: from now on it is a stream, and its place is free for others."""
+        if not holding.is_streaming:
+            holding.is_streaming = True
+            self._nudge.set()
+        await self._streams.record(holding.lease, write)
 
     async def _give_back(self, holding: Holding) -> None:
         """A handler that was interrupted: nothing of it was written, the job is due as it was."""

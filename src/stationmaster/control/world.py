@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,6 +20,7 @@ from stationmaster.recipes.registry import StoredRecipe
 from stationmaster.remote.base import Remote
 from stationmaster.remote.host import Host
 from stationmaster.store.store import Store
+from stationmaster.store.writes import Write
 
 Answer = TypeVar("Answer")
 
@@ -58,11 +59,15 @@ class Guard(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """One look at one job; `now` is the database's time of the claim."""
+    """One look at one job; `now` is the database's time of the claim.
+
+    `record` writes under the lease in the middle of a long action; what it wrote stays if the action is interrupted.
+    """
 
     job: Job
     now: float
     guard: Guard
+    record: Callable[[Write], Awaitable[None]]
 
 
 @dataclass(slots=True, kw_only=True)

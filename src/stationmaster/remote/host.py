@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -148,7 +148,9 @@ class Host:
         argv = self._argv("acknowledge")
         require_success(argv, await self.remote.run(argv, timeout=self._limit))
 
-    async def follow(self, since: Since | None = None, *, interval_seconds: float = 0.1) -> AsyncIterator[Status]:
+    async def follow(
+        self, since: Since | None = None, *, interval_seconds: float = 0.1
+    ) -> AsyncGenerator[Status, None]:
         """Statuses as they happen, each going on where the one before ended. Close it with `aclosing`."""
         argv = self._argv("follow", *_since(since), "--interval", f"{interval_seconds:g}")
         async with self.remote.stream(argv, timeout_idle=_FOLLOW_IDLE_SECONDS) as stream:

@@ -52,6 +52,12 @@ class Jobs:
             raise NotFound(f"there is no job {job_id}", hint="run `stationmaster jobs --all` to see them")
         return job
 
+    def several(self, job_ids: Collection[str]) -> dict[str, Job]:
+        """Those of these jobs that are there, by id."""
+        query = sa.select(jobs).where(jobs.c.id.in_(sorted(job_ids)))
+        with self._database.read() as connection:
+            return {row["id"]: job_from_row(row) for row in connection.execute(query).mappings()}
+
     def matching(self, text: str) -> list[Job]:
         """Jobs meant by `text`: the id itself, else ids that begin so, else the newest of that name."""
         if not text:

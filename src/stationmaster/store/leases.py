@@ -103,6 +103,17 @@ class Leases:
         with self._database.write() as connection:
             self._put(connection, self._keeping, lease, write)
 
+    def record_many(self, writes: Sequence[tuple[Lease, Write]]) -> set[str]:
+        """Record for several jobs in one transaction; the ids of those whose lease is no longer ours."""
+        lost = set()
+        with self._database.write() as connection:
+            for lease, write in writes:
+                try:
+                    self._put(connection, self._keeping, lease, write)
+                except LeaseLost:
+                    lost.add(lease.job.id)
+        return lost
+
     def settle(self, lease: Lease, write: Write) -> None:
         """Write what was learnt and hand the lease back. Raises LeaseLost."""
         with self._database.write() as connection:
