@@ -11,8 +11,8 @@ mkdir -p "$home/.ssh" "$jobs"
 : >"$home/.no_auto_tmux"
 key=@PUBLIC_KEY@
 grep -qxF "$key" "$home/.ssh/authorized_keys" 2>/dev/null || printf '\n%s\n' "$key" >>"$home/.ssh/authorized_keys"
-# No process of an earlier start lives; its number may belong to another one now.
-rm -f "$jobs"/*/.trackside/training.pid
+# Both speak of an earlier start: that uptime may come again, and that process number is another's now.
+rm -f "$jobs/.guard" "$jobs"/*/.trackside/training.pid
 
 # SSH sessions do not see the container's variables otherwise. The machine's key is for the guard alone.
 etc=${keys%/*}/environment
