@@ -17,6 +17,7 @@ from stationmaster.control.background import running_worker
 from stationmaster.datasets.sample_set import write_sample_set
 
 WITH_SAMPLES = [page for page in PAGES if samples(page)]
+INSIDE = [link for page in PAGES for link in links(page) if "://" not in link.target]
 _LEAVE_SECONDS = 30.0
 
 
@@ -63,9 +64,7 @@ def test_every_how_to_ends_with_verify_and_troubleshooting(page: Path) -> None:
     assert 0 < text.index("## Verify") < text.index("## Troubleshooting")
 
 
-@pytest.mark.parametrize(
-    "link", [link for page in PAGES for link in links(page) if "://" not in link.target], ids=lambda link: link.target
-)
+@pytest.mark.parametrize("link", INSIDE, ids=lambda link: link.target)
 def test_a_link_leads_to_something(link: Link) -> None:
     path, _, anchor = link.target.partition("#")
     target = (link.page.parent / path).resolve() if path else link.page
