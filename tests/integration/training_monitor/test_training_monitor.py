@@ -1,0 +1,129 @@
+"""The monitor on its own, over a real process whose log it has never seen from the beginning."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from asynchronous_tests import asynchronous, until
+
+from stationmaster.control.training_monitor import JobInfo, Poll, TrainingMonitor
+from stationmaster.remote.fake import FakeRemote, Fault
+from stationmaster.remote.local import LocalRemote
+from stationmaster.watch.policy import StallPolicy
+
+# Prints a bar like ai-toolkit's: to step 40 at once, then one step per line read from standard input.
+TRAINER = """
+import sys, time
+def bar(step):
+    sys.stderr.write("\\rlora: %3d%%|##| %d/400 [00:%02d<05:00, 2.00it/s, lr: 1.0e-04 loss: %.3e]" % (step / 4, step, step % 60, 1 / (step + 1)))
+    sys.stderr.flush()
+for step in range(41):
+    bar(step)
+for line in sys.stdin:
+    bar(int(line))
+"""
+
+
+class Training:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "out").mkdir()
+        self.log = (folder / "train.log").open("ab")
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", TRAINER], stdin=subprocess.PIPE, stderr=self.log, start_new_session=True
+        )
+        (folder / "pid").write_text(str(self.process.pid))
+
+    def go_to(self, step: int) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{step}\n".encode())
+        self.process.stdin.flush()
+
+    def info(self) -> JobInfo:
+        names = {"logFile": "train.log", "pidFile": "pid", "outputDir": "out"}
+        return JobInfo.from_mapping({key: str(self.folder / name) for key, name in names.items()})
+
+    def monitor(self, policy: StallPolicy | None = None) -> TrainingMonitor:
+        remote = LocalRemote(root=self.folder, environment={"PATH": os.environ["PATH"]})
+        return TrainingMonitor(remote, self.info(), policy)
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.log.close()
+
+
+@pytest.fixture
+def training(tmp_path: Path) -> Iterator[Training]:
+    running = Training(tmp_path)
+    yield running
+    running.end()
+
+
+async def step_seen(monitor: TrainingMonitor, step: int) -> Poll:
+    found = await monitor.poll()
+    for _ in range(200):
+        if found.parsed.step == step:
+            break
+        found = await monitor.poll()
+    return found
+
+
+@asynchronous
+async def test_a_poll_tells_whether_it_runs_how_far_it_is_and_what_it_saved(training: Training) -> None:
+    (training.folder / "out" / "lora_000000030.safetensors").write_bytes(b"x" * 9)
+    found = await step_seen(training.monitor(), 40)
+    assert found.is_running is True
+    assert (found.parsed.step, found.parsed.total_steps) == (40, 400)
+    assert [(one.step, one.size) for one in found.checkpoints] == [(30, 9)]
+    assert set(found.as_json()) == {"isRunning", "parsed", "stallAnalysis", "checkpoints", "problem"}
+
+
+@asynchronous
+async def test_a_monitor_that_comes_after_goes_on_where_the_first_one_was(training: Training) -> None:
+    first = training.monitor()
+    await step_seen(first, 40)
+    training.go_to(55)
+    second = training.monitor()
+    second.restore(json.loads(json.dumps(first.state())))
+    assert (await step_seen(second, 55)).parsed.step == 55
+
+
+@asynchronous
+async def test_streaming_tells_new_steps_until_it_is_stopped(training: Training) -> None:
+    polls: list[Poll] = []
+    stop = training.monitor().start_streaming(polls.append, interval_seconds=0.05)
+    await until(lambda: any(poll.parsed.step == 40 for poll in polls), what="step 40 streamed")
+    training.go_to(77)
+    await until(lambda: polls[-1].parsed.step == 77, what="step 77 streamed")
+    stop()
+
+
+@asynchronous
+async def test_the_training_is_ended_with_everything_it_started(training: Training) -> None:
+    monitor = training.monitor()
+    assert await monitor.stop_training(grace_seconds=5.0) is True
+    assert training.process.wait(timeout=5) == -signal.SIGTERM
+    assert (await monitor.poll()).is_running is False
+    assert await monitor.stop_training() is True  # it is dead already
+
+
+@asynchronous
+async def test_a_machine_that_does_not_answer_says_nothing_about_the_training() -> None:
+    remote = FakeRemote()
+    remote.fail(Fault.VANISHED)
+    monitor = TrainingMonitor(remote, JobInfo(log_file="/l", pid_file="/p", output_dir="/o"))
+    found = await monitor.poll()
+    assert found.is_running is None
+    assert found.problem is not None
+    assert not found.stall.is_stalling
