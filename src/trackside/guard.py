@@ -1,6 +1,7 @@
 """What home tells the guard of a rented machine: how long it may go on alone, and that all is safe.
 
-The guard is a few lines of shell that run beside us; it reads these files in the folder of all jobs.
+The guard is a few lines of shell that run beside us; it reads these files in the folder of all jobs. A machine that
+several jobs share has none, and names a folder of each job's own where they do no harm.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ def acknowledge(root: Root) -> None:
 
 
 def _beside(root: Root, name: str) -> str:
-    return os.path.join(os.path.dirname(os.path.abspath(root.path)), name)
+    folder = os.environ.get("STATIONMASTER_GUARD_FOLDER") or os.path.dirname(os.path.abspath(root.path))
+    return os.path.join(folder, name)
 
 
 def _uptime() -> float:
