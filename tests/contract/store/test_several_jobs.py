@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from spine_values import spec
-
 from stationmaster.store.store import Store
 
 
