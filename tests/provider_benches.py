@@ -13,6 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from own_hosts import host_behind, settings_with_hosts
+from stationmaster.control.own_machines import build_ssh_provider
 from stationmaster.model import Machine, MachineStatus
 from stationmaster.money import MicroDollars, from_dollars
 from stationmaster.offers import Preferences
@@ -61,6 +63,13 @@ def _loopback(folder: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
         folder / "machines", environment={"PATH": "/usr/bin:/bin"}, price_per_hour=MicroDollars(360_000)
     )
     yield Bench(provider=provider)
+
+
+def _own_machines(folder: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
+    """Two hosts behind one real sshd: attempts of one job never share a folder."""
+    sshd = request.getfixturevalue("sshd")
+    hosts = [host_behind(sshd, name, folder / name, price_per_hour="0.36") for name in ("one", "two")]
+    yield Bench(provider=build_ssh_provider(settings_with_hosts(folder, *hosts, trusted=(sshd,))))
 
 
 def _simulated_vast(folder: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
@@ -113,7 +122,13 @@ def ours(machines: tuple[Machine, ...]) -> list[Machine]:
     return [machine for machine in machines if machine.label.startswith(CONTRACT_PREFIX)]
 
 
-MAKERS: dict[str, Maker] = {"fake": _fake, "loopback": _loopback, "vastai": _simulated_vast, LIVE: _live_vast}
+MAKERS: dict[str, Maker] = {
+    "fake": _fake,
+    "loopback": _loopback,
+    "ssh": _own_machines,
+    "vastai": _simulated_vast,
+    LIVE: _live_vast,
+}
 
 
 @contextmanager

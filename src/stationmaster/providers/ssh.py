@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +31,6 @@ from stationmaster.providers import ssh_script
 
 T = TypeVar("T")
 _GIB = 1024**3
-_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,11 +138,15 @@ class SshProvider:
 
     async def describe(self, provider_id: str) -> Machine | None:
         host, label = self._host_and_label(provider_id)
+        if host is None:
+            return None
         answer = await self._look(host, "describe", {"label": label})
         return None if answer["machine"] is None else self._machine(host, answer["machine"])
 
     async def destroy(self, provider_id: str) -> None:
         host, label = self._host_and_label(provider_id)
+        if host is None:
+            return
         try:
             await self._ask(host, "destroy", {"label": label}, limit_seconds=self._limits.destroy)
         except (RemoteError, ConfigInvalid) as problem:
@@ -226,9 +228,10 @@ class SshProvider:
             environment=environment,
         )
 
-    def _host_and_label(self, provider_id: str) -> tuple[OwnHost, str]:
+    def _host_and_label(self, provider_id: str) -> tuple[OwnHost | None, str]:
+        """No host for an id that no create has ever given out. Raises ProviderFault for a host that is not known."""
         name, _, label = provider_id.partition("/")
-        return self._host(name), label
+        return (None if Label.parse(label) is None else self._host(name)), label
 
     def _host(self, name: str) -> OwnHost:
         try:
@@ -282,12 +285,11 @@ def _raise_first_problem(answers: Sequence[object]) -> None:
 
 
 def _folder(label: str) -> str:
-    """The job's folder below the job root; the label itself where it names no job."""
+    """The job's folder below the job root."""
     parsed = Label.parse(label)
-    folder = label if parsed is None else parsed.job
-    if not _SAFE_NAME.fullmatch(folder):
-        raise NoCapacity(f"{label!r} cannot be the name of a folder")
-    return folder
+    if parsed is None:
+        raise NoCapacity(f"{label!r} names no job")
+    return parsed.job
 
 
 def _answer(host: OwnHost, said: bytes) -> dict[str, Any]:

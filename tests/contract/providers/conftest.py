@@ -7,6 +7,7 @@ import pytest
 
 from provider_benches import LIVE, MAKERS, Bench, bench
 from simulated_vast import quick_settings
+from sshd_fixture import Sshd, running_sshd
 from stationmaster.providers.base import Provider
 from stationmaster.simulator.harness import simulator_thread
 
@@ -23,6 +24,12 @@ def simulator_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     home = tmp_path_factory.mktemp("simulator")
     with simulator_thread(quick_settings(home, backend="paper", market_period_seconds=0.0)) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    with running_sshd(tmp_path_factory.mktemp("sshd")) as server:
+        yield server
 
 
 @pytest.fixture
