@@ -147,6 +147,12 @@ def test_a_busy_provider_is_asked_again_later_and_nothing_is_concluded() -> None
     assert step.write.due_in
 
 
+def test_a_market_that_does_not_answer_is_not_an_empty_one() -> None:
+    step = decide(seen(requested(), listing(), problem=ProviderBusy("nobody answers")), POLICY)
+    assert step.then is None
+    assert (after(step).state, after(step).memory["failures"]) == (State.PROVISIONING, 1)
+
+
 def test_a_refused_key_ends_the_job_for_people_have_to_act() -> None:
     step = decide(seen(requested(), problem=AccessRefused("no")), POLICY)
     assert (after(step).outcome, after(step).reason) == (Outcome.FAILED_PROVISIONING, Reason.ACCESS_REFUSED)
