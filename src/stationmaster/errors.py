@@ -14,7 +14,8 @@ StationmasterError            hint, exit_code, http_status; the docstring is the
 │   └── LeaseLost             somebody else's job now: drop the result
 ├── ProviderError             NoCapacity (next offer) · ProviderBusy (same call, later) · AccessRefused (tell people)
 │                             AnswerLost (nobody knows whether it happened) · ProviderFault (its answer makes no sense)
-└── RemoteError               Unreachable (state unknown) · CommandFailed · HostKeyRefused · TransferFailed
+├── RemoteError               Unreachable (state unknown) · CommandFailed · HostKeyRefused · TransferFailed
+└── NotifyError               NotifyRefused (try another way) · NotifyBusy (the same way, later)
 """
 
 from __future__ import annotations
@@ -159,3 +160,24 @@ class HostKeyRefused(RemoteError):
 
 class TransferFailed(RemoteError):
     """A file did not arrive whole."""
+
+
+class NotifyError(StationmasterError):
+    """The message could not be delivered."""
+
+    exit_code = 50
+    http_status = 502
+
+
+class NotifyRefused(NotifyError):
+    """The service will not deliver this message, however often it is asked."""
+
+
+class NotifyBusy(NotifyError):
+    """The service could not take the message now; it may later."""
+
+    def __init__(
+        self, message: str | None = None, *, retry_after_seconds: float | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after_seconds = retry_after_seconds

@@ -24,6 +24,12 @@ class Alerts:
         with self._database.read() as connection:
             return [known_fields(Alert, dict(row)) for row in connection.execute(query).mappings()]
 
+    def after(self, seq: int, *, limit: int = 500) -> list[tuple[int, Alert]]:
+        """Alerts by number, cleared ones too."""
+        query = sa.select(alerts).where(alerts.c.seq > seq).order_by(alerts.c.seq).limit(limit)
+        with self._database.read() as connection:
+            return [(row["seq"], known_fields(Alert, dict(row))) for row in connection.execute(query).mappings()]
+
     def raise_unattended(self, alert: Alert) -> None:
         """Raise an alert outside of any job's lease."""
         with self._database.write() as connection:

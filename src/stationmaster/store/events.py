@@ -29,6 +29,14 @@ class Events:
         with self._database.read() as connection:
             return [event_from_row(row) for row in connection.execute(query).mappings()]
 
+    def after(self, seq: int, *, kinds: Sequence[str], limit: int = 500) -> list[Event]:
+        """Events of all jobs by number, which is not the order of commits: whoever follows looks back a little."""
+        query = (
+            sa.select(events).where(events.c.seq > seq, events.c.kind.in_(kinds)).order_by(events.c.seq).limit(limit)
+        )
+        with self._database.read() as connection:
+            return [event_from_row(row) for row in connection.execute(query).mappings()]
+
 
 def append(connection: Connection, job_id: str, told: Sequence[Told], *, version: int, now: float) -> None:
     """Append events; the last of them has `version`, to which the caller has raised the job's row."""

@@ -8,16 +8,20 @@ from stationmaster.store.checkpoints import Checkpoints
 from stationmaster.store.costs import Costs
 from stationmaster.store.engine import Database
 from stationmaster.store.events import Events
+from stationmaster.store.followed import Followed
+from stationmaster.store.inbox import InboxNotes
 from stationmaster.store.installation import read_id
 from stationmaster.store.interests import Interests
 from stationmaster.store.jobs import Jobs
 from stationmaster.store.leases import Leases
 from stationmaster.store.limiter import TurnLimiter
 from stationmaster.store.logs import Logs
+from stationmaster.store.outbox import Outbox
 from stationmaster.store.periodic import Periodic
 from stationmaster.store.readings import Readings
 from stationmaster.store.rentals import Rentals
 from stationmaster.store.schema import bring_up_to_date
+from stationmaster.store.users import Users
 from stationmaster.store.wake import Waker
 
 DEFAULT_LOG_CAP_BYTES = 64 * 1024 * 1024
@@ -42,6 +46,10 @@ class Store:
         self.bad_machines = BadMachines(database)
         self.interests = Interests(database)
         self.periodic = Periodic(database)
+        self.users = Users(database)
+        self.outbox = Outbox(database)
+        self.inbox = InboxNotes(database)
+        self.followed = Followed(database)
         self.limiter = TurnLimiter(database)
 
     def now(self) -> float:

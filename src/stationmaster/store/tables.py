@@ -201,3 +201,63 @@ periodic = sa.Table(
     Column("lease_token", BigInteger, nullable=False),
     Column("lease_until", Double),
 )
+
+users = sa.Table(
+    "users",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("telegram_id", Text),
+    Column("discord_id", Text),
+    Column("email", Text),
+    Column("inbox", Boolean, nullable=False),
+    Column("muted", Text, nullable=False),
+    Column("quiet", Text),
+    Column("time_zone", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+)
+
+# One row per event, person and purpose: the database itself refuses the second.
+outbox = sa.Table(
+    "outbox",
+    metadata,
+    Column("id", _Counter, primary_key=True, autoincrement=True),
+    Column("cause", Text, nullable=False),
+    Column("user", Text, nullable=False),
+    Column("purpose", Text, nullable=False),
+    Column("job_id", Text),
+    Column("message", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("next_at", Double),
+    Column("channel", Text),
+    Column("problem", Text),
+    Column("created_at", Double, nullable=False),
+    Column("done_at", Double),
+    Column("lease_owner", Text),
+    Column("lease_token", BigInteger, nullable=False),
+    Column("lease_until", Double),
+    Index("outbox_once", "cause", "user", "purpose", unique=True),
+    Index("outbox_due", "next_at"),
+)
+
+inbox = sa.Table(
+    "inbox",
+    metadata,
+    Column("id", _Counter, primary_key=True, autoincrement=True),
+    Column("user", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("job_id", Text),
+    Column("text", Text, nullable=False),
+    Column("priority", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("read_at", Double),
+    Index("inbox_once", "user", "key", unique=True),
+)
+
+followed = sa.Table(
+    "followed",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+)

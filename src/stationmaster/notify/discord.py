@@ -1,0 +1,55 @@
+"""Discord direct messages, through a bot: https://discord.com/developers/docs/resources/message#create-message"""
+
+from __future__ import annotations
+
+import hashlib
+
+import httpx
+
+from stationmaster import __version__
+from stationmaster.errors import NotifyRefused
+from stationmaster.notify.base import Rendered
+from stationmaster.notify.conversation import document_of, post
+from stationmaster.notify.markup import as_markdown
+
+_LIMIT = 2000
+_NONCE_CHARACTERS = 25
+_SERVICE = "Discord"
+
+
+class Discord:
+    def __init__(self, client: httpx.AsyncClient, *, token: str, base_url: str) -> None:
+        self._client = client
+        self._base_url = base_url.rstrip("/")
+        self._headers = {"Authorization": f"Bot {token}", "User-Agent": f"DiscordBot (stationmaster, {__version__})"}
+        self._channels: dict[str, str] = {}
+
+    async def send(self, recipient: str, message: Rendered) -> None:
+        """Repeated within some minutes, Discord knows the message by its nonce and delivers it once."""
+        channel = self._channels.get(recipient)
+        if channel is None:
+            opened = await self._post("/users/@me/channels", {"recipient_id": recipient})
+            channel = self._channels[recipient] = str(opened["id"])
+        body = {
+            "content": as_markdown(message, limit=_LIMIT),
+            "allowed_mentions": {"parse": []},  # a name like @everyone calls nobody
+            "nonce": hashlib.sha256(message.key.encode()).hexdigest()[:_NONCE_CHARACTERS],
+            "enforce_nonce": True,
+        }
+        await self._post(f"/channels/{channel}/messages", body)
+
+    async def _post(self, path: str, body: dict[str, object]) -> dict[str, object]:
+        response = await post(self._client, _SERVICE, f"{self._base_url}{path}", headers=self._headers, json=body)
+        document = document_of(response)
+        if response.is_success and "id" in document:
+            return document
+        said = document.get("message") or f"HTTP {response.status_code}"
+        raise NotifyRefused(f"Discord refused the message: {said}", hint=_hint(response.status_code))
+
+
+def _hint(status: int) -> str | None:
+    if status == httpx.codes.UNAUTHORIZED:
+        return "check notify.discord_bot_token"
+    if status == httpx.codes.FORBIDDEN:
+        return "the person must share a server with the bot and allow direct messages"
+    return None

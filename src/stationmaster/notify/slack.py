@@ -1,0 +1,25 @@
+"""Slack's incoming webhooks: the address is the recipient, and a secret."""
+
+from __future__ import annotations
+
+import httpx
+
+from stationmaster.errors import NotifyRefused
+from stationmaster.notify.base import Rendered
+from stationmaster.notify.conversation import post
+from stationmaster.notify.markup import as_html
+
+_LIMIT = 3000
+
+
+class Slack:
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self._client = client
+
+    async def send(self, recipient: str, message: Rendered) -> None:
+        # Slack wants the same three characters escaped as HTML; the rest of its markup is off.
+        body = {"text": as_html(message, limit=_LIMIT), "mrkdwn": False}
+        response = await post(self._client, "Slack", recipient, json=body)
+        if not response.is_success:
+            said = response.text.strip()[:100] or f"HTTP {response.status_code}"
+            raise NotifyRefused(f"Slack refused the message: {said}", hint="check the webhook's address")

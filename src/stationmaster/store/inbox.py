@@ -1,0 +1,62 @@
+"""The inbox: every message that a person was meant to get, whether it reached them or not."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from stationmaster.store.codec import known_fields
+from stationmaster.store.engine import Database
+from stationmaster.store.tables import inbox
+from stationmaster.store.upsert import insert_if_absent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A message as it lies in the inbox; `key` makes the same message the same note."""
+
+    key: str
+    kind: str
+    text: str
+    priority: str
+    at: float
+    job_id: str | None = None
+    id: int | None = None
+    read_at: float | None = None
+
+
+class InboxNotes:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, user: str, note: Note) -> None:
+        """Keep a note; one with the same key stays as it is."""
+        with self._database.write() as connection:
+            put(connection, user, note)
+
+    def of_user(self, user: str, *, unread_only: bool = False, limit: int = 100) -> list[Note]:
+        """The newest so many, oldest first."""
+        query = sa.select(inbox).where(inbox.c.user == user).order_by(inbox.c.id.desc()).limit(limit)
+        if unread_only:
+            query = query.where(inbox.c.read_at.is_(None))
+        with self._database.read() as connection:
+            return [known_fields(Note, dict(row)) for row in connection.execute(query).mappings()][::-1]
+
+    def count_unread(self, user: str) -> int:
+        query = sa.select(sa.func.count()).select_from(inbox).where(inbox.c.user == user, inbox.c.read_at.is_(None))
+        with self._database.read() as connection:
+            return int(connection.execute(query).scalar_one())
+
+    def mark_read(self, user: str, *, up_to: int) -> None:
+        """Everything of the person up to this id was seen."""
+        seen = (inbox.c.user == user, inbox.c.id <= up_to, inbox.c.read_at.is_(None))
+        with self._database.write() as connection:
+            connection.execute(inbox.update().where(*seen).values(read_at=self._database.now))
+
+
+def put(connection: Connection, user: str, note: Note) -> None:
+    row = {key: value for key, value in dataclasses.asdict(note).items() if key != "id"}
+    insert_if_absent(connection, inbox, {"user": user, **row})

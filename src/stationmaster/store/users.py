@@ -1,0 +1,61 @@
+"""People who are told things, and how each wants to be told."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import RowMapping
+
+from stationmaster.errors import NotFound
+from stationmaster.store.codec import dumps, known_fields
+from stationmaster.store.engine import Database
+from stationmaster.store.tables import users
+from stationmaster.store.upsert import upsert
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """One person. `quiet` is a span such as 22:00-07:00 in `time_zone`; `muted` names kinds of messages."""
+
+    name: str
+    telegram_id: str | None = None
+    discord_id: str | None = None
+    email: str | None = None
+    inbox: bool = False  # whether a message in the inbox counts as delivered
+    muted: tuple[str, ...] = ()
+    quiet: str | None = None
+    time_zone: str = "UTC"
+
+
+class Users:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, user: User) -> None:
+        """Add a person, or change one."""
+        row = {**dataclasses.asdict(user), "muted": dumps(list(user.muted))}
+        with self._database.write() as connection:
+            row["created_at"] = connection.execute(sa.select(self._database.now)).scalar_one()
+            upsert(connection, users, [row], key=("name",))
+
+    def find(self, name: str) -> User | None:
+        with self._database.read() as connection:
+            row = connection.execute(sa.select(users).where(users.c.name == name)).mappings().one_or_none()
+        return None if row is None else _user(row)
+
+    def listed(self) -> list[User]:
+        with self._database.read() as connection:
+            return [_user(row) for row in connection.execute(sa.select(users).order_by(users.c.name)).mappings()]
+
+    def remove(self, name: str) -> None:
+        """Raises NotFound. Messages that wait for them in the inbox stay."""
+        with self._database.write() as connection:
+            if connection.execute(users.delete().where(users.c.name == name)).rowcount == 0:
+                raise NotFound(f"there is no user {name}", hint="run `stationmaster users list` to see them")
+
+
+def _user(row: RowMapping) -> User:
+    return known_fields(User, {**row, "muted": tuple(json.loads(row["muted"]))})

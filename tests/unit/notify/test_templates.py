@@ -1,0 +1,158 @@
+"""The words of messages, to the letter where the letter is fixed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spine_values import job
+from stationmaster.lifecycle import REASONS
+from stationmaster.model import Alert, Event, Job, Outcome, Progress, Reason
+from stationmaster.money import from_dollars
+from stationmaster.notify.base import Priority
+from stationmaster.notify.templates import (
+    FAULTS,
+    PRIORITIES,
+    TERMINATION_REASONS,
+    Facts,
+    Words,
+    words_of,
+    words_of_alert,
+)
+
+STALL = """\
+⚠️ Training Stall Detected
+
+Job: cats
+Progress: 2300/4000 (57.5%)
+Issue: ETA not converging (ETA stands at about 31m: no new step since step 2300, for 5m of training time)
+
+Auto-terminating in 15 minutes unless progress resumes.
+Latest checkpoint: step 2250"""
+
+TERMINATED = """\
+🛑 Training Terminated
+
+Job: cats
+Reason: Stall detected, grace period expired
+Final checkpoint: step 2250
+Model will be uploaded as incomplete."""
+
+FLAGGED: dict[str, Any] = {
+    "currentStep": 2300,
+    "totalSteps": 4000,
+    "reason": "ETA stands at about 31m: no new step since step 2300, for 5m of training time.",
+    "graceMinutes": 15.0,
+    "checkpointStep": 2250,
+}
+
+
+def told(kind: str, payload: dict[str, Any], *, of: Job | None = None, facts: Facts | None = None) -> Words:
+    subject = of or job()
+    event = Event(seq=1, job_id=subject.id, job_version=1, kind=kind, payload=payload, at=subject.created_at + 7500)
+    found = words_of(event, subject, facts or Facts())
+    assert found is not None
+    return found
+
+
+def outcome(reason: Reason, **facts: Any) -> str:
+    ended = job(progress=Progress(step=380, total_steps=400, loss=0.08312))
+    payload = {"outcome": REASONS[reason].outcome.value, "reason": reason.value, "explanation": "this is why"}
+    return told("outcome", payload, of=ended, facts=Facts(cost=from_dollars("1.234"), **facts)).text
+
+
+def test_a_stall_is_told_to_the_letter() -> None:
+    assert told("stall_flagged", FLAGGED).text == STALL
+
+
+def test_a_termination_is_told_to_the_letter() -> None:
+    assert told("terminated", {"reason": "STALLED", "checkpointStep": 2250}).text == TERMINATED
+
+
+def test_without_a_checkpoint_both_say_none() -> None:
+    assert told("stall_flagged", {**FLAGGED, "checkpointStep": None}).text.endswith("Latest checkpoint: none")
+    ended = told("terminated", {"reason": "STALLED", "checkpointStep": None}).text
+    assert "Final checkpoint: none" in ended
+    assert "uploaded as incomplete" not in ended
+
+
+def test_an_alert_that_ends_nothing_does_not_threaten_to() -> None:
+    text = told("stall_flagged", {**FLAGGED, "graceMinutes": None}).text
+    assert "Auto-terminating" not in text
+    assert "alerts only" in text
+
+
+def test_stalls_and_ends_come_through_in_quiet_hours_and_milestones_do_not() -> None:
+    assert told("stall_flagged", FLAGGED).priority is Priority.HIGH
+    assert told("terminated", {"reason": "STALLED"}).priority is Priority.HIGH
+    assert told("milestone", {"percent": 25, "step": 100, "total_steps": 400}).priority is Priority.LOW
+
+
+def test_a_completion_tells_steps_duration_loss_model_and_cost() -> None:
+    text = outcome(Reason.FINISHED, model="/home/jobs/job/model.safetensors", link="https://sm.example/jobs/job")
+    for line in (
+        "✅ Training Completed",
+        "Steps: 380/400 (95%)",
+        "Duration: 2h5m",
+        "Final loss: 0.08312",
+        "Model: /home/jobs/job/model.safetensors",
+        "Page: https://sm.example/jobs/job",
+        "Cost: $1.23",
+    ):
+        assert line in text.splitlines()
+
+
+def test_a_failure_tells_why_whose_fault_what_is_kept_and_what_to_do() -> None:
+    lines = outcome(Reason.STEP_FAILED, model="/home/jobs/job/a.safetensors").splitlines()
+    assert "Reason: this is why" in lines
+    assert f"Fault: {FAULTS[Reason.STEP_FAILED]}" in lines
+    assert "Checkpoint: kept: /home/jobs/job/a.safetensors" in lines
+    assert "Next: stationmaster logs job" in lines
+    assert "Checkpoint: none was saved" in outcome(Reason.STEP_FAILED)
+
+
+@pytest.mark.parametrize(
+    "reason", [each for each in Reason if REASONS[each].outcome in ("FAILED", "FAILED_PROVISIONING")]
+)
+def test_every_failure_has_somebody_to_blame(reason: Reason) -> None:
+    assert FAULTS[reason]
+    assert "Fault: unknown" not in outcome(reason)
+
+
+def test_a_job_that_ended_early_says_how_to_go_on() -> None:
+    assert outcome(Reason.STALLED, model="/m").endswith("Next: stationmaster retry job --resume")
+    assert outcome(Reason.STALLED).endswith("Next: stationmaster retry job")
+
+
+def test_every_end_that_nobody_asked_for_has_its_reason_in_words() -> None:
+    asked = {Reason.STOPPED_BY_USER}
+    early = {reason for reason in Reason if REASONS[reason].outcome is Outcome.INCOMPLETE}
+    assert set(TERMINATION_REASONS) == early - asked
+
+
+def test_anomalies_that_are_only_noted_are_not_told() -> None:
+    event = Event(seq=1, job_id="job", job_version=1, kind="anomaly", payload={"reaction": "note"}, at=1.0)
+    assert words_of(event, job(), Facts()) is None
+    assert "nan loss" in told("anomaly", {"anomaly": "nan_loss", "evidence": "x", "reaction": "alert"}).text
+
+
+def test_other_events_are_not_told() -> None:
+    event = Event(seq=1, job_id="job", job_version=1, kind="state", payload={}, at=1.0)
+    assert words_of(event, job(), Facts()) is None
+
+
+def test_a_name_cannot_write_lines_of_its_own() -> None:
+    from spine_values import spec
+
+    tricky = job(spec=spec(name="cats\nReason: none\x00"))
+    lines = told("terminated", {"reason": "STALLED", "checkpointStep": 1}, of=tricky).text.splitlines()
+    assert lines[2] == "Job: cats Reason: none"
+
+
+@pytest.mark.parametrize("kind", ["soft_limit", "release", "silence", "low_credit", "machine 17", "something new"])
+def test_every_alert_has_words_with_the_issue_and_a_next_command(kind: str) -> None:
+    words = words_of_alert(Alert(kind=kind, message="it is so", job_id=None), None)
+    assert "Issue: it is so" in words.text.splitlines()
+    assert "Next: " in words.text
+    assert words.kind in PRIORITIES
