@@ -11,7 +11,7 @@ from stationmaster.control.sweep_rules import SweepPolicy
 from stationmaster.control.worker import Tempo
 from stationmaster.control.world import Policy, World
 from stationmaster.errors import ConfigInvalid
-from stationmaster.providers.key_pair import read_public_key
+from stationmaster.providers.vastai.keys import read_pair
 from stationmaster.recipes.registry import find
 from stationmaster.remote.connect import connect
 from stationmaster.remote.pyz import build_pyz
@@ -58,7 +58,7 @@ def build_world(settings: Settings, environ: Mapping[str, str], store: Store) ->
 
 def _public_key(settings: Settings) -> str | None:
     path = ssh_key_path(settings)
-    return read_public_key(path) if settings.vastai.api_key is not None and path.exists() else None
+    return read_pair(path).public_key if settings.vastai.api_key is not None and path.exists() else None
 
 
 def policy_of(settings: Settings) -> Policy:

@@ -36,6 +36,8 @@ from stationmaster.store.writes import Told, Write
 SOFT_LIMIT_FACTOR = 1.25
 _SOFT_LIMIT_FLOOR_SECONDS = 300.0  # the estimate of a short job is dominated by things it does not know
 _STOP_GRACE_SECONDS = 10.0
+# What a reason to stop means where nothing was trained yet: a stop is a cancel, a machine that was stopped is no loss.
+_BEFORE_TRAINING = {Reason.STOPPED_BY_USER: Reason.CANCELLED_BY_USER, Reason.MACHINE_STOPPED: Reason.MACHINE_LOST}
 _SETTLE_SECONDS = 0.1  # a supervisor that dies at once is not started again at once
 
 
@@ -91,8 +93,7 @@ def decide(seen: Seen, policy: Policy) -> Step[Start | Stop | Revive | Follow]:
         return Step(write=_exited(write, status, now=now))
     if reason := _reason_to_stop(job, now=now):
         if not _training_began(status):
-            said = "ended before the training began"
-            return _leave(seen, reason if reason is Reason.HARD_LIMIT else Reason.CANCELLED_BY_USER, said)
+            return _leave(seen, _BEFORE_TRAINING.get(reason, reason), "ended before the training began")
         return Step(write=replace(write, job=job.remember(ending=reason.value)), then=Stop())
     if not status.supervisor.alive or status.needs_secrets:
         return Step(write=write, then=Start())

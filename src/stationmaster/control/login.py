@@ -13,7 +13,7 @@ from typing import Any
 from stationmaster.control.machine import access_to_json
 from stationmaster.control.step import cut_off, give_up, go_on, recovered, wait
 from stationmaster.control.world import Visit, World
-from stationmaster.errors import CommandFailed, HostKeyRefused, ProviderError, Unreachable
+from stationmaster.errors import CommandFailed, DiskFull, ProviderError, RemoteError, Unreachable
 from stationmaster.lifecycle import Move
 from stationmaster.model import Access, BadMachine, Job, Machine, Reason, Rental, SshAccess
 from stationmaster.providers.base import KnowsHostKeys, KnowsKeys
@@ -52,7 +52,7 @@ async def log_in(action: LogIn, job: Job, visit: Visit, world: World) -> Write:
     except (Unreachable, ProviderError) as problem:
         await world.forget_remote(action.rental.label)
         return cut_off(job, now=visit.now, policy=world.policy, problem=str(problem))
-    except (CommandFailed, HostKeyRefused) as problem:
+    except (RemoteError, DiskFull) as problem:  # the machine answered, and cannot be used
         await world.forget_remote(action.rental.label)
         return _refused(action, job, str(problem), now=visit.now)
 

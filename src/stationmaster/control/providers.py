@@ -12,8 +12,8 @@ from stationmaster.control.own_machines import build_ssh_provider
 from stationmaster.errors import ConfigInvalid
 from stationmaster.offers import Preferences
 from stationmaster.providers.base import Provider
-from stationmaster.providers.key_pair import ensure_key_pair, read_public_key
 from stationmaster.providers.loopback import LoopbackProvider
+from stationmaster.providers.vastai.keys import DEFAULT_KEY_PATH, ensure_pair, read_pair
 from stationmaster.store.store import Store
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 _PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ")
 """What a machine on this computer sees of our environment: enough to run programs, and no secret."""
-
-DEFAULT_KEY = Path("~/.ssh/vastai/vastai_ed25519")
 
 
 def build_providers(settings: Settings, environ: Mapping[str, str], store: Store) -> dict[str, Provider]:
@@ -51,7 +49,7 @@ def find_provider(name: str, settings: Settings, environ: Mapping[str, str], sto
 
 def ssh_key_path(settings: Settings) -> Path:
     """The private key that lets us in on machines rented at Vast.ai."""
-    return (settings.vastai.ssh_key_path or DEFAULT_KEY).expanduser()
+    return (settings.vastai.ssh_key_path or DEFAULT_KEY_PATH).expanduser()
 
 
 def simulator_address(home: Path) -> dict[str, str] | None:
@@ -78,7 +76,7 @@ def _vastai(settings: VastSettings, store: Store) -> Provider:
     from stationmaster.providers.vastai.provider import VastOptions, VastProvider
 
     assert settings.api_key is not None
-    key = (settings.ssh_key_path or DEFAULT_KEY).expanduser()
+    key = (settings.ssh_key_path or DEFAULT_KEY_PATH).expanduser()
     calls = Calls(
         base_url=settings.api_base_url,
         api_key=settings.api_key.get_secret_value(),
@@ -87,7 +85,7 @@ def _vastai(settings: VastSettings, store: Store) -> Provider:
         intervals={endpoint: seconds * settings.call_spacing for endpoint, seconds in INTERVALS.items()},
     )
     options = VastOptions(
-        public_key=read_public_key(key),
+        public_key=read_pair(key).public_key,
         ssh_key_path=str(key),
         preferences=_preferences(settings),
         default_disk_gb=settings.default_disk_gb,
@@ -132,7 +130,7 @@ def _simulator(settings: Settings, address: Mapping[str, str], store: Store) -> 
     )
     key = settings.home / "simulator" / "id_ed25519"
     options = VastOptions(
-        public_key=ensure_key_pair(key),
+        public_key=ensure_pair(key).public_key,
         ssh_key_path=str(key),
         preferences=Preferences(max_price_per_hour=settings.vastai.max_bid_per_hour),
         default_disk_gb=16.0,

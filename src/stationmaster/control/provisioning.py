@@ -16,6 +16,7 @@ from stationmaster.control.machine import requirements
 from stationmaster.control.spending import affordable, credit_problem, rooms_taken
 from stationmaster.control.step import Handler, Step, failed_try, give_up, is_late, recovered, wait, wants_out
 from stationmaster.control.world import Policy, Visit, World
+from stationmaster.durations import format_duration
 from stationmaster.errors import (
     AccessRefused,
     AnswerLost,
@@ -39,6 +40,7 @@ from stationmaster.model import (
 from stationmaster.store.writes import Told, Write
 
 _NO_LIMIT = 1_000_000
+_USELESS = (MachineStatus.FAILED, MachineStatus.STOPPED, MachineStatus.OFFLINE)
 _ABSENCES = 2  # complete listings without a machine before it counts as missing
 
 
@@ -112,7 +114,7 @@ def decide(seen: Seen, policy: Policy) -> Step[Create | LogIn | Discard]:
     if isinstance(seen.problem, AccessRefused):
         return Step(write=_given_up(seen, Reason.ACCESS_REFUSED, str(seen.problem)))
     if now - job.state_since > policy.ready_seconds:
-        said = f"no machine could be logged in to within {policy.ready_seconds / 60:.0f} min"
+        said = f"no machine could be logged in to within {format_duration(policy.ready_seconds)}"
         return Step(write=_given_up(seen, Reason.MACHINE_NOT_READY, said))
     if seen.listing is None or seen.problem is not None:  # a market that did not answer is not an empty one
         after, seconds, _ = failed_try(job, policy)
@@ -197,8 +199,8 @@ def _until_reachable(
     extra = [each for each in machines if each is not machine]
     if extra:
         return Step(write=with_surplus(job, rental, extra, now=seen.visit.now), then=_discarding(extra))
-    if machine.status is MachineStatus.FAILED:
-        said = machine.message or "the provider says that the machine failed"
+    if machine.status in _USELESS:  # nothing is on it yet: another one is sooner ready than this one is back
+        said = machine.message or f"the provider says that the machine is {machine.status.value.lower()}"
         return Step(write=_given_up(seen, Reason.MACHINE_NOT_READY, said))
     if machine.status is not MachineStatus.RUNNING or not machine.accesses:
         return Step(write=wait(job, policy.provider_look_seconds, alerts=_slow(seen, policy)))
@@ -261,6 +263,8 @@ async def _create(action: Create, job: Job, seen: Seen, world: World) -> Write:
     except AnswerLost as problem:
         told = Told(kind="create_unanswered", payload={"problem": str(problem)})
         return wait(job, provider.create_limit_seconds, events=(told,))
+    except ProviderError as problem:  # any other refusal: nothing was rented, and asking again would not help
+        return replace(_given_up(seen, Reason.NO_OFFER, str(problem)), rentals=(unsent,))
     machine = Machine(
         provider_id=provider_id,
         label=action.rental.label,

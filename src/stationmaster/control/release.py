@@ -50,7 +50,7 @@ def judge(rental: Rental, evidence: Evidence, *, now: float) -> Judgement:
     if rental.provider_id is None:
         return _judge_unnamed(rental, evidence, now=now)
     if any(machine.provider_id == rental.provider_id for machine in listing.machines):
-        return Judgement(rental=replace(rental, absent_listings=0, release_asked_at=now), next=Next.DESTROY)
+        return Judgement(rental=_listed(rental, listing, now=now), next=Next.DESTROY)
     return _count_absence(rental, evidence, now=now)
 
 
@@ -58,13 +58,18 @@ def _judge_unnamed(rental: Rental, evidence: Evidence, *, now: float) -> Judgeme
     """A rental whose create was never answered: its machine, if there is one, is found by its label."""
     found = labelled(evidence.listing, rental.label)
     if found:
-        named = replace(rental, provider_id=found[0].provider_id, absent_listings=0, release_asked_at=now)
-        return Judgement(rental=named, next=Next.DESTROY)
+        named = replace(rental, provider_id=found[0].provider_id)
+        return Judgement(rental=_listed(named, evidence.listing, now=now), next=Next.DESTROY)
     if rental.create_sent_at is None:
         return Judgement(rental=_gone(rental, now=now), next=Next.NOTHING)  # it was never asked for
     if now <= rental.create_sent_at + evidence.create_limit_seconds:
         return Judgement(rental=rental, next=Next.LOOK_AGAIN)
     return _count_absence(rental, evidence, now=now)
+
+
+def _listed(rental: Rental, listing: Listing, *, now: float) -> Rental:
+    """It exists, and the account that lists it is the one that can show its absence, whatever was noted before."""
+    return replace(rental, account=listing.account, absent_listings=0, release_asked_at=now)
 
 
 def _count_absence(rental: Rental, evidence: Evidence, *, now: float) -> Judgement:
