@@ -45,13 +45,18 @@ class Alerts:
 
 def put(connection: Connection, raised: Iterable[Alert], *, now: float) -> None:
     """Raise alerts; one that is open already is not raised again."""
-    for alert in raised:
-        same = alerts.c.job_id.is_(None) if alert.job_id is None else alerts.c.job_id == alert.job_id
-        already = sa.select(alerts.c.seq).where(same, alerts.c.kind == alert.kind, alerts.c.cleared_at.is_(None))
-        if connection.execute(already).first() is None:
-            connection.execute(
-                alerts.insert().values(job_id=alert.job_id, kind=alert.kind, message=alert.message, at=now)
-            )
+    for alert in not_yet_open(connection, raised):
+        connection.execute(alerts.insert().values(job_id=alert.job_id, kind=alert.kind, message=alert.message, at=now))
+
+
+def not_yet_open(connection: Connection, raised: Iterable[Alert]) -> list[Alert]:
+    """Those of `raised` that say something new."""
+    return [alert for alert in raised if connection.execute(_open_like(alert)).first() is None]
+
+
+def _open_like(alert: Alert) -> sa.Select[tuple[int]]:
+    same = alerts.c.job_id.is_(None) if alert.job_id is None else alerts.c.job_id == alert.job_id
+    return sa.select(alerts.c.seq).where(same, alerts.c.kind == alert.kind, alerts.c.cleared_at.is_(None))
 
 
 def clear(connection: Connection, job_id: str, kinds: Iterable[str], *, now: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,7 +17,7 @@ from stationmaster.store.codec import dumps, job_from_row, progress_to_text
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import jobs
 from stationmaster.store.wake import announce
-from stationmaster.store.writes import Write
+from stationmaster.store.writes import Told, Write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +143,7 @@ class Leases:
             announce(connection)
 
     def _put(self, connection: Connection, update: ReturningUpdate[Any], lease: Lease, write: Write) -> None:
+        write = _with_alerts_told(connection, write)
         row = connection.execute(update, _job_values(lease, write)).one_or_none()
         if row is None:
             raise LeaseLost(f"job {lease.job.id} has been taken over; what was learnt is dropped")
@@ -159,6 +160,15 @@ class Leases:
         alerts.put(connection, write.alerts, now=now)
         if write.events or write.logs:
             announce(connection)
+
+
+def _with_alerts_told(connection: Connection, write: Write) -> Write:
+    """An alert that is new is an event of the job as well, so that whoever follows the job hears of it."""
+    if not write.alerts:
+        return write
+    fresh = alerts.not_yet_open(connection, write.alerts)
+    told = [Told(kind="alert", payload={"alert": alert.kind, "message": alert.message}) for alert in fresh]
+    return replace(write, events=(*write.events, *told))
 
 
 def _update_statement(database: Database) -> ReturningUpdate[Any]:
