@@ -141,11 +141,11 @@ def test_everything_written_is_read_again(store: Store) -> None:
     store.leases.settle(lease, written)
     job, rentals, costs, events, logs, readings, checkpoints, alerts = picture(store, "a")
     assert isinstance(job, Job)
-    assert replace(job, due_at=None) == replace(written.job, version=3, due_at=None, lease_until=None)
+    assert replace(job, due_at=None) == replace(written.job, version=4, due_at=None, lease_until=None)
     assert job.due_at is not None
     assert job.due_at - store.now() == pytest.approx(30.0, abs=5.0)
     assert (rentals, costs) == (list(written.rentals), list(written.costs))
-    assert [event.kind for event in events] == ["submitted", "state", "note"]  # type: ignore[attr-defined]
+    assert [event.kind for event in events] == ["submitted", "state", "note", "alert"]  # type: ignore[attr-defined]
     assert [chunk for _, chunk in logs] == list(written.logs)  # type: ignore[attr-defined]
     assert (readings, checkpoints) == (list(written.readings), list(written.checkpoints))
     assert [alert.kind for alert in alerts] == ["silence"]  # type: ignore[attr-defined]
