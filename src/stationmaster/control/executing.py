@@ -22,6 +22,7 @@ from stationmaster.control.machine import (
 )
 from stationmaster.control.revive import Revive, marked_as_stopped, needs_reviving, revive
 from stationmaster.control.step import Handler, Step, cut_off, give_up, go_on, is_late, recovered, wait
+from stationmaster.control.telling import checkpoint_step, end_told, epoch_told, milestone_told, start_told
 from stationmaster.control.vitals import check_vitals
 from stationmaster.control.watching import stall_alert, stall_cleared, stall_told, watch_log
 from stationmaster.control.world import Policy, Visit, World
@@ -90,7 +91,7 @@ def decide(seen: Seen, policy: Policy) -> Step[Start | Stop | Revive | Follow]:
     if status.more or (status.finished and write.logs):
         return Step(write=replace(write, due_in=0.0))  # the log is read to its end before anything is concluded
     if status.finished:
-        return Step(write=_exited(write, status, now=now))
+        return Step(write=_exited(write, status, seen.outputs, now=now))
     if reason := _reason_to_stop(job, now=now):
         if not _training_began(status):
             return _leave(seen, _BEFORE_TRAINING.get(reason, reason), "ended before the training began")
@@ -120,8 +121,10 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
         monitoring=monitoring,
         now=now,
     )
+    milestone, passed = milestone_told(before, watched.progress)
     job = recovered(before).remember(
         **watched.memory,
+        **milestone,
         **health.memory,
         since=since.after(status).to_json(),
         absences=None,
@@ -132,13 +135,21 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
         outputs={file.path: [file.size, file.mtime] for file in _models(status.outputs)},
     )
     event = watched.event
+    saved = checkpoint_step(job.memory["outputs"], seen.outputs)
     return Write(
         job=replace(job, progress=watched.progress),
         due_in=_next_look(seen, watched.progress, monitoring),
         logs=tuple(_chunk(before.attempt, piece) for piece in status.log if piece.data),
         readings=watched.readings,
         checkpoints=checkpoints,
-        events=(*_step_events(before, status.steps), *((stall_told(event),) if event else ()), *health.told()),
+        events=(
+            *_step_events(before, status.steps),
+            *start_told(before, status.steps),
+            *passed,
+            *epoch_told(before, watched.progress),
+            *((stall_told(event, monitoring, checkpoint_step=saved),) if event else ()),
+            *health.told(),
+        ),
         alerts=(
             *_soft_limit(seen),
             *(stall_alert(before, event, monitoring) if event else ()),
@@ -208,7 +219,7 @@ def _training_began(status: Status) -> bool:
     return any(step.training and step.started_at is not None for step in status.steps)
 
 
-def _exited(write: Write, status: Status, *, now: float) -> Write:
+def _exited(write: Write, status: Status, outputs: Sequence[Output], *, now: float) -> Write:
     assert status.finished is not None
     job = write.job
     ending = job.memory.get("ending")
@@ -218,7 +229,8 @@ def _exited(write: Write, status: Status, *, now: float) -> Write:
     if ending == Reason.STEP_FAILED.value:
         explanation = _failure(status)
     job = job.remember(ending=ending, ending_explanation=explanation, failures=None)
-    moved = go_on(job, Move.EXITED, now=now, events=write.events, checkpoints=write.checkpoints)
+    told = (*write.events, *end_told(job, outputs))
+    moved = go_on(job, Move.EXITED, now=now, events=told, checkpoints=write.checkpoints)
     return replace(moved, readings=write.readings, cleared_alerts=write.cleared_alerts)
 
 

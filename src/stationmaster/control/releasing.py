@@ -162,7 +162,7 @@ def _all_gone(write: Write, job: Job, *, now: float, policy: Policy) -> Write:
 
 def _kept_memory(job: Job) -> dict[str, object]:
     """A further attempt starts with nothing of the last machine, except what was saved from it."""
-    return {key: job.memory[key] for key in ("model", "model_step", "model_attempt") if key in job.memory}
+    return {key: job.memory[key] for key in ("model", "model_step", "model_attempt", "milestone") if key in job.memory}
 
 
 def _stubborn(seen: Seen, policy: Policy) -> tuple[Alert, ...]:

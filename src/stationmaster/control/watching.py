@@ -63,8 +63,11 @@ def watch_log(job: Job, status: Status, *, framework: str, monitoring: Monitorin
     )
 
 
-def stall_told(event: StallEvent) -> Told:
-    return Told(kind=event.kind, payload=event.analysis.as_json())
+def stall_told(event: StallEvent, monitoring: MonitoringSettings, *, checkpoint_step: int | None) -> Told:
+    """The verdict, with what would be left of the training and how long it has; None: it is not ended by us."""
+    grace = monitoring.grace_period / 60 if _ends(monitoring) else None
+    more = {"graceMinutes": grace, "checkpointStep": checkpoint_step}
+    return Told(kind=event.kind, payload={**event.analysis.as_json(), **more})
 
 
 def stall_alert(job: Job, event: StallEvent, monitoring: MonitoringSettings) -> tuple[Alert, ...]:

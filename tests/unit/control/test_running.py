@@ -160,7 +160,7 @@ def test_a_supervisor_that_is_not_at_work_is_started(fields: dict[str, Any]) -> 
 def test_a_step_s_changes_are_told_once() -> None:
     first = executed(at(State.EXECUTING), status())
     assert first.write is not None
-    assert [told.kind for told in first.write.events] == ["step"]
+    assert [told.kind for told in first.write.events] == ["step", "training_started"]
     again = executed(first.write.job, status())
     assert again.write is not None
     assert again.write.events == ()

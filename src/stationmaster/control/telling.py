@@ -1,0 +1,61 @@
+"""Events of a training that people want to hear of: its start, its milestones, its epochs, its early end. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from stationmaster.model import Job, Progress, Reason
+from stationmaster.recipes.outputs import step_of
+from stationmaster.recipes.schema import Output
+from stationmaster.remote.host import StepStatus
+from stationmaster.store.writes import Told
+
+MILESTONES = (25, 50, 75)
+_ENDED_FOR_PEOPLE = {Reason.STALLED, Reason.ANOMALY, Reason.HARD_LIMIT, Reason.MACHINE_STOPPED}
+
+
+def start_told(job: Job, steps: Iterable[StepStatus]) -> tuple[Told, ...]:
+    """The training itself has begun, told at the first look that sees it."""
+    known = job.memory.get("steps", {})
+    fresh = (step for step in steps if step.training and step.state != "pending" and step.name not in known)
+    return tuple(Told(kind="training_started", payload={"attempt": job.attempt, "step": step.name}) for step in fresh)
+
+
+def milestone_told(job: Job, progress: Progress) -> tuple[dict[str, Any], tuple[Told, ...]]:
+    """What to remember, and the highest milestone that was passed since the last one told; each is told once a job."""
+    told = int(job.memory.get("milestone") or 0)
+    if progress.step is None or not progress.total_steps or progress.step >= progress.total_steps:
+        return {}, ()
+    passed = [percent for percent in MILESTONES if told < percent <= 100 * progress.step / progress.total_steps]
+    if not passed:
+        return {}, ()
+    payload = {"percent": passed[-1], **_where(progress), "loss": progress.loss, "eta_seconds": progress.eta_seconds}
+    return {"milestone": passed[-1]}, (Told(kind="milestone", payload=payload),)
+
+
+def epoch_told(job: Job, progress: Progress) -> tuple[Told, ...]:
+    """An epoch has ended when the trainer counts a later one; of several at once only the last is told."""
+    before, after = job.progress.epoch, progress.epoch
+    if before is None or after is None or math.floor(after) <= math.floor(before):
+        return ()
+    return (Told(kind="epoch_ended", payload={"epoch": math.floor(after), **_where(progress)}),)
+
+
+def end_told(job: Job, outputs: Sequence[Output]) -> tuple[Told, ...]:
+    """A training that was ended early, though nobody asked for it."""
+    ending = job.memory.get("ending")
+    if ending not in _ENDED_FOR_PEOPLE:
+        return ()
+    payload = {"reason": ending, "checkpointStep": checkpoint_step(job.memory.get("outputs") or {}, outputs)}
+    return (Told(kind="terminated", payload=payload),)
+
+
+def checkpoint_step(files: Mapping[str, Any], outputs: Sequence[Output]) -> int | None:
+    """The step of the latest checkpoint among the files that the machine has; None where there is none."""
+    return max((step for path in files if (step := step_of(path, outputs)) is not None), default=None)
+
+
+def _where(progress: Progress) -> dict[str, Any]:
+    return {"step": progress.step, "total_steps": progress.total_steps}

@@ -1,0 +1,90 @@
+"""What people hear of a training, each thing once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spine_values import job
+from stationmaster.control.telling import (
+    MILESTONES,
+    checkpoint_step,
+    end_told,
+    epoch_told,
+    milestone_told,
+    start_told,
+)
+from stationmaster.model import Progress, Reason
+from stationmaster.recipes.schema import Output, OutputKind
+from stationmaster.remote.host import StepStatus
+
+OUTPUTS = (Output(kind=OutputKind.CHECKPOINT, pattern="output/*.safetensors", step=r"-(\d+)\.safetensors$"),)
+
+
+def step(state: Any, *, training: bool = True) -> StepStatus:
+    return StepStatus(index=0, name="train", state=state, training=training)
+
+
+@given(st.lists(st.integers(0, 1000)))
+def test_each_milestone_is_told_at_most_once_and_in_order(steps: list[int]) -> None:
+    now, told = job(), []
+    for number in steps:
+        memory, events = milestone_told(now, Progress(step=number, total_steps=1000))
+        now = now.remember(**memory)
+        told += [event.payload["percent"] for event in events]
+    assert told == sorted(set(told))
+    assert set(told) <= set(MILESTONES)
+
+
+def test_a_steady_run_tells_every_milestone() -> None:
+    now, told = job(), []
+    for number in range(100):
+        memory, events = milestone_told(now, Progress(step=number, total_steps=100))
+        now = now.remember(**memory)
+        told += [event.payload["percent"] for event in events]
+    assert told == list(MILESTONES)
+
+
+def test_of_milestones_passed_at_once_only_the_last_is_told() -> None:
+    _, (event,) = milestone_told(job(), Progress(step=80, total_steps=100))
+    assert event.payload["percent"] == 75
+
+
+@pytest.mark.parametrize("progress", [Progress(), Progress(step=5), Progress(step=100, total_steps=100)])
+def test_no_milestone_without_a_goal_or_at_the_end(progress: Progress) -> None:
+    assert milestone_told(job(), progress) == ({}, ())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [(None, 3.0, []), (1.0, 1.0, []), (1.2, 1.9, []), (0.9, 1.0, [1]), (1, 2, [2]), (1, 5, [5]), (3, 1, [])],
+)
+def test_an_epoch_has_ended_when_a_later_one_is_counted(before: Any, after: Any, told: list[int]) -> None:
+    events = epoch_told(job(progress=Progress(epoch=before)), Progress(epoch=after))
+    assert [event.payload["epoch"] for event in events] == told
+
+
+def test_the_start_is_told_when_the_training_step_is_first_seen() -> None:
+    assert start_told(job(), [step("pending"), step("running", training=False)]) == ()
+    (event,) = start_told(job(attempt=2), [step("running")])
+    assert event.payload == {"attempt": 2, "step": "train"}
+    assert start_told(job(memory={"steps": {"train": "running.1"}}), [step("done")]) == ()
+
+
+def test_an_end_that_nobody_asked_for_names_the_latest_checkpoint() -> None:
+    files = {
+        "output/a-50.safetensors": [1, 1.0],
+        "output/a-200.safetensors": [1, 1.0],
+        "output/a.safetensors": [1, 1.0],
+    }
+    ended = job(memory={"ending": Reason.STALLED.value, "outputs": files})
+    (event,) = end_told(ended, OUTPUTS)
+    assert event.payload == {"reason": "STALLED", "checkpointStep": 200}
+    assert checkpoint_step({}, OUTPUTS) is None
+    asked = replace(ended, memory={"ending": Reason.STOPPED_BY_USER.value})
+    assert end_told(asked, OUTPUTS) == ()
+    assert end_told(job(memory={"ending": Reason.FINISHED.value}), OUTPUTS) == ()
