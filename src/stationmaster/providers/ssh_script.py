@@ -105,10 +105,12 @@ def _root_for_jobs(asked: Facts) -> tuple[Path | None, str | None]:
     for root in _roots(asked):
         try:
             root.mkdir(mode=0o755, parents=True, exist_ok=True)
-            Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=root)).rmdir()
-            return root, None
         except OSError as error:
             problem = f"{root} cannot be written to: {error.strerror}"
+            continue
+        if os.access(root, os.W_OK | os.X_OK):
+            return root, None
+        problem = f"{root} cannot be written to: it belongs to somebody else"
     return None, problem
 
 
