@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from chaos_invariants import check_store
-from chaos_points import Clock, KillPoints, Point, Watched, WatchedDatabase
+from chaos_points import Clock, FreezePoints, KillPoints, Point, Watched, WatchedDatabase
 from chaos_specs import a_job, write_chaos_recipe
 from stationmaster.config import MonitoringSettings
 from stationmaster.control.sweep import Sweeper
@@ -20,7 +20,7 @@ from stationmaster.model import Access, Job, LocalAccess, Offer, Requirements, S
 from stationmaster.providers.fake import FakeProvider
 from stationmaster.recipes.registry import find
 from stationmaster.remote.base import Remote
-from stationmaster.remote.fake import FakeRemote
+from stationmaster.remote.fake import FakeRemote, Fault
 from stationmaster.remote.fake_run import safetensors_bytes
 from stationmaster.remote.fake_trackside import FakeTrackside, Script
 from stationmaster.store.engine import Database
@@ -30,13 +30,14 @@ JOB = "job-1"
 SCRIPT = Script(training_steps=4, seconds_per_step=10.0, checkpoint_every=2)
 POLICY = Policy(
     monitoring=MonitoringSettings(poll_interval=0, watch_interval=0),
-    provider_look_seconds=0.0,
-    retry_seconds=(0.0,),
-    attempt_seconds=(0.0,),
+    provider_look_seconds=5.0,
+    retry_seconds=(5.0,),
+    attempt_seconds=(5.0,),
 )
 _LEASE_IS_OVER_SECONDS = 30.0
 _SWEEP_SECONDS = 300.0
-_MOST_ROUNDS = 100
+_ROUND_SECONDS = 6.0  # nothing is waited for in real time
+_MOST_ROUNDS = 300
 
 
 class Template:
@@ -83,11 +84,27 @@ class FakeStation:
         self.provider = FakeProvider()
         self.machines: dict[str, LiveMachine] = {}
         self.calls: list[str] = []
+        self.remote_faults: tuple[Fault, ...] = ()  # each happens once, in this order
         self._workers = 0
 
     def work(self, point: Point) -> None:
         """One worker until the job has ended, and its sweep; raises Killed where `point` does."""
         asyncio.run(self._work(point))
+
+    def sleep_while_another_works(self, at: int) -> None:
+        """One worker freezes at a point; another finishes the job; then the first wakes and goes on, none the wiser."""
+        sleeper = FreezePoints(freeze_at=at)
+        with ThreadPoolExecutor(1) as thread:
+            working = thread.submit(self.work, sleeper)
+            try:
+                while not sleeper.reached.wait(0.01) and not working.done():
+                    pass
+                self.let_leases_lapse()
+                self.work(KillPoints())
+            finally:
+                sleeper.wake()
+            problem = working.exception(60)
+        assert problem is None, f"the sleeper, after {sleeper.names[-1]}: {problem}"
 
     def let_leases_lapse(self) -> None:
         self.clock.advance(_LEASE_IS_OVER_SECONDS)
@@ -149,7 +166,7 @@ class FakeStation:
             if job.state is State.ENDED:
                 await self._sweep_until_quiet(world)
                 return
-            self.clock.advance(1.0)
+            self.clock.advance(_ROUND_SECONDS)
         raise AssertionError(f"still in {job.state} after {_MOST_ROUNDS} rounds: {job}")
 
     async def _sweep_until_quiet(self, world: World) -> None:
@@ -165,5 +182,7 @@ class FakeStation:
         provider_id = Path(access.root).name
         if provider_id not in self.machines:
             self.machines[provider_id] = LiveMachine(self.provider, provider_id)
+            for fault in self.remote_faults:
+                self.machines[provider_id].remote.fail(fault)
         machine: Remote = Watched(self.machines[provider_id], "remote", point)  # type: ignore[assignment]
         return machine

@@ -58,7 +58,7 @@ def a_job(
         name=job_id,
         recipe=recipe,
         provider=provider,
-        dataset=dataset or _tiny_dataset(folder),
+        dataset=dataset or a_tiny_dataset(folder),
         quote=Quote(
             hours_low=0.1,
             hours_expected=0.1,
@@ -83,7 +83,7 @@ def a_picture_dataset(folder: Path) -> DatasetRef:
     return DatasetRef(source=str(images), archive=str(packed.path), sha256=packed.sha256, size=packed.size, images=4)
 
 
-def _tiny_dataset(folder: Path) -> DatasetRef:
+def a_tiny_dataset(folder: Path) -> DatasetRef:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         info = tarfile.TarInfo("a.txt")

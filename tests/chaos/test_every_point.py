@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from chaos_fake import FakeStation, Template
-from chaos_points import FreezePoints, Killed, KillPoints
+from chaos_points import Killed, KillPoints
 from stationmaster.providers.fake import Trouble
 
 SLICES = range(6)  # so that several processes can share the points
@@ -57,7 +56,7 @@ def test_a_worker_that_slept_through_its_lease_changes_nothing(part: int, templa
     for at, name in part_of(points_of_a_clean_run(template, tmp_path), part):
         if name != "before COMMIT":  # else it sleeps with SQLite's only pen in its hand: the other can only wait
             station = FakeStation(template, tmp_path / str(at))
-            sleep_while_another_works(station, at)
+            station.sleep_while_another_works(at)
             finish_and_check(station, f"slept at point {at}, {name}")
 
 
@@ -67,7 +66,7 @@ def test_a_machine_rented_by_a_sleeper_is_surplus_and_its_late_answer_is_dropped
     """The one that `fence_mutant.py` must turn red: nothing but the token stands between the sleeper and the job."""
     create = points_of_a_clean_run(template, tmp_path).index("before provider.create")
     station = FakeStation(template, tmp_path / "split")
-    sleep_while_another_works(station, create)
+    station.sleep_while_another_works(create)
     finish_and_check(station, "slept before the create was sent")
     assert len(station.provider.created) == 2
     assert len(station.machines) == 1, "the surplus machine was logged in to"
@@ -90,19 +89,13 @@ def test_a_surplus_machine_is_found_and_destroyed_before_the_machine_is_used(
     assert station.calls[:first_use].count("after provider.destroy") == surplus
 
 
-def sleep_while_another_works(station: FakeStation, at: int) -> None:
-    """One worker freezes at a point; another finishes the job; then the first wakes and goes on as if nothing were."""
-    sleeper = FreezePoints(freeze_at=at)
-    with ThreadPoolExecutor(1) as thread:
-        working = thread.submit(station.work, sleeper)
-        try:
-            assert sleeper.reached.wait(30), f"never came to point {at}"
-            station.let_leases_lapse()
-            station.work(KillPoints())
-        finally:
-            sleeper.wake()
-        problem = working.exception(60)
-    assert problem is None, f"the sleeper, after {sleeper.names[at]}: {problem}"
+def test_a_listing_of_another_account_before_the_create_does_not_keep_the_job_for_ever(
+    template: Template, tmp_path: Path
+) -> None:
+    """The account noted at the create was wrong; the one that lists the machine is right."""
+    station = FakeStation(template, tmp_path / "other")
+    station.provider.will(Trouble.LIST_EMPTY)
+    finish_and_check(station, "listed for another account")
 
 
 def points_of_a_clean_run(template: Template, folder: Path) -> list[str]:

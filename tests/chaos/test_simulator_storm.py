@@ -1,0 +1,23 @@
+"""Every fault of the simulator strikes while machines are rented, and workers and sweepers die: nothing is left over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from simulator_storm import Storm, missing, table
+from stationmaster.simulator.faults import FaultKind
+from storm_station import StormForge
+
+
+def test_after_a_storm_of_every_fault_nothing_bills_and_the_books_balance(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with StormForge() as forge:
+        storm = Storm(1, tmp_path, forge, kinds=tuple(FaultKind))
+        storm.run(jobs=4, most_seconds=60.0)
+    with capsys.disabled():
+        print(f"\n{table(storm.tally)}\nkilled: {dict(storm.kills)}")
+    assert missing(storm.tally, tuple(FaultKind), times=1) == []
+    assert {role for role, _ in storm.kills} == {"worker", "sweeper"}
