@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import replace
 from typing import Any
 
@@ -202,7 +203,8 @@ def _contract(
             bid_usd_per_hour=bid,
         ),
         api_key=cloud.secret(),
-        marker=f"{instance_id}-{cloud.secret()[:12]}",
+        # Not from the seed: two simulators with the same one would end each other's processes.
+        marker=f"{instance_id}-{secrets.token_hex(6)}",
         created_at=now,
         end_at=now + offer.contract_seconds,
         ready_at=now + cloud.pace.created_seconds + cloud.pace.loading_seconds,
