@@ -18,7 +18,9 @@ QUICK = Pace(created_seconds=0.0, loading_seconds=0.0, restart_seconds=0.0, ssh_
 
 
 def quick_settings(home: Path, **changes: Any) -> SimulatorSettings:
-    values: dict[str, Any] = {"home": home, "api_key": API_KEY, "rate_limit_scale": 0.0, "pace": QUICK, **changes}
+    """No waiting, and a market that stays as it is, whatever the time of day."""
+    values: dict[str, Any] = {"home": home, "api_key": API_KEY, "pace": QUICK}
+    values |= {"rate_limit_scale": 0.0, "market_period_seconds": 0.0, **changes}
     return SimulatorSettings(**values)
 
 

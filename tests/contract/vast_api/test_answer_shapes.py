@@ -37,9 +37,11 @@ def test_offers_whatever_way_they_are_searched(slow: Customer) -> None:
     assert len(posted["offers"]) <= 64
     assert http.get("/api/v0/bundles", params={"q": json.dumps(query)}).json() == posted
     assert http.put("/api/v0/search/asks/", json={"select_cols": ["*"], "q": query}).json() == posted
+    query |= {"gpu_name": {"eq": "RTX 4090"}}
+    firm = http.post("/api/v0/bundles/", json=query).json()
     bids = http.post("/api/v0/bundles/", json=query | {"type": "bid"}).json()
     shapes.Offers.model_validate(bids)
-    assert {offer["id"] for offer in bids["offers"]} == {offer["id"] for offer in posted["offers"]}
+    assert {offer["id"] for offer in bids["offers"]} == {offer["id"] for offer in firm["offers"]}
     assert all(offer["is_bid"] and offer["dph_base"] == offer["min_bid"] for offer in bids["offers"])
 
 

@@ -243,7 +243,7 @@ def test_host_vanishes_with_its_processes(customer: Customer, login: Any) -> Non
 
 def test_partition_is_silent_while_the_work_goes_on(customer: Customer, login: Any) -> None:
     machine = customer.rent_running()
-    login.leave_running(machine, "while :; do date +%s%N > ~/beat; sleep 0.05; done")
+    login.leave_running(machine, "while :; do date +%s%N > ~/new; mv ~/new ~/beat; sleep 0.05; done")
     customer.arm("partition", instance_id=machine["id"], seconds=3)
     with pytest.raises((asyncio.TimeoutError, asyncssh.Error)):
         login.do(machine, _echo, connect_timeout=0.5)

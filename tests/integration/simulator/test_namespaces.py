@@ -108,7 +108,7 @@ def test_a_stop_keeps_the_disk_and_a_destroy_nothing(customer: Customer, login: 
 
 def test_a_partition_cuts_everything_while_the_work_goes_on(customer: Customer, login: Any) -> None:
     machine = customer.rent_running()
-    login.leave_running(machine, "while :; do date +%s%N > /root/beat; sleep 0.05; done")
+    login.leave_running(machine, "while :; do date +%s%N > /root/new; mv /root/new /root/beat; sleep 0.05; done")
     customer.arm("partition", instance_id=machine["id"], seconds=2)
     for door in ("direct", "proxy"):
         with pytest.raises((OSError, asyncssh.Error)):

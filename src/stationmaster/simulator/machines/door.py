@@ -70,9 +70,13 @@ class Door:
             far_reader, far_writer = await asyncio.open_connection(*self.target, limit=_CHUNK_BYTES)
             try:
                 await self._pass(reader, writer, far_reader, far_writer)
+                # Both sides have said their last; what is still on its way must arrive before the door closes.
+                for ended in (writer, far_writer):
+                    ended.close()
+                    await ended.wait_closed()
             finally:
                 far_writer.transport.abort()
-        except (OSError, asyncio.CancelledError):
+        except* (OSError, asyncio.CancelledError):
             pass  # the far side is gone or the door was shut: the near side sees its connection end
         finally:
             writer.transport.abort()

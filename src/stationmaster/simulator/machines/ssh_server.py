@@ -16,6 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import asyncssh
+import structlog
+
+log = structlog.get_logger("simulator")
 
 USER = "root"
 _CHUNK_BYTES = 64 * 1024
@@ -102,6 +105,9 @@ async def _serve(shell: Shell, process: asyncssh.SSHServerProcess[bytes]) -> Non
     except OSError as problem:
         process.stderr.write(f"{problem}\n".encode())
         process.exit(126)
+    except Exception:  # the top of a session: what goes wrong here must not end the caller's others
+        log.exception("ssh.session_failed", command=process.command)
+        process.exit(255)
     finally:
         await process.wait_closed()
 
@@ -110,7 +116,8 @@ async def _serve_pipes(shell: Shell, process: asyncssh.SSHServerProcess[bytes], 
     stdin_read, stdin_write = os.pipe()
     stdout_read, stdout_write = os.pipe()
     stderr_read, stderr_write = os.pipe()
-    child = await _start(shell, process, arguments, (stdin_read, stdout_write, stderr_write), {})
+    near = (stdin_write, stdout_read, stderr_read)
+    child = await _start(shell, process, arguments, (stdin_read, stdout_write, stderr_write), near, {})
     async with _writing(stdin_write) as stdin, _reading(stdout_read) as stdout, _reading(stderr_read) as stderr:
         feeding = asyncio.create_task(_feed(process, stdin))
         try:
@@ -125,7 +132,7 @@ async def _serve_terminal(shell: Shell, process: asyncssh.SSHServerProcess[bytes
     _set_size(far, process.term_size)
     variables = {"TERM": str(process.term_type)}
     with_terminal = [sys.executable, "-I", "-S", "-c", _CONTROL_TERMINAL, *arguments]
-    child = await _start(shell, process, with_terminal, (far, os.dup(far), os.dup(far)), variables)
+    child = await _start(shell, process, with_terminal, (far, os.dup(far), os.dup(far)), (near,), variables)
     async with _writing(os.dup(near)) as stdin, _reading(near) as stdout:
         feeding = asyncio.create_task(_feed(process, stdin))
         try:
@@ -140,9 +147,10 @@ async def _start(
     process: asyncssh.SSHServerProcess[bytes],
     arguments: list[str],
     descriptors: tuple[int, int, int],
+    near: tuple[int, ...],
     variables: dict[str, str],
 ) -> asyncio.subprocess.Process:
-    """The command's process, which owns these three descriptors."""
+    """The command's process, which owns these three descriptors; if it cannot start, the near ends are closed too."""
     stdin, stdout, stderr = descriptors
     try:
         return await asyncio.create_subprocess_exec(
@@ -154,6 +162,10 @@ async def _start(
             env=shell.variables() | _passed(process) | variables,
             start_new_session=True,
         )
+    except OSError:
+        for descriptor in near:
+            os.close(descriptor)
+        raise
     finally:
         for descriptor in descriptors:
             os.close(descriptor)

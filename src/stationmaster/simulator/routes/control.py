@@ -28,7 +28,7 @@ async def show_state(cloud: CloudDep) -> dict[str, Any]:
             {"id": account.id, "name": account.name, "credit": dollars(cloud.credit(account.id))}
             for account in cloud.records.accounts.values()
         ],
-        "instances": [await _truth(cloud, instance) for instance in cloud.records.instances.values()],
+        "instances": [await _truth(cloud, instance) for instance in list(cloud.records.instances.values())],
     }
 
 
