@@ -26,7 +26,7 @@ _PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ")
 def build_providers(settings: Settings, environ: Mapping[str, str], store: Store) -> dict[str, Provider]:
     """Every provider that can be used now, by name."""
     providers: dict[str, Provider] = {"loopback": _loopback(settings, environ), "ssh": build_ssh_provider(settings)}
-    if settings.vastai.api_key is not None:
+    if settings.vastai.api_key is not None and ssh_key_path(settings).is_file():
         providers["vastai"] = _vastai(settings.vastai, store)
     if (address := simulator_address(settings.home)) is not None:
         providers["simulator"] = _simulator(settings, address, store)
@@ -38,10 +38,12 @@ def find_provider(name: str, settings: Settings, environ: Mapping[str, str], sto
     providers = build_providers(settings, environ, store)
     if name in providers:
         return providers[name]
-    if name == "vastai":
+    if name == "vastai" and settings.vastai.api_key is None:
         raise ConfigInvalid(
             "Vast.ai needs a key and none is set", hint="set VASTAI_API_KEY (console.vast.ai, Account, API keys)"
         )
+    if name == "vastai":
+        read_pair(ssh_key_path(settings))  # says which file is missing, and what makes one
     if name == "simulator":
         raise ConfigInvalid("no simulator is running", hint="start one: stationmaster simulator")
     raise ConfigInvalid(f"there is no provider {name}", hint=f"use one of: {', '.join(sorted(providers))}, vastai")

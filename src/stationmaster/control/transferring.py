@@ -25,7 +25,7 @@ from stationmaster.lifecycle import Move
 from stationmaster.model import Job, Reason
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
 from stationmaster.remote.host import Host
-from stationmaster.remote.transfer import push_verified, sha256_of
+from stationmaster.remote.transfer import Sending, push_all_verified, sha256_of
 from stationmaster.store.writes import Told, Write
 
 _ARCHIVE = "dataset.tar"
@@ -105,13 +105,16 @@ async def _send_all(job: Job, host: Host, world: World) -> None:
     stored = world.recipe(job.spec.recipe)
     resume = None if job.spec.resume_from is None else _RESUME
     await host.put_plan(plan_of(job, world, root=host.root, resume_from=resume).as_json())
-    for name, file in stored.shipped_files():
-        await push_verified(host, file, f"recipe/{name}", sha256=await world.ask_store(_sha256, file))
-    await push_verified(host, Path(job.spec.dataset.archive), _ARCHIVE, sha256=job.spec.dataset.sha256)
-    await host.unpack(_ARCHIVE, "dataset", job.spec.dataset.sha256)
+    files = [
+        Sending(local=file, path=f"recipe/{name}", sha256=await world.ask_store(_sha256, file))
+        for name, file in stored.shipped_files()
+    ]
+    files.append(Sending(local=Path(job.spec.dataset.archive), path=_ARCHIVE, sha256=job.spec.dataset.sha256))
     if job.spec.resume_from is not None:
         checkpoint = Path(job.spec.resume_from)
-        await push_verified(host, checkpoint, _RESUME, sha256=await world.ask_store(_sha256, checkpoint))
+        files.append(Sending(local=checkpoint, path=_RESUME, sha256=await world.ask_store(_sha256, checkpoint)))
+    await push_all_verified(host, files)
+    await host.unpack(_ARCHIVE, "dataset", job.spec.dataset.sha256)
 
 
 def plan_of(job: Job, world: World, *, root: str, resume_from: str | None) -> Plan:

@@ -6,6 +6,8 @@ import asyncio
 import hashlib
 import os
 import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from stationmaster.errors import DiskFull, TransferFailed
@@ -19,19 +21,41 @@ _TRIES = 2
 _CHUNK_BYTES = 1 << 20
 
 
-async def push_verified(host: Host, local: Path, path: str, sha256: str, *, progress: Progress | None = None) -> None:
-    """`path` in the job's folder holds the bytes with that hash; nothing is sent if it already did.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sending:
+    """A file here, its place in the job's folder, and what must arrive there."""
 
-    Raises DiskFull before anything is sent, and TransferFailed when the hash is wrong twice.
+    local: Path
+    path: str
+    sha256: str
+
+
+async def push_verified(host: Host, local: Path, path: str, sha256: str, *, progress: Progress | None = None) -> None:
+    """One file, as `push_all_verified`."""
+    await push_all_verified(host, [Sending(local=local, path=path, sha256=sha256)], progress=progress)
+
+
+async def push_all_verified(host: Host, files: Sequence[Sending], *, progress: Progress | None = None) -> None:
+    """Every path in the job's folder holds the bytes with its hash; what already did is not sent.
+
+    The machine is asked for all hashes at once: a round trip for each file would take longer than the files.
+    Raises DiskFull before anything is sent, and TransferFailed when a hash is wrong twice.
     """
-    if await _far_sha256(host, path) == sha256:
+    found = await _far_hashes(host, files)
+    missing = [file for file in files if found[file.path] != file.sha256]
+    if not missing:
         return
-    await _require_far_room(host, path, _size(local))
+    await _require_far_room(host, missing[0].path, sum(_size(file.local) for file in missing))
     for _ in range(_TRIES):
-        await host.remote.push(local, host.path(path), progress=progress)
-        if (arrived := await _far_sha256(host, path)) == sha256:
+        for file in missing:
+            await host.remote.push(file.local, host.path(file.path), progress=progress)
+        found = await _far_hashes(host, missing)
+        missing = [file for file in missing if found[file.path] != file.sha256]
+        if not missing:
             return
-    raise TransferFailed(f"{path} arrived with SHA-256 {arrived} instead of {sha256}, {_TRIES} times")
+    file = missing[0]
+    arrived = found[file.path]
+    raise TransferFailed(f"{file.path} arrived with SHA-256 {arrived} instead of {file.sha256}, {_TRIES} times")
 
 
 async def pull_verified(
@@ -67,9 +91,9 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-async def _far_sha256(host: Host, path: str) -> str | None:
-    found = (await host.hash([path])).get(path)
-    return None if found is None else found.sha256
+async def _far_hashes(host: Host, files: Sequence[Sending]) -> dict[str, str | None]:
+    found = await host.hash([file.path for file in files])
+    return {file.path: None if (known := found.get(file.path)) is None else known.sha256 for file in files}
 
 
 async def _far_file(host: Host, path: str, sha256: str | None) -> FileHash:

@@ -50,8 +50,9 @@ def put(connection: Connection, raised: Iterable[Alert], *, now: float) -> None:
 
 
 def not_yet_open(connection: Connection, raised: Iterable[Alert]) -> list[Alert]:
-    """Those of `raised` that say something new."""
-    return [alert for alert in raised if connection.execute(_open_like(alert)).first() is None]
+    """Those of `raised` that say something new, each kind once."""
+    distinct = {(alert.job_id, alert.kind): alert for alert in reversed(list(raised))}
+    return [alert for alert in distinct.values() if connection.execute(_open_like(alert)).first() is None]
 
 
 def _open_like(alert: Alert) -> sa.Select[tuple[int]]:
