@@ -12,6 +12,7 @@ import structlog
 from stationmaster.config import Settings
 from stationmaster.control.background import WorkerLock, running_worker
 from stationmaster.control.build import build_world, open_store, sweep_policy_of, tempo_of
+from stationmaster.control.post import open_post
 from stationmaster.control.sweep import Sweeper
 from stationmaster.control.worker import Worker
 from stationmaster.store.store import Store
@@ -74,7 +75,14 @@ async def _sweep_for_ever(settings: Settings, environ: Mapping[str, str], store:
 
 async def _work(settings: Settings, environ: Mapping[str, str], store: Store, *, background: bool) -> None:
     world = build_world(settings, environ, store)
-    worker = Worker(world, tempo_of(settings), sweep_policy=sweep_policy_of(settings))
+    post = open_post(settings, store)
+    worker = Worker(
+        world,
+        tempo_of(settings),
+        sweep_policy=sweep_policy_of(settings),
+        notifier=post.notifier,
+        low_credit=settings.notify.low_credit,
+    )
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, worker.leave)
@@ -82,11 +90,12 @@ async def _work(settings: Settings, environ: Mapping[str, str], store: Store, *,
     try:
         await worker.run(until=idle.is_over if background else None)
     finally:
+        await post.close()
         await world.close()
 
 
 class _Idle:
-    """A background worker stays while any job is unfinished or any machine may bill, and a little longer."""
+    """A background worker stays while a job is unfinished, a machine may bill or a message waits, and a bit longer."""
 
     def __init__(self, store: Store, *, linger_seconds: float) -> None:
         self._store = store
@@ -94,7 +103,8 @@ class _Idle:
         self._since: float | None = None
 
     async def is_over(self) -> bool:
-        if await asyncio.to_thread(self._store.jobs.count_needing_a_worker):
+        waiting = self._store.jobs.count_needing_a_worker, self._store.outbox.count_pending
+        if any([await asyncio.to_thread(count) for count in waiting]):
             self._since = None
             return False
         self._since = self._since if self._since is not None else time.monotonic()

@@ -14,6 +14,8 @@ from functools import partial
 import structlog
 
 from stationmaster.control.charges import SETTLED_SECONDS, reconcile_charges
+from stationmaster.control.credit import watch_credit
+from stationmaster.control.notifier import Notifier
 from stationmaster.control.reconcile import HANDLERS, reconcile
 from stationmaster.control.streams import StreamWriter
 from stationmaster.control.sweep import Sweeper
@@ -21,6 +23,7 @@ from stationmaster.control.sweep_rules import SweepPolicy
 from stationmaster.control.world import World, boottime
 from stationmaster.errors import LeaseLost, StationmasterError, StoreError
 from stationmaster.model import Alert, Job
+from stationmaster.money import ZERO, MicroDollars
 from stationmaster.store.leases import Lease
 from stationmaster.store.writes import Told, Write
 
@@ -70,8 +73,12 @@ class Worker:
         *,
         owner: str | None = None,
         sweep_policy: SweepPolicy | None = None,
+        notifier: Notifier | None = None,
+        low_credit: MicroDollars = ZERO,
     ) -> None:
         self.world = world
+        self._notifier = notifier
+        self._low_credit = low_credit
         self._sweeper = Sweeper(world, sweep_policy or SweepPolicy())
         self.tempo = tempo or Tempo()
         self.owner = owner or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
@@ -96,12 +103,22 @@ class Worker:
                     loops.create_task(self._renew_loop()),
                     loops.create_task(self._wake_loop(loop)),
                     loops.create_task(self._sweep_loop()),
+                    *([loops.create_task(self._notifier.run(self.owner))] if self._notifier else []),
                 ]
                 await self._claim_loop(until)
                 for helper in helpers:
                     helper.cancel()
+            if self._notifier and not self._leaving.is_set():
+                await self._tell_the_rest(self._notifier)
         finally:
             await self._go_home()
+
+    async def _tell_the_rest(self, notifier: Notifier) -> None:
+        """Nobody stays behind to tell what happened last."""
+        try:
+            await notifier.tell(self.owner)
+        except StoreError as problem:
+            log.warning("store.unavailable", problem=str(problem))
 
     async def work_until_idle(self) -> None:
         """Handle what is due until nothing is; used where no loop should stay behind."""
@@ -299,6 +316,8 @@ class Worker:
             alert = Alert(kind="unknown_state", job_id=job_id, message=said)
             await self.world.ask_store(self.world.store.alerts.raise_unattended, alert)
         await reconcile_charges(self.world, settled_seconds=self.tempo.settled)
+        if self._low_credit:
+            await watch_credit(self.world, self._low_credit)
         await self.world.ask_store(periodic.done, _SWEEP, token, again_in=self.tempo.sweep)
 
     async def _go_home(self) -> None:

@@ -1,0 +1,114 @@
+"""Who is told, and the ways that lead to them, in the order they are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from stationmaster.config import NotifySettings
+from stationmaster.store.users import User, Users
+
+SINGLE_USER = "me"
+"""The person of the settings: owner of every job that names no other."""
+OPERATORS = "operators"
+OWNER = "owner"
+"""Why a person gets a message: they own the job; operators have a purpose for each of their ways."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    channel: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipient:
+    """Somebody who is told things. Without routes there is no way to reach them."""
+
+    name: str
+    purpose: str
+    routes: tuple[Route, ...]
+    muted: tuple[str, ...] = ()
+    quiet: str | None = None
+    time_zone: str = "UTC"
+
+
+class AddressBook:
+    """`channels` are those that are set up: an id without its bot leads nowhere."""
+
+    def __init__(self, settings: NotifySettings, users: Users, channels: Collection[str]) -> None:
+        self._settings = settings
+        self._users = users
+        self._channels = channels
+
+    def owner(self, name: str | None) -> Recipient:
+        """The person who is told of a job: its owner, or the single user. An unknown name has no routes."""
+        is_single = name is None or name == SINGLE_USER
+        user = self._single_user() if is_single else self._users.find(str(name)) or User(name=str(name))
+        return Recipient(
+            name=user.name,
+            purpose=OWNER,
+            routes=self._chain(user),
+            muted=user.muted,
+            quiet=user.quiet,
+            time_zone=user.time_zone,
+        )
+
+    def operators(self) -> tuple[Recipient, ...]:
+        """One for each way that is set: all of them are used. Without any, the single user is the operator."""
+        ways = tuple(
+            Recipient(name=OPERATORS, purpose=f"{OPERATORS}:{number}:{route.channel}", routes=(route,))
+            for number, route in enumerate(self._operators_routes())
+        )
+        return ways or (self.owner(None),)
+
+    @property
+    def operators_get_everything(self) -> bool:
+        return self._settings.operators.everything
+
+    def find(self, name: str, purpose: str) -> Recipient | None:
+        """Whom a message was written to; None when this way is no longer set."""
+        if name != OPERATORS:
+            return self.owner(name)
+        return next((one for one in self.operators() if one.purpose == purpose), None)
+
+    def _single_user(self) -> User:
+        settings = self._settings
+        return User(
+            name=SINGLE_USER,
+            telegram_id=settings.telegram_id,
+            discord_id=settings.discord_id,
+            email=settings.email,
+            inbox=True,
+            muted=settings.muted,
+            quiet=settings.quiet,
+            time_zone=settings.time_zone,
+        )
+
+    def _chain(self, user: User) -> tuple[Route, ...]:
+        inbox = user.name if user.inbox else None
+        pairs = (
+            ("telegram", user.telegram_id),
+            ("discord", user.discord_id),
+            ("email", user.email),
+            ("inbox", inbox),
+        )
+        return tuple(self._usable(pairs))
+
+    def _operators_routes(self) -> tuple[Route, ...]:
+        settings = self._settings.operators
+        slack = settings.slack_url.get_secret_value() if settings.slack_url else None
+        pairs = (
+            ("telegram", settings.telegram_id),
+            ("discord", settings.discord_id),
+            ("email", settings.email),
+            ("slack", slack),
+            ("webhook", settings.webhook_url),
+            *(("apprise", url.get_secret_value()) for url in settings.apprise_urls),
+        )
+        return tuple(self._usable(pairs))
+
+    def _usable(self, pairs: Collection[tuple[str, str | None]]) -> Iterator[Route]:
+        for channel, address in pairs:
+            if address and channel in self._channels:
+                yield Route(channel=channel, address=address)

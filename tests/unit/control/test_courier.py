@@ -1,0 +1,96 @@
+"""The first way that works takes the message; without any way the log says so, to the letter."""
+
+from __future__ import annotations
+
+import pytest
+import structlog
+
+from asynchronous_tests import asynchronous
+from stationmaster.control.address_book import Recipient, Route
+from stationmaster.control.courier import Courier, Delivery
+from stationmaster.errors import NotifyBusy, NotifyError, NotifyRefused
+from stationmaster.notify.base import Rendered
+
+MESSAGE = Rendered(key="k", kind="message", text="hello", at=0.0)
+CHAIN = ("telegram", "discord", "inbox")
+
+
+class Fickle:
+    """A channel that fails as often as it is told to, then works."""
+
+    def __init__(self, *troubles: NotifyError) -> None:
+        self.troubles = list(troubles)
+        self.sent: list[str] = []
+
+    async def send(self, recipient: str, message: Rendered) -> None:
+        if self.troubles:
+            raise self.troubles.pop(0)
+        self.sent.append(recipient)
+
+
+def ann(*channels: str) -> Recipient:
+    routes = tuple(Route(channel=name, address=f"ann@{name}") for name in channels)
+    return Recipient(name="ann", purpose="owner", routes=routes)
+
+
+async def delivered(
+    *channels: str, tries: int | None = None, telegram: Fickle | None = None, discord: Fickle | None = None
+) -> Delivery:
+    courier = Courier({"telegram": telegram or Fickle(), "discord": discord or Fickle(), "inbox": Fickle()})
+    return await courier.deliver(ann(*channels), MESSAGE, tries=tries)
+
+
+@asynchronous
+async def test_telegram_comes_first() -> None:
+    assert (await delivered(*CHAIN)).channel == "telegram"
+    assert (await delivered("discord", "inbox")).channel == "discord"
+    assert (await delivered("inbox")).channel == "inbox"
+
+
+@asynchronous
+async def test_a_failed_way_leads_to_the_next() -> None:
+    refused = NotifyRefused()
+    assert (await delivered(*CHAIN, telegram=Fickle(refused))).channel == "discord"
+    assert (await delivered(*CHAIN, telegram=Fickle(refused), discord=Fickle(refused))).channel == "inbox"
+    lost = await delivered("telegram", "discord", telegram=Fickle(refused), discord=Fickle(refused))
+    assert (lost.channel, lost.success, lost.retry_in) == ("none", False, None)
+
+
+@asynchronous
+async def test_nobody_to_send_to_is_logged_to_the_letter() -> None:
+    with structlog.testing.capture_logs() as logs:
+        result = await delivered()
+    assert (result.channel, result.success) == ("none", False)
+    assert [(entry["log_level"], entry["event"]) for entry in logs] == [
+        ("warning", "No notification channel for user ann")
+    ]
+
+
+@asynchronous
+async def test_a_short_wait_that_a_service_asks_for_is_kept() -> None:
+    busy = NotifyBusy(retry_after_seconds=7)
+    assert (await delivered(*CHAIN, tries=0, telegram=Fickle(busy))).retry_in == 7
+    too_long = NotifyBusy(retry_after_seconds=3600)
+    assert (await delivered(*CHAIN, tries=0, telegram=Fickle(too_long))).channel == "discord"
+
+
+@asynchronous
+async def test_trouble_that_may_pass_is_waited_out_before_the_inbox_counts() -> None:
+    waits: list[float | None] = []
+    for tries in range(6):
+        result = await delivered("telegram", "inbox", tries=tries, telegram=Fickle(NotifyBusy()))
+        waits.append(result.retry_in)
+    assert waits[-1] is None
+    assert result.channel == "inbox"
+    assert waits[:-1] == sorted(wait for wait in waits[:-1] if wait is not None)
+
+
+@asynchronous
+async def test_another_way_that_works_at_once_is_better_than_waiting() -> None:
+    assert (await delivered(*CHAIN, tries=0, telegram=Fickle(NotifyBusy()))).channel == "discord"
+
+
+@pytest.mark.parametrize("problem", [NotifyBusy(retry_after_seconds=1), NotifyRefused()])
+@asynchronous
+async def test_who_asks_once_gets_an_answer_at_once(problem: NotifyError) -> None:
+    assert (await delivered(*CHAIN, telegram=Fickle(problem))).channel == "discord"
