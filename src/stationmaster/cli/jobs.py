@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
+
+if TYPE_CHECKING:
+    from stationmaster.station.local import LocalStation
 
 app = typer.Typer(
     help="List jobs, or remove ended ones.", invoke_without_command=True, no_args_is_help=False, rich_markup_mode=None
@@ -35,6 +38,7 @@ def jobs(
 
     with station_of(context) as station:
         found = station.jobs(with_ended=everything, limit=limit)
+        _tell_unread(station)
         if as_json or options_of(context).as_json:
             return print_json([job_json(station.view(job.id)) for job in found])
         now = station.now()
@@ -181,6 +185,13 @@ def retry(
         typer.echo(f"job {accepted.job.id} {said}")
         typer.echo(f"follow it: stationmaster watch {accepted.job.id}")
     return None
+
+
+def _tell_unread(station: LocalStation) -> None:
+    from stationmaster.control.address_book import SINGLE_USER
+
+    if unread := station.store.inbox.count_unread(SINGLE_USER):
+        typer.echo(f"{unread} unread message(s): stationmaster notify inbox", err=True)
 
 
 def _would_be_lost(view: object) -> str | None:

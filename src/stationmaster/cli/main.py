@@ -19,6 +19,7 @@ from stationmaster.cli import (
     keys,
     logs,
     monitor,
+    notify,
     offers,
     pull,
     recipes,
@@ -28,6 +29,7 @@ from stationmaster.cli import (
     sweep,
     train,
     up,
+    users,
     watch,
     worker,
 )
@@ -60,6 +62,8 @@ app.add_typer(dataset.app, name="dataset")
 app.command("parse")(recorded.parse)
 app.command("replay")(recorded.replay)
 app.add_typer(keys.app, name="keys")
+app.add_typer(users.app, name="users")
+app.add_typer(notify.app, name="notify")
 app.command("monitor")(monitor.monitor)
 app.command("offers")(offers.offers)
 app.command("instances")(sweep.instances)

@@ -62,6 +62,18 @@ class Courier:
             return _later(_RETRY_SECONDS[tries], problems)
         return Delivery(channel=NO_CHANNEL, success=False, problem="; ".join(problems))
 
+    async def try_each(self, recipient: Recipient, message: Rendered) -> list[Delivery]:
+        """Send by every way of a person, so that they know which work."""
+        found = []
+        for route in recipient.routes:
+            try:
+                await self._channels[route.channel].send(route.address, message)
+                found.append(Delivery(channel=route.channel, success=True))
+            except NotifyError as problem:
+                said = f"{problem} ({problem.hint})" if problem.hint else str(problem)
+                found.append(Delivery(channel=route.channel, success=False, problem=said))
+        return found
+
 
 def _later(seconds: float, problems: list[str]) -> Delivery:
     return Delivery(channel=NO_CHANNEL, success=False, retry_in=seconds, problem="; ".join(problems))
