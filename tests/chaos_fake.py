@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -41,7 +43,11 @@ _MOST_ROUNDS = 300
 
 
 class Template:
-    """A store with one queued job, and the recipe it needs: copied for every run, since making it takes longer."""
+    """A store with one queued job, and the recipe it needs: copied for every run, since making it takes longer.
+
+    Opened stores are kept for the next worker, who sees nothing of it except that the statements are compiled already.
+    So there is one run at a time.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -51,6 +57,29 @@ class Template:
         store = Store(Database(f"sqlite:///{folder / 'store.db'}"))
         store.jobs.submit(a_job(JOB, folder / "datasets", recipe="chaos@1", provider="fake"))
         store.close()
+        self._live = folder / "live.db"
+        self._shelf: list[tuple[WatchedDatabase, Store]] = []
+
+    def lay_out(self) -> None:
+        """The store as it was before anything happened."""
+        for name in ("live.db-wal", "live.db-shm"):
+            (self.folder / name).unlink(missing_ok=True)
+        shutil.copyfile(self.folder / "store.db", self._live)
+
+    @contextmanager
+    def opened(self, point: Point, clock: Clock) -> Iterator[Store]:
+        """The store of one process."""
+        database, store = self._shelf.pop() if self._shelf else self._open()
+        database.watch(point, clock)
+        try:
+            yield store
+        finally:
+            store.close()
+            self._shelf.append((database, store))
+
+    def _open(self) -> tuple[WatchedDatabase, Store]:
+        database = WatchedDatabase(f"sqlite:///{self._live}", KillPoints())
+        return database, Store(database)
 
 
 class LiveMachine:
@@ -78,8 +107,7 @@ class FakeStation:
         folder.mkdir(parents=True)
         self.template = template
         self.folder = folder
-        self.url = f"sqlite:///{folder / 'store.db'}"
-        shutil.copyfile(template.folder / "store.db", folder / "store.db")
+        template.lay_out()
         self.clock = Clock()
         self.provider = FakeProvider()
         self.machines: dict[str, LiveMachine] = {}
@@ -111,26 +139,20 @@ class FakeStation:
 
     def rent_another(self) -> None:
         """What a process that slept before its create does when it wakes: one more machine with the job's label."""
-        store = self.store()
-        try:
+        with self.store() as store:
             label = store.rentals.of_job(JOB)[0].label
-        finally:
-            store.close()
         offer = Offer(id="fake-offer", provider="fake", price_per_hour=self.provider.price_per_hour)
         asyncio.run(self.provider.create(offer, label=label, want=Requirements()))
 
-    def store(self) -> Store:
-        """The store as somebody else sees it; the caller closes it."""
-        return Store(WatchedDatabase(self.url, KillPoints(), self.clock))
+    def store(self) -> AbstractContextManager[Store]:
+        """The store as somebody else sees it."""
+        return self.template.opened(KillPoints(), self.clock)
 
     def check(self) -> None:
         """All that holds after any crash; raises AssertionError."""
-        store = self.store()
-        try:
+        with self.store() as store:
             check_store(store, JOB)
             known = {rental.provider_id for rental in store.rentals.of_job(JOB)}
-        finally:
-            store.close()
         assert self.provider.machines == {}, "a machine is left"
         assert {machine.provider_id for machine in self.provider.created} <= known, "a machine that nobody pays for"
         tries = [machine.trackside.tries_started() for machine in self.machines.values()]
@@ -141,8 +163,7 @@ class FakeStation:
 
     async def _work(self, point: Point) -> None:
         self._workers += 1
-        store = Store(WatchedDatabase(self.url, point, self.clock))
-        with ThreadPoolExecutor(2) as threads:
+        with self.template.opened(point, self.clock) as store, ThreadPoolExecutor(2) as threads:
             world = World(
                 store=store,
                 providers={"fake": Watched(self.provider, "provider", point)},
@@ -154,10 +175,7 @@ class FakeStation:
                 policy=POLICY,
                 threads=threads,
             )
-            try:
-                await self._until_ended(Worker(world, owner=f"worker-{self._workers}"), world)
-            finally:
-                store.close()
+            await self._until_ended(Worker(world, owner=f"worker-{self._workers}"), world)
 
     async def _until_ended(self, worker: Worker, world: World) -> None:
         for _ in range(_MOST_ROUNDS):

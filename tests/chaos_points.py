@@ -114,6 +114,11 @@ class WatchedDatabase(Database):
         self._point = point
         self._clock = clock or Clock()
 
+    def watch(self, point: Point, clock: Clock) -> None:
+        """From now on another process's points and another run's clock."""
+        self._point = point
+        self._clock = clock
+
     @contextmanager
     def write(self) -> Iterator[Connection]:
         self._point("before BEGIN")

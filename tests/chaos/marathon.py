@@ -109,11 +109,8 @@ def _kill(station: FakeStation, at: int, tally: Tally) -> None:
 
 
 def _state(station: FakeStation) -> str:
-    store = station.store()
-    try:
+    with station.store() as store:
         return store.jobs.get(JOB).state.value
-    finally:
-        store.close()
 
 
 def real_run(randomness: random.Random, folder: Path, dataset: DatasetRef, forge: WorkerForge, tally: Tally) -> None:
