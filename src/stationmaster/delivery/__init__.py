@@ -1,0 +1,1 @@
+"""Models on their way to people: what is in them, and where they go."""
