@@ -1,0 +1,99 @@
+"""Processes die at the worst moment, and several work at once: a message is one letter, and it arrives."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from queue import Queue
+
+import notify_bench
+from asynchronous_tests import asynchronous
+from messenger_server import MessengerServer, Received
+from notify_bench import FLAGGED, happen, tell
+from stationmaster.store import events
+from stationmaster.store.engine import Database
+from stationmaster.store.store import Store
+from stationmaster.store.users import User
+from store_engines import PostgresServer
+
+OpenStore = Callable[..., Store]
+
+
+def worker(
+    url: str, home: Path, environ: Mapping[str, str], name: str, *, lease: float = 60.0
+) -> subprocess.Popen[bytes]:
+    command = [sys.executable, str(notify_bench.__file__), url, str(home), name, str(lease)]
+    return subprocess.Popen(command, env={**os.environ, **environ})
+
+
+def test_a_worker_that_dies_between_sending_and_noting_it_is_followed_by_another(
+    open_store: OpenStore, store_url: str, server: MessengerServer, tmp_path: Path
+) -> None:
+    """Discord knows the message by its nonce: sent twice, it is there once. Our row is one, and says so."""
+    store, later = open_store(), open_store(later=120)
+    store.users.put(User(name="ann", discord_id="4"))
+    happen(store, "job", FLAGGED, owner="ann")
+    started: Queue[subprocess.Popen[bytes]] = Queue()
+
+    def kill(_message: Received) -> None:
+        """Runs before the server answers: the message is there, and the sender never hears of it."""
+        victim = started.get()
+        victim.kill()
+        victim.wait()
+
+    server.after_receiving = kill
+    victim = worker(store_url, tmp_path, server.environ, "victim")
+    started.put(victim)
+    assert victim.wait(timeout=60) == -signal.SIGKILL
+    assert [row["state"] for row in store.outbox.of_job("job")] == ["PENDING"]
+    server.after_receiving = lambda _message: None
+    assert worker(store_url, tmp_path, server.environ, "too soon").wait(timeout=60) == 0
+    assert [row["state"] for row in store.outbox.of_job("job")] == ["PENDING"]
+    _tell_later(later, tmp_path, server)
+    assert [row["state"] for row in store.outbox.of_job("job")] == ["SENT"]
+    assert len([path for path in server.calls if path.endswith("/messages")]) == 2
+    assert len(server.texts("discord")) == 1
+
+
+def _tell_later(later: Store, home: Path, server: MessengerServer) -> None:
+    import asyncio
+
+    asyncio.run(tell(later, home, server.environ, owner="heir"))
+
+
+def test_two_workers_on_postgresql_send_each_message_once(
+    postgres_server: PostgresServer, server: MessengerServer, tmp_path: Path
+) -> None:
+    url = postgres_server.new_database()
+    with closing(Store(Database(url))) as store:
+        for number in range(4):
+            store.users.put(User(name=f"user-{number}", telegram_id=str(number)))
+        for number in range(24):
+            happen(store, f"job-{number}", FLAGGED, owner=f"user-{number % 4}")
+        workers = [worker(url, tmp_path, server.environ, f"worker-{number}") for number in range(2)]
+        assert [each.wait(timeout=60) for each in workers] == [0, 0]
+        rows = [row for number in range(24) for row in store.outbox.of_job(f"job-{number}")]
+    assert [row["state"] for row in rows] == ["SENT"] * 24
+    assert len(server.texts()) == 24
+
+
+@asynchronous
+async def test_an_event_that_is_committed_late_is_told_all_the_same(
+    postgres_server: PostgresServer, server: MessengerServer, tmp_path: Path
+) -> None:
+    """Numbers are given before commits: the later number may be seen first."""
+    environ = {**server.environ, "STATIONMASTER_NOTIFY__TELEGRAM_ID": "17"}
+    with closing(Store(Database(postgres_server.new_database()))) as store:
+        happen(store, "slow")
+        with store.database.write() as transaction:
+            events.append(transaction, "slow", (FLAGGED,), version=2, now=store.now())
+            happen(store, "quick", FLAGGED)
+            await tell(store, tmp_path, environ)
+            assert len(server.texts()) == 1
+        await tell(store, tmp_path, environ)
+    assert len(server.texts()) == 2
