@@ -44,4 +44,11 @@ class Costs:
 def put(connection: Connection, lines: Iterable[CostLine]) -> None:
     rows = [dataclasses.asdict(line) for line in lines]
     if rows:
-        upsert(connection, cost_lines, rows, key=("rental_label", "kind"))
+        upsert(connection, cost_lines, rows, key=("rental_label", "kind"), where=_MAY_CHANGE)
+
+
+# What the provider billed never changes again, and a line that was closed is not opened by a late look of the sweep.
+_MAY_CHANGE = sa.and_(
+    cost_lines.c.source != "provider",
+    sa.or_(cost_lines.c.ended_at.is_(None), sa.literal_column("excluded.ended_at").is_not(None)),
+)

@@ -231,3 +231,24 @@ def _cut_all_others(url: str) -> None:
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
+
+
+def test_what_the_provider_billed_never_changes_and_a_closed_line_is_not_opened_again(store: Store) -> None:
+    opened = CostLine(
+        rental_label="sm-1",
+        job_id="a",
+        kind="gpu",
+        rate_per_hour=MicroDollars(360_000),
+        started_at=1.0,
+        ended_at=None,
+        amount=MicroDollars(0),
+        source="estimate",
+    )
+    closed = replace(opened, ended_at=11.0, amount=MicroDollars(1_000))
+    billed = replace(closed, amount=MicroDollars(1_234), source="provider")
+    for line in (opened, closed, opened):
+        store.costs.put_unattended(line)
+    assert store.costs.of_job("a") == [closed]
+    store.costs.reconcile([billed])
+    store.costs.put_unattended(closed)
+    assert store.costs.of_job("a") == [billed]
