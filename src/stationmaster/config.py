@@ -170,6 +170,13 @@ class LimitSettings(_Section):
     """Machines that a provider's list lost together count as gone when two single reads, so far apart, say so."""
 
 
+class ArtifactSettings(_Section):
+    every: Duration = 600.0
+    """How often a new checkpoint of a running training is brought home; 0 brings models home at the end alone."""
+    keep: int = Field(default=2, ge=1)
+    """How many of them are kept at home: the best, the latest, and newer ones before older ones."""
+
+
 class SweepSettings(_Section):
     """The safety net: what it does with machines that nobody works on."""
 
@@ -394,6 +401,7 @@ class Settings(_Section):
     worker: WorkerSettings = WorkerSettings()
     monitoring: MonitoringSettings = MonitoringSettings()
     limits: LimitSettings = LimitSettings()
+    artifacts: ArtifactSettings = ArtifactSettings()
     sweep: SweepSettings = SweepSettings()
     loopback: LoopbackSettings = LoopbackSettings()
     ssh: SshSettings = SshSettings()

@@ -67,6 +67,8 @@ def policy_of(settings: Settings) -> Policy:
         ready_seconds=settings.limits.ready,
         transfer_seconds=settings.limits.transfer,
         fetch_seconds=settings.limits.fetch,
+        collect_seconds=settings.artifacts.every,
+        collect_keep=settings.artifacts.keep,
         max_rentals={
             "vastai": settings.limits.max_rentals,
             "ssh": sum(host.slots for host in settings.ssh.hosts) or 1,  # a further job waits for its turn

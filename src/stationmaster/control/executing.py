@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from stationmaster.config import MonitoringSettings, monitoring_of
+from stationmaster.control.collecting import Collect, at_home, collect, due
 from stationmaster.control.company import alone_seconds
 from stationmaster.control.following import Follow, follow
 from stationmaster.control.machine import (
@@ -63,6 +64,9 @@ class Stop:
     """The training is to end; why is written down already."""
 
 
+Action = Start | Stop | Revive | Follow | Collect
+
+
 async def observe(visit: Visit, world: World) -> Seen:
     job = visit.job
     recipe = world.recipe(job.spec.recipe).recipe
@@ -79,7 +83,7 @@ async def observe(visit: Visit, world: World) -> Seen:
         return replace(seen, problem=str(problem), sighting=await sight(visit, world))
 
 
-def decide(seen: Seen, policy: Policy) -> Step[Start | Stop | Revive | Follow]:
+def decide(seen: Seen, policy: Policy) -> Step[Action]:
     job, now = seen.visit.job, seen.visit.now
     if job.desired is Desired.CANCEL:
         return _leave(seen, Reason.CANCELLED_BY_USER, "cancelled during the training")
@@ -98,6 +102,8 @@ def decide(seen: Seen, policy: Policy) -> Step[Start | Stop | Revive | Follow]:
         return Step(write=replace(write, job=job.remember(ending=reason.value)), then=Stop())
     if not status.supervisor.alive or status.needs_secrets:
         return Step(write=write, then=Start())
+    if file := due(job, status, before=seen.visit.job, policy=policy, now=now):
+        return Step(write=write, then=Collect(file=file))
     if seen.watched and status.training_alive:
         return Step(write=write, then=Follow())
     return Step(write=write)
@@ -170,19 +176,20 @@ def _soft_limit(seen: Seen) -> tuple[Alert, ...]:
     return (Alert(kind="soft_limit", job_id=job.id, message=said),)
 
 
-def _leave(seen: Seen, reason: Reason, explanation: str) -> Step[Start | Stop | Revive | Follow]:
+def _leave(seen: Seen, reason: Reason, explanation: str) -> Step[Action]:
     return Step(write=give_up(seen.visit.job, reason, now=seen.visit.now, explanation=explanation))
 
 
-def _without_answer(seen: Seen, policy: Policy) -> Step[Start | Stop | Revive | Follow]:
+def _without_answer(seen: Seen, policy: Policy) -> Step[Action]:
     """No answer is not an answer: only the provider can say that the machine, and so the training, is gone."""
     job, sighting = seen.visit.job, seen.sighting
     if sighting.fate is Fate.GONE:
-        return _leave(seen, Reason.MACHINE_LOST, "the provider says that the machine is gone")
+        return _leave(seen, Reason.MACHINE_LOST, f"the provider says that the machine is gone{at_home(job)}")
     if sighting.fate is Fate.STOPPED and sighting.machine and sighting.machine.interruptible:
-        return _leave(seen, Reason.OUTBID, "somebody bid more and got the machine")
+        return _leave(seen, Reason.OUTBID, f"somebody bid more and got the machine{at_home(job)}")
     if _limit_passed_in_silence(seen, policy):
-        said = "the limit was reached and the machine has not answered since; no model could be saved from it"
+        kept = at_home(job) or "; no model could be saved from it"
+        said = f"the limit was reached and the machine has not answered since{kept}"
         return _leave(seen, Reason.HARD_LIMIT, said)
     if needs_reviving(sighting, job):
         stopped = marked_as_stopped(job, sighting)
@@ -296,11 +303,13 @@ def _step_events(job: Job, steps: Iterable[StepStatus]) -> Iterable[Told]:
             yield Told(kind="step", payload=payload)
 
 
-async def perform(action: Start | Stop | Revive | Follow, job: Job, seen: Seen, world: World) -> Write:
+async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
     if isinstance(action, Revive):
         return await revive(action, job, seen.visit, world)
     if isinstance(action, Follow):
         return await follow(job, seen.visit, world, partial(_judged, seen, world.policy))
+    if isinstance(action, Collect):
+        return await collect(action, job, seen.visit, seen.outputs, world)
     host = host_of(job, world)
     try:
         if isinstance(action, Stop):

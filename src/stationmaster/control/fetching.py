@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
+from pathlib import Path
 from typing import Any
 
+from stationmaster.control.collecting import at_home, collected, with_places
 from stationmaster.control.company import company
 from stationmaster.control.executing import checkpoint_of
+from stationmaster.control.job_folder import stays_inside
 from stationmaster.control.machine import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
 from stationmaster.control.revive import Revive, needs_reviving, revive
 from stationmaster.control.step import Handler, Step, cut_off, failed_try, give_up, go_on, recovered, wait
@@ -68,17 +72,11 @@ def decide(seen: Seen, policy: Policy) -> Step[TakeInventory | Fetch | Revive]:
 
 def wanted(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoint]) -> list[OutputFile]:
     """The model first, then what explains it. Of several checkpoints only the best: the final one, else the latest."""
-    files = [file for file in files if _stays_inside(file.path)]
+    files = [file for file in files if stays_inside(file.path)]
     by_path = {checkpoint.path: checkpoint for checkpoint in checkpoints}
     models = [file for file in files if file.kind == OutputKind.CHECKPOINT]
     others = [file for file in files if file.kind != OutputKind.CHECKPOINT]
     return [*best(models, by_path)[:1], *sorted(others, key=lambda file: file.path)]
-
-
-def _stays_inside(path: str) -> bool:
-    """A machine is not ours alone: what it calls a file must not lead out of the job's folder at home."""
-    parts = PurePosixPath(path).parts
-    return bool(parts) and ".." not in parts and not path.startswith("/") and "\0" not in path
 
 
 def best(models: Iterable[OutputFile], checkpoints: dict[str, Checkpoint]) -> list[OutputFile]:
@@ -103,7 +101,7 @@ def _without_the_rest(job: Job, reason: Reason, why: str, *, now: float) -> Writ
     if job.memory.get("model_attempt") == job.attempt:
         told = Told(kind="results_incomplete", payload={"problem": f"{why} before everything was fetched"})
         return replace(_all_safe(job, now=now), events=(told, *_all_safe(job, now=now).events))
-    return give_up(job, reason, now=now, explanation=f"{why} before a model was saved from the machine")
+    return give_up(job, reason, now=now, explanation=f"{why} before a model was saved from the machine{at_home(job)}")
 
 
 def _all_safe(job: Job, *, now: float) -> Write:
@@ -130,7 +128,7 @@ async def perform(action: TakeInventory | Fetch | Revive, job: Job, seen: Seen, 
 async def _take_inventory(job: Job, world: World) -> Write:
     outputs = world.recipe(job.spec.recipe).recipe.outputs
     files = await host_of(job, world).inventory()
-    checkpoints = tuple(checkpoint_of(job, file, outputs) for file in files)
+    checkpoints = tuple(with_places((checkpoint_of(job, file, outputs) for file in files), job))
     chosen = [_as_memory(file) for file in wanted(files, job, checkpoints)]
     return wait(recovered(job).remember(wanted=chosen), 0.0, checkpoints=checkpoints)
 
@@ -138,6 +136,7 @@ async def _take_inventory(job: Job, world: World) -> Write:
 async def _fetch(file: OutputFile, job: Job, seen: Seen, world: World) -> Write:
     assert file.sha256 is not None
     target = world.artifacts(job.id) / file.path
+    await asyncio.to_thread(_take_collected, file, job, target)
     await pull_verified(host_of(job, world), file.path, target, file.sha256)
     outputs = world.recipe(job.spec.recipe).recipe.outputs
     safe = replace(checkpoint_of(job, file, outputs), location=str(target), verified_at=seen.visit.now)
@@ -148,6 +147,16 @@ async def _fetch(file: OutputFile, job: Job, seen: Seen, world: World) -> Write:
         payload = {"path": file.path, "location": str(target), "sha256": file.sha256, "size": file.size}
         told = (Told(kind="model_safe", payload=payload),)
     return wait(after, 0.0, checkpoints=(safe,), events=told)
+
+
+def _take_collected(file: OutputFile, job: Job, target: Path) -> None:
+    """Bytes that were collected during the training are not fetched again; whether they are equal is checked after."""
+    same = next((one for one in collected(job) if (one.path, one.sha256) == (file.path, file.sha256)), None)
+    if same is None or target.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(OSError):
+        target.hardlink_to(same.location)
 
 
 def _as_memory(file: OutputFile) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import structlog
 
+from stationmaster.control.job_folder import LATEST, MODEL, link
 from stationmaster.control.machine import host_of
 from stationmaster.control.step import Handler, Step, give_up, go_on, outcome_told
 from stationmaster.control.world import Policy, Visit, World
@@ -92,8 +92,8 @@ def _explanation(reason: Reason, job: Job) -> str | None:
 def _put_in_place(folder: Path, job: Job) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if model := job.memory.get("model"):
-        for name in ("latest_checkpoint.safetensors", "model.safetensors"):
-            _link(folder / name, Path(model))
+        for name in (LATEST, MODEL):
+            link(folder / name, Path(model))
     _write_atomically(folder / "summary.json", json.dumps(summary(job), indent=2) + "\n")
     shutil.rmtree(folder / "tmp", ignore_errors=True)
 
@@ -113,14 +113,6 @@ def summary(job: Job) -> dict[str, Any]:
         "first_loss": progress.first_loss,
         "last_loss": progress.loss,
     }
-
-
-def _link(name: Path, target: Path) -> None:
-    """A relative link, replaced in one go."""
-    fresh = name.with_name(f".{name.name}.new")
-    fresh.unlink(missing_ok=True)
-    fresh.symlink_to(os.path.relpath(target, name.parent))
-    fresh.replace(name)
 
 
 def _write_atomically(path: Path, text: str) -> None:

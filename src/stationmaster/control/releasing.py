@@ -97,7 +97,9 @@ def _without_further_attempt(job: Job) -> tuple[Job, tuple[Told, ...]]:
     """A stop or cancel between two attempts ends the job here: INCOMPLETE if something is safe, else CANCELLED."""
     if job.outcome is not None:
         return job, ()
-    reason = Reason.STOPPED_BY_USER if job.memory.get("model") else Reason.CANCELLED_BY_USER
+    reason = (
+        Reason.STOPPED_BY_USER if job.memory.get("model") or job.memory.get("collected") else Reason.CANCELLED_BY_USER
+    )
     ended = concluded(job, reason, explanation="ended as asked, before a further attempt")
     return ended, (outcome_told(ended),)
 
@@ -162,7 +164,8 @@ def _all_gone(write: Write, job: Job, *, now: float, policy: Policy) -> Write:
 
 def _kept_memory(job: Job) -> dict[str, object]:
     """A further attempt starts with nothing of the last machine, except what was saved from it."""
-    return {key: job.memory[key] for key in ("model", "model_step", "model_attempt", "milestone") if key in job.memory}
+    kept = ("model", "model_step", "model_attempt", "milestone", "collected")
+    return {key: job.memory[key] for key in kept if key in job.memory}
 
 
 def _stubborn(seen: Seen, policy: Policy) -> tuple[Alert, ...]:

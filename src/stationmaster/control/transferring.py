@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from stationmaster.control.collecting import Collected, intact
 from stationmaster.control.company import company
 from stationmaster.control.machine import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
 from stationmaster.control.step import (
@@ -74,14 +75,22 @@ def _leave(seen: Seen, reason: Reason, explanation: str) -> Step[Send]:
 async def perform(_action: Send, job: Job, seen: Seen, world: World) -> Write:
     now = seen.visit.now
     try:
-        await _send(job, seen.visit, world)
+        resumed = await _send(job, seen.visit, world)
     except Unreachable as problem:
         await drop_connection(job, world)
         return cut_off(job, now=now, policy=world.policy, problem=str(problem))
     except (RemoteError, DiskFull) as problem:
         return _refused(job, problem, now=now, world=world)
     told = Told(kind="data_verified", payload={"sha256": job.spec.dataset.sha256, "bytes": job.spec.dataset.size})
-    return go_on(recovered(job).remember(absences=None, gone_read_at=None), Move.DATA_VERIFIED, now=now, events=(told,))
+    after = recovered(job).remember(absences=None, gone_read_at=None)
+    return go_on(after, Move.DATA_VERIFIED, now=now, events=(told, *_resume_told(resumed)))
+
+
+def _resume_told(resumed: Collected | None) -> tuple[Told, ...]:
+    if resumed is None:
+        return ()
+    payload = {"path": resumed.path, "step": resumed.step, "from_attempt": resumed.attempt, "sha256": resumed.sha256}
+    return (Told(kind="resumed", payload=payload),)
 
 
 def _refused(job: Job, problem: RemoteError | DiskFull, *, now: float, world: World) -> Write:
@@ -94,25 +103,29 @@ def _refused(job: Job, problem: RemoteError | DiskFull, *, now: float, world: Wo
     return replace(written, events=(told, *written.events))
 
 
-async def _send(job: Job, visit: Visit, world: World) -> None:
+async def _send(job: Job, visit: Visit, world: World) -> Collected | None:
+    """Everything is there; the earlier attempt's checkpoint that the training goes on from, if there is one."""
     host = host_of(job, world)
     await host.install(world.trackside)
+    saved = await intact(job) if world.recipe(job.spec.recipe).recipe.resume is not None else None
     async with company(host, visit):
-        await _send_all(job, host, world)
+        await _send_all(job, host, world, saved)
+    return saved
 
 
-async def _send_all(job: Job, host: Host, world: World) -> None:
+async def _send_all(job: Job, host: Host, world: World, saved: Collected | None) -> None:
     stored = world.recipe(job.spec.recipe)
-    resume = None if job.spec.resume_from is None else _RESUME
+    checkpoint = job.spec.resume_from if saved is None else saved.location
+    resume = None if checkpoint is None else _RESUME
     await host.put_plan(plan_of(job, world, root=host.root, resume_from=resume).as_json())
     files = [
         Sending(local=file, path=f"recipe/{name}", sha256=await world.ask_store(_sha256, file))
         for name, file in stored.shipped_files()
     ]
     files.append(Sending(local=Path(job.spec.dataset.archive), path=_ARCHIVE, sha256=job.spec.dataset.sha256))
-    if job.spec.resume_from is not None:
-        checkpoint = Path(job.spec.resume_from)
-        files.append(Sending(local=checkpoint, path=_RESUME, sha256=await world.ask_store(_sha256, checkpoint)))
+    if checkpoint is not None:
+        sha256 = await world.ask_store(_sha256, Path(checkpoint))
+        files.append(Sending(local=Path(checkpoint), path=_RESUME, sha256=sha256))
     await push_all_verified(host, files)
     await host.unpack(_ARCHIVE, "dataset", job.spec.dataset.sha256)
 

@@ -1,0 +1,217 @@
+"""Checkpoints come home while the training goes on, so that a lost machine costs minutes and not the run.
+
+Only a file that nobody writes any more is taken; it counts once its hash is that of the machine and it opens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from stationmaster.control.company import company
+from stationmaster.control.job_folder import LATEST, collected_path, keep_only, link, stays_inside
+from stationmaster.control.machine import drop_connection, host_of
+from stationmaster.control.step import cut_off, wait
+from stationmaster.control.world import Policy, Visit, World
+from stationmaster.delivery.safetensors_header import SafetensorsFile, open_safetensors
+from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
+from stationmaster.model import Checkpoint, Job
+from stationmaster.recipes.outputs import step_of
+from stationmaster.recipes.schema import Output, OutputKind
+from stationmaster.remote.host import OutputFile, Status
+from stationmaster.remote.transfer import pull_verified, sha256_of
+from stationmaster.store.writes import Told, Write
+
+_SETTLED_SECONDS = 2.0  # two looks can be a moment apart: the file itself must be this old as well
+_AGAIN_SECONDS = 60.0  # before a collection that failed is tried again, or sooner where they are more frequent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collect:
+    """Bring one checkpoint of the running training home."""
+
+    file: OutputFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collected:
+    """A checkpoint that lies at home, verified; `size` and `mtime` are those it had on the machine."""
+
+    attempt: int
+    path: str
+    size: int
+    mtime: float
+    sha256: str
+    location: str
+    verified_at: float
+    step: int | None = None
+    has_nan: bool = False
+
+    def is_of(self, job: Job, file: OutputFile) -> bool:
+        return (self.attempt, self.path, self.size, self.mtime) == (job.attempt, file.path, file.size, file.mtime)
+
+
+def due(job: Job, status: Status, *, before: Job, policy: Policy, now: float) -> OutputFile | None:
+    """The checkpoint to collect now: the newest that did not change since the look of `before`."""
+    last = job.memory.get("collected_at", job.state_since)
+    if policy.collect_seconds <= 0 or now - last < policy.collect_seconds:
+        return None
+    seen = before.memory.get("outputs", {})
+    settled = [file for file in status.outputs if _is_settled(file, seen.get(file.path), wall=status.wall)]
+    newest = max(settled, key=lambda file: (file.mtime, file.path), default=None)
+    if newest is None or any(one.is_of(job, newest) for one in collected(job)):
+        return None
+    return newest
+
+
+def collected(job: Job) -> list[Collected]:
+    """What was collected of the job so far, oldest first."""
+    return [Collected(**one) for one in job.memory.get("collected", ())]
+
+
+def best_first(found: Iterable[Collected]) -> list[Collected]:
+    """The furthest first; one with NaN in it is good for nothing."""
+    sound = (one for one in found if not one.has_nan)
+    return sorted(sound, key=lambda one: (one.step or 0, one.verified_at), reverse=True)
+
+
+def kept(found: Sequence[Collected], *, keep: int) -> list[Collected]:
+    """The best, the latest, and the newest others up to `keep` in all."""
+    chosen = {id(one) for one in (*best_first(found)[:1], *found[-1:])}
+    for one in reversed(found):
+        if len(chosen) < keep:
+            chosen.add(id(one))
+    return [one for one in found if id(one) in chosen]
+
+
+def at_home(job: Job) -> str:
+    """The end of a sentence about a lost machine."""
+    best = next(iter(best_first(collected(job))), None)
+    if best is None:
+        return ""
+    return "; the checkpoint " + (f"of step {best.step} " if best.step is not None else "") + "is at home"
+
+
+def with_places(checkpoints: Iterable[Checkpoint], job: Job) -> Iterator[Checkpoint]:
+    """The same checkpoints, each with its place at home where the very same bytes were collected."""
+    places = {(one.path, one.sha256): one for one in collected(job) if one.attempt == job.attempt}
+    for checkpoint in checkpoints:
+        one = places.get((checkpoint.path, checkpoint.sha256 or ""))
+        if one is None:
+            yield checkpoint
+        else:
+            step = checkpoint.step if checkpoint.step is not None else one.step
+            yield replace(checkpoint, location=one.location, verified_at=one.verified_at, step=step)
+
+
+async def intact(job: Job) -> Collected | None:
+    """The best collected checkpoint whose bytes at home are still those that were verified."""
+    for one in best_first(collected(job)):
+        if await asyncio.to_thread(_is_intact, one):
+            return one
+    return None
+
+
+async def collect(action: Collect, job: Job, visit: Visit, outputs: Sequence[Output], world: World) -> Write:
+    try:
+        async with company(host_of(job, world), visit):
+            fresh, opened = await _fetched(action.file, job, visit, outputs, world)
+    except Unreachable as problem:
+        await drop_connection(job, world)
+        return cut_off(job, now=visit.now, policy=world.policy, problem=str(problem))
+    except (RemoteError, DiskFull) as problem:
+        return _failed(job, problem, visit, world.policy)
+    found = [one for one in collected(job) if one.location != fresh.location] + [fresh]
+    stay = kept(found, keep=world.policy.collect_keep)
+    after = job.remember(collected=[asdict(one) for one in stay], collected_at=visit.now, collect_failed=None)
+    gone = [replace(_row(one), location=None, verified_at=None) for one in found if one not in stay]
+    told = Told(kind="checkpoint_safe", payload=_payload(fresh, opened))
+    await visit.record(wait(after, 0.0, checkpoints=(*gone, _row(fresh)), events=(told,)))
+    await asyncio.to_thread(_tidy, world.artifacts(job.id), stay)
+    return wait(after, 0.0)
+
+
+async def _fetched(
+    file: OutputFile, job: Job, visit: Visit, outputs: Sequence[Output], world: World
+) -> tuple[Collected, SafetensorsFile | None]:
+    host = host_of(job, world)
+    there = (await host.hash([file.path])).get(file.path)
+    if there is None:
+        raise TransferFailed(f"{file.path} is no longer on the machine")
+    target = collected_path(world.artifacts(job.id), attempt=job.attempt, path=file.path)
+    await pull_verified(host, file.path, target, there.sha256)
+    opened = await asyncio.to_thread(_opened, target)
+    step = step_of(file.path, outputs)
+    one = Collected(
+        attempt=job.attempt,
+        path=file.path,
+        size=file.size,
+        mtime=file.mtime,
+        sha256=there.sha256,
+        location=str(target),
+        verified_at=visit.now,
+        step=step if step is not None or opened is None else opened.step,
+        has_nan=opened is not None and opened.has_nan is True,
+    )
+    return one, opened
+
+
+def _opened(target: Path) -> SafetensorsFile | None:
+    """What is in the file; one that does not open was still being written, and is not kept."""
+    if target.suffix != ".safetensors":
+        return None
+    try:
+        return open_safetensors(target)
+    except TransferFailed:
+        target.unlink(missing_ok=True)
+        raise
+
+
+def _failed(job: Job, problem: Exception, visit: Visit, policy: Policy) -> Write:
+    """The training goes on; it is told once until a collection works again."""
+    told = () if job.memory.get("collect_failed") else (Told(kind="collect_failed", payload={"problem": str(problem)}),)
+    again = visit.now - policy.collect_seconds + min(policy.collect_seconds, _AGAIN_SECONDS)
+    return wait(job.remember(collected_at=again, collect_failed=True), 0.0, events=told)
+
+
+def _tidy(folder: Path, stay: Sequence[Collected]) -> None:
+    """After the write: a crash in between leaves a file too many, which the next collection removes."""
+    keep_only(folder, [Path(one.location) for one in stay])
+    best = next((Path(one.location) for one in best_first(stay) if one.path.endswith(".safetensors")), None)
+    if best is not None:
+        link(folder / LATEST, best)
+
+
+def _row(one: Collected) -> Checkpoint:
+    return Checkpoint(
+        attempt=one.attempt,
+        path=one.path,
+        kind=OutputKind.CHECKPOINT.value,
+        size=one.size,
+        step=one.step,
+        sha256=one.sha256,
+        location=one.location,
+        verified_at=one.verified_at,
+    )
+
+
+def _payload(one: Collected, opened: SafetensorsFile | None) -> dict[str, object]:
+    tensors = None if opened is None else opened.tensors
+    known = {"path": one.path, "step": one.step, "size": one.size, "sha256": one.sha256}
+    return {**known, "tensors": tensors, "nan": one.has_nan}
+
+
+def _is_settled(file: OutputFile, seen: object, *, wall: float) -> bool:
+    """A file with a time in the future comes from another clock; that it did not change has to do then."""
+    if file.kind != OutputKind.CHECKPOINT or not stays_inside(file.path) or seen != [file.size, file.mtime]:
+        return False
+    return file.size > 0 and not 0 <= wall - file.mtime < _SETTLED_SECONDS
+
+
+def _is_intact(one: Collected) -> bool:
+    try:
+        return sha256_of(Path(one.location)) == one.sha256
+    except OSError:
+        return False

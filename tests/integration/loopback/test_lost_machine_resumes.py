@@ -1,0 +1,90 @@
+"""A machine that vanishes in mid-training: its checkpoint is at home, and the next machine goes on from it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from local_world import LocalWorld, write_pictures
+from stationmaster.delivery.safetensors_header import open_safetensors
+from stationmaster.model import Checkpoint, Job, Outcome
+from stationmaster.providers.loopback import LoopbackProvider
+
+STEPS = 400
+PARAMETERS = {"steps": STEPS, "seconds_per_step": 0.02, "save_every": 20, "sample_every": 400, "keep_saves": 20}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[LocalWorld]:
+    with LocalWorld(tmp_path, STATIONMASTER_ARTIFACTS__EVERY="0.3", STATIONMASTER_ARTIFACTS__KEEP="3") as opened:
+        yield opened
+
+
+def job_of(world: LocalWorld, job_id: str) -> Job:
+    return world.station.view(job_id).job
+
+
+def safe(world: LocalWorld, job_id: str) -> list[Checkpoint]:
+    found = world.station.view(job_id).checkpoints
+    return [one for one in found if one.kind == "checkpoint" and one.verified_at]
+
+
+def lose_the_machine(world: LocalWorld, job_id: str) -> None:
+    """It dies and its provider no longer lists it, as when a host fails."""
+    (rental,) = world.station.view(job_id).rentals
+    provider = LoopbackProvider(world.settings.home / "machines", environment={})
+    asyncio.run(provider.destroy(rental.provider_id or ""))
+
+
+def test_a_run_lost_at_sixty_percent_goes_on_from_its_checkpoint_on_another_machine(
+    world: LocalWorld, tmp_path: Path
+) -> None:
+    request = world.request(write_pictures(tmp_path / "pictures"), id="lost", parameters=PARAMETERS)
+    world.station.submit(request)
+
+    def far_enough() -> bool:
+        return (job_of(world, "lost").progress.step or 0) >= 0.6 * STEPS and bool(safe(world, "lost"))
+
+    world.work_until(far_enough, what="60 % of the training and a checkpoint at home")
+    lose_the_machine(world, "lost")
+
+    at_home = max(safe(world, "lost"), key=lambda one: one.step or 0)
+    assert at_home.step is not None
+    assert at_home.location is not None
+    content = Path(at_home.location).read_bytes()
+    assert hashlib.sha256(content).hexdigest() == at_home.sha256
+    assert open_safetensors(Path(at_home.location)).step == at_home.step
+    latest = world.settings.home / "jobs" / "lost" / "latest_checkpoint.safetensors"
+    assert latest.read_bytes() == content
+
+    world.work_until_ended("lost")
+    job = job_of(world, "lost")
+    assert (job.outcome, job.attempt) == (Outcome.COMPLETED, 2)
+    (resumed,) = [event for event in world.station.events("lost") if event.kind == "resumed"]
+    assert (resumed.payload["step"], resumed.payload["from_attempt"]) == (at_home.step, 1)
+    steps_run = [one.step for one in world.station.readings("lost") if one.attempt == 2]
+    assert steps_run
+    assert min(steps_run) >= at_home.step
+    assert open_safetensors(Path(job.memory["model"])).step == STEPS
+
+
+def test_only_so_many_checkpoints_are_kept_at_home_and_the_furthest_is_one_of_them(
+    world: LocalWorld, tmp_path: Path
+) -> None:
+    request = world.request(write_pictures(tmp_path / "pictures"), id="kept", parameters=PARAMETERS)
+    world.station.submit(request)
+
+    def told() -> int:
+        return sum(event.kind == "checkpoint_safe" for event in world.station.events("kept"))
+
+    world.work_until(lambda: told() > 4, what="more checkpoints brought home than are kept")
+    files = list((world.settings.home / "jobs" / "kept" / "checkpoints").rglob("*.safetensors"))
+    assert 1 <= len(files) <= 3
+    assert {str(file) for file in files} == {one.location for one in safe(world, "kept")}
+    world.work_until_ended("kept")
+    assert job_of(world, "kept").outcome is Outcome.COMPLETED
+    assert all(Path(str(one.location)).is_file() for one in safe(world, "kept"))

@@ -1,0 +1,112 @@
+"""Which checkpoint of a running training is brought home, and which are kept there."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spine_values import job
+from stationmaster.control.collecting import Collected, at_home, best_first, due, kept, with_places
+from stationmaster.control.world import Policy
+from stationmaster.model import Checkpoint, Job, State
+from stationmaster.remote.host import OutputFile, Status, Supervisor
+
+POLICY = Policy(collect_seconds=600.0)
+FILE = OutputFile(path="output/a_000000100.safetensors", kind="checkpoint", size=10, mtime=900.0)
+ONE = Collected(
+    attempt=1, path=FILE.path, size=10, mtime=900.0, sha256="a" * 64, location="/h/a", verified_at=1.0, step=100
+)
+
+
+def running(**memory: Any) -> Job:
+    known = {"outputs": {FILE.path: [FILE.size, FILE.mtime]}, **memory}
+    return job(state=State.EXECUTING, state_since=0.0, memory=known)
+
+
+def status(*files: OutputFile, wall: float = 1000.0) -> Status:
+    supervisor = Supervisor(alive=True, pid=1)
+    return Status(wall=wall, monotonic=0.0, boot_id="b", started=True, supervisor=supervisor, outputs=files)
+
+
+def chosen(before: Job, *files: OutputFile, now: float = 700.0, wall: float = 1000.0) -> OutputFile | None:
+    return due(before, status(*files, wall=wall), before=before, policy=POLICY, now=now)
+
+
+def test_a_settled_checkpoint_is_collected_when_its_time_has_come() -> None:
+    assert chosen(running(), FILE) == FILE
+    assert chosen(running(), FILE, now=599.0) is None
+    assert chosen(running(collected_at=200.0), FILE) is None
+    assert due(running(), status(FILE), before=running(), policy=replace(POLICY, collect_seconds=0.0), now=9e9) is None
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        replace(FILE, size=11),
+        replace(FILE, mtime=901.0),
+        replace(FILE, path="output/never_seen.safetensors"),
+        replace(FILE, kind="sample"),
+    ],
+)
+def test_what_changed_since_the_last_look_is_left_alone(file: OutputFile) -> None:
+    assert chosen(running(), file) is None
+
+
+def test_two_looks_in_one_moment_do_not_make_a_file_settled() -> None:
+    assert chosen(running(), FILE, wall=FILE.mtime + 1.0) is None
+    assert chosen(running(), FILE, wall=FILE.mtime + 2.0) == FILE
+    assert chosen(running(), FILE, wall=FILE.mtime - 3600.0) == FILE
+
+
+def test_a_name_that_leads_out_of_the_folder_is_not_collected() -> None:
+    evil = replace(FILE, path="output/../../../x.safetensors")
+    assert chosen(running(outputs={evil.path: [evil.size, evil.mtime]}), evil) is None
+
+
+def test_what_is_at_home_is_not_collected_again_unless_it_is_another_attempt_s() -> None:
+    assert chosen(running(collected=[asdict(ONE)]), FILE) is None
+    assert chosen(running(collected=[asdict(replace(ONE, attempt=0))]), FILE) == FILE
+
+
+COLLECTED = st.lists(
+    st.builds(
+        lambda step, nan, at: replace(ONE, step=step, has_nan=nan, verified_at=at, location=f"/h/{at}"),
+        st.none() | st.integers(0, 1000),
+        st.booleans(),
+        st.floats(0, 1e6),
+    ),
+    min_size=1,
+    max_size=8,
+    unique_by=lambda one: one.location,
+)
+
+
+@given(found=COLLECTED, keep=st.integers(1, 5))
+def test_best_and_latest_are_always_kept_and_no_more_than_asked_beside_them(found: list[Collected], keep: int) -> None:
+    stay = kept(found, keep=keep)
+    assert found[-1] in stay
+    assert all(best in stay for best in best_first(found)[:1])
+    assert len(stay) <= max(keep, 2)
+    assert stay == [one for one in found if one in stay]
+
+
+@given(found=COLLECTED)
+def test_a_checkpoint_with_nan_is_never_gone_on_from(found: list[Collected]) -> None:
+    assert not any(one.has_nan for one in best_first(found))
+
+
+def test_a_lost_machine_s_explanation_names_what_is_at_home() -> None:
+    assert at_home(running()) == ""
+    assert at_home(running(collected=[asdict(ONE)])) == "; the checkpoint of step 100 is at home"
+    assert at_home(running(collected=[asdict(replace(ONE, step=None))])) == "; the checkpoint is at home"
+
+
+def test_an_inventory_does_not_forget_where_the_same_bytes_lie() -> None:
+    before = running(collected=[asdict(ONE)])
+    same = Checkpoint(attempt=1, path=ONE.path, kind="checkpoint", size=10, sha256=ONE.sha256)
+    other = replace(same, sha256="b" * 64)
+    assert [one.location for one in with_places([same, other], before)] == ["/h/a", None]
