@@ -6,6 +6,7 @@ the real thing, only the provider is not.
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import time
@@ -87,7 +88,8 @@ def _simulator(context: typer.Context, station: LocalStation) -> Iterator[None]:
         yield
         return
     log = home / "simulator.log"
-    command = [sys.executable, "-m", "stationmaster", "--home", str(home), "simulator", "--port", "0"]
+    port = _port(home / "simulator" / "port")
+    command = [sys.executable, "-m", "stationmaster", "--home", str(home), "simulator", "--port", str(port)]
     with log.open("ab") as output:
         process = subprocess.Popen(
             [*command, "--rate-limits", "0"], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
@@ -99,6 +101,24 @@ def _simulator(context: typer.Context, station: LocalStation) -> Iterator[None]:
     finally:
         process.terminate()
         process.wait()
+
+
+def _port(remembered: Path) -> int:
+    """The port that this home's simulator had before, if it is free: a worker that lingers knows that address."""
+    try:
+        wanted = int(remembered.read_text())
+    except (OSError, ValueError):
+        wanted = 0
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError:
+            probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    remembered.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    remembered.write_text(str(port))
+    return port
 
 
 def _wait_for_simulator(process: subprocess.Popen[bytes], home: Path, log: Path) -> None:
