@@ -75,11 +75,11 @@ def _wake_worker(station: LocalStation, options: Options) -> None:
     from stationmaster.control.background import ensure_worker, running_worker
 
     home = station.settings.home
-    if running_worker(home) is None and (waiting := station.store.jobs.count_needing_a_worker()):
+    waiting = station.store.jobs.count_needing_a_worker() + station.store.outbox.count_pending()
+    if waiting and running_worker(home) is None:
         worker, _ = ensure_worker(home, options.for_worker())
-        typer.echo(
-            f"{waiting} job(s) or machine(s) had no worker; started one (pid {worker.pid}, log {worker.log})", err=True
-        )
+        left = f"{waiting} job(s), machine(s) or message(s) had no worker"
+        typer.echo(f"{left}; started one (pid {worker.pid}, log {worker.log})", err=True)
 
 
 def print_json(value: Any) -> None:

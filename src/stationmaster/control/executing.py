@@ -128,9 +128,11 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
         now=now,
     )
     milestone, passed = milestone_told(before, watched.progress)
+    epoch, epochs = epoch_told(before, watched.progress)
     job = recovered(before).remember(
         **watched.memory,
         **milestone,
+        **epoch,
         **health.memory,
         since=since.after(status).to_json(),
         absences=None,
@@ -152,7 +154,7 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
             *_step_events(before, status.steps),
             *start_told(before, status.steps),
             *passed,
-            *epoch_told(before, watched.progress),
+            *epochs,
             *((stall_told(event, monitoring, checkpoint_step=saved),) if event else ()),
             *health.told(),
         ),

@@ -60,6 +60,7 @@ class Notifier:
         self._lookback_seconds = lookback_seconds  # numbers are not in the order of commits
         self._lease_seconds = lease_seconds
         self._seen: dict[str, set[int]] = {_EVENTS: set(), _ALERTS: set()}
+        self._positions: dict[str, int] = {}
 
     async def run(self, owner: str) -> None:
         """Tell people for ever; trouble with one round is told and the next one tried."""
@@ -88,10 +89,10 @@ class Notifier:
 
     def _follow(self, name: str, look: Callable[[int], list[Told]]) -> None:
         """Post what is new. The kept position stays behind a little; what was posted twice is there once."""
-        seen, begin = self._seen[name], self._store.followed.position(name)
-        old, position = self._store.now() - self._lookback_seconds, begin
-        settled = begin
+        seen, begin = self._seen[name], self._position(name)
+        position = settled = begin
         while page := look(position):
+            old = self._store.now() - self._lookback_seconds
             for number, at, letters in page:
                 if number not in seen:
                     self._post(name, number, letters)
@@ -101,7 +102,14 @@ class Notifier:
             position = page[-1][0]
         if settled > begin:
             self._store.followed.advance(name, settled)
+            self._positions[name] = settled
             seen -= {number for number in seen if number <= settled}
+
+    def _position(self, name: str) -> int:
+        """Where this process goes on; how far others got does not matter to it."""
+        if name not in self._positions:
+            self._positions[name] = self._store.followed.position(name)
+        return self._positions[name]
 
     def _post(self, name: str, number: int, letters: Callable[[], list[NewLetter]]) -> None:
         """One event that cannot be told must not keep the others from being told."""

@@ -13,6 +13,7 @@ from stationmaster.remote.host import StepStatus
 from stationmaster.store.writes import Told
 
 MILESTONES = (25, 50, 75)
+_EPOCH_SHARE = 0.05  # of the run, between two epochs that are told: small datasets have hundreds of them
 _ENDED_FOR_PEOPLE = {Reason.STALLED, Reason.ANOMALY, Reason.HARD_LIMIT, Reason.MACHINE_STOPPED}
 
 
@@ -35,12 +36,17 @@ def milestone_told(job: Job, progress: Progress) -> tuple[dict[str, Any], tuple[
     return {"milestone": passed[-1]}, (Told(kind="milestone", payload=payload),)
 
 
-def epoch_told(job: Job, progress: Progress) -> tuple[Told, ...]:
-    """An epoch has ended when the trainer counts a later one; of several at once only the last is told."""
+def epoch_told(job: Job, progress: Progress) -> tuple[dict[str, Any], tuple[Told, ...]]:
+    """An epoch has ended when the trainer counts a later one. Of epochs that follow closely only some are told."""
     before, after = job.progress.epoch, progress.epoch
     if before is None or after is None or math.floor(after) <= math.floor(before):
-        return ()
-    return (Told(kind="epoch_ended", payload={"epoch": math.floor(after), **_where(progress)}),)
+        return {}, ()
+    step = progress.step or 0
+    since = step - int(job.memory.get("epoch_told_at") or 0)
+    if progress.total_steps and 0 <= since < _EPOCH_SHARE * progress.total_steps:
+        return {}, ()
+    told = Told(kind="epoch_ended", payload={"epoch": math.floor(after), **_where(progress)})
+    return {"epoch_told_at": step}, (told,)
 
 
 def end_told(job: Job, outputs: Sequence[Output]) -> tuple[Told, ...]:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from stationmaster.notify.base import Rendered
 
-_MARKDOWN = re.compile(r"[\\*_~`|\[\]<]|^[#>+-]", re.MULTILINE)
+_MARKDOWN = re.compile(r"[\\*_~`|\[\]<]")
+_LINE_MARKUP = re.compile(r"^( *)([#>+-])", re.MULTILINE)  # headings, quotes and lists
 _LINK = re.compile(r"https?://[^\s<>]+")
 
 
@@ -64,7 +65,7 @@ def length(text: str) -> int:
 
 
 def _escaped(text: str) -> str:
-    return _MARKDOWN.sub(lambda found: f"\\{found[0]}", text)
+    return _LINE_MARKUP.sub(r"\1\\\2", _MARKDOWN.sub(r"\\\g<0>", text))
 
 
 def _fitted(message: Rendered, *, limit: int, escape: Callable[[str], str]) -> str:

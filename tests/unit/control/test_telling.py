@@ -64,8 +64,19 @@ def test_no_milestone_without_a_goal_or_at_the_end(progress: Progress) -> None:
     [(None, 3.0, []), (1.0, 1.0, []), (1.2, 1.9, []), (0.9, 1.0, [1]), (1, 2, [2]), (1, 5, [5]), (3, 1, [])],
 )
 def test_an_epoch_has_ended_when_a_later_one_is_counted(before: Any, after: Any, told: list[int]) -> None:
-    events = epoch_told(job(progress=Progress(epoch=before)), Progress(epoch=after))
+    _, events = epoch_told(job(progress=Progress(epoch=before)), Progress(epoch=after))
     assert [event.payload["epoch"] for event in events] == told
+
+
+@given(st.integers(1, 400))
+def test_a_small_dataset_does_not_flood_people_with_its_epochs(steps_per_epoch: int) -> None:
+    now, told = job(progress=Progress(step=0, epoch=0.0)), 0
+    for number in range(1, 401):
+        progress = Progress(step=number, total_steps=400, epoch=number / steps_per_epoch)
+        memory, events = epoch_told(now, progress)
+        now, told = replace(now.remember(**memory), progress=progress), told + len(events)
+    assert told <= 20
+    assert told >= min(1, 400 // max(20, steps_per_epoch))
 
 
 def test_the_start_is_told_when_the_training_step_is_first_seen() -> None:
