@@ -8,8 +8,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from stationmaster.errors import RecipeInvalid, UserError
+from stationmaster.recipes.configs import CONFIG_FOLDER, ConfigFile, filled_in
 from stationmaster.recipes.parameters import ParameterValue, is_plain_text
-from stationmaster.recipes.schema import Argument, Output, Recipe, Step, inside
+from stationmaster.recipes.schema import HEALTH_STEP, Argument, Output, Recipe, Step, inside
+from stationmaster.recipes.shell import script_arguments
 from stationmaster.recipes.templating import Names, TemplateFault, Values, evaluate, render
 
 FORMAT = 1
@@ -67,6 +69,8 @@ class Plan:
     steps: tuple[PlanStep, ...]
     outputs: tuple[Output, ...]
     stop_grace_seconds: float
+    configs: tuple[ConfigFile, ...] = ()
+    """Files that are sent before the steps run."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -103,7 +107,8 @@ def render_plan(
         raise UserError(f"{recipe.reference} cannot go on from a checkpoint", hint="start it from the beginning")
     values = _values(parameters, job, PurePosixPath(machine_root), resume_from)
     try:
-        steps = tuple(_rendered(recipe, step, values, resuming=resume_from is not None) for step in recipe.steps)
+        steps = tuple(_rendered(recipe, step, values, resuming=resume_from is not None) for step in _steps(recipe))
+        configs = tuple(filled_in(config, values) for config in recipe.configs)
     except TemplateFault as fault:
         raise RecipeInvalid(f"{recipe.reference}: {fault}") from None
     return Plan(
@@ -112,6 +117,7 @@ def render_plan(
         steps=steps,
         outputs=recipe.outputs,
         stop_grace_seconds=recipe.stop_grace,
+        configs=configs,
     )
 
 
@@ -122,6 +128,7 @@ def known_names(recipe: Recipe) -> Names:
         "dataset": frozenset({"dir"}),
         "output": frozenset({"dir"}),
         "recipe": frozenset({"dir"}),
+        "config": frozenset({"dir"}),
         "work": frozenset({"dir"}),
         "resume": frozenset({"checkpoint"}),
         "parameters": frozenset(recipe.parameters),
@@ -143,6 +150,7 @@ def _values(
         "dataset": {"dir": str(root / "dataset")},
         "output": {"dir": str(root / "output")},
         "recipe": {"dir": str(root / "recipe")},
+        "config": {"dir": str(root / CONFIG_FOLDER)},
         "work": {"dir": str(root / "work")},
         # empty, not missing: `when: resume.checkpoint` must read as no
         "resume": {"checkpoint": "" if resume_from is None else str(root / resume_from)},
@@ -150,8 +158,16 @@ def _values(
     }
 
 
+def _steps(recipe: Recipe) -> Iterator[Step]:
+    """Everything that runs, in order: the trainer is put in place, then looked at, then used."""
+    yield from recipe.bootstrap
+    if recipe.health is not None:
+        yield Step(name=HEALTH_STEP, argv=recipe.health.argv, timeout=recipe.health.timeout)
+    yield from recipe.steps
+
+
 def _rendered(recipe: Recipe, step: Step, values: Values, *, resuming: bool) -> PlanStep:
-    arguments = list(_argv(step.argv, values))
+    arguments = list(_argv(step.argv, values)) if step.shell is None else list(_script(step.shell, values))
     if resuming and step.training and recipe.resume:
         arguments += _argv(recipe.resume.argv, values)
     return PlanStep(
@@ -177,8 +193,16 @@ def _argv(arguments: Iterable[Argument], values: Values) -> Iterator[str]:
             yield from (_text(text, values) for text in argument.argv)
 
 
+def _script(template: str, values: Values) -> Iterator[str]:
+    for argument in script_arguments(template, values):
+        yield _plain(argument, template)
+
+
 def _text(template: str, values: Values) -> str:
-    text = render(template, values)
+    return _plain(render(template, values), template)
+
+
+def _plain(text: str, template: str) -> str:
     if not is_plain_text(text):
         raise UserError(f"a value for `{template}` has NUL or broken characters", hint="write it in plain text")
     return text

@@ -12,11 +12,13 @@ from pydantic_core import ErrorDetails
 
 from stationmaster.errors import UserError
 from stationmaster.recipes import schema
+from stationmaster.recipes.configs import is_conditional
 from stationmaster.recipes.documents import Document, Unreadable, read_document
 from stationmaster.recipes.parameters import check_value, sample_value
 from stationmaster.recipes.plan import JobIdentity, known_names, render_plan, time_names
 from stationmaster.recipes.problems import Problem, invalid
-from stationmaster.recipes.schema import Argument, Recipe, When
+from stationmaster.recipes.schema import Argument, Recipe, Step, When
+from stationmaster.recipes.shell import check_script
 from stationmaster.recipes.templating import TemplateFault, check_expression, check_template
 
 Location = tuple[str | int, ...]
@@ -123,6 +125,12 @@ def _wrong_templates(recipe: Recipe) -> Iterator[tuple[Location, str]]:
             check_template(text, names)
         except TemplateFault as fault:
             yield location, str(fault)
+    for place, step in _steps(recipe):
+        try:
+            if step.shell is not None:
+                check_script(step.shell, names)
+        except TemplateFault as fault:
+            yield (*place, "shell"), str(fault)
     for location, text in _expressions(recipe):
         try:
             check_expression(text, times if location[0] == "time" else names)
@@ -136,25 +144,56 @@ def _templates(recipe: Recipe) -> Iterator[tuple[Location, str]]:
             yield location, argument
         else:
             yield from (((*location, "argv", index), text) for index, text in enumerate(argument.argv))
-    for number, step in enumerate(recipe.steps):
-        yield from ((("steps", number, "env", name), text) for name, text in step.env.items())
-        yield from ((("steps", number, "expect", index), text) for index, text in enumerate(step.expect))
+    for place, step in _steps(recipe):
+        yield from (((*place, "env", name), text) for name, text in step.env.items())
+        yield from (((*place, "expect", index), text) for index, text in enumerate(step.expect))
+    for location, value in _config_values(recipe):
+        if isinstance(value, str):
+            yield location, value
 
 
 def _expressions(recipe: Recipe) -> Iterator[tuple[Location, str]]:
     for location, argument in _arguments(recipe):
         if isinstance(argument, When):
             yield (*location, "when"), argument.when
+    for location, value in _config_values(recipe):
+        if is_conditional(value):
+            yield (*location, "when"), str(value["when"])
     yield ("time", "steps"), recipe.time.steps
     if isinstance(recipe.time.seconds_per_step, str):
         yield ("time", "seconds_per_step"), recipe.time.seconds_per_step
 
 
 def _arguments(recipe: Recipe) -> Iterator[tuple[Location, Argument]]:
-    for number, step in enumerate(recipe.steps):
-        yield from ((("steps", number, "argv", index), argument) for index, argument in enumerate(step.argv))
+    for place, step in _steps(recipe):
+        yield from (((*place, "argv", index), argument) for index, argument in enumerate(step.argv))
+    if recipe.health:
+        yield from ((("health", "argv", index), argument) for index, argument in enumerate(recipe.health.argv))
     if recipe.resume:
         yield from ((("resume", "argv", index), argument) for index, argument in enumerate(recipe.resume.argv))
+
+
+def _steps(recipe: Recipe) -> Iterator[tuple[Location, Step]]:
+    yield from ((("bootstrap", number), step) for number, step in enumerate(recipe.bootstrap))
+    yield from ((("steps", number), step) for number, step in enumerate(recipe.steps))
+
+
+def _config_values(recipe: Recipe) -> Iterator[tuple[Location, Any]]:
+    for number, config in enumerate(recipe.configs):
+        yield from _inner_values(("configs", number, "data"), config.data)
+
+
+def _inner_values(location: Location, value: Any) -> Iterator[tuple[Location, Any]]:
+    """Everything in a config's data, with its place; a condition is no value of its own."""
+    yield location, value
+    if is_conditional(value):
+        yield from _inner_values((*location, "value"), value["value"])
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _inner_values((*location, key), inner)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _inner_values((*location, index), inner)
 
 
 def _render_problems(recipe: Recipe, file: str) -> list[Problem]:

@@ -7,13 +7,15 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag, model_validator
 
 from stationmaster.durations import Duration
 
 RECIPE_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _PARAMETER_NAME = r"^[a-z][a-z0-9_]{0,62}$"
 _STEP_NAME = r"^[a-z0-9][a-z0-9_-]{0,62}$"
+HEALTH_STEP = "health"
+_IMAGE = r"^[A-Za-z0-9][A-Za-z0-9./:_-]{0,300}(@sha256:[0-9a-f]{64})?$"
 _VARIABLE_NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,126}$"
 
 
@@ -119,9 +121,20 @@ class Dataset(_Part):
 
     kind: Literal["images", "text"] = "images"
     min_images: int = Field(default=10, ge=1)
+    """Of an image dataset, at least."""
+    recommended_images: int | None = Field(default=None, ge=1)
+    """Fewer is a warning."""
     captions: Literal["required", "optional", "none"] = "optional"
     min_side: int = Field(default=0, ge=0)
     """The shorter side of every image, in pixels, at least."""
+    recommended_side: int | None = Field(default=None, ge=1)
+    """A shorter side below is a warning."""
+    control_folder: InsidePath | None = None
+    """Sub-folder that holds, under the same name, the image that each image was made from."""
+    text_format: Literal["text", "prompt", "chat"] | None = None
+    """What each line of a text dataset is; any of them where nothing is said."""
+    min_rows: int = Field(default=10, ge=1)
+    """Lines of a text dataset, at least."""
 
 
 class When(_Part):
@@ -141,10 +154,13 @@ Argument = Annotated[
 
 
 class Step(_Part):
-    """One command on the machine. Arguments go to the program as they are: no shell reads them."""
+    """One command on the machine: `argv`, which no shell reads, or a `shell` script that gets values as data."""
 
     name: str = Field(pattern=_STEP_NAME)
-    argv: Annotated[tuple[Argument, ...], Field(min_length=1)]
+    argv: tuple[Argument, ...] = ()
+    """The program and its arguments, each given to it as it is."""
+    shell: Template | None = None
+    """A script for /bin/sh instead of argv. Write values outside quotes: each arrives as one quoted word."""
     env: dict[VariableName, Template] = {}
     cwd: InsidePath = "work"
     timeout: Annotated[Duration, Field(gt=0)] = 86_400.0
@@ -157,6 +173,30 @@ class Step(_Part):
     """Whether this is the step whose progress is watched."""
     secrets: tuple[VariableName, ...] = ()
     """Names of secrets that this step gets as environment variables."""
+
+    @model_validator(mode="after")
+    def _one_command(self) -> Step:
+        if bool(self.argv) == (self.shell is not None):
+            raise ValueError("a step has either `argv` or `shell`")
+        return self
+
+
+class Health(_Part):
+    """A command that says, once the bootstrap is done, whether the machine can train: its exit code must be 0."""
+
+    argv: Annotated[tuple[Argument, ...], Field(min_length=1)]
+    timeout: Annotated[Duration, Field(gt=0)] = 300.0
+
+
+class Config(_Part):
+    """A file that is written for each job and sent with the recipe. A serialiser writes it: values stay data."""
+
+    path: InsidePath
+    """Its place below config.dir."""
+    format: Literal["yaml", "toml", "json"]
+    data: dict[str, JsonValue]
+    """What is in it. A text that is one `{{ … }}` becomes its value with its type; `{when: …, value: …}` may be
+    left out."""
 
 
 class OutputKind(StrEnum):
@@ -181,8 +221,9 @@ class Output(_Part):
 class Resume(_Part):
     """How the training goes on from a checkpoint."""
 
-    argv: Annotated[tuple[Argument, ...], Field(min_length=1)]
-    """Added to the training step's arguments when there is a checkpoint to go on from."""
+    argv: tuple[Argument, ...] = ()
+    """Added to the training step's arguments when there is a checkpoint to go on from; may be empty where a step or
+    config uses resume.checkpoint."""
 
 
 class TimeModel(_Part):
@@ -209,11 +250,18 @@ class Recipe(_Part):
     """Which trainer's output this looks like: a hint for the log parser."""
     runtime: Literal["host"] = "host"
     """Where steps run: directly on the machine."""
+    image: str | None = Field(default=None, pattern=_IMAGE)
+    """The container image to rent a machine with; providers have their own where nothing is said."""
     needs: Needs = Needs()
     parameters: dict[Annotated[str, Field(pattern=_PARAMETER_NAME)], Parameter] = {}
     dataset: Dataset = Dataset()
     files: tuple[InsidePath, ...] = ()
     """Files beside recipe.yaml that go to the machine, into the folder recipe.dir."""
+    configs: tuple[Config, ...] = ()
+    """Files that are filled in for each job, into the folder config.dir."""
+    bootstrap: tuple[Step, ...] = ()
+    """Steps that put the trainer in place; repeating them must change nothing. They get no secrets."""
+    health: Health | None = None
     steps: Annotated[tuple[Step, ...], Field(min_length=1)]
     outputs: Annotated[tuple[Output, ...], Field(min_length=1)]
     stop_signal: Literal["TERM", "INT", "HUP", "USR1", "USR2"] = "TERM"
@@ -233,9 +281,11 @@ class Recipe(_Part):
 
     @model_validator(mode="after")
     def _one_training_step(self) -> Recipe:
-        names = [step.name for step in self.steps]
+        names = [step.name for step in (*self.bootstrap, *self.steps)] + [HEALTH_STEP] * (self.health is not None)
         if len(set(names)) != len(names):
             raise ValueError("two steps have the same name")
+        if any(step.training or step.secrets for step in self.bootstrap):
+            raise ValueError("a bootstrap step neither trains nor gets secrets")
         if sum(step.training for step in self.steps) != 1:
             raise ValueError("exactly one step must say `training: true`")
         if not any(output.kind is OutputKind.CHECKPOINT for output in self.outputs):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +25,22 @@ Values = Mapping[str, Mapping[str, Any]]
 """What the names stand for: group -> name -> value."""
 
 FILTERS = frozenset(
-    {"abs", "filename", "float", "int", "join", "length", "lower", "max", "min", "replace", "round", "trim", "upper"}
+    {
+        "abs",
+        "filename",
+        "float",
+        "int",
+        "join",
+        "length",
+        "lines",
+        "lower",
+        "max",
+        "min",
+        "replace",
+        "round",
+        "trim",
+        "upper",
+    }
 )
 
 _LONGEST_FILENAME = 80
@@ -125,6 +140,15 @@ def filename(value: object) -> str:
     return plain or "unnamed"
 
 
+def lines(value: object) -> list[str]:
+    """The lines of a text, without blank ones.
+
+    >>> lines("a cat\\n\\n a dog ")
+    ['a cat', 'a dog']
+    """
+    return [line.strip() for line in str(value).splitlines() if line.strip()]
+
+
 # A worker fills in the same recipe's texts for every job; compiling one takes a millisecond, filling it in none.
 @lru_cache(maxsize=1024)
 def _compiled(text: str) -> Template:
@@ -141,7 +165,8 @@ def _environment() -> ImmutableSandboxedEnvironment:
     environment = ImmutableSandboxedEnvironment(
         undefined=StrictUndefined, autoescape=False, keep_trailing_newline=True, finalize=_written
     )
-    environment.filters = {name: environment.filters[name] for name in FILTERS - {"filename"}} | {"filename": filename}
+    own: dict[str, Callable[..., Any]] = {"filename": filename, "lines": lines}
+    environment.filters = {name: environment.filters[name] for name in FILTERS - own.keys()} | own
     environment.globals = {}
     return environment
 
