@@ -29,10 +29,15 @@ def _network_namespaces() -> bool:
     return subprocess.run(["unshare", "--net", "--pid", "--fork", "true"], capture_output=True).returncode == 0
 
 
+def _another_user() -> bool:
+    return os.geteuid() == 0 and shutil.which("setpriv") is not None and shutil.which("unshare") is not None
+
+
 CAPABILITIES: dict[str, Capability] = {
     "sshd": Capability(_sshd, "install openssh-server"),
     "rsync": Capability(lambda: shutil.which("rsync") is not None, "install rsync"),
     "network namespaces": Capability(_network_namespaces, "run as root on Linux, with iproute2 installed"),
+    "another user": Capability(_another_user, "run as root, with util-linux installed"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Every fault of the simulator strikes while machines are rented, and workers and sweepers die: nothing is left over."""
+"""Every fault strikes while machines are rented, workers and sweepers die, and nothing is left over."""
 
 from __future__ import annotations
 

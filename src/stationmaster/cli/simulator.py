@@ -34,10 +34,12 @@ def simulator(
 
       VAST_URL=http://127.0.0.1:8765 vastai --api-key test search offers
     """
+    from stationmaster.cli.logging import service_logging
     from stationmaster.simulator.cloud import Pace
     from stationmaster.simulator.main import run
 
     settings = options_of(context).settings()
+    service_logging(settings.log_level)
     home = settings.home / "simulator"
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     address = home / "address.json"

@@ -51,7 +51,8 @@ async def log_in(action: LogIn, job: Job, visit: Visit, world: World) -> Write:
         return await _enter(action, access, job, visit, world)
     except (Unreachable, ProviderError) as problem:
         await world.forget_remote(action.rental.label)
-        return cut_off(job, now=visit.now, policy=world.policy, problem=str(problem))
+        said = f"{problem}; {problem.hint}" if problem.hint else str(problem)
+        return cut_off(job.remember(login_problem=said), now=visit.now, policy=world.policy, problem=str(problem))
     except (RemoteError, DiskFull) as problem:  # the machine answered, and cannot be used
         await world.forget_remote(action.rental.label)
         return _refused(action, job, str(problem), now=visit.now)

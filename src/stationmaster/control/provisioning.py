@@ -100,7 +100,7 @@ async def _look_at_the_market(seen: Seen, rental: Rental, world: World) -> Seen:
     avoided = await world.ask_store(world.store.bad_machines.avoided, provider.name)
     want = replace(requirements(job, world), avoided_machines=avoided)
     offers = affordable(await provider.offers(want), job.spec)
-    return replace(seen, offers=tuple(offers), no_credit=await credit_problem(job.spec, provider))
+    return replace(seen, offers=tuple(offers), no_credit=await credit_problem(job.spec.quote, provider))
 
 
 def decide(seen: Seen, policy: Policy) -> Step[Create | LogIn | Discard]:
@@ -115,6 +115,8 @@ def decide(seen: Seen, policy: Policy) -> Step[Create | LogIn | Discard]:
         return Step(write=_given_up(seen, Reason.ACCESS_REFUSED, str(seen.problem)))
     if now - job.state_since > policy.ready_seconds:
         said = f"no machine could be logged in to within {format_duration(policy.ready_seconds)}"
+        if why := job.memory.get("login_problem"):
+            said = f"{said}: {why}"
         return Step(write=_given_up(seen, Reason.MACHINE_NOT_READY, said))
     if seen.listing is None or seen.problem is not None:  # a market that did not answer is not an empty one
         after, seconds, _ = failed_try(job, policy)

@@ -15,12 +15,17 @@ from stationmaster.model import (
     CostLine,
     Job,
     Label,
+    Listing,
     Machine,
     Reason,
     Rental,
     RentalState,
 )
 from stationmaster.store.writes import Told, Write
+
+_NOTHING_RENTED = Evidence(
+    listing=Listing(machines=(), complete=True, account=""), single_reads={}, create_limit_seconds=0.0
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +50,8 @@ async def observe(visit: Visit, world: World) -> Seen:
     rentals = tuple(await world.ask_store(world.store.rentals.of_job, job.id))
     costs = tuple(await world.ask_store(world.store.costs.of_job, job.id))
     seen = Seen(visit=visit, installation=world.store.installation_id, rentals=rentals, costs=costs)
+    if not any(_may_exist(rental) for rental in not_gone(rentals)):
+        return replace(seen, evidence=_NOTHING_RENTED)  # a provider that refuses us must not keep the job from ending
     try:
         return replace(seen, evidence=await gather_evidence(job.spec.provider, not_gone(rentals), world))
     except ProviderError as problem:
@@ -60,6 +67,11 @@ async def gather_evidence(provider_name: str, rentals: tuple[Rental, ...], world
         if rental.provider_id is not None and needs_single_read(rental, listing)
     }
     return Evidence(listing=listing, single_reads=reads, create_limit_seconds=provider.create_limit_seconds)
+
+
+def _may_exist(rental: Rental) -> bool:
+    """Whether a machine was ever asked for: the moment of asking is written down before anything is sent."""
+    return rental.provider_id is not None or rental.create_sent_at is not None
 
 
 def not_gone(rentals: tuple[Rental, ...]) -> tuple[Rental, ...]:

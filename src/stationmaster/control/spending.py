@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from stationmaster.control.world import World
-from stationmaster.model import JobSpec, Offer, Rental
+from stationmaster.model import JobSpec, Offer, Quote, Rental
 from stationmaster.money import MicroDollars, cost, format_dollars
 from stationmaster.providers.base import KnowsMoney, Provider
 
@@ -26,15 +26,15 @@ def affordable(offers: Iterable[Offer], spec: JobSpec) -> list[Offer]:
     return [offer for offer in offers if cost(offer.price_per_hour, quote.hours_high * 3600) <= most]
 
 
-async def credit_problem(spec: JobSpec, provider: Provider) -> str | None:
+async def credit_problem(quote: Quote, provider: Provider) -> str | None:
     """Why the account's credit is too small for the job; None if it is not, or if the provider knows no credit."""
-    if not isinstance(provider, KnowsMoney) or not spec.quote.cost_high:
+    if not isinstance(provider, KnowsMoney) or not quote.cost_high:
         return None
     credit = await provider.credit()
-    if credit >= spec.quote.cost_high:
+    if credit >= quote.cost_high:
         return None
-    needed, left = format_dollars(spec.quote.cost_high), format_dollars(credit)
-    return f"{provider.name} has {left} of credit, the job may cost {needed}; add credit or lower --steps"
+    needed, left = format_dollars(quote.cost_high), format_dollars(credit)
+    return f"{provider.name} has {left} of credit, the job may cost {needed}"
 
 
 async def rooms_taken(rental: Rental, world: World) -> int:

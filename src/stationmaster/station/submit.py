@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from stationmaster.config import Settings, read_monitoring
-from stationmaster.errors import ConfigInvalid, NotFound, UserError
+from stationmaster.control.spending import credit_problem
+from stationmaster.errors import AccessRefused, ConfigInvalid, NotFound, UserError
 from stationmaster.estimate import Estimate, estimate
 from stationmaster.model import DatasetRef, JobSpec, Offer, Quote, Requirements
 from stationmaster.money import MicroDollars
@@ -62,6 +63,7 @@ def check_request(request: TrainRequest, settings: Settings, provider: Provider)
         start_seconds=0.0 if provider.name == "loopback" else _START_SECONDS,
     )
     quote = _quote(expected, offer)
+    _require_credit(quote, provider)
     return Checked(
         stored=stored,
         parameters=parameters,
@@ -177,10 +179,18 @@ def _best_offer(stored: StoredRecipe, request: TrainRequest, provider: Provider)
     if not offers:
         raise UserError(
             f"{provider.name} has nothing to offer that fits {stored.recipe.reference}",
-            hint=f"it needs {needs.gpus} GPU with {needs.vram_gib:g} GiB and {needs.disk_gib:g} GiB of disk; "
-            "raise --max-price or choose another --provider",
+            hint=f"it needs {needs.gpus} GPU with {needs.vram_gib:g} GiB and {needs.disk_gib:g} GiB of disk; raise the "
+            "price cap (--max-price, VASTAI_MAX_BID_PER_HOUR), allow other GPUs (VASTAI_PREFERRED_GPUS), or wait for "
+            "the market to change: `stationmaster offers` says what was left out",
         )
     return offers[0]
+
+
+def _require_credit(quote: Quote, provider: Provider) -> None:
+    """A key that is refused and an account that is empty are told now, and not by a job that fails in a minute."""
+    problem = asyncio.run(credit_problem(quote, provider))
+    if problem is not None:
+        raise AccessRefused(problem, hint="add credit at https://cloud.vast.ai/billing/, or train fewer --steps")
 
 
 def _quote(expected: Estimate, offer: Offer) -> Quote:

@@ -110,7 +110,7 @@ def test_a_running_machine_is_logged_in_to_before_it_counts() -> None:
     assert isinstance(decide(seen(rental(), listing(machine())), POLICY).then, LogIn)
 
 
-@pytest.mark.parametrize("status", [MachineStatus.CREATING, MachineStatus.UNKNOWN, MachineStatus.STOPPED])
+@pytest.mark.parametrize("status", [MachineStatus.CREATING, MachineStatus.UNKNOWN])
 def test_a_machine_that_is_not_running_yet_is_waited_for(status: MachineStatus) -> None:
     step = decide(seen(rental(), listing(machine(status=status))), POLICY)
     assert step.then is None

@@ -1,0 +1,213 @@
+"""An installation whose machines are rented from a simulator; its workers and sweepers are killed by real signals."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from chaos_loopback import WorkerForge, is_alive
+from simulated_vast import API_KEY, Customer
+from stationmaster.config import load_settings
+from stationmaster.control.build import build_world
+from stationmaster.control.charges import reconcile_charges
+from stationmaster.model import Job, JobSpec, Rental, RentalState, State
+from stationmaster.store.engine import Database
+from stationmaster.store.store import Store
+from storm_recipe import check_nobody_trained_twice, write_storm_recipe
+from storm_worker import StormOrder
+
+SETTINGS = {
+    "STATIONMASTER_MONITORING__POLL_INTERVAL": "0.3",
+    "STATIONMASTER_MONITORING__WATCH_INTERVAL": "0.2",
+    "STATIONMASTER_WORKER__SWEEP": "0.5",
+    "STATIONMASTER_WORKER__SETTLED": "0",
+    "STATIONMASTER_SWEEP__EVERY": "0.5",
+    "STATIONMASTER_SWEEP__GRACE": "0.5",
+    "STATIONMASTER_SSH__KEEPALIVE": "1",
+    "STATIONMASTER_LIMITS__SUSPICION": "0.3",
+    "STATIONMASTER_VASTAI__GUARD_LOOK": "0.5",
+}
+
+
+class StormForge(WorkerForge):
+    """Forks workers and sweepers; they end with the block, at the latest."""
+
+    def __enter__(self) -> StormForge:
+        program = Path(__file__).with_name("storm_worker.py")
+        self._process = subprocess.Popen(
+            [sys.executable, str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        return self
+
+    def start_process(self, order: StormOrder) -> int:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(asdict(order)) + "\n")
+        self._process.stdin.flush()
+        pid = int(self._process.stdout.readline())
+        self._pids.append(pid)
+        return pid
+
+
+class StormStation:
+    """A home and a store at a simulator, which is somebody else's to open and to close."""
+
+    def __init__(self, folder: Path, url: str, forge: StormForge, **environ: str) -> None:
+        self.home = folder
+        self.journal = folder / "journal"
+        self.kills: Counter[tuple[str, str]] = Counter()
+        self.customer = Customer(url)
+        self._forge = forge
+        (folder / "simulator").mkdir(parents=True)
+        address = {"url": url, "api_key": API_KEY, "rate_limit_scale": 0.0, "create_limit_seconds": 1.5}
+        (folder / "simulator" / "address.json").write_text(json.dumps(address))
+        write_storm_recipe(folder / "recipes")
+        self.environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "STATIONMASTER_HOME": str(folder),
+            "STATIONMASTER_RECIPES": json.dumps([str(folder / "recipes")]),
+            **SETTINGS,
+            **environ,
+        }
+        self.settings = load_settings(self.environ, folder=folder)
+        self.store = Store(Database(self.settings.store_url))
+
+    def submit(self, spec: JobSpec) -> None:
+        self.store.jobs.submit(spec)
+
+    def start(self, role: str, **policy: float) -> int:
+        order = StormOrder(role=role, log=str(self.home / f"{role}.log"), environ=self.environ, policy=policy)
+        return self._forge.start_process(order)
+
+    def kill(self, pid: int, role: str) -> None:
+        """SIGKILL, counted with the states that the jobs were in."""
+        states = [job.state.value for job in self.jobs() if job.state is not State.ENDED]
+        if is_alive(pid):
+            os.kill(pid, signal.SIGKILL)
+            self.kills.update((role, state) for state in states)
+        self.until(lambda: not is_alive(pid), f"the {role}'s death")
+
+    def leave(self, pid: int) -> None:
+        """Asked to go, as by a person."""
+        if is_alive(pid):
+            os.kill(pid, signal.SIGTERM)
+        self.until(lambda: not is_alive(pid), "the process's end")
+
+    def job(self, job_id: str) -> Job:
+        return self.store.jobs.get(job_id)
+
+    def jobs(self) -> list[Job]:
+        return list(self.store.jobs.listed(with_ended=True, limit=10_000))
+
+    def rentals(self) -> list[Rental]:
+        return [rental for job in self.jobs() for rental in self.store.rentals.of_job(job.id)]
+
+    def truth(self) -> list[dict[str, Any]]:
+        """Every machine of this installation that the simulator ever made, as it really is."""
+        made = self.customer.http.get("/simulator/state").json()["instances"]
+        return [machine for machine in made if (machine["label"] or "").startswith(self.label_prefix)]
+
+    @property
+    def label_prefix(self) -> str:
+        return f"sm-{self.store.installation_id}-"
+
+    def credit(self) -> float:
+        """By the simulator's own word, which no fault bends."""
+        return float(self.customer.http.get("/simulator/state").json()["accounts"][0]["credit"])
+
+    def pay(self, dollars: float) -> None:
+        self.customer.http.post("/simulator/accounts", json={"api_key": self.customer.key, "credit": dollars})
+
+    def alive(self) -> list[dict[str, Any]]:
+        return [machine for machine in self.truth() if machine["exists"]]
+
+    def struck(self) -> list[dict[str, Any]]:
+        return list(self.customer.http.get("/simulator/faults").json()["struck"])
+
+    def until(self, condition: Callable[[], Any], what: str, *, seconds: float = 60.0) -> Any:
+        ends = time.monotonic() + seconds
+        while not (found := condition()):
+            assert time.monotonic() < ends, f"never came: {what}\n{self.story()}"
+            time.sleep(0.03)
+        return found
+
+    def settle(self) -> None:
+        """The provider's own charges take the place of our estimates."""
+        asyncio.run(self._settle())
+
+    async def _settle(self) -> None:
+        world = build_world(self.settings, self.environ, self.store)
+        await reconcile_charges(world, settled_seconds=0.0)
+        await world.close()
+
+    def check(self) -> None:
+        """What holds after any storm; raises AssertionError with the whole story."""
+        try:
+            self._check_machines()
+            self._check_jobs()
+            self._check_money()
+            check_nobody_trained_twice(self.journal)
+        except AssertionError as broken:
+            raise AssertionError(f"{broken}\n{self.story()}") from broken
+
+    def _check_machines(self) -> None:
+        assert not self.alive(), "a machine is left"
+        rentals = self.rentals()
+        assert {rental.state for rental in rentals} <= {RentalState.GONE}, "a rental is not gone"
+        named = [rental.provider_id for rental in rentals if rental.provider_id is not None]
+        assert len(named) == len(set(named)), f"a machine has two rows: {named}"
+        unknown = {str(machine["id"]) for machine in self.truth()} - set(named)
+        assert not unknown, f"machines that no rental names: {unknown}"
+        for job in self.jobs():
+            attempts = [rental for rental in self.store.rentals.of_job(job.id) if not rental.surplus]
+            assert len({rental.attempt for rental in attempts}) == len(attempts), "an attempt rented twice on purpose"
+
+    def _check_jobs(self) -> None:
+        for job in self.jobs():
+            assert job.state is State.ENDED, f"{job.id} is {job.state}"
+            events = self.store.events.of_job(job.id)
+            assert [event.kind for event in events].count("outcome") == 1, f"{job.id} has not one outcome"
+            tripped = [event.payload for event in events if event.kind == "tripped"]
+            assert not tripped, f"{job.id} tripped: {tripped}"
+
+    def _check_money(self) -> None:
+        self.settle()
+        by_id = {rental.provider_id: rental for rental in self.rentals()}
+        for machine in self.truth():
+            rental = by_id[str(machine["id"])]
+            lines = [line for line in self.store.costs.of_job(rental.job_id) if line.rental_label == rental.label]
+            assert lines, f"machine {machine['id']} has no cost line"
+            assert {line.source for line in lines} == {"provider"}, f"machine {machine['id']}: {lines}"
+            ours, theirs = sum(line.amount for line in lines), round(machine["cost"]["total"] * 1e6)
+            assert ours == theirs, f"machine {machine['id']} cost {theirs}, our lines say {ours}: {lines}"
+
+    def story(self) -> str:
+        """What happened, for whoever reads a failed test."""
+        lines = [f"{strike['at']:.2f} FAULT {strike['kind']} {strike['operation']} {strike['instance_id']}"
+                 for strike in self.struck()]  # fmt: skip
+        for job in self.jobs():
+            lines += [
+                f"{event.at:.2f} {job.id} {event.kind} {event.payload}" for event in self.store.events.of_job(job.id)
+            ]
+            lines.append(f"    {job.id} {job.state} {job.outcome} {job.reason} {job.explanation}")
+        lines.sort()
+        lines += [
+            str({key: machine[key] for key in ("id", "label", "actual_status", "exists")}) for machine in self.truth()
+        ]
+        logs = [path.read_text(errors="replace")[-2500:] for path in self.home.glob("*.log")]
+        return "\n".join([*lines, *logs])
+
+    def close(self) -> None:
+        self.customer.close()
+        self.store.close()

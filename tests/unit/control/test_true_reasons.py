@@ -1,0 +1,73 @@
+"""A job ends for the reason that is true, whatever came together to end it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from spine_values import ACCESS, INSTALLATION, job, listing, machine, rental, visit
+from stationmaster.control import executing, provisioning
+from stationmaster.control.machine import access_to_json
+from stationmaster.control.world import Policy
+from stationmaster.model import Desired, Job, MachineStatus, Reason, State
+from stationmaster.remote.host import Status, StepStatus, Supervisor
+
+POLICY = Policy()
+
+
+def not_yet_training(before: Job) -> Job:
+    """The job after a look at a machine on which the training step has not begun."""
+    pending = StepStatus(index=0, name="train", state="pending", training=True)
+    status = Status(
+        wall=0.0, monotonic=0.0, boot_id="b", started=True, supervisor=Supervisor(alive=True, pid=1), steps=(pending,)
+    )
+    step = executing.decide(executing.Seen(visit=visit(before, now=100.0), status=status), POLICY)
+    assert step.write is not None
+    return step.write.job
+
+
+def at_work(**memory: object) -> Job:
+    known = {"label": rental().label, "access": access_to_json(ACCESS), **memory}
+    return job(state=State.EXECUTING, state_since=90.0, memory=known)
+
+
+def test_a_machine_that_was_stopped_before_the_training_began_costs_an_attempt_and_is_nobodys_wish() -> None:
+    after = not_yet_training(at_work(ending=Reason.MACHINE_STOPPED.value))
+    assert (after.state, after.outcome) == (State.RELEASING, None)
+    assert after.memory["further"] == Reason.MACHINE_LOST
+
+
+def test_a_stop_before_the_training_began_is_a_cancel() -> None:
+    after = not_yet_training(replace(at_work(), desired=Desired.STOP))
+    assert after.reason is Reason.CANCELLED_BY_USER
+
+
+@pytest.mark.parametrize("status", [MachineStatus.STOPPED, MachineStatus.OFFLINE, MachineStatus.FAILED])
+def test_a_machine_that_is_down_before_its_first_login_is_not_waited_for(status: MachineStatus) -> None:
+    seen = provisioning.Seen(
+        visit=visit(job(state=State.PROVISIONING, state_since=90.0), now=100.0),
+        installation=INSTALLATION,
+        create_limit_seconds=30.0,
+        rental=rental(),
+        listing=listing(machine(status=status)),
+    )
+    step = provisioning.decide(seen, POLICY)
+    assert step.write is not None
+    assert step.write.job.memory["further"] == Reason.MACHINE_NOT_READY
+
+
+def test_a_login_that_never_worked_says_why_and_what_to_check() -> None:
+    before = job(
+        state=State.PROVISIONING,
+        state_since=0.0,
+        failed_before_login=2,
+        memory={"login_problem": "not let in with the key /k; `stationmaster keys check` says"},
+    )
+    seen = provisioning.Seen(
+        visit=visit(before, now=2000.0), installation=INSTALLATION, create_limit_seconds=30.0, rental=rental()
+    )
+    step = provisioning.decide(seen, POLICY)
+    assert step.write is not None
+    assert step.write.job.reason is Reason.MACHINE_NOT_READY
+    assert "stationmaster keys check" in (step.write.job.explanation or "")
