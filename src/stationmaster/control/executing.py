@@ -187,7 +187,7 @@ def _without_answer(seen: Seen, policy: Policy) -> Step[Action]:
     job, sighting = seen.visit.job, seen.sighting
     if sighting.fate is Fate.GONE:
         return _leave(seen, Reason.MACHINE_LOST, f"the provider says that the machine is gone{at_home(job)}")
-    if sighting.fate is Fate.STOPPED and sighting.machine and sighting.machine.interruptible:
+    if _is_outbid(sighting):
         return _leave(seen, Reason.OUTBID, f"somebody bid more and got the machine{at_home(job)}")
     if _limit_passed_in_silence(seen, policy):
         kept = at_home(job) or "; no model could be saved from it"
@@ -200,6 +200,13 @@ def _without_answer(seen: Seen, policy: Policy) -> Step[Action]:
     if sighting.fate is Fate.MISSING:
         job = missed(job, sighting)
     return Step(write=cut_off(job, now=seen.visit.now, policy=policy, problem=seen.problem or "no answer"))
+
+
+def _is_outbid(sighting: Sighting) -> bool:
+    """A bid's machine that is stopped, and not by our own sweep, which does so to keep what is on its disk."""
+    if sighting.fate is not Fate.STOPPED or sighting.machine is None or sighting.rental is None:
+        return False
+    return sighting.machine.interruptible and sighting.rental.stopped_at is None
 
 
 def _limit_passed_in_silence(seen: Seen, policy: Policy) -> bool:

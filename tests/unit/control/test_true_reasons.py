@@ -8,7 +8,7 @@ import pytest
 
 from spine_values import ACCESS, INSTALLATION, job, listing, machine, rental, visit
 from stationmaster.control import executing, provisioning
-from stationmaster.control.machine import access_to_json
+from stationmaster.control.machine import Fate, Sighting, access_to_json
 from stationmaster.control.world import Policy
 from stationmaster.model import Desired, Job, MachineStatus, Reason, State
 from stationmaster.remote.host import Status, StepStatus, Supervisor
@@ -71,3 +71,12 @@ def test_a_login_that_never_worked_says_why_and_what_to_check() -> None:
     assert step.write is not None
     assert step.write.job.reason is Reason.MACHINE_NOT_READY
     assert "stationmaster keys check" in (step.write.job.explanation or "")
+
+
+@pytest.mark.parametrize(("stopped_at", "outbid"), [(None, True), (95.0, False)])
+def test_a_bid_s_machine_that_our_own_sweep_stopped_was_not_outbid(stopped_at: float | None, outbid: bool) -> None:
+    stopped = machine(status=MachineStatus.STOPPED, interruptible=True)
+    sighting = Sighting(fate=Fate.STOPPED, rental=rental(stopped_at=stopped_at), machine=stopped)
+    seen = executing.Seen(visit=visit(at_work(), now=100.0), status=None, problem="no answer", sighting=sighting)
+    step = executing.decide(seen, POLICY)
+    assert (step.then is None) is outbid, "its model is still on its disk"
