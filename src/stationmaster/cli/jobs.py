@@ -12,9 +12,7 @@ from stationmaster.cli.context import JobArgument, JsonOption, options_of, print
 if TYPE_CHECKING:
     from stationmaster.station.local import LocalStation
 
-app = typer.Typer(
-    help="List jobs, or remove ended ones.", invoke_without_command=True, no_args_is_help=False, rich_markup_mode=None
-)
+app = typer.Typer(invoke_without_command=True, no_args_is_help=False, rich_markup_mode=None)
 
 
 @app.callback()

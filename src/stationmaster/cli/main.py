@@ -102,10 +102,12 @@ def main() -> None:
         sys.exit(_tell(error))
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:
-        # Somebody closed the pipe we print to, as `| head` does. Nothing more can be said there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    except SystemExit as leaving:
+        if isinstance(leaving.__context__, BrokenPipeError):
+            # Somebody closed the pipe we print to, as `| head` does: no failure, but nothing more can be said there.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+        raise
     except Exception as error:  # noqa: BLE001 (the program's top: keep the traceback for us, spare the person)
         sys.exit(_tell_unforeseen(error))
 

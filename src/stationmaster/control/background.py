@@ -18,7 +18,7 @@ from typing import IO
 from stationmaster import __version__
 from stationmaster.errors import StoreError
 
-_START_SECONDS = 15.0
+_START_SECONDS = 60.0  # a busy computer takes its time
 _LEAVE_SECONDS = 15.0
 _LOOK_SECONDS = 0.5
 
@@ -97,8 +97,8 @@ def ensure_worker(home: Path, arguments: Sequence[str] = ()) -> tuple[Running, b
     if found is not None:
         _ask_to_leave(home, found)
     log = home / "worker.log"
-    _start(log, [*arguments, "--home", str(home)])
-    return _wait_for_worker(home, log), True
+    started = _start(log, [*arguments, "--home", str(home)])
+    return _wait_for_worker(home, log, started), True
 
 
 def _described(text: str, home: Path) -> Running:
@@ -129,14 +129,15 @@ def _ask_to_leave(home: Path, found: Running) -> None:
         time.sleep(0.05)
 
 
-def _start(log: Path, arguments: Sequence[str]) -> None:
+def _start(log: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
     """A session of its own, so that closing the terminal does not end it; nobody else may read its files.
 
     It stays in the caller's folder, where `.env` and relative paths mean what they meant to the caller.
     """
     command = [sys.executable, "-m", "stationmaster", *arguments, "worker", "--background"]
-    with log.open("ab") as output:
-        subprocess.Popen(
+    private = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)  # our own umask is the person's
+    with os.fdopen(private, "ab") as output:
+        return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -146,11 +147,14 @@ def _start(log: Path, arguments: Sequence[str]) -> None:
         )
 
 
-def _wait_for_worker(home: Path, log: Path) -> Running:
+def _wait_for_worker(home: Path, log: Path, started: subprocess.Popen[bytes]) -> Running:
     ends = time.monotonic() + _START_SECONDS
     while time.monotonic() < ends:
+        has_ended = started.poll() is not None  # asked first: one that gave way to another worker leaves that one
         found = running_worker(home)
         if found is not None and found.pid:
             return found
+        if has_ended:
+            break
         time.sleep(0.05)
     raise StoreError("the background worker did not start", hint=f"see {log}, or run `stationmaster worker`")

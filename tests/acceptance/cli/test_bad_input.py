@@ -1,0 +1,143 @@
+"""Whatever a person gets wrong: one line that names it, a hint, a documented exit code, and no traceback."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from PIL import Image
+
+from capabilities import require
+from cli_runs import COMMAND, Commands, Home, Ran
+
+TRAIN = ("train", "--recipe", "tiny-lora@1")
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory, commands: Commands) -> Iterator[Home]:
+    """A home with a store in it, for commands that change nothing."""
+    with Home(tmp_path_factory.mktemp("shared"), commands) as home:
+        assert home.run("jobs").code == 0
+        yield home
+
+
+def told(ran: Ran, code: int, *words: str) -> None:
+    """One line that says what is wrong, at most one more with a hint."""
+    assert ran.code == code, ran.err
+    first, *rest = ran.err.strip().splitlines()
+    assert first.startswith("error: "), ran.err
+    assert len(rest) <= 1, ran.err
+    assert all(line.startswith("hint: ") for line in rest)
+    for word in words:
+        assert word in ran.err, ran.err
+    assert ran.out == ""
+
+
+JOB_FILES = [
+    ("recipe: [tiny", 2, ["job.yaml", "YAML"]),
+    ("- just\n- a list\n", 2, ["must hold options by name"]),
+    ("recipe: tiny-lora@1\ndata_set: x\n", 2, ["data_set is not an option", "did you mean dataset?"]),
+    ("recipe: tiny-lora@1\nprovider: [x]\ndataset: .\n", 2, ["provider must be text"]),
+    ("recipe: tiny-lora@1\ndataset: .\nparameters: 7\n", 2, ["parameters must be a table"]),
+    ("recipe: tiny-lora@1\ndataset: .\nmax_hours: soon\n", 2, ["max_hours"]),
+    ("recipe: tiny-lora@1\ndataset: .\nmax_price: free\n", 2, ["max_price", "dollars"]),
+    ("dataset: .\n", 2, ["no recipe"]),
+    ("recipe: tiny-lora@1\n", 2, ["no dataset"]),
+    ("recipe: tiny-laura@1\ndataset: .\n", 6, ["tiny-laura", "tiny-lora"]),
+    ("recipe: tiny-lora@1\ndataset: nowhere\n", 6, ["nowhere"]),
+    ("recipe: tiny-lora@1\ndataset: .\n", 5, ["image"]),
+]
+
+
+@pytest.mark.parametrize(("text", "code", "words"), JOB_FILES)
+def test_a_job_file_that_cannot_be_used(shared: Home, tmp_path: Path, text: str, code: int, words: list[str]) -> None:
+    (tmp_path / "job.yaml").write_text(text)
+    told(shared.run("train", str(tmp_path / "job.yaml"), "--yes"), code, *words)
+
+
+def test_a_parameter_of_the_wrong_type(shared: Home, pictures: Path) -> None:
+    ran = shared.run(*TRAIN, "--dataset", str(pictures), "-p", "rank=high")
+    assert ran.code in (2, 4)
+    told(ran, ran.code, "rank")
+    told(shared.run(*TRAIN, "--dataset", str(pictures), "-p", "rank"), 2, "NAME=VALUE")
+
+
+def test_what_does_not_exist(shared: Home) -> None:
+    told(shared.run("show", "nobody"), 6, "nobody", "hint: ")
+    told(shared.run("train", "/nowhere/job.yaml"), 6, "/nowhere/job.yaml")
+    told(shared.run("cancel", ""), 6)
+
+
+def test_settings_that_are_wrong(shared: Home) -> None:
+    told(shared.run("jobs", STATIONMASTER_WORKER__SLOTS="many"), 3, "worker.slots", "hint: ")
+    told(shared.run("jobs", STATIONMASTER_WORKR__SLOTS="3"), 3, "did you mean STATIONMASTER_WORKER__SLOTS?")
+    told(shared.run("jobs", STATIONMASTER_DATABASE_URL="mysql://host/db"), 3, "mysql", "PostgreSQL")
+
+
+def test_a_home_that_cannot_be_written(shared: Home, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    told(shared.run("--home", str(tmp_path / "file" / "home"), "jobs"), 3, "cannot write", "--home")
+
+
+def test_a_store_that_is_newer_or_damaged(shared: Home, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    shutil.copy(shared.path / "stationmaster.db", home)
+    change = "UPDATE alembic_version SET version_num = '9999'"
+    subprocess.run(["python3", "-c", _CHANGE, str(home / "stationmaster.db"), change], check=True, timeout=60)
+    told(shared.run("--home", str(home), "jobs"), 11, "9999", "hint: upgrade")
+    (home / "stationmaster.db").write_text("no database at all, but a long letter. " * 50)
+    told(shared.run("--home", str(home), "jobs"), 10, "the store cannot be used", "hint: ")
+
+
+_CHANGE = """
+import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as connection:
+    connection.execute(sys.argv[2])
+"""
+
+
+def test_a_disk_that_is_full(shared: Home, tmp_path: Path) -> None:
+    require("network namespaces")  # where those are allowed, a small file system can be mounted as well
+    images, small = tmp_path / "images", tmp_path / "small"
+    images.mkdir()
+    small.mkdir()
+    for number in range(4):
+        noise = Image.frombytes("RGB", (900, 900), Random(number).randbytes(900 * 900 * 3))  # cannot be made smaller
+        noise.save(images / f"{number}.png")
+    commands: list[tuple[list[str], int]] = [
+        (["dataset", "pack", str(images), str(small / "images.tar")], 8),
+        (["--home", str(small / "home"), *TRAIN, "--dataset", str(images)], 2),
+    ]
+    for command, code in commands:
+        ran = _on_a_small_disk(small, command, shared)
+        told(ran, code, "hint: ")
+        assert "disk" in ran.err or "room" in ran.err
+
+
+def _on_a_small_disk(folder: Path, command: list[str], home: Home) -> Ran:
+    script = 'mount -t tmpfs -o size=4m none "$1" && shift && exec "$@"'
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, "sh", str(folder), COMMAND, *command],
+        env=home.environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    return Ran(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+def test_every_exit_code_of_the_error_tree_is_told_apart_and_documented() -> None:
+    from stationmaster import errors
+
+    page = Path(__file__).parents[3] / "docs" / "reference" / "exit-codes.md"
+    documented = {int(number) for number in re.findall(r"^\| (\d+) \|", page.read_text(), re.MULTILINE)}
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    assert {kind.exit_code for kind in kinds if issubclass(kind, errors.StationmasterError)} <= documented

@@ -1,0 +1,163 @@
+"""From `train --watch` to `jobs rm`: what the commands say of a job that ran well."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from safetensors import safe_open
+
+from cli_runs import QUICK, Home, Ran, wait_until
+
+Trained = tuple[Home, Ran]
+
+
+def test_a_watched_training_tells_its_way_and_ends_with_zero(trained: Trained) -> None:
+    home, ran = trained
+    assert ran.code == 0, ran.err
+    assert "cost   $0.00" in ran.out
+    assert f"log {home.path / 'worker.log'}" in ran.out
+    for word in ("job done submitted", "pid ", "COMPLETED"):
+        assert word in ran.out
+
+
+def test_the_same_id_again_changes_nothing(trained: Trained, pictures: Path) -> None:
+    home, _ = trained
+    ran = home.run("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--id", "done", "--steps", "999")
+    assert ran.code == 0
+    assert "was there already" in ran.out
+    assert [job["parameters"]["steps"] for job in home.run("jobs", "--all", "--json").json()] == [20]
+
+
+def test_jobs_lists_what_runs_and_with_all_what_has_ended(trained: Trained) -> None:
+    home, _ = trained
+    assert "no running jobs" in home.run("jobs").out
+    (row,) = home.run("jobs", "--all").out.splitlines()[1:]
+    assert row.split()[:3] == ["done", "cats", "COMPLETED"]
+
+
+def test_show_tells_people_and_programs_the_same(trained: Trained) -> None:
+    home, _ = trained
+    words = home.run("show", "cats", "--events").out
+    data = home.run("--json", "show", "done").json()
+    assert "COMPLETED" in words
+    assert data["model"] in words
+    assert "rental_requested" in words
+    assert (data["outcome"], data["reason"], data["state"]) == ("COMPLETED", "FINISHED", "ENDED")
+    assert data["execution"] == {"provider": "loopback"}
+    assert data["providerState"].keys() >= {"instanceId", "sshHost", "activeStep"}
+    assert [event["version"] for event in data["progressLog"]] == list(range(1, len(data["progressLog"]) + 1))
+    assert (data["progress"]["step"], data["progress"]["percent"]) == (20, 100.0)
+    assert all(rental["state"] == "GONE" for rental in data["rentals"])
+
+
+def test_logs_prints_what_the_trainer_printed_and_follow_ends_with_the_job(trained: Trained) -> None:
+    home, _ = trained
+    printed = home.run("logs", "done").out
+    assert "20/20" in printed
+    assert home.run("logs", "done", "--follow").out == printed
+
+
+def test_watching_an_ended_job_answers_at_once(trained: Trained) -> None:
+    home, _ = trained
+    ran = home.run("watch", "done", "--json")
+    assert (ran.code, ran.json()["outcome"]) == (0, "COMPLETED")
+
+
+def test_pull_brings_a_model_that_opens(trained: Trained, tmp_path: Path) -> None:
+    home, _ = trained
+    files = [Path(name) for name in home.run("pull", "done", str(tmp_path / "out"), "--json").json()["files"]]
+    (model,) = [file for file in files if file.suffix == ".safetensors"]
+    with safe_open(model, framework="numpy") as opened:
+        assert list(opened.keys())
+        assert "training_info" in opened.metadata()
+
+
+@pytest.mark.parametrize("verb", ["stop", "cancel"])
+def test_to_want_the_end_of_what_has_ended_is_no_failure(trained: Trained, verb: str) -> None:
+    home, _ = trained
+    ran = home.run(verb, "done")
+    assert (ran.code, "already COMPLETED" in ran.err) == (0, True)
+
+
+def test_there_is_no_shell_on_a_machine_that_is_gone(trained: Trained) -> None:
+    home, _ = trained
+    ran = home.run("ssh", "done")
+    assert ran.code == 7
+    assert "no machine" in ran.err
+
+
+def test_doctor_finds_nothing_wrong(trained: Trained) -> None:
+    home, _ = trained
+    ran = home.run("doctor", "--json")
+    assert ran.code == 0, ran.out
+    assert {finding["check"] for finding in ran.json()} >= {"version", "settings", "store", "worker", "disk"}
+    assert "ExecStart=" in home.run("doctor", "--service").out
+
+
+def test_a_dry_run_prints_the_commands_and_queues_nothing(trained: Trained, pictures: Path) -> None:
+    home, _ = trained
+    arguments = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--dry-run", *QUICK)
+    words = home.run(*arguments, "--trigger", "two words").out
+    assert "# train" in words
+    assert "--steps=20" in words
+    assert "'--trigger=two words'" in words
+    steps = home.run(*arguments, "--json").json()["steps"]
+    assert [step["name"] for step in steps] == ["check", "train"]
+    assert len(home.run("jobs", "--all", "--json").json()) == 1
+
+
+def test_a_job_file_gives_the_same_as_flags_and_flags_win(trained: Trained, pictures: Path, tmp_path: Path) -> None:
+    home, _ = trained
+    parameters = {"rank": 4}
+    job = {"tool": "tiny-lora@1", "dataset": str(pictures), "name": "from file", "steps": 7, "parameters": parameters}
+    file = tmp_path / "job.yaml"
+    file.write_text(json.dumps(job))  # JSON is YAML
+    planned = home.run("train", str(file), "--steps", "9", "--dry-run", "--json").json()
+    assert (planned["name"], planned["parameters"]["steps"], planned["parameters"]["rank"]) == ("from file", 9, 4)
+
+
+def test_a_dataset_beside_its_job_file_is_found_from_anywhere(trained: Trained, pictures: Path, tmp_path: Path) -> None:
+    home, _ = trained
+    (tmp_path / "images").symlink_to(pictures)
+    (tmp_path / "job.yaml").write_text("recipe: tiny-lora@1\ndataset: images\n")
+    ran = home.run("train", str(tmp_path / "job.yaml"), "--dry-run", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json()["images"] == 6
+
+
+def test_recipes_can_be_listed_shown_and_checked(trained: Trained, tmp_path: Path) -> None:
+    home, _ = trained
+    assert "tiny-lora@1" in home.run("recipes", "list").out
+    assert "seconds_per_step" in home.run("recipes", "show", "tiny-lora").out
+    (tmp_path / "recipe.yaml").write_text("name: x\nversion: one\n")
+    broken = home.run("recipes", "lint", str(tmp_path))
+    assert broken.code == 4
+    assert "recipe.yaml" in broken.out + broken.err
+
+
+def test_a_job_is_removed_only_when_somebody_says_yes(trained: Trained, pictures: Path) -> None:
+    home, _ = trained
+    train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--id", "short")
+    assert home.run(*train, "--watch", "--json", *QUICK).json()["outcome"] == "COMPLETED"
+    refused = home.run("jobs", "rm", "short")
+    assert (refused.code, "hint: add --yes" in refused.err) == (2, True)
+    assert home.run("jobs", "rm", "short", "--yes").code == 0
+    assert not (home.path / "jobs" / "short").exists()
+
+
+def test_a_training_that_crashes_says_which_step_and_keeps_its_log(trained: Trained, pictures: Path) -> None:
+    home, _ = trained
+    train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--id", "crash", "--watch", "--json")
+    ran = home.run(*train, *QUICK, "-p", "fault=crash", "-p", "fault_at=5")
+    assert ran.code == 41
+    assert (ran.json()["outcome"], ran.json()["reason"]) == ("FAILED", "STEP_FAILED")
+    assert "step train" in ran.json()["explanation"]
+    assert "the fault `crash` was asked for" in home.run("logs", "crash").out
+
+
+def test_a_worker_with_nothing_left_to_do_goes(trained: Trained) -> None:
+    home, _ = trained
+    wait_until(lambda: home.worker_pid() is None, what="the worker has gone by itself")
+    assert "worker.left" in (home.path / "worker.log").read_text()

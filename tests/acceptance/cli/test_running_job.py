@@ -1,0 +1,113 @@
+"""Commands on a job that runs: shell, follow, interrupt, stop, cancel --keep, retry --resume."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli_runs import COMMAND, Commands, Home, wait_until
+from stationmaster.model import Desired, Outcome, Reason
+
+ENDLESS = ("--steps", "100000", "-p", "seconds_per_step=0.02", "-p", "save_every=10")
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory, pictures: Path, commands: Commands) -> Iterator[Home]:
+    """A home with the job `long`, which has a checkpoint and would run for half an hour."""
+    with Home(tmp_path_factory.mktemp("running"), commands) as home:
+        begin(home, pictures, "long")
+        yield home
+
+
+def begin(home: Home, pictures: Path, job_id: str) -> None:
+    train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--id", job_id, "--json")
+    ran = home.run(*train, *ENDLESS)
+    assert (ran.code, ran.json()["state"]) == (0, "QUEUED"), ran.err
+    wait_until(lambda: home.has_checkpoint(job_id), what=f"a checkpoint of {job_id}")
+
+
+def test_a_running_job_is_listed_with_its_progress(running: Home) -> None:
+    (row,) = running.run("jobs").out.splitlines()[1:]
+    assert row.split()[:3] == ["long", "pictures0", "EXECUTING"]
+    assert "/100000" in row
+
+
+def test_ssh_opens_a_shell_in_the_machine_s_folder_that_does_not_die_with_it(running: Home, tmp_path: Path) -> None:
+    shell = tmp_path / "shell"
+    shell.write_text('#!/bin/sh\npwd -P\necho "machine=$STATIONMASTER_MACHINE"\n')
+    shell.chmod(0o755)
+    where, machine = running.run("ssh", "long", SHELL=str(shell)).out.splitlines()
+    assert Path(where).is_relative_to(running.path / "machines")
+    assert machine == "machine="
+
+
+def test_interrupting_a_watch_leaves_the_training_alone(running: Home) -> None:
+    watch = running.start("watch", "long")
+    try:
+        assert watch.stdout is not None
+        assert "EXECUTING" in watch.stdout.readline()
+        watch.send_signal(signal.SIGINT)
+        out, err = watch.communicate(timeout=60)
+    finally:
+        watch.kill()
+        watch.wait()
+    assert (watch.returncode, "it keeps running" in out) == (0, True), err
+    assert running.job("long").desired is Desired.RUN
+
+
+def test_nothing_is_thrown_away_without_a_yes(running: Home) -> None:
+    ran = running.run("cancel", "long")
+    assert ran.code == 2
+    assert "the checkpoint of step" in ran.err
+    assert "--keep" in ran.err
+    assert running.job("long").desired is Desired.RUN
+
+
+def test_a_running_job_is_neither_removed_nor_retried(running: Home) -> None:
+    assert running.run("jobs", "rm", "long", "--yes").code == 7
+    assert running.run("retry", "long").code == 7
+
+
+def test_a_stopped_job_is_followed_to_its_end_and_can_be_resumed(running: Home) -> None:
+    """The last test of `long`: whoever follows its log sees the end, and the exit code tells how it went."""
+    follow = running.start("logs", "long", "--follow")
+    try:
+        stopped = running.run("stop", "long", "--json")
+        assert (stopped.code, "best checkpoint" in stopped.json()["note"]) == (0, True)
+        assert running.run("watch", "long").code == 40
+        out, _ = follow.communicate(timeout=60)
+    finally:
+        follow.kill()
+        follow.wait()
+    assert (follow.returncode, "/100000" in out) == (0, True)
+    ended = running.job("long")
+    assert (ended.outcome, ended.reason) == (Outcome.INCOMPLETE, Reason.STOPPED_BY_USER)
+    assert Path(ended.memory["model"]).is_file()
+    _resume(running)
+
+
+def _resume(home: Home) -> None:
+    assert home.run("retry", "long", "--resume", "--id", "again").code == 0
+    again = home.job("again")
+    assert (again.spec.retry_of, again.attempt <= 1) == ("long", True)
+    wait_until(lambda: home.job("again").progress.step, what="a step of the resumed job")
+    kept = home.run("cancel", "again", "--keep")
+    assert kept.code == 0, kept.err
+    assert home.run("watch", "again").code == 43
+    assert "resum" in home.run("logs", "again").out.lower()
+
+
+def test_a_pipe_that_is_closed_is_no_error(running: Home) -> None:
+    done = subprocess.run(
+        ["bash", "-c", '"$0" logs long | head -c 10 >/dev/null; exit ${PIPESTATUS[0]}', COMMAND],
+        env=running.environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
