@@ -20,6 +20,8 @@ class TcpProxy:
         self.bytes_per_second: float | None = None
         #: Cut every connection once so many bytes have passed in all.
         self.cut_after_bytes: int | None = None
+        #: Go silent, as `pause`, once so many bytes have passed in all.
+        self.pause_after_bytes: int | None = None
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._writers: set[asyncio.StreamWriter] = set()
@@ -66,6 +68,10 @@ class TcpProxy:
             while data := await reader.read(_CHUNK_BYTES):
                 await self._flowing.wait()
                 self.bytes_passed += len(data)
+                if self.pause_after_bytes is not None and self.bytes_passed >= self.pause_after_bytes:
+                    self.pause_after_bytes = None
+                    self.pause()
+                    await self._flowing.wait()
                 if self.cut_after_bytes is not None and self.bytes_passed >= self.cut_after_bytes:
                     self.cut_after_bytes = None
                     self.cut()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Iterator
 
 _PIECE_BYTES = 1 << 20
 
@@ -12,6 +12,11 @@ _PIECE_BYTES = 1 << 20
 def hash_files(root_path: str, paths: list[str]) -> dict[str, Any]:
     """SHA-256 and size of each path as given, relative ones under the root; None for what is no file."""
     return {path: _hash_file(os.path.join(root_path, path)) for path in paths}
+
+
+def hash_chunks(root_path: str, paths: list[str], chunk_bytes: int) -> dict[str, Any]:
+    """Size and the SHA-256 of each successive piece of `chunk_bytes`, the last one shorter; None: it is no file."""
+    return {path: _hash_chunks(os.path.join(root_path, path), chunk_bytes) for path in paths}
 
 
 def sha256_of(file: BinaryIO) -> str:
@@ -44,3 +49,21 @@ def _hash_file(path: str) -> dict[str, Any] | None:
             return {"sha256": sha256_of(file), "size": file.tell()}
     except OSError:
         return None
+
+
+def _hash_chunks(path: str, chunk_bytes: int) -> dict[str, Any] | None:
+    try:
+        if not os.path.isfile(path):
+            return None
+        with open(path, "rb") as file:
+            return {"chunks": list(_chunk_hashes(file, chunk_bytes)), "size": file.tell()}
+    except OSError:
+        return None
+
+
+def _chunk_hashes(file: BinaryIO, chunk_bytes: int) -> Iterator[str]:
+    while True:
+        piece = file.read(chunk_bytes)
+        if not piece:
+            return
+        yield hashlib.sha256(piece).hexdigest()

@@ -18,13 +18,15 @@ _USAGE = """usage: trackside --root ROOT VERB
   follow [--since JSON] [--interval S]       tell it again and again
   stop [--grace S]                           end the running step and start no other
   logs [--step N] [--tail N]                 print the steps' logs as one text
-  hash PATH...                               SHA-256 of files
+  hash [--chunks N] PATH...                  SHA-256 of files, or of each N bytes of them
   unpack ARCHIVE DIR --sha256 HEX            verify an archive and unpack it
   inventory                                  all outputs with their SHA-256
   visit --alone S                            a training may go on for S seconds without a visit
   acknowledge                                all is safe at home, the machine may go
   preflight                                  disk, GPUs, driver: can this machine train?
 """
+
+_LARGEST_CHUNK_BYTES = 1 << 26  # read into memory at once
 
 Options = Dict[str, str]
 
@@ -116,9 +118,14 @@ def _logs(root: Root, options: Options, arguments: list[str]) -> int:
 
 
 def _hash(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.hashing import hash_files
+    from trackside.hashing import hash_chunks, hash_files
 
-    return _print({"files": hash_files(root.path, arguments)})
+    if "chunks" not in options:
+        return _print({"files": hash_files(root.path, arguments)})
+    chunk_bytes = _count(options, "chunks", 0)
+    if not 1 <= chunk_bytes <= _LARGEST_CHUNK_BYTES:
+        raise Misuse("--chunks %d is not between 1 and %d" % (chunk_bytes, _LARGEST_CHUNK_BYTES))
+    return _print({"files": hash_chunks(root.path, arguments, chunk_bytes)})
 
 
 def _unpack(root: Root, options: Options, arguments: list[str]) -> int:
@@ -214,7 +221,7 @@ _VERBS = {
     "follow": _Verb(_follow, ["since=", "interval="]),
     "stop": _Verb(_stop, ["grace="]),
     "logs": _Verb(_logs, ["step=", "tail="]),
-    "hash": _Verb(_hash, [], fewest=1, most=100_000),
+    "hash": _Verb(_hash, ["chunks="], fewest=1, most=100_000),
     "unpack": _Verb(_unpack, ["sha256="], fewest=2, most=2),
     "inventory": _Verb(_inventory, []),
     "visit": _Verb(_visit, ["alone="]),

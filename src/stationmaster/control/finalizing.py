@@ -96,6 +96,8 @@ def _put_in_place(folder: Path, job: Job) -> None:
             link(folder / name, Path(model))
     _write_atomically(folder / "summary.json", json.dumps(summary(job), indent=2) + "\n")
     shutil.rmtree(folder / "tmp", ignore_errors=True)
+    for part in folder.rglob(".*.fetching"):  # of files that changed, or were not wanted any more, half-way
+        part.unlink(missing_ok=True)
 
 
 def summary(job: Job) -> dict[str, Any]:

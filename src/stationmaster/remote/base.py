@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from stationmaster.errors import CommandFailed, Unreachable
 
@@ -108,6 +108,50 @@ class Remote(Protocol):
 
     async def close(self) -> None:
         """Drop what is held open. Nothing on the machine ends by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A part of a file."""
+
+    offset: int
+    size: int
+
+
+@runtime_checkable
+class SupportsSpans(Protocol):
+    """A Remote that can also move parts of files, so that a transfer which broke off can be taken up again."""
+
+    async def push_spans(
+        self,
+        local: Path,
+        remote: str,
+        spans: Sequence[Span],
+        *,
+        progress: Progress | None = None,
+        timeout_idle: float = TRANSFER_IDLE_SECONDS,
+    ) -> None:
+        """These parts of `local` are in `remote`, whose other bytes stay as they are; parent folders are made.
+
+        What was written stays when the connection is lost. Raises TransferFailed when the far side refuses to write.
+        """
+
+    async def pull_spans(
+        self,
+        remote: str,
+        local: Path,
+        spans: Sequence[Span],
+        *,
+        progress: Progress | None = None,
+        timeout_idle: float = TRANSFER_IDLE_SECONDS,
+    ) -> None:
+        """These parts of `remote` are in `local`; otherwise as `push_spans`."""
+
+    async def rename(self, old: str, new: str, *, timeout: float = SMALL_CALL_SECONDS) -> None:
+        """Give a file another name, replacing what had it. Raises TransferFailed when that is refused."""
+
+    async def remove(self, path: str, *, timeout: float = SMALL_CALL_SECONDS) -> None:
+        """The file is not there, whether or not it was."""
 
 
 async def check(

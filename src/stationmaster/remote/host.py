@@ -174,6 +174,14 @@ class Host:
         with _understanding(argv, answer):
             return {str(path): _file_hash(found) for path, found in answer["files"].items()}
 
+    async def chunk_hashes(self, path: str, chunk_bytes: int) -> tuple[str, ...]:
+        """SHA-256 of each successive piece of a file; none for one that is not there."""
+        argv = self._argv("hash", "--chunks", str(chunk_bytes), path)
+        answer = _answer(argv, await self.remote.run(argv, timeout=self._file_limit))
+        with _understanding(argv, answer):
+            found = answer["files"][path]
+            return () if found is None else tuple(str(chunk) for chunk in found["chunks"])
+
     async def inventory(self) -> tuple[OutputFile, ...]:
         """All declared outputs, with their hashes."""
         argv = self._argv("inventory")

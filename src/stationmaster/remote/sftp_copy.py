@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -16,20 +16,23 @@ from typing import BinaryIO, cast
 import asyncssh
 
 from stationmaster.errors import TransferFailed
-from stationmaster.remote.base import Progress
+from stationmaster.remote.base import Progress, Span
 
 _FALLBACK_BLOCK_BYTES = 1 << 15
 _BIGGEST_BLOCK_BYTES = 1 << 18
 _IN_FLIGHT_BYTES = 1 << 22
+_IN_PLACE = asyncssh.FXF_WRITE | asyncssh.FXF_CREAT  # what is there already stays
 
 _CopyBlock = Callable[[int, int], Awaitable[None]]
 
 
-async def send_file(sftp: asyncssh.SFTPClient, local: Path, remote: str, moved: Progress) -> None:
-    """The bytes of `local` are in `remote`. TransferFailed if either disk refuses."""
+async def send_file(
+    sftp: asyncssh.SFTPClient, local: Path, remote: str, moved: Progress, spans: Sequence[Span] | None = None
+) -> None:
+    """The bytes of `local` are in `remote`, or only those of `spans`. TransferFailed if either disk refuses."""
     failure = f"{local} could not be sent to {remote}"
     with _opened(local, "rb", failure) as here, refused_by_far_disk(failure):
-        there = await sftp.open(remote, "wb", block_size=0)
+        there = await sftp.open(remote, "wb" if spans is None else _IN_PLACE, encoding=None, block_size=0)
 
         async def copy_block(offset: int, size: int) -> None:
             with refused_by_near_disk(failure):
@@ -38,14 +41,17 @@ async def send_file(sftp: asyncssh.SFTPClient, local: Path, remote: str, moved: 
                 raise TransferFailed(f"{failure}: it became shorter meanwhile")
             await there.write(data, offset)
 
-        await _copy(os.fstat(here.fileno()).st_size, _block_bytes(sftp.limits.max_write_len), copy_block, moved)
+        wanted = _whole(os.fstat(here.fileno()).st_size) if spans is None else spans
+        await _copy(wanted, _block_bytes(sftp.limits.max_write_len), copy_block, moved)
         await there.close()
 
 
-async def fetch_file(sftp: asyncssh.SFTPClient, remote: str, local: Path, moved: Progress) -> None:
-    """The bytes of `remote` are in `local`. TransferFailed if either disk refuses."""
+async def fetch_file(
+    sftp: asyncssh.SFTPClient, remote: str, local: Path, moved: Progress, spans: Sequence[Span] | None = None
+) -> None:
+    """The bytes of `remote` are in `local`, or only those of `spans`. TransferFailed if either disk refuses."""
     failure = f"{remote} could not be fetched to {local}"
-    with _opened(local, "wb", failure) as here, refused_by_far_disk(failure):
+    with _opened(local, _mode(local, spans), failure) as here, refused_by_far_disk(failure):
         there = await sftp.open(remote, "rb", block_size=0)
 
         async def copy_block(offset: int, size: int) -> None:
@@ -57,8 +63,8 @@ async def fetch_file(sftp: asyncssh.SFTPClient, remote: str, local: Path, moved:
                     await asyncio.to_thread(os.pwrite, here.fileno(), data, offset)
                 offset, size = offset + len(data), size - len(data)
 
-        total = (await there.stat()).size or 0
-        await _copy(total, _block_bytes(sftp.limits.max_read_len), copy_block, moved)
+        wanted = _whole((await there.stat()).size or 0) if spans is None else spans
+        await _copy(wanted, _block_bytes(sftp.limits.max_read_len), copy_block, moved)
         await there.close()
 
 
@@ -82,15 +88,23 @@ def refused_by_near_disk(failure: str) -> Iterator[None]:
         raise TransferFailed(f"{failure}: {problem.strerror or problem}") from problem
 
 
-async def _copy(total: int, block: int, copy_block: _CopyBlock, moved: Progress) -> None:
+def _whole(size: int) -> Sequence[Span]:
+    return (Span(0, size),)
+
+
+def _mode(local: Path, spans: Sequence[Span] | None) -> str:
+    return "rb+" if spans is not None and local.exists() else "wb"
+
+
+async def _copy(spans: Sequence[Span], block: int, copy_block: _CopyBlock, moved: Progress) -> None:
     """Every block once, some at a time; the first failure, or a cancel, ends them all."""
-    offsets = iter(range(0, total, block))
+    blocks = _blocks(spans, block)
+    total = sum(span.size for span in spans)
     done = 0
 
     async def work() -> None:
         nonlocal done
-        for offset in offsets:
-            size = min(block, total - offset)
+        for offset, size in blocks:
             await copy_block(offset, size)
             done += size
             moved(done, total)
@@ -104,6 +118,13 @@ async def _copy(total: int, block: int, copy_block: _CopyBlock, moved: Progress)
         await asyncio.gather(*workers, return_exceptions=True)
     if total == 0:
         moved(0, 0)
+
+
+def _blocks(spans: Sequence[Span], block: int) -> Iterator[tuple[int, int]]:
+    for span in spans:
+        end = span.offset + span.size
+        for offset in range(span.offset, end, block):
+            yield offset, min(block, end - offset)
 
 
 def _block_bytes(limit: int) -> int:

@@ -21,6 +21,7 @@ from stationmaster.remote.base import (
     Completed,
     FileStat,
     Progress,
+    Span,
     command_name,
     no_answer,
 )
@@ -128,6 +129,45 @@ class SshRemote:
                 _rename(part, local)
         finally:
             _remove(part)
+
+    async def push_spans(
+        self,
+        local: Path,
+        remote: str,
+        spans: Sequence[Span],
+        *,
+        progress: Progress | None = None,
+        timeout_idle: float = TRANSFER_IDLE_SECONDS,
+    ) -> None:
+        async with self._transfer(f"{self._name}, while {remote} was sent,", timeout_idle, progress) as (sftp, moved):
+            with refused_by_far_disk(f"{remote} cannot be written"):
+                await sftp.makedirs(str(PurePosixPath(remote).parent), exist_ok=True)
+            await send_file(sftp, local, remote, moved, spans)
+
+    async def pull_spans(
+        self,
+        remote: str,
+        local: Path,
+        spans: Sequence[Span],
+        *,
+        progress: Progress | None = None,
+        timeout_idle: float = TRANSFER_IDLE_SECONDS,
+    ) -> None:
+        with refused_by_near_disk(f"{local} cannot be written"):
+            _make_parent(local)
+        what = f"{self._name}, while {remote} was fetched,"
+        async with self._transfer(what, timeout_idle, progress) as (sftp, moved):
+            await fetch_file(sftp, remote, local, moved, spans)
+
+    async def rename(self, old: str, new: str, *, timeout: float = SMALL_CALL_SECONDS) -> None:
+        async with self._limited(self._name, timeout), self._sftp(timeout) as sftp:
+            with refused_by_far_disk(f"{new} cannot be replaced"):
+                await sftp.posix_rename(old, new)
+
+    async def remove(self, path: str, *, timeout: float = SMALL_CALL_SECONDS) -> None:
+        async with self._limited(self._name, timeout), self._sftp(timeout) as sftp:
+            with refused_by_far_disk(f"{path} cannot be removed"), suppress(asyncssh.SFTPNoSuchFile):
+                await sftp.remove(path)
 
     async def stat(self, path: str, *, timeout: float = SMALL_CALL_SECONDS) -> FileStat | None:
         async with self._limited(self._name, timeout), self._sftp(timeout) as sftp:

@@ -9,13 +9,25 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
 from stationmaster.errors import DiskFull, TransferFailed
-from stationmaster.remote.base import SMALL_CALL_SECONDS, Progress
+from stationmaster.remote.base import SMALL_CALL_SECONDS, Progress, Remote, Span, SupportsSpans
 from stationmaster.remote.host import FileHash, Host
+from stationmaster.remote.resumable import (
+    RESUMABLE_BYTES,
+    forget_push,
+    pull_spans,
+    push_spans,
+    spans_to_pull,
+    spans_to_push,
+)
 
 #: Left free beside the file itself: a disk filled to the brim breaks the training, or this computer.
 ROOM_TO_SPARE_BYTES = 64 * 2**20
+
+#: A write that was refused with less than this left was refused for want of room.
+_FULL_BYTES = 2**20
 
 _TRIES = 2
 _CHUNK_BYTES = 1 << 20
@@ -39,16 +51,18 @@ async def push_all_verified(host: Host, files: Sequence[Sending], *, progress: P
     """Every path in the job's folder holds the bytes with its hash; what already did is not sent.
 
     The machine is asked for all hashes at once: a round trip for each file would take longer than the files.
-    Raises DiskFull before anything is sent, and TransferFailed when a hash is wrong twice.
+    After a lost connection the same call sends only what did not arrive. Raises DiskFull before anything is sent or
+    when the disk fills up meanwhile, and TransferFailed when a hash is wrong twice.
     """
     found = await _far_hashes(host, files)
     missing = [file for file in files if found[file.path] != file.sha256]
     if not missing:
         return
-    await _require_far_room(host, missing[0].path, sum(_size(file.local) for file in missing))
+    spans = {file.path: await _spans(host, file) for file in missing}
+    await _require_far_room(host, missing[0].path, sum(span.size for each in spans.values() for span in each))
     for _ in range(_TRIES):
         for file in missing:
-            await host.remote.push(file.local, host.path(file.path), progress=progress)
+            await _push(host, file, spans.pop(file.path, None), progress)
         found = await _far_hashes(host, missing)
         missing = [file for file in missing if found[file.path] != file.sha256]
         if not missing:
@@ -63,22 +77,25 @@ async def pull_verified(
 ) -> Path:
     """`local` holds the bytes of `path` in the job's folder, safely on disk; an equal file is not fetched again.
 
-    `sha256` is what an inventory said of the file; without it the machine reads the file once more. Raises DiskFull
-    before anything is fetched, and TransferFailed when the file is not there or its hash is wrong twice.
+    `sha256` is what an inventory said of the file; without it the machine reads the file once more. What came before
+    a lost connection stays beside `local`, and the next call goes on from there. Raises DiskFull before anything is
+    fetched or when the disk fills up meanwhile, and TransferFailed when the file is not there or its hash is wrong
+    twice.
     """
     wanted = await _far_file(host, path, sha256)
     if await asyncio.to_thread(_is_equal, local, wanted):
         return local
-    _require_near_room(local, wanted.size)
     part = local.with_name(f".{wanted.sha256[:16]}.fetching")
     try:
         for _ in range(_TRIES):
-            await host.remote.pull(host.path(path), part, progress=progress)
+            await _pull(host, path, part, wanted, progress)
             if await asyncio.to_thread(_is_equal, part, wanted):
                 await asyncio.to_thread(_keep, part, local)
                 return local
-    finally:
+            _remove(part)
+    except (TransferFailed, DiskFull):
         _remove(part)
+        raise
     raise TransferFailed(f"{path} did not arrive with SHA-256 {wanted.sha256}, {_TRIES} times")
 
 
@@ -89,6 +106,50 @@ def sha256_of(path: Path) -> str:
         while chunk := file.read(_CHUNK_BYTES):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+async def _spans(host: Host, file: Sending) -> Sequence[Span]:
+    size = _size(file.local)
+    if not _is_resumable(host.remote, size):
+        return (Span(0, size),)
+    return await spans_to_push(host, file.local, file.path, FileHash(sha256=file.sha256, size=size))
+
+
+async def _push(host: Host, file: Sending, spans: Sequence[Span] | None, progress: Progress | None) -> None:
+    wanted, remote = FileHash(sha256=file.sha256, size=_size(file.local)), host.remote
+    if not _is_resumable(remote, wanted.size):
+        await remote.push(file.local, host.path(file.path), progress=progress)
+        return
+    chosen = (Span(0, wanted.size),) if spans is None else spans
+    try:
+        await push_spans(host, remote, file.local, file.path, wanted, chosen, progress)
+    except TransferFailed as problem:
+        free = await _far_free_bytes(host)
+        await forget_push(host, remote, file.path, wanted)
+        if free is not None and free < _FULL_BYTES:
+            raise _filled_up(f"the machine, while {file.path} was sent", wanted.size, free) from problem
+        raise
+
+
+async def _pull(host: Host, path: str, part: Path, wanted: FileHash, progress: Progress | None) -> None:
+    remote = host.remote
+    if not _is_resumable(remote, wanted.size):
+        _require_near_room(part, wanted.size)
+        await remote.pull(host.path(path), part, progress=progress)
+        return
+    spans = await spans_to_pull(host, path, part, wanted)
+    _require_near_room(part, sum(span.size for span in spans))
+    try:
+        await pull_spans(host, remote, path, part, wanted, spans, progress)
+    except TransferFailed as problem:
+        free = _near_free_bytes(part)
+        if free < _FULL_BYTES:
+            raise _filled_up(f"this computer, while {path} was fetched", wanted.size, free) from problem
+        raise
+
+
+def _is_resumable(remote: Remote, size: int) -> TypeGuard[SupportsSpans]:
+    return size >= RESUMABLE_BYTES and isinstance(remote, SupportsSpans)
 
 
 async def _far_hashes(host: Host, files: Sequence[Sending]) -> dict[str, str | None]:
@@ -122,8 +183,12 @@ async def _far_free_bytes(host: Host) -> int | None:
 
 
 def _require_near_room(local: Path, size: int) -> None:
+    _require_room(f"this computer, for {local.parent}", size, _near_free_bytes(local))
+
+
+def _near_free_bytes(local: Path) -> int:
     folder = next(parent for parent in local.absolute().parents if parent.exists())
-    _require_room(f"this computer, for {local}", size, shutil.disk_usage(folder).free)
+    return shutil.disk_usage(folder).free
 
 
 def _require_room(where: str, size: int, free: int) -> None:
@@ -132,6 +197,12 @@ def _require_room(where: str, size: int, free: int) -> None:
             f"not enough room on {where}: "
             f"{size:,} bytes and {ROOM_TO_SPARE_BYTES:,} to spare are needed, {free:,} are free"
         )
+
+
+def _filled_up(where: str, size: int, free: int) -> DiskFull:
+    return DiskFull(
+        f"the disk of {where}, filled up: the file has {size:,} bytes, {free:,} are free; its part is removed"
+    )
 
 
 def _size(local: Path) -> int:

@@ -1,0 +1,95 @@
+"""Transfers over links that break: always equal in the end, little sent twice, nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from asynchronous_tests import asynchronous, names_in
+from link_cuts import broken_link, move_there_and_back
+from sshd_fixture import Sshd
+from stationmaster.errors import DiskFull, Unreachable
+from stationmaster.remote.resumable import CHUNK_BYTES
+from stationmaster.remote.transfer import pull_verified, push_verified, sha256_of
+
+MIB = 2**20
+
+
+async def survive(sshd: Sshd, folder: Path, *, size: int, cuts: int, seed: int) -> None:
+    async with asyncio.timeout(30.0 * cuts), broken_link(sshd, folder) as (host, proxy):
+        await move_there_and_back(host, proxy, folder, size=size, cuts=cuts, seed=seed)
+
+
+def test_a_file_survives_eight_cuts_each_way(sshd: Sshd, tmp_path: Path) -> None:
+    asyncio.run(survive(sshd, tmp_path, size=64_000_000, cuts=8, seed=4))
+
+
+@pytest.mark.slow
+def test_a_big_file_survives_fifty_cuts_each_way(sshd: Sshd, tmp_path: Path) -> None:
+    asyncio.run(survive(sshd, tmp_path, size=300_000_000, cuts=50, seed=50))
+
+
+@asynchronous
+async def test_a_damaged_partial_file_is_repaired_piece_by_piece(sshd: Sshd, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(os.urandom(12 * MIB))
+    sha256 = sha256_of(source)
+    async with broken_link(sshd, tmp_path) as (host, proxy):
+        for way in ("push", "pull"):
+            proxy.cut_after_bytes = proxy.bytes_passed + 9 * MIB
+            move = (
+                (lambda: push_verified(host, source, "there", sha256))
+                if way == "push"
+                else (lambda: pull_verified(host, "there", tmp_path / "back", sha256))
+            )
+            with pytest.raises(Unreachable):
+                await move()
+            folder = tmp_path if way == "pull" else Path(host.root)
+            (part,) = [file for file in folder.iterdir() if file.suffix in (".part", ".fetching")]
+            with part.open("r+b") as file:
+                file.write(b"not what was sent")
+            before = proxy.bytes_passed
+            await move()
+            assert proxy.bytes_passed - before < 12 * MIB - CHUNK_BYTES
+        assert sha256_of(tmp_path / "back") == sha256 == sha256_of(Path(host.root, "there"))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=120m", "tmpfs", str(disk)], capture_output=True)
+    if made.returncode != 0:
+        pytest.skip("a disk of its own needs root")
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+@asynchronous
+async def test_a_disk_that_fills_up_meanwhile_is_named_with_numbers_and_no_part_is_left(
+    sshd: Sshd, tmp_path: Path, small_disk: Path
+) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(os.urandom(24 * MIB))
+    filler = small_disk / "filler"
+
+    def somebody_fills_the_disk(_done: int, _total: int) -> None:
+        if not filler.exists():
+            with filler.open("wb") as file:
+                try:
+                    while True:
+                        file.write(bytes(MIB))
+                except OSError:
+                    pass
+
+    async with broken_link(sshd, small_disk) as (host, _):
+        with pytest.raises(DiskFull, match=r"the machine.*25,165,824 bytes, [\d,]+ are free"):
+            await push_verified(host, source, "in/there", sha256_of(source), progress=somebody_fills_the_disk)
+        assert names_in(Path(host.path("in"))) == []
