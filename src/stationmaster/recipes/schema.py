@@ -131,6 +131,8 @@ class Dataset(_Part):
     """A shorter side below is a warning."""
     control_folder: InsidePath | None = None
     """Sub-folder that holds, under the same name, the image that each image was made from."""
+    subfolders: bool = True
+    """Whether the trainer looks into sub-folders."""
     text_format: Literal["text", "prompt", "chat"] | None = None
     """What each line of a text dataset is; any of them where nothing is said."""
     min_rows: int = Field(default=10, ge=1)
