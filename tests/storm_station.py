@@ -66,6 +66,7 @@ class StormStation:
         self.home = folder
         self.journal = folder / "journal"
         self.kills: Counter[tuple[str, str]] = Counter()
+        self.workers: list[int] = []
         self.customer = Customer(url)
         self._forge = forge
         (folder / "simulator").mkdir(parents=True)
@@ -88,7 +89,9 @@ class StormStation:
 
     def start(self, role: str, **policy: float) -> int:
         order = StormOrder(role=role, log=str(self.home / f"{role}.log"), environ=self.environ, policy=policy)
-        return self._forge.start_process(order)
+        pid = self._forge.start_process(order)
+        self.workers += [pid] if role == "worker" else []
+        return pid
 
     def kill(self, pid: int, role: str) -> None:
         """SIGKILL, counted with the states that the jobs were in."""
