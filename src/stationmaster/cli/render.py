@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -176,6 +176,16 @@ def view_lines(view: JobView) -> Iterator[str]:
         yield f"  machine   {rental.provider_id or '?'} {rental.state} ({rental.label})"
     for alert in view.alerts:
         yield f"  alert     {alert.message}"
+
+
+def transfer_words(carried: Mapping[str, Any]) -> str:
+    """How far a file is on its way: bytes, rate, time left."""
+    words = [f"{carried['way']} {carried['bytes'] / 1e6:,.1f} of {carried['total'] / 1e6:,.1f} MB"]
+    if carried["bytes_per_second"]:
+        words.append(f"{carried['bytes_per_second'] / 1e6:,.1f} MB/s")
+    if carried["eta_seconds"] is not None:
+        words.append(f"ETA {format_duration(carried['eta_seconds'])}")
+    return ", ".join(words)
 
 
 def progress_words(progress: Progress) -> str:

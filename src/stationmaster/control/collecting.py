@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from stationmaster.control.carrying import metered
 from stationmaster.control.company import company
 from stationmaster.control.job_folder import LATEST, collected_path, keep_only, link, stays_inside
 from stationmaster.control.machine import drop_connection, host_of
@@ -141,7 +142,8 @@ async def _fetched(
     if there is None:
         raise TransferFailed(f"{file.path} is no longer on the machine")
     target = collected_path(world.artifacts(job.id), attempt=job.attempt, path=file.path)
-    await pull_verified(host, file.path, target, there.sha256)
+    async with metered(job, visit, "fetching") as progress:
+        await pull_verified(host, file.path, target, there.sha256, progress=progress)
     opened = await asyncio.to_thread(_opened, target)
     step = step_of(file.path, outputs)
     one = Collected(

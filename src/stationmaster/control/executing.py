@@ -137,6 +137,7 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
         since=since.after(status).to_json(),
         absences=None,
         gone_read_at=None,
+        transfer=None,
         stalled=True if watched.is_to_end else before.memory.get("stalled"),
         sick=True if health.is_to_end else before.memory.get("sick"),
         steps=_step_memory(status),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from stationmaster.control.carrying import metered
 from stationmaster.control.collecting import at_home, collected, with_places
 from stationmaster.control.company import company
 from stationmaster.control.executing import checkpoint_of
@@ -105,7 +106,7 @@ def _without_the_rest(job: Job, reason: Reason, why: str, *, now: float) -> Writ
 
 
 def _all_safe(job: Job, *, now: float) -> Write:
-    return go_on(job.remember(wanted=None, absences=None, gone_read_at=None), Move.MODEL_SAFE, now=now)
+    return go_on(job.remember(wanted=None, transfer=None, absences=None, gone_read_at=None), Move.MODEL_SAFE, now=now)
 
 
 async def perform(action: TakeInventory | Fetch | Revive, job: Job, seen: Seen, world: World) -> Write:
@@ -137,10 +138,11 @@ async def _fetch(file: OutputFile, job: Job, seen: Seen, world: World) -> Write:
     assert file.sha256 is not None
     target = world.artifacts(job.id) / file.path
     await asyncio.to_thread(_take_collected, file, job, target)
-    await pull_verified(host_of(job, world), file.path, target, file.sha256)
+    async with metered(job, seen.visit, "fetching") as progress:
+        await pull_verified(host_of(job, world), file.path, target, file.sha256, progress=progress)
     outputs = world.recipe(job.spec.recipe).recipe.outputs
     safe = replace(checkpoint_of(job, file, outputs), location=str(target), verified_at=seen.visit.now)
-    after = recovered(job).remember(wanted=job.memory["wanted"][1:])
+    after = recovered(job).remember(wanted=job.memory["wanted"][1:], transfer=None)
     told: tuple[Told, ...] = ()
     if safe.kind == OutputKind.CHECKPOINT:
         after = after.remember(model=str(target), model_step=safe.step, model_attempt=job.attempt)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from stationmaster.control.carrying import metered
 from stationmaster.control.collecting import Collected, intact
 from stationmaster.control.company import company
+from stationmaster.control.config_files import written
 from stationmaster.control.machine import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
 from stationmaster.control.step import (
     Handler,
@@ -25,6 +27,7 @@ from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreacha
 from stationmaster.lifecycle import Move
 from stationmaster.model import Job, Reason
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
+from stationmaster.remote.base import Progress
 from stationmaster.remote.host import Host
 from stationmaster.remote.transfer import Sending, push_all_verified, sha256_of
 from stationmaster.store.writes import Told, Write
@@ -82,7 +85,7 @@ async def perform(_action: Send, job: Job, seen: Seen, world: World) -> Write:
     except (RemoteError, DiskFull) as problem:
         return _refused(job, problem, now=now, world=world)
     told = Told(kind="data_verified", payload={"sha256": job.spec.dataset.sha256, "bytes": job.spec.dataset.size})
-    after = recovered(job).remember(absences=None, gone_read_at=None)
+    after = recovered(job).remember(absences=None, gone_read_at=None, transfer=None)
     return go_on(after, Move.DATA_VERIFIED, now=now, events=(told, *_resume_told(resumed)))
 
 
@@ -108,25 +111,27 @@ async def _send(job: Job, visit: Visit, world: World) -> Collected | None:
     host = host_of(job, world)
     await host.install(world.trackside)
     saved = await intact(job) if world.recipe(job.spec.recipe).recipe.resume is not None else None
-    async with company(host, visit):
-        await _send_all(job, host, world, saved)
+    async with company(host, visit), metered(job, visit, "sending") as progress:
+        await _send_all(job, host, world, saved, progress)
     return saved
 
 
-async def _send_all(job: Job, host: Host, world: World, saved: Collected | None) -> None:
+async def _send_all(job: Job, host: Host, world: World, saved: Collected | None, progress: Progress) -> None:
     stored = world.recipe(job.spec.recipe)
     checkpoint = job.spec.resume_from if saved is None else saved.location
     resume = None if checkpoint is None else _RESUME
-    await host.put_plan(plan_of(job, world, root=host.root, resume_from=resume).as_json())
+    plan = plan_of(job, world, root=host.root, resume_from=resume)
+    await host.put_plan(plan.as_json())
     files = [
         Sending(local=file, path=f"recipe/{name}", sha256=await world.ask_store(_sha256, file))
         for name, file in stored.shipped_files()
     ]
+    files += await world.ask_store(written, plan.configs, world.artifacts(job.id))
     files.append(Sending(local=Path(job.spec.dataset.archive), path=_ARCHIVE, sha256=job.spec.dataset.sha256))
     if checkpoint is not None:
         sha256 = await world.ask_store(_sha256, Path(checkpoint))
         files.append(Sending(local=Path(checkpoint), path=_RESUME, sha256=sha256))
-    await push_all_verified(host, files)
+    await push_all_verified(host, files, progress=progress)
     await host.unpack(_ARCHIVE, "dataset", job.spec.dataset.sha256)
 
 
