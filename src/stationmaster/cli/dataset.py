@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stationmaster.cli.context import options_of
 from stationmaster.datasets.report import Problem, Report
-from stationmaster.datasets.rules import CaptionRule, DatasetKind, DatasetRules
+from stationmaster.datasets.rules import CaptionRule, DatasetKind, DatasetRules, rules_of
 from stationmaster.datasets.tree import shown
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.
 
 @app.command("check")
 def check_command(
+    context: typer.Context,
     source: SourceArgument,
+    recipe: Annotated[str | None, typer.Option(help="Check against this recipe's rules instead.")] = None,
     kind: Annotated[DatasetKind, typer.Option(help="What is trained on.")] = _DEFAULTS.kind,
     captions: Annotated[CaptionRule, typer.Option(help="Whether images need captions.")] = _DEFAULTS.captions,
     trigger: Annotated[str | None, typer.Option(help="The word that captions should hold.")] = None,
@@ -45,6 +48,8 @@ def check_command(
 
       stationmaster dataset check ./cats --trigger ohwx --captions required
 
+      stationmaster dataset check ./pairs --recipe flux-kontext-lora@1
+
       stationmaster dataset check ./cats --fix ./cats-repaired
     """
     rules = DatasetRules(
@@ -56,6 +61,8 @@ def check_command(
         control_folder=control,
         min_rows=min_rows,
     )
+    if recipe is not None:
+        rules = _rules_of_recipe(recipe, trigger, options_of(context).settings().recipes)
     report = check(source, rules, fix_to=fix)
     if as_json:
         typer.echo(json.dumps(report.to_json(), indent=2))
@@ -86,6 +93,12 @@ def pack_command(
         typer.echo(json.dumps(packed_json(packed, manifest), indent=2))
     else:
         show(packed_lines(packed, manifest))
+
+
+def _rules_of_recipe(recipe: str, trigger: str | None, folders: Sequence[Path]) -> DatasetRules:
+    from stationmaster.recipes.registry import find  # pydantic's recipe schema, which most checks do not need
+
+    return rules_of(find(recipe, folders=folders).recipe.dataset, trigger=trigger)
 
 
 def check(source: Path, rules: DatasetRules, *, fix_to: Path | None = None) -> Report:

@@ -55,13 +55,15 @@ ANSWERING = Sighting(fate=Fate.THERE)
 
 
 def requirements(job: Job, world: World) -> Requirements:
-    needs = world.recipe(job.spec.recipe).recipe.needs
+    recipe = world.recipe(job.spec.recipe).recipe
+    needs = recipe.needs
     return Requirements(
         gpus=needs.gpus,
         vram_gib=needs.vram_gib,
         disk_gib=needs.disk_gib,
         max_price_per_hour=job.spec.max_price_per_hour,
         hours=job.spec.quote.hours_expected,
+        image=recipe.image,
     )
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stationmaster.recipes.schema import Dataset
 
 
 class DatasetKind(StrEnum):
@@ -55,3 +59,20 @@ class DatasetRules:
     max_pixels: int = 64_000_000
     """An image above is refused unread: it would need gigabytes of memory."""
     max_image_bytes: int = 256_000_000
+
+
+def rules_of(dataset: Dataset, *, trigger: str | None = None) -> DatasetRules:
+    """What a recipe declares about its dataset, as the rules that a check follows."""
+    return DatasetRules(
+        kind=DatasetKind(dataset.kind),
+        min_images=dataset.min_images,
+        recommended_images=dataset.recommended_images,
+        captions=CaptionRule(dataset.captions),
+        trigger=trigger,
+        min_side=dataset.min_side,
+        recommended_side=dataset.recommended_side,
+        control_folder=dataset.control_folder,
+        subfolders=dataset.subfolders,
+        text_format=None if dataset.text_format is None else RowFormat(dataset.text_format),
+        min_rows=dataset.min_rows,
+    )

@@ -151,21 +151,14 @@ def checked_name(name: str) -> str:
 
 
 def _check_dataset(folder: Path, rules: Dataset, trigger: str | None) -> tuple[int, int, tuple[str, ...]]:
-    from stationmaster.datasets.rules import CaptionRule, DatasetKind, DatasetRules
+    from stationmaster.datasets.rules import rules_of
     from stationmaster.datasets.source import opened
     from stationmaster.datasets.validate import check
 
     if not folder.exists():
         raise NotFound(f"there is no dataset at {folder}", hint="give the folder that holds the images and captions")
-    wanted = DatasetRules(
-        kind=DatasetKind(rules.kind),
-        min_images=rules.min_images,
-        captions=CaptionRule(rules.captions),
-        min_side=rules.min_side,
-        trigger=trigger,
-    )
     with opened(folder) as source:
-        report = check(source, wanted)
+        report = check(source, rules_of(rules, trigger=trigger))
     report.raise_for_errors()
     return report.images, report.bytes, tuple(f"{one.path or 'dataset'}: {one.message}" for one in report.warnings)
 
