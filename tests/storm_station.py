@@ -10,7 +10,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -214,3 +215,13 @@ class StormStation:
     def close(self) -> None:
         self.customer.close()
         self.store.close()
+
+
+Hold = Callable[[StormStation], StormStation]
+
+
+@contextmanager
+def holding() -> Iterator[Hold]:
+    """Stations are handed to `hold`, which gives them back; all of them are closed, however the test ends."""
+    with ExitStack() as stack:
+        yield lambda station: stack.enter_context(closing(station))

@@ -15,7 +15,7 @@ from stationmaster.model import Outcome, State
 from stationmaster.simulator.harness import simulator_thread
 from stationmaster.store.tables import jobs
 from storm_recipe import storm_job
-from storm_station import StormForge, StormStation
+from storm_station import Hold, StormForge, StormStation, holding
 
 _LONG = {"steps": 3000, "pace": 0.1}
 
@@ -32,6 +32,12 @@ def url(tmp_path: Path) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture
+def hold() -> Iterator[Hold]:
+    with holding() as hold:
+        yield hold
+
+
 def begin(station: StormStation, folder: Path, job_id: str = "job-1", **fields: Any) -> int:
     """A job whose training has saved something; the worker that brought it there is returned alive."""
     station.submit(storm_job(job_id, a_tiny_dataset(folder / "dataset"), journal=station.journal, **_LONG | fields))
@@ -45,9 +51,9 @@ def gpu_bill(station: StormStation) -> float:
 
 
 def test_with_every_worker_dead_the_sweeper_stops_the_machine_at_the_limit_and_a_later_worker_fetches_the_model(
-    tmp_path: Path, url: str, forge: StormForge
+    tmp_path: Path, url: str, forge: StormForge, hold: Hold
 ) -> None:
-    station = StormStation(tmp_path / "home", url, forge)
+    station = hold(StormStation(tmp_path / "home", url, forge))
     worker = begin(station, tmp_path, max_seconds=600.0)
     station.kill(worker, "worker")
     _reach_the_limit(station, "job-1")
@@ -65,11 +71,12 @@ def test_with_every_worker_dead_the_sweeper_stops_the_machine_at_the_limit_and_a
     assert Path(ended.memory["model"]).is_file(), "the model was lost"
     assert station.alive() == []
     station.check()
-    station.close()
 
 
-def test_what_is_safe_is_destroyed_by_the_sweeper_alone(tmp_path: Path, url: str, forge: StormForge) -> None:
-    station = StormStation(tmp_path / "home", url, forge)
+def test_what_is_safe_is_destroyed_by_the_sweeper_alone(
+    tmp_path: Path, url: str, forge: StormForge, hold: Hold
+) -> None:
+    station = hold(StormStation(tmp_path / "home", url, forge))
     station.customer.arm("lying_destroy", times=100_000)
     spec = storm_job("job-1", a_tiny_dataset(tmp_path / "dataset"), journal=station.journal, steps=5)
     station.submit(spec)
@@ -82,13 +89,12 @@ def test_what_is_safe_is_destroyed_by_the_sweeper_alone(tmp_path: Path, url: str
     sweeper = station.start("sweeper")
     station.until(lambda: station.alive() == [], "the end of the machine")
     station.kill(sweeper, "sweeper")
-    station.close()
 
 
 def test_with_home_gone_for_good_the_guard_stops_the_machine_and_the_model_stays_on_its_disk(
-    tmp_path: Path, url: str, forge: StormForge
+    tmp_path: Path, url: str, forge: StormForge, hold: Hold
 ) -> None:
-    station = StormStation(tmp_path / "home", url, forge, STATIONMASTER_VASTAI__GUARD_IDLE="4")
+    station = hold(StormStation(tmp_path / "home", url, forge, STATIONMASTER_VASTAI__GUARD_IDLE="8"))
     worker = begin(station, tmp_path, steps=60)
     station.kill(worker, "worker")
     machine = station.alive()[0]
@@ -103,7 +109,6 @@ def test_with_home_gone_for_good_the_guard_stops_the_machine_and_the_model_stays
     assert Path(ended.memory["model"]).is_file()
     assert ended.attempt == 1, "another machine was rented although the model lay on this one"
     station.check()
-    station.close()
 
 
 def _reach_the_limit(station: StormStation, job_id: str) -> None:

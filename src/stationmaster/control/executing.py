@@ -241,6 +241,8 @@ def _exited(write: Write, status: Status, outputs: Sequence[Output], *, now: flo
     job = write.job
     ending = job.memory.get("ending")
     explanation = None
+    if ending == Reason.MACHINE_STOPPED.value and status.finished.result == "done":
+        ending = None  # it was done before the machine was stopped
     if ending is None:
         ending = (Reason.FINISHED if status.finished.result == "done" else Reason.STEP_FAILED).value
     if ending == Reason.STEP_FAILED.value:

@@ -80,7 +80,8 @@ def _is_superseded(rental: Rental, job: Job) -> bool:
 
 def _of_live_job(machine: Machine, rental: Rental, job: Job, *, now: float, policy: SweepPolicy) -> Verdict:
     late = job.deadline_at is not None and now >= job.deadline_at
-    stuck = now - last_sign(job) >= policy.stuck_seconds
+    # A training that cannot be seen may go on all the same: unknown is not stuck, and its hard limit still holds.
+    stuck = job.unreachable_since is None and now - last_sign(job) >= policy.stuck_seconds
     over_cap = job.deadline_at is None and rental.held_at is not None and now - rental.held_at >= policy.cap_seconds
     if not (late or stuck or over_cap):
         return Verdict(act=Act.LEAVE, why=f"in use: its job is {job.state}")

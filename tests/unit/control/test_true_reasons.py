@@ -9,9 +9,10 @@ import pytest
 from spine_values import ACCESS, INSTALLATION, job, listing, machine, rental, visit
 from stationmaster.control import executing, provisioning
 from stationmaster.control.machine import Fate, Sighting, access_to_json
+from stationmaster.control.sweep_rules import Act, Subject, SweepPolicy, judge_machine
 from stationmaster.control.world import Policy
 from stationmaster.model import Desired, Job, MachineStatus, Reason, State
-from stationmaster.remote.host import Status, StepStatus, Supervisor
+from stationmaster.remote.host import Finished, Status, StepStatus, Supervisor
 
 POLICY = Policy()
 
@@ -80,3 +81,31 @@ def test_a_bid_s_machine_that_our_own_sweep_stopped_was_not_outbid(stopped_at: f
     seen = executing.Seen(visit=visit(at_work(), now=100.0), status=None, problem="no answer", sighting=sighting)
     step = executing.decide(seen, POLICY)
     assert (step.then is None) is outbid, "its model is still on its disk"
+
+
+def test_a_training_that_was_done_before_its_machine_was_stopped_has_finished() -> None:
+    done = StepStatus(index=0, name="train", state="done", training=True, started_at=1.0, exit_code=0)
+    status = Status(
+        wall=0.0,
+        monotonic=0.0,
+        boot_id="b",
+        started=True,
+        supervisor=Supervisor(alive=False, pid=None),
+        steps=(done,),
+        finished=Finished(result="done", at=2.0),
+    )
+    before = at_work(ending=Reason.MACHINE_STOPPED.value)
+    step = executing.decide(executing.Seen(visit=visit(before, now=100.0), status=status), POLICY)
+    assert step.write is not None
+    assert (step.write.job.state, step.write.job.memory["ending"]) == (State.FETCHING_RESULTS, Reason.FINISHED)
+
+
+@pytest.mark.parametrize(("unreachable_since", "act"), [(None, Act.STOP), (95.0, Act.LEAVE)])
+def test_a_training_that_cannot_be_seen_is_not_a_stuck_one(unreachable_since: float | None, act: Act) -> None:
+    subject = Subject(
+        machine=machine(),
+        installation=INSTALLATION,
+        rental=rental(),
+        job=replace(at_work(), unreachable_since=unreachable_since, deadline_at=1e9),
+    )
+    assert judge_machine(subject, now=90.0 + 7201.0, policy=SweepPolicy()).act is act

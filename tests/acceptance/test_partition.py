@@ -1,0 +1,84 @@
+"""A machine that nobody can reach in the midst of its training: real network namespaces, really cut."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from capabilities import require
+from chaos_specs import a_tiny_dataset
+from simulated_vast import quick_settings
+from stationmaster.model import Outcome, State
+from stationmaster.simulator.harness import simulator_thread
+from storm_recipe import storm_job
+from storm_station import Hold, StormForge, StormStation, holding
+
+# Longer than every limit of home below: poll, keep-alive, lease, heartbeat, and "no progress for 2 h".
+CUT_SECONDS = float(os.environ.get("PARTITION_SECONDS", "10"))
+LIMITS = {
+    "STATIONMASTER_SSH__KEEPALIVE": "0.5",
+    "STATIONMASTER_WORKER__LEASE": "2",
+    "STATIONMASTER_WORKER__RENEW": "0.5",
+    "STATIONMASTER_MONITORING__SILENCE_ALERT": "2",
+    "STATIONMASTER_SWEEP__STUCK": "8",
+}
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    require("network namespaces")
+    require("sshd")
+    with simulator_thread(quick_settings(tmp_path / "simulator", backend="namespaces")) as url:
+        yield url
+
+
+@pytest.fixture
+def hold() -> Iterator[Hold]:
+    with holding() as hold:
+        yield hold
+
+
+def in_training(station: StormStation, folder: Path, *, steps: int) -> dict[str, object]:
+    """The machine of a job whose training has saved something."""
+    station.submit(storm_job("job-1", a_tiny_dataset(folder / "dataset"), journal=Path("/tmp/journal"), steps=steps))
+    station.start("worker")
+    station.until(lambda: station.store.checkpoints.of_job("job-1"), "a first checkpoint")
+    return station.alive()[0]
+
+
+def test_a_cut_longer_than_every_limit_of_home_costs_nothing_but_news(tmp_path: Path, url: str, hold: Hold) -> None:
+    with StormForge() as forge:
+        settings = {**LIMITS, "STATIONMASTER_VASTAI__GUARD_IDLE": "3600"}
+        station = hold(StormStation(tmp_path / "home", url, forge, **settings))
+        machine = in_training(station, tmp_path, steps=int(CUT_SECONDS * 10) + 150)
+        station.customer.arm("partition", instance_id=machine["id"], seconds=CUT_SECONDS)
+        began = time.monotonic()
+        station.until(lambda: station.job("job-1").unreachable_since is not None, "the silence")
+        station.until(lambda: station.job("job-1").state is State.ENDED, "the end of the job", seconds=CUT_SECONDS + 90)
+        assert time.monotonic() - began > CUT_SECONDS
+        assert station.job("job-1").outcome is Outcome.COMPLETED
+        assert len(station.truth()) == 1, f"a second machine was rented\n{station.story()}"
+        station.check()
+
+
+def test_a_cut_longer_than_the_guards_limit_stops_the_machine_and_its_model_is_fetched_later(
+    tmp_path: Path, url: str, hold: Hold
+) -> None:
+    with StormForge() as forge:
+        settings = {**LIMITS, "STATIONMASTER_VASTAI__GUARD_IDLE": "8"}
+        station = hold(StormStation(tmp_path / "home", url, forge, **settings))
+        machine = in_training(station, tmp_path, steps=60)
+        station.customer.arm("partition", instance_id=machine["id"], seconds=CUT_SECONDS)
+        station.kill(station.workers[-1], "worker")  # the machine is cut off from its provider, too, and home is away
+        station.until(lambda: station.alive()[0]["actual_status"] == "exited", "the guard's stop", seconds=90)
+        station.start("worker")
+        station.until(lambda: station.job("job-1").state is State.ENDED, "the end of the job", seconds=90)
+        ended = station.job("job-1")
+        assert ended.outcome is Outcome.COMPLETED, "the training was done before its machine was stopped"
+        assert Path(ended.memory["model"]).is_file(), "the model was lost"
+        assert len(station.truth()) == 1, f"a second machine was rented\n{station.story()}"
+        station.check()
