@@ -9,19 +9,20 @@ from functools import cache
 from pathlib import Path
 
 from stationmaster.model import DatasetRef, JobSpec, Quote
-from stationmaster.money import ZERO, MicroDollars
+from stationmaster.money import MicroDollars
 from stationmaster.recipes.parameters import ParameterValue, resolve
 from stationmaster.recipes.registry import find
 
 RECIPE = "tiny-lora@1"
+_RATE = MicroDollars(360_000)  # what the fake provider asks for
 _QUOTE = Quote(
     hours_low=1.0,
     hours_expected=1.0,
     hours_high=1.0,
-    price_per_hour=MicroDollars(360_000),
-    cost_low=ZERO,
-    cost_expected=ZERO,
-    cost_high=ZERO,
+    price_per_hour=_RATE,
+    cost_low=_RATE,
+    cost_expected=_RATE,
+    cost_high=_RATE,
 )
 
 

@@ -34,7 +34,7 @@ from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from stationmaster.store.tables import jobs
 
-BUDGET_MOVES_PER_SECOND = 300.0
+BUDGET_PER_SECOND = 300.0
 JOBS = 200
 _MOST_SECONDS = 300.0
 _POLICY = Policy(
@@ -64,9 +64,10 @@ def main() -> int:
 
 
 def _tell(engine: str, measured: Measured) -> None:
-    moves, visits = measured.moves / measured.seconds, measured.visits / measured.seconds
-    report(f"moves of the state machine, {engine}", moves, "moves/s", at_least=BUDGET_MOVES_PER_SECOND)
-    report(f"visits of jobs, {engine}", visits, "visits/s", at_least=BUDGET_MOVES_PER_SECOND)
+    """By the clock, and by processor time: on a computer that does other things as well only the latter says much."""
+    for what, count in (("moves of the state machine", measured.moves), ("visits of jobs", measured.visits)):
+        for unit, seconds in (("per s", measured.seconds), ("per CPU s", measured.cpu_seconds)):
+            report(f"{what}, {engine}", count / seconds, unit, at_least=BUDGET_PER_SECOND)
 
 
 def _measure(folder: Path, url: str) -> Measured:

@@ -30,6 +30,7 @@ from stationmaster.store.writes import Told, Write
 log = structlog.get_logger("stationmaster.worker")
 
 _SWEEP = "sweep"
+_MOST_AT_ONCE = 100  # jobs in one claim; fewer means that nothing more was due, or no slot is free
 _WAIT_SLICE_SECONDS = 0.5  # a worker that is told to go notices within this time
 
 
@@ -131,7 +132,7 @@ class Worker:
                 claimed = await self._claim()
                 if not claimed and not self._held and until is not None and await until():
                     return
-                if not claimed:
+                if claimed < _MOST_AT_ONCE:
                     await self._rest()
             except StoreError as problem:
                 log.warning("store.unavailable", problem=str(problem))
@@ -170,7 +171,7 @@ class Worker:
         leases = await self.world.ask_store(
             self.world.store.leases.claim,
             self.owner,
-            limit=min(free, 100),
+            limit=min(free, _MOST_AT_ONCE),
             seconds=self.tempo.lease,
             states=tuple(HANDLERS),
             excluded_providers=self._busy_providers(),

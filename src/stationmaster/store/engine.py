@@ -40,7 +40,9 @@ class Database:
             _refuse_network_file_system(Path(str(self.url.database)).parent, mounts)
             self._writer, self._reader = _open_sqlite(self.url)
         else:
-            self._writer = self._reader = _open_postgresql(self.url)
+            self._writer = _open_postgresql(self.url)
+            # A question is one statement: without BEGIN and ROLLBACK around it, it is one round trip instead of three.
+            self._reader = self._writer.execution_options(isolation_level="AUTOCOMMIT")
 
     @contextmanager
     def write(self) -> Iterator[Connection]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -30,6 +31,7 @@ class Submitted:
 class Jobs:
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._until_due = _until_due_statement(database)  # asked all day: built once
 
     def submit(self, spec: JobSpec) -> Submitted:
         """Queue a job. The same id again gives the job that is there and changes nothing."""
@@ -135,17 +137,20 @@ class Jobs:
         self, *, states: Sequence[State] = tuple(State), excluded_providers: Collection[str] = ()
     ) -> float | None:
         """How long until the next job of those that may be claimed is due; None when none will be by itself."""
-        now = self._database.now
-        free_at = sa.func.coalesce(jobs.c.lease_until, jobs.c.due_at)
-        later = sa.case((free_at > jobs.c.due_at, free_at), else_=jobs.c.due_at)
-        query = sa.select(sa.func.min(later) - now).where(
-            jobs.c.due_at.is_not(None),
-            jobs.c.state.in_([str(state) for state in states]),
-            jobs.c.provider.not_in(list(excluded_providers)),
-        )
+        values = {"b_states": [str(state) for state in states], "b_excluded": list(excluded_providers)}
         with self._database.read() as connection:
-            value = connection.execute(query).scalar()
+            value = connection.execute(self._until_due, values).scalar()
         return None if value is None else max(0.0, float(value))
+
+
+def _until_due_statement(database: Database) -> sa.Select[Any]:
+    free_at = sa.func.coalesce(jobs.c.lease_until, jobs.c.due_at)
+    later = sa.case((free_at > jobs.c.due_at, free_at), else_=jobs.c.due_at)
+    return sa.select(sa.func.min(later) - database.now).where(
+        jobs.c.due_at.is_not(None),
+        jobs.c.state.in_(sa.bindparam("b_states", expanding=True)),
+        jobs.c.provider.not_in(sa.bindparam("b_excluded", expanding=True)),
+    )
 
 
 def _find(connection: Connection, job_id: str) -> Job | None:

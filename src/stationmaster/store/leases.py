@@ -41,6 +41,7 @@ class Leases:
         self._database = database
         self._log_cap_bytes = log_cap_bytes
         # Built once: SQLAlchemy takes longer to put these statements together than SQLite does to carry them out.
+        self._claim = _claim_statement(database)
         self._keeping = _update_statement(database)
         self._handing_back = self._keeping.values(lease_owner=None, lease_until=None)
 
@@ -54,27 +55,15 @@ class Leases:
         excluded_providers: Collection[str] = (),
     ) -> list[Lease]:
         """Take up to `limit` due jobs whose lease is free or over; each gets a new token."""
-        now = self._database.now
-        due = (
-            sa.select(jobs.c.id)
-            .where(
-                sa.or_(jobs.c.due_at <= now, jobs.c.desired_seq != jobs.c.seen_seq),
-                sa.or_(jobs.c.lease_until.is_(None), jobs.c.lease_until < now),
-                jobs.c.state.in_([str(state) for state in states]),
-                jobs.c.provider.not_in(list(excluded_providers)),
-            )
-            .order_by(jobs.c.due_at)
-            .limit(limit)
-            .with_for_update(skip_locked=True)  # left out by SQLite, where the transaction holds the only pen
-        )
-        take = (
-            jobs.update()
-            .where(jobs.c.id.in_(due.scalar_subquery()))
-            .values(lease_owner=owner, lease_token=jobs.c.lease_token + 1, lease_until=now + seconds)
-            .returning(jobs, now.label("now"))
-        )
+        values = {
+            "b_owner": owner,
+            "b_limit": limit,
+            "b_seconds": seconds,
+            "b_states": [str(state) for state in states],
+            "b_excluded": list(excluded_providers),
+        }
         with self._database.write() as connection:
-            rows = connection.execute(take).mappings().all()
+            rows = connection.execute(self._claim, values).mappings().all()
         return [Lease(job=job_from_row(row), token=row["lease_token"], now=row["now"]) for row in rows]
 
     def renew(self, owner: str, job_ids: Collection[str], *, seconds: float) -> dict[str, Renewal]:
@@ -169,6 +158,32 @@ def _with_alerts_told(connection: Connection, write: Write) -> Write:
     fresh = alerts.not_yet_open(connection, write.alerts)
     told = [Told(kind="alert", payload={"alert": alert.kind, "message": alert.message}) for alert in fresh]
     return replace(write, events=(*write.events, *told))
+
+
+def _claim_statement(database: Database) -> ReturningUpdate[Any]:
+    now = database.now
+    due = (
+        sa.select(jobs.c.id)
+        .where(
+            sa.or_(jobs.c.due_at <= now, jobs.c.desired_seq != jobs.c.seen_seq),
+            sa.or_(jobs.c.lease_until.is_(None), jobs.c.lease_until < now),
+            jobs.c.state.in_(sa.bindparam("b_states", expanding=True)),
+            jobs.c.provider.not_in(sa.bindparam("b_excluded", expanding=True)),
+        )
+        .order_by(jobs.c.due_at)
+        .limit(sa.bindparam("b_limit", type_=sa.Integer))
+        .with_for_update(skip_locked=True)  # left out by SQLite, where the transaction holds the only pen
+    )
+    return (
+        jobs.update()
+        .where(jobs.c.id.in_(due.scalar_subquery()))
+        .values(
+            lease_owner=sa.bindparam("b_owner"),
+            lease_token=jobs.c.lease_token + 1,
+            lease_until=now + sa.bindparam("b_seconds", type_=sa.Double),
+        )
+        .returning(jobs, now.label("now"))
+    )
 
 
 def _update_statement(database: Database) -> ReturningUpdate[Any]:
