@@ -72,22 +72,22 @@ def test_a_running_job_is_neither_removed_nor_retried(running: Home) -> None:
     assert running.run("retry", "long").code == 7
 
 
-def test_a_stopped_job_is_followed_to_its_end_and_can_be_resumed(running: Home) -> None:
-    """The last test of `long`: whoever follows its log sees the end, and the exit code tells how it went."""
-    follow = running.start("logs", "long", "--follow")
+def test_a_stopped_job_is_followed_to_its_end_and_can_be_resumed(home: Home, pictures: Path) -> None:
+    begin(home, pictures, "long")
+    follow = home.start("logs", "long", "--follow")
     try:
-        stopped = running.run("stop", "long", "--json")
+        stopped = home.run("stop", "long", "--json")
         assert (stopped.code, "best checkpoint" in stopped.json()["note"]) == (0, True)
-        assert running.run("watch", "long").code == 40
+        assert home.run("watch", "long").code == 40
         out, _ = follow.communicate(timeout=60)
     finally:
         follow.kill()
         follow.wait()
     assert (follow.returncode, "/100000" in out) == (0, True)
-    ended = running.job("long")
+    ended = home.job("long")
     assert (ended.outcome, ended.reason) == (Outcome.INCOMPLETE, Reason.STOPPED_BY_USER)
     assert Path(ended.memory["model"]).is_file()
-    _resume(running)
+    _resume(home)
 
 
 def _resume(home: Home) -> None:

@@ -266,36 +266,38 @@ def test_the_model_has_its_well_known_names_at_home(finished: LocalWorld) -> Non
 
 @pytest.mark.parametrize("new_id", ["Bad Id", "../../up", "", "x" * 41])
 def test_a_retry_s_id_is_checked_like_any_other(finished: LocalWorld, new_id: str) -> None:
+    before = finished.station.jobs(with_ended=True)
     with pytest.raises(UserError, match="id"):
         finished.station.retry("done", new_id=new_id)
-    assert [job.id for job in finished.station.jobs(with_ended=True)] == ["done"]
+    assert finished.station.jobs(with_ended=True) == before
 
 
-class TestAtTheEnd:
-    """These change the shared job, so they come last and in this order."""
+def test_a_retry_is_a_new_job_with_the_same_data(finished: LocalWorld) -> None:
+    again = finished.station.retry("cats")
+    old = finished.station.view("done").job.spec
+    assert again.created
+    assert again.job.spec == replace(old, id=again.job.id, retry_of="done")
+    assert not finished.station.retry("done", new_id=again.job.id).created
+    finished.station.desire(again.job.id, Desired.CANCEL)
+    finished.work_until_ended(again.job.id)
+    finished.station.remove(again.job.id)
 
-    def test_a_retry_is_a_new_job_with_the_same_data(self, finished: LocalWorld) -> None:
-        again = finished.station.retry("cats", new_id="again")
-        old = finished.station.view("done").job.spec
-        assert again.created
-        assert again.job.spec == replace(old, id="again", retry_of="done", quote=again.job.spec.quote)
-        assert not finished.station.retry("done", new_id="again").created
-        finished.station.desire("again", Desired.CANCEL)
-        finished.work_until_ended("again")
 
-    def test_a_file_that_changed_at_home_is_not_handed_out(self, finished: LocalWorld, tmp_path: Path) -> None:
-        (model,) = models(finished.station, "done")
-        with Path(str(model.location)).open("r+b") as file:
-            file.write(b"damaged!")
-        with pytest.raises(TransferFailed, match="has changed"):
-            finished.station.pull("done", tmp_path)
-        assert list(tmp_path.glob("*safetensors*")) == []
-
-    def test_an_ended_job_is_removed_with_its_files(self, finished: LocalWorld) -> None:
-        finished.station.remove("done")
-        with pytest.raises(NotFound):
-            finished.station.view("done")
-        assert not (finished.folder / "home" / "jobs" / "done").exists()
+def test_a_file_that_changed_at_home_is_not_handed_out_and_goes_with_its_job(
+    world: LocalWorld, pictures: Path, tmp_path: Path
+) -> None:
+    world.station.submit(world.request(pictures, id="mine"))
+    world.work_until_ended("mine")
+    (model,) = models(world.station, "mine")
+    with Path(str(model.location)).open("r+b") as file:
+        file.write(b"damaged!")
+    with pytest.raises(TransferFailed, match="has changed"):
+        world.station.pull("mine", tmp_path / "pulled")
+    assert list((tmp_path / "pulled").glob("*safetensors*")) == []
+    world.station.remove("mine")
+    with pytest.raises(NotFound):
+        world.station.view("mine")
+    assert not (world.folder / "home" / "jobs" / "mine").exists()
 
 
 def test_limits_that_are_asked_for_are_kept(world: LocalWorld, pictures: Path) -> None:
