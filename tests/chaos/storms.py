@@ -1,14 +1,16 @@
 """Hundreds of seeded storms against the simulator: `python -m tests.chaos.storms --runs 300 [--seed S]`.
 
 Run number n has the seed S + n, which draws its faults: every one of them comes in turn. Ends with 1 at the first
-broken promise, or when a fault has not met a live rental five times.
+broken promise, or when a fault has not met a live rental five times. Three minutes of partition come last.
 """
 
 from __future__ import annotations
 
 import argparse
 import logging
+import os
 import random
+import subprocess
 import sys
 import tempfile
 import time
@@ -50,7 +52,14 @@ def main() -> int:
     print(table(tally))
     print("\n".join(f"{count:6d}  {role} SIGKILL in {state}" for (role, state), count in sorted(kills.items())))
     print(f"{arguments.runs} storms in {time.monotonic() - began:.0f} s, nothing broken")
-    return _verdict(tally, arguments.runs)
+    return _verdict(tally, arguments.runs) or _long_partition()
+
+
+def _long_partition() -> int:
+    """A machine cut off for three real minutes in the midst of its training."""
+    test = Path(__file__).resolve().parents[1] / "acceptance" / "test_partition.py"
+    environ = {**os.environ, "PARTITION_SECONDS": "180"}
+    return subprocess.run([sys.executable, "-m", "pytest", "-q", str(test)], env=environ, check=False).returncode
 
 
 def faults_of(seed: int) -> tuple[FaultKind, ...]:
