@@ -1,4 +1,4 @@
-"""Makes the reference pages that come from the code: commands, settings, exit codes, states.
+"""Makes the reference pages that come from the code: commands, settings, exit codes, states, recipe schema.
 
 `python scripts/make_reference.py` writes them; with `--check` it writes nothing and exits 1 if one is out of date.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import io
+import json
 import sys
 import tokenize
 from collections.abc import Callable, Iterator, Mapping
@@ -28,6 +29,7 @@ from stationmaster.durations import format_duration, parse_duration
 from stationmaster.lifecycle import MOVES, REASONS, Payer
 from stationmaster.model import Outcome, Reason, State
 from stationmaster.money import MicroDollars, format_dollars, from_dollars
+from stationmaster.recipes.schema import json_schema
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 _MADE = "<!-- Made from the code by `make docs`; edit the code, not this page. -->"
@@ -69,6 +71,7 @@ def pages() -> dict[str, str]:
         "settings.md": settings_page(),
         "exit-codes.md": exit_codes_page(),
         "states.md": states_page(),
+        "recipe.schema.json": json.dumps(json_schema(), indent=2) + "\n",
     }
 
 

@@ -9,7 +9,7 @@ import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json
 
-app = typer.Typer(help="List, show and check recipes.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="List, show, check and begin recipes.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("list")
@@ -87,3 +87,22 @@ def lint_recipe(
         raise invalid(problems)
     if not (as_json or options_of(context).as_json):
         typer.echo(f"{path}: can be used")
+
+
+@app.command("new")
+def new_recipe(
+    folder: Annotated[Path, typer.Argument(help="The folder to write; its name becomes the recipe's name.")],
+) -> None:
+    """Write a commented recipe that works as it is, to be changed into your own.
+
+    Examples:
+
+      stationmaster recipes new ./recipes/portrait
+
+      stationmaster recipes new ~/recipes/my-tool
+    """
+    from stationmaster.recipes.skeleton import write_skeleton
+
+    written = write_skeleton(folder)
+    typer.echo(f"wrote {written}")
+    typer.echo(f"next: change it, then run `stationmaster recipes lint {folder}`")

@@ -1,0 +1,97 @@
+"""The beginning of a recipe: a folder that already trains something small, with a comment at every choice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from stationmaster.errors import UserError
+from stationmaster.recipes.schema import RECIPE_NAME
+
+_RECIPE = """\
+# Check it with `stationmaster recipes lint FOLDER`; see what it runs with `stationmaster train … --dry-run`.
+name: NAME
+version: 1                      # once it has been used, change it under a new version
+title: NAME
+description: What it trains, with which trainer, for whom.
+framework: auto                 # whose output it prints: ai-toolkit, kohya, hf-trainer, …
+# image: owner/trainer@sha256:… # container image to rent a machine with
+
+needs: {gpus: 0, vram_gib: 0, disk_gib: 5}
+
+parameters:                     # what a person may set: --param steps=100
+  steps: {type: int, default: 20, min: 1, max: 100000, help: How many steps to train.}
+  learning_rate: {type: float, default: 1e-4, min: 0, max: 1, help: The step size of the optimizer.}
+
+dataset: {kind: images, min_images: 4, captions: optional}
+
+files: [train.py]               # go to the machine, into recipe.dir
+
+configs:                        # filled in for each job, into config.dir
+  - path: train.json
+    format: json                # or yaml, toml
+    data:
+      name: "{{ job.name | filename }}"
+      steps: "{{ parameters.steps }}"           # one value alone keeps its type
+      learning_rate: "{{ parameters.learning_rate }}"
+      dataset: "{{ dataset.dir }}"
+      output: "{{ output.dir }}"
+      trigger: {when: job.trigger, value: "{{ job.trigger }}"}   # left out when there is none
+
+# bootstrap:                    # puts the trainer in place; may run twice
+#   - name: packages
+#     shell: python3 -c "import torch" || python3 -m pip install torch
+
+health: {argv: [python3, --version], timeout: 1m}   # must exit with 0 before the steps begin
+
+steps:                          # argv: no shell reads it
+  - name: train
+    training: true
+    argv: [python3, "{{ recipe.dir }}/train.py", "{{ config.dir }}/train.json"]
+    # secrets: [HF_TOKEN]       # as an environment variable of this step alone
+    timeout: 1d
+    tries: 2
+    expect: ["output/{{ job.name | filename }}.safetensors"]
+
+outputs:                        # brought home; the group in `step` holds the training step
+  - {pattern: output/*.safetensors, kind: checkpoint, step: '-(\\d+)\\.safetensors$'}
+
+stop_signal: TERM
+stop_grace: 10s
+# resume: {argv: ["--resume={{ resume.checkpoint }}"]}
+
+time: {steps: parameters.steps, seconds_per_step: 0.05, fixed: 2s}
+"""
+
+_TRAIN = """\
+\"\"\"Stands in for a trainer: reads its config, prints its loss, leaves a model.\"\"\"
+
+import json
+import pathlib
+import sys
+
+config = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"))
+output = pathlib.Path(config["output"])
+output.mkdir(parents=True, exist_ok=True)
+for step in range(1, config["steps"] + 1):
+    print(f"step {step}/{config['steps']} loss: {1 / step:.4f}", flush=True)
+header = b'{"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}'
+model = len(header).to_bytes(8, "little") + header + b"\\0"
+(output / f"{config['name']}.safetensors").write_bytes(model)
+"""
+
+
+def write_skeleton(folder: Path) -> Path:
+    """The recipe file of a new folder; raises UserError if it is there already or cannot be a recipe's name."""
+    name = folder.absolute().name
+    if not RECIPE_NAME.fullmatch(name):
+        raise UserError(f"{name!r} cannot be a recipe's name", hint="use lower-case letters, digits and dashes")
+    try:
+        folder.mkdir(parents=True)
+        (folder / "train.py").write_text(_TRAIN, encoding="utf-8")
+        file = folder / "recipe.yaml"
+        file.write_text(_RECIPE.replace("NAME", name), encoding="utf-8")
+    except FileExistsError:
+        raise UserError(f"{folder} is there already", hint="give the name of a new folder") from None
+    except OSError as problem:
+        raise UserError(f"{folder} cannot be written: {problem.strerror}", hint="choose another place") from problem
+    return file

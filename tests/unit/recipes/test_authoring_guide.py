@@ -1,0 +1,33 @@
+"""The pieces of recipes in the authoring guide are right, and its table names every field."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from docs_pages import ROOT
+from recipe_texts import small
+from stationmaster.recipes.reading import check_recipe
+from stationmaster.recipes.schema import Recipe
+
+GUIDE = (ROOT / "docs" / "training-tools.md").read_text(encoding="utf-8")
+PIECES = re.findall(r"^```yaml\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+
+
+def test_there_are_pieces_to_look_at():
+    assert PIECES
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_a_piece_of_a_recipe_can_be_used_in_one(piece: str):
+    prompts = "parameters:\n  prompts: {type: str, default: a cat, help: One a line.}\n"
+    text = small(("parameters:\n", prompts), ("steps:\n  - name", f"{piece}steps:\n  - name"))
+    recipe, problems = check_recipe(text, file="recipe.yaml")
+    assert problems == []
+    assert recipe is not None
+
+
+def test_the_table_names_every_field():
+    named = set(re.findall(r"`(\w+)`", GUIDE[GUIDE.index("## Fields") :]))
+    assert set(Recipe.model_fields) - named == {"runtime"}, "the host is the only runtime"
