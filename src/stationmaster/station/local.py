@@ -96,7 +96,11 @@ class LocalStation:
         shutil.rmtree(self.settings.home / "jobs" / job_id, ignore_errors=True)
 
     def events(self, job_id: str, *, after_version: int = 0) -> Sequence[Event]:
-        return self.store.events.of_job(job_id, after_version=after_version)
+        found: list[Event] = []
+        while page := self.store.events.of_job(job_id, after_version=after_version):
+            found += page
+            after_version = page[-1].job_version
+        return found
 
     def logs(self, job_id: str, *, after_seq: int = 0) -> Sequence[tuple[int, LogChunk]]:
         return self.store.logs.of_job(job_id, after_seq=after_seq)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
+import shutil
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from stationmaster.config import Settings, read_monitoring
 from stationmaster.control.spending import credit_problem
-from stationmaster.errors import AccessRefused, ConfigInvalid, NotFound, UserError
+from stationmaster.errors import AccessRefused, ConfigInvalid, DiskFull, NotFound, UserError
 from stationmaster.estimate import Estimate, estimate
 from stationmaster.model import DatasetRef, JobSpec, Offer, Quote, Requirements
 from stationmaster.money import MicroDollars
@@ -53,7 +54,7 @@ def check_request(request: TrainRequest, settings: Settings, provider: Provider)
     checked_id(request.id)
     read_monitoring(request.monitoring)
     images, size, notes = _check_dataset(request.dataset, stored.recipe.dataset, request.trigger)
-    offer = _best_offer(stored, request, provider)
+    offer = _best_offer(stored, request, provider, settings)
     expected = estimate(
         stored.recipe,
         parameters,
@@ -163,12 +164,14 @@ def _check_dataset(folder: Path, rules: Dataset, trigger: str | None) -> tuple[i
     return report.images, report.bytes, tuple(f"{one.path or 'dataset'}: {one.message}" for one in report.warnings)
 
 
-def _best_offer(stored: StoredRecipe, request: TrainRequest, provider: Provider) -> Offer:
+def _best_offer(stored: StoredRecipe, request: TrainRequest, provider: Provider, settings: Settings) -> Offer:
     needs = stored.recipe.needs
     want = Requirements(
         gpus=needs.gpus, vram_gib=needs.vram_gib, disk_gib=needs.disk_gib, max_price_per_hour=request.max_price
     )
     offers = asyncio.run(provider.offers(want))
+    if not offers and provider.name == "loopback":
+        _require_room(settings.home, needs.disk_gib)
     if not offers:
         raise UserError(
             f"{provider.name} has nothing to offer that fits {stored.recipe.reference}",
@@ -177,6 +180,15 @@ def _best_offer(stored: StoredRecipe, request: TrainRequest, provider: Provider)
             "the market to change: `stationmaster offers` says what was left out",
         )
     return offers[0]
+
+
+def _require_room(home: Path, needed_gib: float) -> None:
+    free_gib = shutil.disk_usage(home).free / 1024**3
+    if free_gib < needed_gib:
+        raise DiskFull(
+            f"{home} has {free_gib:.2f} GiB of disk free, the training needs {needed_gib:g}",
+            hint="free some room, or set STATIONMASTER_HOME to a larger disk",
+        )
 
 
 def _require_credit(quote: Quote, provider: Provider) -> None:

@@ -61,14 +61,14 @@ class Jobs:
             return {row["id"]: job_from_row(row) for row in connection.execute(query).mappings()}
 
     def matching(self, text: str) -> list[Job]:
-        """Jobs meant by `text`: the id itself, else ids that begin so, else the newest of that name."""
+        """Jobs meant by `text`: the id itself, else the newest of that name, else ids that begin so."""
         if not text:
             return []  # every id begins with nothing: an unset shell variable must not mean the only job there is
         exact = jobs.c.id == text
         begins = jobs.c.id.startswith(text, autoescape=True)
         named = jobs.c.name == text
         with self._database.read() as connection:
-            for condition, limit in ((exact, 1), (begins, 10), (named, 1)):
+            for condition, limit in ((exact, 1), (named, 1), (begins, 10)):
                 query = sa.select(jobs).where(condition).order_by(jobs.c.created_at.desc()).limit(limit)
                 rows = connection.execute(query).mappings().all()
                 if rows:

@@ -112,7 +112,7 @@ def test_a_disk_that_is_full(shared: Home, tmp_path: Path) -> None:
         noise.save(images / f"{number}.png")
     commands: list[tuple[list[str], int]] = [
         (["dataset", "pack", str(images), str(small / "images.tar")], 8),
-        (["--home", str(small / "home"), *TRAIN, "--dataset", str(images)], 2),
+        (["--home", str(small / "home"), *TRAIN, "--dataset", str(images)], 8),
     ]
     for command, code in commands:
         ran = _on_a_small_disk(small, command, shared)
