@@ -74,7 +74,9 @@ def test_a_cut_longer_than_the_guards_limit_stops_the_machine_and_its_model_is_f
         machine = in_training(station, tmp_path, steps=60)
         station.customer.arm("partition", instance_id=machine["id"], seconds=CUT_SECONDS)
         station.kill(station.workers[-1], "worker")  # the machine is cut off from its provider, too, and home is away
-        station.until(lambda: station.alive()[0]["actual_status"] == "exited", "the guard's stop", seconds=90)
+        station.until(
+            lambda: station.alive()[0]["actual_status"] == "exited", "the guard's stop", seconds=CUT_SECONDS + 90
+        )
         station.start("worker")
         station.until(lambda: station.job("job-1").state is State.ENDED, "the end of the job", seconds=90)
         ended = station.job("job-1")

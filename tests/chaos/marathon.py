@@ -1,7 +1,8 @@
 """Hundreds of seeded crashes: `python -m tests.chaos.marathon --runs 500 [--seed S]`.
 
 Run number n has the seed S + n, and its seed says all there is about it: repeat one with `--runs 1 --seed THAT`.
-Every fourth is a real training on this computer; the others happen in memory. Ends with 1 at the first broken promise.
+Every fourth is a real training on this computer; the others happen in memory. Storms against the simulator follow.
+Ends with 1 at the first broken promise.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import structlog
 
+from chaos.storms import blow
 from chaos_fake import JOB, FakeStation, Template
 from chaos_loopback import STATES, LoopbackStation, WorkerForge
 from chaos_points import Killed, KillPoints
@@ -62,16 +64,18 @@ def main() -> int:
                 _run(seed, folder / str(seed), template, dataset, forge, tally)
             except (AssertionError, Killed):
                 traceback.print_exc()
-                print(f"broken with seed {seed}; repeat it with --runs 1 --seed {seed}")
+                print(f"broken with seed {seed}; repeat it with --runs 1 --seed {seed} --storms 0")
                 return 1
     _print_tally(tally, arguments.runs, time.monotonic() - began)
-    return 0
+    storms = arguments.runs * 3 // 5 if arguments.storms is None else arguments.storms
+    return blow(storms, seed=arguments.seed) if storms else 0
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--storms", type=int, help="storms against the simulator afterwards; three for five runs")
     return parser.parse_args()
 
 

@@ -35,24 +35,30 @@ _MOST_SECONDS = 20.0
 def main() -> int:
     arguments = _arguments()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    return blow(arguments.runs, seed=arguments.seed)
+
+
+def blow(runs: int, *, seed: int) -> int:
+    """So many storms, then the long partition; 0 when nothing broke and no fault was missing."""
     tally: Tally = Counter()
     kills: Tally = Counter()
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="storms-") as temporary, StormForge() as forge:
-        for seed in range(arguments.seed, arguments.seed + arguments.runs):
-            storm = Storm(seed, Path(temporary, str(seed)), forge, kinds=faults_of(seed))
+        for each in range(seed, seed + runs):
+            print(f"{time.monotonic() - began:6.0f} s  storm {each}", file=sys.stderr, flush=True)
+            storm = Storm(each, Path(temporary, str(each)), forge, kinds=faults_of(each))
             try:
                 storm.run(jobs=2, most_seconds=_MOST_SECONDS)
             except AssertionError:
                 traceback.print_exc()
-                print(f"broken with seed {seed}; repeat it with --runs 1 --seed {seed}")
+                print(f"broken with seed {each}; repeat it: python -m tests.chaos.storms --runs 1 --seed {each}")
                 return 1
             tally += storm.tally
             kills += storm.kills
     print(table(tally))
     print("\n".join(f"{count:6d}  {role} SIGKILL in {state}" for (role, state), count in sorted(kills.items())))
-    print(f"{arguments.runs} storms in {time.monotonic() - began:.0f} s, nothing broken")
-    return _verdict(tally, arguments.runs) or _long_partition()
+    print(f"{runs} storms in {time.monotonic() - began:.0f} s, nothing broken")
+    return _verdict(tally, runs) or _long_partition()
 
 
 def _long_partition() -> int:
