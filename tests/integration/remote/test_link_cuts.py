@@ -30,6 +30,7 @@ def test_a_file_survives_eight_cuts_each_way(sshd: Sshd, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_a_big_file_survives_fifty_cuts_each_way(sshd: Sshd, tmp_path: Path) -> None:
     asyncio.run(survive(sshd, tmp_path, size=300_000_000, cuts=50, seed=50))
 
