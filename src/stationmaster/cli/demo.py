@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -88,8 +89,7 @@ def _simulator(context: typer.Context, station: LocalStation) -> Iterator[None]:
         yield
         return
     log = home / "simulator.log"
-    port = _port(home / "simulator" / "port")
-    command = [sys.executable, "-m", "stationmaster", "--home", str(home), "simulator", "--port", str(port)]
+    command = [sys.executable, "-m", "stationmaster", "--home", str(home), "simulator", "--port", str(_port(home))]
     with log.open("ab") as output:
         process = subprocess.Popen(
             [*command, "--rate-limits", "0"], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
@@ -103,22 +103,19 @@ def _simulator(context: typer.Context, station: LocalStation) -> Iterator[None]:
         process.wait()
 
 
-def _port(remembered: Path) -> int:
-    """The port that this home's simulator had before, if it is free: a worker that lingers knows that address."""
-    try:
-        wanted = int(remembered.read_text())
-    except (OSError, ValueError):
-        wanted = 0
+def _port(home: Path) -> int:
+    """Always the same port for a home, if it is free: a worker that lingers after the last demo knows that address.
+
+    Below the range from which systems hand out ports, so that no other program gets it by chance.
+    """
+    wanted = 20_000 + zlib.crc32(str(home).encode()) % 10_000
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", wanted))
         except OSError:
-            probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    remembered.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    remembered.write_text(str(port))
-    return port
+            return 0
+    return wanted
 
 
 def _wait_for_simulator(process: subprocess.Popen[bytes], home: Path, log: Path) -> None:
