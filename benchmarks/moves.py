@@ -21,7 +21,6 @@ import structlog
 from _jobs import RECIPE, job_spec, small_dataset
 from _postgres import postgresql_url
 from _report import report
-from stationmaster.config import MonitoringSettings
 from stationmaster.control.worker import Tempo, Worker
 from stationmaster.control.world import Policy, World
 from stationmaster.model import Access, LocalAccess, Outcome
@@ -30,6 +29,7 @@ from stationmaster.recipes.registry import find
 from stationmaster.remote.base import Remote
 from stationmaster.remote.fake import FakeRemote
 from stationmaster.remote.fake_trackside import FakeTrackside, Script
+from stationmaster.settings import MonitoringSettings
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from stationmaster.store.tables import jobs

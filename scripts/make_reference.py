@@ -24,12 +24,13 @@ from typer.core import TyperArgument, TyperGroup, TyperOption
 from stationmaster import errors, model
 from stationmaster.cli.main import app
 from stationmaster.cli.render import EXIT_CODES
-from stationmaster.config import PREFIX, SEED_NAMES, Settings
+from stationmaster.config import PREFIX, SEED_NAMES
 from stationmaster.durations import format_duration, parse_duration
 from stationmaster.lifecycle import MOVES, REASONS, Payer
 from stationmaster.model import Outcome, Reason, State
 from stationmaster.money import MicroDollars, format_dollars, from_dollars
 from stationmaster.recipes.schema import json_schema
+from stationmaster.settings import Settings
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 _MADE = "<!-- Made from the code by `make docs`; edit the code, not this page. -->"

@@ -13,8 +13,7 @@ from pathlib import Path
 from chaos_invariants import check_store
 from chaos_points import Clock, FreezePoints, KillPoints, Point, Watched, WatchedDatabase
 from chaos_specs import a_job, write_chaos_recipe
-from stationmaster.config import MonitoringSettings
-from stationmaster.control.sweep import Sweeper
+from stationmaster.control.safety.sweep import Sweeper
 from stationmaster.control.worker import Worker
 from stationmaster.control.world import Policy, World
 from stationmaster.errors import Unreachable
@@ -25,6 +24,7 @@ from stationmaster.remote.base import Remote
 from stationmaster.remote.fake import FakeRemote, Fault
 from stationmaster.remote.fake_run import safetensors_bytes
 from stationmaster.remote.fake_trackside import FakeTrackside, Script
+from stationmaster.settings import MonitoringSettings
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 

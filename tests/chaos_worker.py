@@ -20,9 +20,8 @@ from pathlib import Path
 
 from chaos_machines import NumberedLoopback
 from chaos_points import Point, Watched, WatchedDatabase
-from stationmaster.config import MonitoringSettings
 from stationmaster.control.background import WorkerLock
-from stationmaster.control.sweep_rules import SweepPolicy
+from stationmaster.control.safety.sweep_rules import SweepPolicy
 from stationmaster.control.worker import Tempo, Worker
 from stationmaster.control.world import Policy, World
 from stationmaster.model import Access, Listing
@@ -34,6 +33,7 @@ from stationmaster.remote.base import Completed, Remote
 from stationmaster.remote.connect import connect
 from stationmaster.remote.fake import Call, FakeRemote
 from stationmaster.remote.pyz import build_pyz
+from stationmaster.settings import MonitoringSettings
 from stationmaster.store.store import Store
 
 REFUSED, BROKEN = 3, 4

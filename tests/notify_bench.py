@@ -14,8 +14,8 @@ from typing import Any
 
 from spine_values import spec
 from stationmaster.config import load_settings
-from stationmaster.control.notifier import Notifier
-from stationmaster.control.post import Post, open_post
+from stationmaster.control.messages.notifier import Notifier
+from stationmaster.control.messages.post import Post, open_post
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Told, Write
@@ -51,7 +51,7 @@ def opened(store: Store, home: Path, environ: Mapping[str, str]) -> Post:
 
 
 def notifier_of(post: Post, store: Store, **options: Any) -> Notifier:
-    from stationmaster.control.notices import Notices
+    from stationmaster.control.messages.notices import Notices
 
     return Notifier(store, post.book, post.courier, Notices(store, post.book), **options)
 

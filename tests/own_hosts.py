@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from sshd_fixture import Sshd
-from stationmaster.config import Settings, load_settings
+from stationmaster.config import load_settings
+from stationmaster.settings import Settings
 
 LABEL = "sm-ab12cd34-cats-1"
 

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from own_hosts import host_behind, settings_with_hosts
-from stationmaster.control.own_machines import build_ssh_provider
+from stationmaster.control.rental.own_machines import build_ssh_provider
 from stationmaster.model import Machine, MachineStatus
 from stationmaster.money import MicroDollars, from_dollars
 from stationmaster.offers import Preferences

@@ -20,7 +20,7 @@ from chaos_loopback import WorkerForge, is_alive
 from simulated_vast import API_KEY, Customer
 from stationmaster.config import load_settings
 from stationmaster.control.build import build_world
-from stationmaster.control.charges import reconcile_charges
+from stationmaster.control.rental.charges import reconcile_charges
 from stationmaster.model import Job, JobSpec, Rental, RentalState, State
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store

@@ -16,11 +16,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from stationmaster.config import Settings, load_settings
+from stationmaster.config import load_settings
 from stationmaster.control.background import WorkerLock
 from stationmaster.control.build import build_world, open_store, sweep_policy_of, tempo_of
 from stationmaster.control.service import serve_sweeper
 from stationmaster.control.worker import Worker
+from stationmaster.settings import Settings
 from stationmaster.store.store import Store
 
 _LOCK_SECONDS = 5.0

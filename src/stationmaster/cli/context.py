@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from stationmaster.config import Settings
+    from stationmaster.settings import Settings
     from stationmaster.station.local import LocalStation
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

@@ -13,7 +13,7 @@ import typer
 from stationmaster.cli.context import JsonOption, Options, options_of, print_json
 
 if TYPE_CHECKING:
-    from stationmaster.config import Settings
+    from stationmaster.settings import Settings
 
 _UNIT = """[Unit]
 Description=Stationmaster worker

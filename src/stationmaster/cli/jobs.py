@@ -186,7 +186,7 @@ def retry(
 
 
 def _tell_unread(station: LocalStation) -> None:
-    from stationmaster.control.address_book import SINGLE_USER
+    from stationmaster.control.messages.address_book import SINGLE_USER
 
     if unread := station.store.inbox.count_unread(SINGLE_USER):
         typer.echo(f"{unread} unread message(s): stationmaster notify inbox", err=True)

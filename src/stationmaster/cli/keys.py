@@ -14,9 +14,9 @@ from stationmaster.cli.context import JsonOption, Options, options_of, print_jso
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from stationmaster.config import Settings
     from stationmaster.providers.base import KnowsKeys
     from stationmaster.providers.vastai.keys import KeyPair, KeyReport
+    from stationmaster.settings import Settings
 
     Ask = Callable[[KeyPair, KnowsKeys], Awaitable[KeyReport]]
 
@@ -94,7 +94,7 @@ def trust(
 
       stationmaster keys trust 192.168.1.20:2222
     """
-    from stationmaster.control.own_machines import known_hosts_file
+    from stationmaster.control.rental.own_machines import known_hosts_file
     from stationmaster.remote.known_hosts import pin_key, pinned_keys
     from stationmaster.remote.ssh_connection import offered_host_key
 

@@ -7,7 +7,7 @@ import sys
 
 import structlog
 
-from stationmaster.config import LogLevel
+from stationmaster.settings import LogLevel
 
 
 def service_logging(level: LogLevel) -> None:

@@ -19,7 +19,7 @@ from stationmaster.cli.context import JsonOption, Options, options_of, print_jso
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from stationmaster.control.monitor import Monitor, Snapshot, Source
+    from stationmaster.control.monitoring.monitor import Monitor, Snapshot, Source
     from stationmaster.watch.instances import InstanceMetrics, InstancesSummary
 
 _log = logging.getLogger("stationmaster.monitor")
@@ -86,8 +86,8 @@ async def _watch(
 async def _watching(
     options: Options, *, ids: tuple[str, ...], log_path: str | None, mock: bool, only_running: bool
 ) -> AsyncIterator[Monitor]:
-    from stationmaster.control.monitor import Monitor
-    from stationmaster.control.monitor_mock import MockSource
+    from stationmaster.control.monitoring.monitor import Monitor
+    from stationmaster.control.monitoring.monitor_mock import MockSource
 
     if mock:
         yield Monitor(MockSource(ids=ids, clock=time.time), wanted=ids, warn=_log.warning)
@@ -99,7 +99,7 @@ async def _watching(
 @asynccontextmanager
 async def _vast_source(options: Options, log_path: str | None) -> AsyncIterator[Source]:
     from stationmaster.control.build import open_store
-    from stationmaster.control.monitor_vast import open_vast_source
+    from stationmaster.control.monitoring.monitor_vast import open_vast_source
 
     settings = options.settings()
     store = open_store(settings)

@@ -11,7 +11,7 @@ import typer
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
 
 if TYPE_CHECKING:
-    from stationmaster.control.courier import Delivery
+    from stationmaster.control.messages.courier import Delivery
     from stationmaster.station.local import LocalStation
 
 app = typer.Typer(help="Try the ways to people, and read the inbox.", no_args_is_help=True, rich_markup_mode=None)
@@ -82,7 +82,7 @@ def inbox(
 async def _try_each(station: LocalStation, user: str, text: str, *, operators: bool) -> list[Delivery]:
     import secrets
 
-    from stationmaster.control.post import open_post
+    from stationmaster.control.messages.post import open_post
     from stationmaster.errors import NotifyRefused
     from stationmaster.notify.base import Rendered
     from stationmaster.notify.markup import clean

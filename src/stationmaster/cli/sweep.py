@@ -11,7 +11,7 @@ import typer
 from stationmaster.cli.context import JsonOption, Options, options_of, print_json
 
 if TYPE_CHECKING:
-    from stationmaster.control.sweep import Finding, Report
+    from stationmaster.control.safety.sweep import Finding, Report
 
 
 def sweep(
@@ -92,7 +92,7 @@ def instances(context: typer.Context, as_json: JsonOption = False) -> None:
 async def _sweep(options: Options, *, act: bool, doomed: frozenset[str] = frozenset()) -> Report:
     from stationmaster.cli.logging import quiet_logging
     from stationmaster.control.build import build_world, open_store, sweep_policy_of
-    from stationmaster.control.sweep import Sweeper
+    from stationmaster.control.safety.sweep import Sweeper
 
     quiet_logging()
     settings = options.settings()

@@ -134,7 +134,7 @@ def remove(context: typer.Context, name: NameArgument) -> None:
 
 
 def _require_free_name(name: str) -> None:
-    from stationmaster.control.address_book import OPERATORS, SINGLE_USER
+    from stationmaster.control.messages.address_book import OPERATORS, SINGLE_USER
     from stationmaster.errors import UserError
 
     if name in (SINGLE_USER, OPERATORS):
@@ -145,7 +145,7 @@ def _require_free_name(name: str) -> None:
 
 def _changed(user: User, given: dict[str, Any], *, mute: list[str] | None, unmute: list[str] | None) -> User:
     """The person with what was given; an empty text takes something away."""
-    from stationmaster.config import checked_hours, checked_zone
+    from stationmaster.settings import checked_hours, checked_zone
 
     if given["quiet"]:
         _checked("quiet", checked_hours, given["quiet"])

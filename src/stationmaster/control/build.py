@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from stationmaster.config import Settings
 from stationmaster.control.providers import build_providers, ssh_key_path
-from stationmaster.control.sweep_rules import SweepPolicy
+from stationmaster.control.safety.sweep_rules import SweepPolicy
 from stationmaster.control.worker import Tempo
 from stationmaster.control.world import Policy, World
 from stationmaster.errors import ConfigInvalid
@@ -15,6 +14,7 @@ from stationmaster.providers.vastai.keys import read_pair
 from stationmaster.recipes.registry import find
 from stationmaster.remote.connect import connect
 from stationmaster.remote.pyz import build_pyz
+from stationmaster.settings import Settings
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stationmaster.config import Settings, VastSettings
-from stationmaster.control.own_machines import build_ssh_provider
+from stationmaster.control.rental.own_machines import build_ssh_provider
 from stationmaster.errors import ConfigInvalid
 from stationmaster.offers import Preferences
 from stationmaster.providers.base import Provider
 from stationmaster.providers.loopback import LoopbackProvider
 from stationmaster.providers.vastai.keys import DEFAULT_KEY_PATH, ensure_pair, read_pair
+from stationmaster.settings import Settings, VastSettings
 from stationmaster.store.store import Store
 
 if TYPE_CHECKING:

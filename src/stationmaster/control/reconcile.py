@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from stationmaster.control import (
+from stationmaster.control.states import (
     ended,
     executing,
     fetching,

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 
 import structlog
 
-from stationmaster.config import Settings
 from stationmaster.control.background import WorkerLock, running_worker
 from stationmaster.control.build import build_world, open_store, sweep_policy_of, tempo_of
-from stationmaster.control.post import open_post
-from stationmaster.control.sweep import Sweeper
+from stationmaster.control.messages.post import open_post
+from stationmaster.control.safety.sweep import Sweeper
 from stationmaster.control.worker import Worker
+from stationmaster.settings import Settings
 from stationmaster.store.store import Store
 
 log = structlog.get_logger("stationmaster.worker")

@@ -13,13 +13,13 @@ from functools import partial
 
 import structlog
 
-from stationmaster.control.charges import SETTLED_SECONDS, reconcile_charges
-from stationmaster.control.credit import watch_credit
-from stationmaster.control.notifier import Notifier
+from stationmaster.control.messages.notifier import Notifier
 from stationmaster.control.reconcile import HANDLERS, reconcile
-from stationmaster.control.streams import StreamWriter
-from stationmaster.control.sweep import Sweeper
-from stationmaster.control.sweep_rules import SweepPolicy
+from stationmaster.control.rental.charges import SETTLED_SECONDS, reconcile_charges
+from stationmaster.control.rental.credit import watch_credit
+from stationmaster.control.safety.sweep import Sweeper
+from stationmaster.control.safety.sweep_rules import SweepPolicy
+from stationmaster.control.training.streams import StreamWriter
 from stationmaster.control.world import World, boottime
 from stationmaster.errors import LeaseLost, StationmasterError, StoreError
 from stationmaster.model import Alert, Job

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from stationmaster.config import MonitoringSettings
 from stationmaster.control.fleet import Fleet
 from stationmaster.errors import NotFound
 from stationmaster.model import Access, Job
@@ -19,6 +18,7 @@ from stationmaster.providers.base import Provider
 from stationmaster.recipes.registry import StoredRecipe
 from stationmaster.remote.base import Remote
 from stationmaster.remote.host import Host
+from stationmaster.settings import MonitoringSettings
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
 

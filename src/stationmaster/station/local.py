@@ -11,16 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from stationmaster.config import Settings
 from stationmaster.control.build import open_store
-from stationmaster.control.machine import access_from_json
 from stationmaster.control.providers import find_provider
+from stationmaster.control.rental.machine import access_from_json
 from stationmaster.errors import IllegalMove, NotFound, TransferFailed
 from stationmaster.lifecycle import TERMINAL, shown, stage
 from stationmaster.model import Access, Checkpoint, CostLine, Desired, Event, Job, LogChunk, State, StepReading
 from stationmaster.money import MicroDollars, cost
 from stationmaster.providers.base import Provider
 from stationmaster.recipes.registry import find
+from stationmaster.settings import Settings
 from stationmaster.station.base import Accepted, JobView, Preview, TrainRequest, Wanted
 from stationmaster.station.submit import check_request, checked_id, preview_of, spec_of
 

@@ -9,8 +9,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from stationmaster.config import Settings, read_monitoring
-from stationmaster.control.spending import credit_problem
+from stationmaster.config import read_monitoring
+from stationmaster.control.rental.spending import credit_problem
 from stationmaster.errors import AccessRefused, ConfigInvalid, DiskFull, NotFound, UserError
 from stationmaster.estimate import Estimate, estimate
 from stationmaster.model import DatasetRef, JobSpec, Offer, Quote, Requirements
@@ -20,6 +20,7 @@ from stationmaster.recipes.parameters import ParameterValue, resolve
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
 from stationmaster.recipes.registry import StoredRecipe, find
 from stationmaster.recipes.schema import Dataset
+from stationmaster.settings import Settings
 from stationmaster.station.base import PlannedStep, Preview, TrainRequest
 
 _ID = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")

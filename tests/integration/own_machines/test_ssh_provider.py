@@ -13,7 +13,7 @@ import pytest
 from asynchronous_tests import asynchronous, until
 from own_hosts import LABEL, host_behind, is_alive, process_of, settings_with_hosts
 from sshd_fixture import Sshd, free_port
-from stationmaster.control.own_machines import build_ssh_provider, known_hosts_file
+from stationmaster.control.rental.own_machines import build_ssh_provider, known_hosts_file
 from stationmaster.errors import AccessRefused, AnswerLost, NoCapacity, ProviderBusy, ProviderFault
 from stationmaster.model import Machine, MachineStatus, Requirements, SshAccess
 from stationmaster.money import MicroDollars

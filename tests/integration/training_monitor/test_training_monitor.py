@@ -11,18 +11,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from asynchronous_tests import asynchronous, until
 
-from stationmaster.control.training_monitor import JobInfo, Poll, TrainingMonitor
+from asynchronous_tests import asynchronous, until
+from stationmaster.control.training.training_monitor import JobInfo, Poll, TrainingMonitor
 from stationmaster.remote.fake import FakeRemote, Fault
 from stationmaster.remote.local import LocalRemote
 from stationmaster.watch.policy import StallPolicy
 
 # Prints a bar like ai-toolkit's: to step 40 at once, then one step per line read from standard input.
 TRAINER = """
-import sys, time
+import sys
 def bar(step):
-    sys.stderr.write("\\rlora: %3d%%|##| %d/400 [00:%02d<05:00, 2.00it/s, lr: 1.0e-04 loss: %.3e]" % (step / 4, step, step % 60, 1 / (step + 1)))
+    pace = "[00:%02d<05:00, 2.00it/s, lr: 1.0e-04 loss: %.3e]" % (step % 60, 1 / (step + 1))
+    sys.stderr.write("\\rlora: %3d%%|##| %d/400 %s" % (step / 4, step, pace))
     sys.stderr.flush()
 for step in range(41):
     bar(step)

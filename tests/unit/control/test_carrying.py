@@ -10,7 +10,7 @@ import pytest
 from asynchronous_tests import asynchronous
 from spine_values import job, visit
 from stationmaster.cli.render import transfer_words
-from stationmaster.control.carrying import Meter, metered
+from stationmaster.control.training.carrying import Meter, metered
 from stationmaster.errors import LeaseLost
 from stationmaster.store.writes import Write
 

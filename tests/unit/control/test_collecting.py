@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spine_values import job
-from stationmaster.control.collecting import Collected, at_home, best_first, due, kept, with_places
+from stationmaster.control.training.collecting import Collected, at_home, best_first, due, kept, with_places
 from stationmaster.control.world import Policy
 from stationmaster.model import Checkpoint, Job, State
 from stationmaster.remote.host import OutputFile, Status, Supervisor

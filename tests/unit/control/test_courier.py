@@ -6,8 +6,8 @@ import pytest
 import structlog
 
 from asynchronous_tests import asynchronous
-from stationmaster.control.address_book import Recipient, Route
-from stationmaster.control.courier import Courier, Delivery
+from stationmaster.control.messages.address_book import Recipient, Route
+from stationmaster.control.messages.courier import Courier, Delivery
 from stationmaster.errors import NotifyBusy, NotifyError, NotifyRefused
 from stationmaster.notify.base import Rendered
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from asynchronous_tests import asynchronous
-from stationmaster.control.credit import watch_credit
+from stationmaster.control.rental.credit import watch_credit
 from stationmaster.control.world import World
 from stationmaster.errors import ProviderBusy
 from stationmaster.model import Charge

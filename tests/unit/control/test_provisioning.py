@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spine_values import ACCOUNT, INSTALLATION, job, label, listing, machine, offer, rental, requested, visit
-from stationmaster.control.login import LogIn
-from stationmaster.control.provisioning import Create, Seen, decide
+from stationmaster.control.rental.login import LogIn
+from stationmaster.control.states.provisioning import Create, Seen, decide
 from stationmaster.control.step import Step
 from stationmaster.control.world import Policy
 from stationmaster.errors import AccessRefused, ProviderBusy

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stationmaster.control.quiet_hours import seconds_until_loud
+from stationmaster.control.messages.quiet_hours import seconds_until_loud
 
 HOURS = st.times().map(lambda at: f"{at:%H:%M}")
 INSTANTS = st.floats(1.6e9, 1.9e9)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spine_values import job
-from stationmaster.control.telling import (
+from stationmaster.control.training.telling import (
     MILESTONES,
     checkpoint_step,
     end_told,

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from spine_values import ACCESS, INSTALLATION, job, listing, machine, rental, visit
-from stationmaster.control import executing, provisioning
-from stationmaster.control.machine import Fate, Sighting, access_to_json
-from stationmaster.control.sweep_rules import Act, Subject, SweepPolicy, judge_machine
+from stationmaster.control.rental.machine import Fate, Sighting, access_to_json
+from stationmaster.control.safety.sweep_rules import Act, Subject, SweepPolicy, judge_machine
+from stationmaster.control.states import executing, provisioning
 from stationmaster.control.world import Policy
 from stationmaster.model import Desired, Job, MachineStatus, Reason, State
 from stationmaster.remote.host import Finished, Status, StepStatus, Supervisor

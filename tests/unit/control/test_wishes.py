@@ -7,9 +7,18 @@ from typing import Any
 import pytest
 
 from spine_values import ACCESS, INSTALLATION, job, listing, machine, offer, rental, requested, visit
-from stationmaster.control import ended, executing, fetching, finalizing, provisioning, queued, releasing, transferring
-from stationmaster.control.machine import Fate, Sighting, access_to_json
-from stationmaster.control.release import Evidence
+from stationmaster.control.rental.machine import Fate, Sighting, access_to_json
+from stationmaster.control.rental.release import Evidence
+from stationmaster.control.states import (
+    ended,
+    executing,
+    fetching,
+    finalizing,
+    provisioning,
+    queued,
+    releasing,
+    transferring,
+)
 from stationmaster.control.step import Step
 from stationmaster.control.world import Policy
 from stationmaster.model import Desired, Job, Outcome, Reason, State

@@ -11,15 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stationmaster.config import (
-    SEED_NAMES,
-    MonitoringSettings,
-    Settings,
-    load_settings,
-    monitoring_of,
-    read_monitoring,
-)
+from stationmaster.config import SEED_NAMES, load_settings, monitoring_of, read_monitoring
 from stationmaster.errors import ConfigInvalid
+from stationmaster.settings import MonitoringSettings, Settings
 
 
 def settings(folder: Path, environ: dict[str, str] | None = None, **overrides: Any) -> Settings:

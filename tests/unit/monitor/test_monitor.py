@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from asynchronous_tests import asynchronous
-from stationmaster.control.monitor import Monitor, Sighting, Sightings
-from stationmaster.control.monitor_mock import MockSource
+from stationmaster.control.monitoring.monitor import Monitor, Sighting, Sightings
+from stationmaster.control.monitoring.monitor_mock import MockSource
 from stationmaster.errors import AccessRefused, ProviderBusy, ProviderError, Unreachable
 from stationmaster.money import MicroDollars
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.config import SshSettings, load_settings
+from stationmaster.config import load_settings
 from stationmaster.errors import ConfigInvalid
 from stationmaster.providers import ssh_script
+from stationmaster.settings import SshSettings
 
 
 def ssh_of(folder: Path, hosts: object) -> SshSettings:

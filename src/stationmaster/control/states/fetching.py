@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from stationmaster.control.carrying import metered
-from stationmaster.control.collecting import at_home, collected, with_places
-from stationmaster.control.company import company
-from stationmaster.control.executing import checkpoint_of
-from stationmaster.control.job_folder import stays_inside
-from stationmaster.control.machine import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
-from stationmaster.control.revive import Revive, needs_reviving, revive
+from stationmaster.control.rental.company import company
+from stationmaster.control.rental.machine import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
+from stationmaster.control.rental.revive import Revive, needs_reviving, revive
+from stationmaster.control.states.executing import checkpoint_of
 from stationmaster.control.step import Handler, Step, cut_off, failed_try, give_up, go_on, recovered, wait
+from stationmaster.control.training.carrying import metered
+from stationmaster.control.training.collecting import at_home, collected, with_places
+from stationmaster.control.training.job_folder import stays_inside
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import DiskFull, RemoteError, Unreachable
 from stationmaster.lifecycle import Move

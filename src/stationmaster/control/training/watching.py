@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from stationmaster.config import MonitoringSettings
 from stationmaster.model import Alert, Job, Progress, StepReading
 from stationmaster.parsers.base import Reading
 from stationmaster.parsers.reader import LogReader
 from stationmaster.remote.host import LogPiece, Status
+from stationmaster.settings import MonitoringSettings
 from stationmaster.store.writes import Told
 from stationmaster.watch.escalation import CLEARED, FLAGGED, TERMINATE, StallEvent
 from stationmaster.watch.policy import StallPolicy

@@ -8,8 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from stationmaster.config import Settings
-from stationmaster.control.monitor import Sighting, Sightings
+from stationmaster.control.monitoring.monitor import Sighting, Sightings
 from stationmaster.control.providers import ssh_key_path
 from stationmaster.errors import CommandFailed, ConfigInvalid, Unreachable
 from stationmaster.model import Access, SshAccess
@@ -18,6 +17,7 @@ from stationmaster.providers.vastai.machines import machine
 from stationmaster.providers.vastai.telemetry import TelemetryRow, read_telemetry
 from stationmaster.remote.base import Remote, require_success
 from stationmaster.remote.connect import connect
+from stationmaster.settings import Settings
 from stationmaster.store.store import Store
 from stationmaster.watch.instances import LOG_LINES
 

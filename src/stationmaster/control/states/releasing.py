@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from stationmaster.control.adoption import opened_cost, surplus_rental
-from stationmaster.control.release import Evidence, Judgement, Next, closed_cost, judge, needs_single_read
+from stationmaster.control.rental.adoption import opened_cost, surplus_rental
+from stationmaster.control.rental.release import Evidence, Judgement, Next, closed_cost, judge, needs_single_read
 from stationmaster.control.step import Handler, Step, failed_try, go_on, outcome_told, recovered, wait, wants_out
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import ProviderError

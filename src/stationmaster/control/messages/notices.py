@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from stationmaster.control.address_book import AddressBook, Recipient
+from stationmaster.control.messages.address_book import AddressBook, Recipient
 from stationmaster.errors import NotFound
 from stationmaster.model import Alert, CostLine, Event, Job
 from stationmaster.money import MicroDollars, cost

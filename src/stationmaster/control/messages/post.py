@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import httpx
 
-from stationmaster.config import NotifySettings, Settings
-from stationmaster.control.address_book import AddressBook
-from stationmaster.control.courier import Courier
-from stationmaster.control.notices import Notices, note_of
-from stationmaster.control.notifier import Notifier
-from stationmaster.control.training_notifier import TrainingNotifier
+from stationmaster.control.messages.address_book import AddressBook
+from stationmaster.control.messages.courier import Courier
+from stationmaster.control.messages.notices import Notices, note_of
+from stationmaster.control.messages.notifier import Notifier
+from stationmaster.control.messages.training_notifier import TrainingNotifier
 from stationmaster.notify.apprise import Apprise
 from stationmaster.notify.base import Channel, Rendered
 from stationmaster.notify.discord import Discord
@@ -20,6 +19,7 @@ from stationmaster.notify.inbox import Inbox
 from stationmaster.notify.slack import Slack
 from stationmaster.notify.telegram import Telegram
 from stationmaster.notify.webhook import Webhook
+from stationmaster.settings import NotifySettings, Settings
 from stationmaster.store.inbox import InboxNotes
 from stationmaster.store.store import Store
 

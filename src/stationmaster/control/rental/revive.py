@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from stationmaster.control.login import pinned
-from stationmaster.control.machine import Fate, Sighting, access_from_json, access_to_json, drop_connection
+from stationmaster.control.rental.login import pinned
+from stationmaster.control.rental.machine import Fate, Sighting, access_from_json, access_to_json, drop_connection
 from stationmaster.control.step import cut_off, wait
 from stationmaster.control.world import Visit, World
 from stationmaster.errors import ProviderError

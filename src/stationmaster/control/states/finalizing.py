@@ -10,9 +10,9 @@ from typing import Any
 
 import structlog
 
-from stationmaster.control.job_folder import LATEST, MODEL, link
-from stationmaster.control.machine import host_of
+from stationmaster.control.rental.machine import host_of
 from stationmaster.control.step import Handler, Step, give_up, go_on, outcome_told
+from stationmaster.control.training.job_folder import LATEST, MODEL, link
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import RemoteError
 from stationmaster.lifecycle import Move, concluded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from stationmaster.config import NotifySettings
+from stationmaster.settings import NotifySettings
 from stationmaster.store.users import User, Users
 
 SINGLE_USER = "me"

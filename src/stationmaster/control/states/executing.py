@@ -7,11 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from stationmaster.config import MonitoringSettings, monitoring_of
-from stationmaster.control.collecting import Collect, at_home, collect, due
-from stationmaster.control.company import alone_seconds
-from stationmaster.control.following import Follow, follow
-from stationmaster.control.machine import (
+from stationmaster.config import monitoring_of
+from stationmaster.control.rental.company import alone_seconds
+from stationmaster.control.rental.machine import (
     ANSWERING,
     Fate,
     Sighting,
@@ -21,11 +19,13 @@ from stationmaster.control.machine import (
     missed,
     sight,
 )
-from stationmaster.control.revive import Revive, marked_as_stopped, needs_reviving, revive
+from stationmaster.control.rental.revive import Revive, marked_as_stopped, needs_reviving, revive
 from stationmaster.control.step import Handler, Step, cut_off, give_up, go_on, is_late, recovered, wait
-from stationmaster.control.telling import checkpoint_step, end_told, epoch_told, milestone_told, start_told
-from stationmaster.control.vitals import check_vitals
-from stationmaster.control.watching import stall_alert, stall_cleared, stall_told, watch_log
+from stationmaster.control.training.collecting import Collect, at_home, collect, due
+from stationmaster.control.training.following import Follow, follow
+from stationmaster.control.training.telling import checkpoint_step, end_told, epoch_told, milestone_told, start_told
+from stationmaster.control.training.vitals import check_vitals
+from stationmaster.control.training.watching import stall_alert, stall_cleared, stall_told, watch_log
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import CommandFailed, HostKeyRefused, RemoteError
 from stationmaster.lifecycle import Move
@@ -33,6 +33,7 @@ from stationmaster.model import Alert, Checkpoint, Desired, Job, LogChunk, Progr
 from stationmaster.recipes.outputs import step_of
 from stationmaster.recipes.schema import Output, OutputKind
 from stationmaster.remote.host import LogPiece, OutputFile, Since, Status, StepStatus
+from stationmaster.settings import MonitoringSettings
 from stationmaster.store.writes import Told, Write
 
 SOFT_LIMIT_FACTOR = 1.25

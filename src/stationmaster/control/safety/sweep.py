@@ -12,10 +12,10 @@ from typing import Any
 
 import structlog
 
-from stationmaster.control.adoption import opened_cost, surplus_rental
-from stationmaster.control.release import Next, closed_cost, judge
-from stationmaster.control.releasing import gather_evidence
-from stationmaster.control.sweep_rules import Act, Subject, SweepPolicy, Verdict, judge_machine
+from stationmaster.control.rental.adoption import opened_cost, surplus_rental
+from stationmaster.control.rental.release import Next, closed_cost, judge
+from stationmaster.control.safety.sweep_rules import Act, Subject, SweepPolicy, Verdict, judge_machine
+from stationmaster.control.states.releasing import gather_evidence
 from stationmaster.control.world import World
 from stationmaster.errors import ProviderError, StoreError
 from stationmaster.model import Alert, Job, Label, Machine, Rental, RentalState, State

@@ -6,9 +6,9 @@ import asyncio
 import secrets
 from typing import TypedDict
 
-from stationmaster.control.address_book import AddressBook
-from stationmaster.control.courier import Courier
-from stationmaster.control.notices import note_of
+from stationmaster.control.messages.address_book import AddressBook
+from stationmaster.control.messages.courier import Courier
+from stationmaster.control.messages.notices import note_of
 from stationmaster.notify.base import Priority, Rendered
 from stationmaster.notify.markup import clean
 from stationmaster.store.store import Store

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from stationmaster.control.monitor import Sighting, Sightings
+from stationmaster.control.monitoring.monitor import Sighting, Sightings
 from stationmaster.money import MicroDollars
 from stationmaster.watch.instances import LOG_LINES
 

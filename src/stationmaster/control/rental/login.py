@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from stationmaster.control.machine import access_to_json
+from stationmaster.control.rental.machine import access_to_json
 from stationmaster.control.step import cut_off, give_up, go_on, recovered, wait
 from stationmaster.control.world import Visit, World
 from stationmaster.errors import CommandFailed, DiskFull, ProviderError, RemoteError, Unreachable

@@ -11,8 +11,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from stationmaster.control.company import company
-from stationmaster.control.machine import drop_connection, host_of
+from stationmaster.control.rental.company import company
+from stationmaster.control.rental.machine import drop_connection, host_of
 from stationmaster.control.step import wait
 from stationmaster.control.world import Visit, World, boottime
 from stationmaster.errors import RemoteError

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stationmaster.control.carrying import metered
-from stationmaster.control.collecting import Collected, intact
-from stationmaster.control.company import company
-from stationmaster.control.config_files import written
-from stationmaster.control.machine import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
+from stationmaster.control.rental.company import company
+from stationmaster.control.rental.machine import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
 from stationmaster.control.step import (
     Handler,
     Step,
@@ -22,6 +19,9 @@ from stationmaster.control.step import (
     wait,
     wants_out,
 )
+from stationmaster.control.training.carrying import metered
+from stationmaster.control.training.collecting import Collected, intact
+from stationmaster.control.training.config_files import written
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
 from stationmaster.lifecycle import Move

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from stationmaster.config import OwnHostSettings, Settings
 from stationmaster.model import Access, SshAccess
 from stationmaster.providers.ssh import OwnHost, SshProvider
 from stationmaster.remote.base import Remote, check
 from stationmaster.remote.connect import connect
 from stationmaster.remote.known_hosts import pinned_keys
+from stationmaster.settings import OwnHostSettings, Settings
 
 
 def build_ssh_provider(settings: Settings) -> SshProvider:

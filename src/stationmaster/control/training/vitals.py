@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stationmaster.config import MonitoringSettings
 from stationmaster.model import Alert, Checkpoint, Job, Progress
 from stationmaster.parsers.base import ErrorKind, Reading
 from stationmaster.remote.host import Status
+from stationmaster.settings import MonitoringSettings
 from stationmaster.store.writes import Told
 from stationmaster.watch.anomalies.base import (
     DiskSample,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from stationmaster.control.address_book import Recipient
+from stationmaster.control.messages.address_book import Recipient
 from stationmaster.errors import NotifyBusy, NotifyError
 from stationmaster.notify.base import Channel, Rendered
 

@@ -1,0 +1,1 @@
+"""Any rented machines side by side, ours or not."""

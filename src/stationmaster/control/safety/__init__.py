@@ -1,0 +1,1 @@
+"""The safety net under everything: machines that nobody works on any more."""
