@@ -70,7 +70,9 @@ async def _acknowledge(job: Job, world: World) -> None:
 
 
 def _explanation(reason: Reason, job: Job) -> str | None:
-    kept = f"the checkpoint of step {job.memory['model_step']} is kept" if job.memory.get("model_step") else None
+    kept = "the model is kept" if job.memory.get("model") else None
+    if job.memory.get("model_step"):
+        kept = f"the checkpoint of step {job.memory['model_step']} is kept"
     match reason:
         case Reason.NO_MODEL:
             return "the training ended without leaving a model"
