@@ -21,7 +21,8 @@ check: .stamps/dev  ## types, lint, layers
 	$(BIN)/ruff check -q .
 	$(BIN)/ruff format -q --check .
 	$(BIN)/mypy
-	@for folder in src/stationmaster/recipes/builtin/*/; do (cd $$folder && $(CURDIR)/$(BIN)/mypy --strict *.py) || exit 1; done
+	@for folder in $$(dirname src/stationmaster/recipes/builtin/*/*.py | sort -u); do \
+		(cd $$folder && $(CURDIR)/$(BIN)/mypy --strict --ignore-missing-imports *.py) || exit 1; done
 	$(BIN)/lint-imports --no-cache >.stamps/layers || { cat .stamps/layers; exit 1; }
 
 test-slow: setup  ## tests that take long
