@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cli_runs import Home, wait_until
+from cli_runs import Commands, Home, wait_until
 from local_world import write_pictures
 
 THRESHOLDS = {
@@ -49,7 +49,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """All of them at the same time under one worker: they mostly wait."""
     folder = tmp_path_factory.mktemp("watched")
     pictures = write_pictures(tmp_path_factory.mktemp("pictures"))
-    with Home(folder) as opened:
+    with Commands() as commands, Home(folder, commands) as opened:
         for name, fault in (("hangs", "stall"), ("crawls", "slow"), ("saves", "hang_saving"), ("nans", "nan")):
             file = job(folder, pictures, name, fault=fault, fault_at=130)
             assert opened.run("train", str(file), "--yes").code == 0
