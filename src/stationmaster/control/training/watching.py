@@ -58,7 +58,7 @@ def watch_log(job: Job, status: Status, *, framework: str, monitoring: Monitorin
         memory={"reader": reader.state(), "watch": watch.state(), "signs": signs.state()},
         progress=_progress(job.progress, reader, readings, status, now=now),
         log_readings=tuple(readings),
-        readings=_step_readings(job.attempt, readings, now=now),
+        readings=_step_readings(job, readings, now=now),
         event=event,
     )
 
@@ -168,12 +168,13 @@ def _progress(
     )
 
 
-def _step_readings(attempt: int, readings: Iterable[Reading], *, now: float) -> tuple[StepReading, ...]:
-    """The last reading of each step that the new part of the log told."""
-    by_step = {reading.step: reading for reading in readings if reading.step is not None}
+def _step_readings(job: Job, readings: Iterable[Reading], *, now: float) -> tuple[StepReading, ...]:
+    """The last reading of each step that is new; the one we were at before is told again by every redraw."""
+    known = (None, job.progress.step)
+    by_step = {reading.step: reading for reading in readings if reading.step is not None and reading.step not in known}
     return tuple(
         StepReading(
-            attempt=attempt,
+            attempt=job.attempt,
             at=reading.at if reading.at is not None else now,
             step=step,
             loss=reading.loss,
