@@ -30,9 +30,9 @@ def begin(home: Home, pictures: Path, job_id: str) -> None:
     wait_until(lambda: home.has_checkpoint(job_id), what=f"a checkpoint of {job_id}")
 
 
-def test_a_running_job_is_listed_with_its_progress(running: Home) -> None:
+def test_a_running_job_is_listed_with_its_progress(running: Home, pictures: Path) -> None:
     (row,) = running.run("jobs").out.splitlines()[1:]
-    assert row.split()[:3] == ["long", "pictures0", "EXECUTING"]
+    assert row.split()[:3] == ["long", pictures.name, "EXECUTING"]
     assert "/100000" in row
 
 
