@@ -8,6 +8,7 @@ StationmasterError            hint, exit_code, http_status; the docstring is the
 │   ├── NotFound              no such job, recipe, file
 │   ├── IllegalMove           the job's state does not allow this
 │   ├── AlreadyEnded          the outcome is written and does not change
+│   ├── TicketRefused         an upload ticket that was used, has expired or does not fit
 │   └── DiskFull              not enough room, with the numbers
 ├── StoreError                the store cannot be used
 │   ├── StoreNewer            written by a newer version of Stationmaster
@@ -15,6 +16,7 @@ StationmasterError            hint, exit_code, http_status; the docstring is the
 ├── ProviderError             NoCapacity (next offer) · ProviderBusy (same call, later) · AccessRefused (tell people)
 │                             AnswerLost (nobody knows whether it happened) · ProviderFault (its answer makes no sense)
 ├── RemoteError               Unreachable (state unknown) · CommandFailed · HostKeyRefused · TransferFailed
+├── DeliveryError             DeliveryRefused (try another place) · DeliveryBusy (the same place, later)
 └── NotifyError               NotifyRefused (try another way) · NotifyBusy (the same way, later)
 """
 
@@ -78,6 +80,13 @@ class AlreadyEnded(IllegalMove):
     """The job has its outcome already; nothing was changed."""
 
     exit_code = 0  # asking twice is no failure
+
+
+class TicketRefused(UserError):
+    """The upload ticket was used, has expired, or is for something else."""
+
+    exit_code = 9
+    http_status = 409
 
 
 class DiskFull(UserError):
@@ -160,6 +169,27 @@ class HostKeyRefused(RemoteError):
 
 class TransferFailed(RemoteError):
     """A file did not arrive whole."""
+
+
+class DeliveryError(StationmasterError):
+    """A model or dataset could not be moved to or from a store of files."""
+
+    exit_code = 40
+    http_status = 502
+
+
+class DeliveryRefused(DeliveryError):
+    """The store of files will not do this, however often it is asked."""
+
+
+class DeliveryBusy(DeliveryError):
+    """The store of files could not do this now; it may later. Whether it did is unknown."""
+
+    def __init__(
+        self, message: str | None = None, *, retry_after_seconds: float | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class NotifyError(StationmasterError):

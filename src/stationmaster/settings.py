@@ -143,6 +143,44 @@ class ArtifactSettings(_Section):
     """How often a new checkpoint of a running training is brought home; 0 brings models home at the end alone."""
     keep: int = Field(default=2, ge=1)
     """How many of them are kept at home: the best, the latest, and newer ones before older ones."""
+    keep_local: bool = True
+    """Whether results are also kept at home when they are safe elsewhere."""
+
+
+class BucketSettings(_Section):
+    """A bucket for datasets and models: Cloudflare R2, Amazon S3, or anything that speaks S3. Needs the extra `r2`."""
+
+    name: str | None = Field(default=None, min_length=3, max_length=63)
+    """The bucket; without one nothing is kept in a bucket."""
+    endpoint: str | None = None
+    """Where it answers, as https://ACCOUNT.r2.cloudflarestorage.com; by default Amazon's own address."""
+    region: str = "auto"
+    """Its region; `auto` for R2."""
+    access_key: SecretStr | None = None
+    """The key's id."""
+    secret_key: SecretStr | None = None
+    """The key's secret. It never leaves home."""
+    prefix: str = Field(default="stationmaster", pattern=r"^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$")
+    """What the names of our objects in the bucket begin with."""
+    ticket: Duration = Field(default=900.0, ge=1, le=604800)
+    """How long a machine may begin an upload with the address that it was given."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> BucketSettings:
+        if self.name is not None and (self.access_key is None or self.secret_key is None):
+            raise ValueError("name needs access_key and secret_key")
+        return self
+
+
+class ServeSettings(_Section):
+    """The HTTP service: `stationmaster serve`."""
+
+    host: str = "127.0.0.1"
+    """Where it listens."""
+    port: int = Field(default=8080, ge=0, le=65535)
+    """Its port; 0 takes a free one."""
+    public_url: str | None = Field(default=None, pattern=r"^https?://[^\s?#]+$")
+    """Where rented machines reach it; without one they are served by home alone, over SSH."""
 
 
 class SweepSettings(_Section):
@@ -370,6 +408,8 @@ class Settings(_Section):
     monitoring: MonitoringSettings = MonitoringSettings()
     limits: LimitSettings = LimitSettings()
     artifacts: ArtifactSettings = ArtifactSettings()
+    bucket: BucketSettings = BucketSettings()
+    serve: ServeSettings = ServeSettings()
     sweep: SweepSettings = SweepSettings()
     loopback: LoopbackSettings = LoopbackSettings()
     ssh: SshSettings = SshSettings()
