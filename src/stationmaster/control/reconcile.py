@@ -1,11 +1,12 @@
-"""The main flow: take one job one step further. Safe to repeat, safe to interrupt anywhere."""
+"""The main flow: take one job further, step by step. Safe to repeat, safe to interrupt anywhere."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
+from stationmaster.control.pen import Pen
 from stationmaster.control.states import (
     ended,
     executing,
@@ -33,20 +34,41 @@ HANDLERS: Mapping[State, Handler[Any, Any]] = {
     State.ENDED: ended.HANDLER,
 }
 
+_MOST_VISITS = 40  # at one go; a job that always finds something to do leaves its place to others now and then
 
-async def reconcile(lease: Lease, guard: Guard, world: World, record: Callable[[Write], Awaitable[None]]) -> None:
-    """observe → decide → record → perform → apply. Raises LeaseLost when the job is somebody else's by now."""
+
+class Hold(Guard, Protocol):
+    """A job in a worker's hands; `lease` is as it was last read or written between two visits."""
+
+    lease: Lease
+
+
+async def reconcile(hold: Hold, world: World, pen: Pen, record: Callable[[Write], Awaitable[None]]) -> None:
+    """Take a job as far as it goes without waiting. Raises LeaseLost when it is somebody else's by now."""
+    for _ in range(_MOST_VISITS - 1):
+        learnt = await _visit(hold, world, pen, record)
+        if learnt.due_in != 0.0 or learnt.job.state not in HANDLERS:
+            break
+        hold.lease = await pen.record(hold.lease, learnt)
+    else:
+        learnt = await _visit(hold, world, pen, record)
+    await pen.settle(hold.lease, learnt)
+
+
+async def _visit(hold: Hold, world: World, pen: Pen, record: Callable[[Write], Awaitable[None]]) -> Write:
+    """observe → decide → record → perform; what is still to be written."""
+    lease = hold.lease
     handler = HANDLERS[lease.job.state]
     job = replace(lease.job, seen_seq=lease.job.desired_seq)  # whatever is written next has seen this wish
-    seen = await handler.observe(Visit(job=job, now=lease.now, guard=guard, record=record), world)
+    visit = Visit(job=job, now=lease.now, watched=lease.watched, guard=hold, record=record)
+    seen = await handler.observe(visit, world)
     step = handler.decide(seen, world.policy)
     if step.then is None:
         assert step.write is not None, "a step writes or acts"
-        await world.ask_store(world.store.leases.settle, lease, step.write)
-        return
+        return step.write
     if step.write is not None:
         # Due at once: whoever takes over from a worker that died in between must not wait for the next look.
-        await world.ask_store(world.store.leases.record, lease, replace(step.write, due_in=0.0))
+        # What people want by now is not taken up here: a change of it interrupts the action.
+        await pen.record(lease, replace(step.write, due_in=0.0))
         job = step.write.job
-    learnt = await handler.perform(step.then, job, seen, world)
-    await world.ask_store(world.store.leases.settle, lease, learnt)
+    return await handler.perform(step.then, job, seen, world)

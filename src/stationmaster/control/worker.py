@@ -14,12 +14,12 @@ from functools import partial
 import structlog
 
 from stationmaster.control.messages.notifier import Notifier
+from stationmaster.control.pen import Pen
 from stationmaster.control.reconcile import HANDLERS, reconcile
 from stationmaster.control.rental.charges import SETTLED_SECONDS, reconcile_charges
 from stationmaster.control.rental.credit import watch_credit
 from stationmaster.control.safety.sweep import Sweeper
 from stationmaster.control.safety.sweep_rules import SweepPolicy
-from stationmaster.control.training.streams import StreamWriter
 from stationmaster.control.world import World, boottime
 from stationmaster.errors import LeaseLost, StationmasterError, StoreError
 from stationmaster.model import Alert, Job
@@ -31,6 +31,7 @@ log = structlog.get_logger("stationmaster.worker")
 
 _SWEEP = "sweep"
 _MOST_AT_ONCE = 100  # jobs in one claim; fewer means that nothing more was due, or no slot is free
+_STREAM_BEAT_SECONDS = 0.1
 _WAIT_SLICE_SECONDS = 0.5  # a worker that is told to go notices within this time
 
 
@@ -45,6 +46,11 @@ class Tempo:
     look: float = 2.0
     sweep: float = 300.0
     settled: float = SETTLED_SECONDS
+
+    @property
+    def beat(self) -> float:
+        """Jobs that become due within so long are claimed together; nobody waits for what falls due by itself."""
+        return min(0.25, self.look / 8)
 
     @property
     def margin(self) -> float:
@@ -83,7 +89,8 @@ class Worker:
         self._sweeper = Sweeper(world, sweep_policy or SweepPolicy())
         self.tempo = tempo or Tempo()
         self.owner = owner or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
-        self._streams = StreamWriter(world)
+        self._pen = Pen(world)
+        self._stream_pen = Pen(world, beat_seconds=_STREAM_BEAT_SECONDS)
         self._held: dict[str, Holding] = {}
         self._leaving = asyncio.Event()
         self._nudge = asyncio.Event()
@@ -150,7 +157,7 @@ class Worker:
 
     async def _seconds_until_due(self) -> float:
         """Only what we could claim counts: a job that is due, but not to us, must not make us spin."""
-        if len(self._held) >= self.tempo.slots:
+        if self._free_slots() <= 0:
             return self.tempo.look
         try:
             due = await self.world.ask_store(
@@ -160,11 +167,11 @@ class Worker:
             )
         except StoreError:
             return self.tempo.look
-        return self.tempo.look if due is None else max(due, 0.01)
+        return self.tempo.look if due is None else max(due, self.tempo.beat)
 
     async def _claim(self) -> int:
         """Take what is due and fits into the free slots; how much it was."""
-        free = self.tempo.slots - sum(not holding.is_streaming for holding in self._held.values())
+        free = self._free_slots()
         if free <= 0:
             return 0
         asked_at = boottime()
@@ -180,6 +187,12 @@ class Worker:
             self._take(lease, asked_at)
         return len(leases)
 
+    def _free_slots(self) -> int:
+        return self.tempo.slots - sum(not holding.is_streaming for holding in self._held.values())
+
+    def _has_no_room(self) -> bool:
+        return self._free_slots() <= 0 or bool(self._busy_providers())
+
     def _busy_providers(self) -> list[str]:
         busy = (holding for holding in self._held.values() if not holding.is_streaming)
         held = Counter(holding.lease.job.spec.provider for holding in busy)
@@ -193,7 +206,7 @@ class Worker:
     async def _handle(self, holding: Holding) -> None:
         job = holding.lease.job
         try:
-            await reconcile(holding.lease, holding, self.world, partial(self._record, holding))
+            await reconcile(holding, self.world, self._pen, partial(self._record, holding))
         except asyncio.CancelledError:
             await self._give_back(holding)
         except LeaseLost:
@@ -203,16 +216,18 @@ class Worker:
         except Exception as problem:  # noqa: BLE001 (the loop's top: one job's bug must not end the others)
             await self._trip(holding, problem)
         finally:
+            had_no_room = self._has_no_room()
             self._held.pop(job.id, None)
             self._settled += 1
-            self._nudge.set()
+            if had_no_room or not self._held:
+                self._nudge.set()
 
     async def _record(self, holding: Holding, write: Write) -> None:
         """Write for a job in the middle of its action: from now on it is a stream, and its place is free for others."""
         if not holding.is_streaming:
             holding.is_streaming = True
             self._nudge.set()
-        await self._streams.record(holding.lease, write)
+        await self._stream_pen.record(holding.lease, write)
 
     async def _give_back(self, holding: Holding) -> None:
         """A handler that was interrupted: nothing of it was written, the job is due as it was."""
@@ -291,7 +306,7 @@ class Worker:
                 await asyncio.sleep(self.tempo.look)
 
     def _wait_for_writes(self, loop: asyncio.AbstractEventLoop) -> None:
-        with self.world.store.waker() as waker:
+        with self.world.store.waker(for_work=True) as waker:
             while not self._leaving.is_set():
                 if waker.wait(_WAIT_SLICE_SECONDS):
                     loop.call_soon_threadsafe(self._nudge.set)

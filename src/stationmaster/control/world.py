@@ -61,7 +61,7 @@ class Guard(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """One look at one job; `now` is the database's time of the claim.
+    """One look at one job; `now` is the database's time when the job was read, `watched` whether somebody looks at it.
 
     `record` writes under the lease in the middle of a long action; what it wrote stays if the action is interrupted.
     """
@@ -70,6 +70,7 @@ class Visit:
     now: float
     guard: Guard
     record: Callable[[Write], Awaitable[None]]
+    watched: bool = False
 
 
 @dataclass(slots=True, kw_only=True)

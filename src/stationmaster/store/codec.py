@@ -53,7 +53,7 @@ def spec_from_text(text: str) -> JobSpec:
 
 
 def progress_to_text(progress: Progress) -> str:
-    return dumps({key: value for key, value in _shallow(progress).items() if value is not None})
+    return dumps({key: value for key, value in shallow(progress).items() if value is not None})
 
 
 def job_from_row(row: RowMapping) -> Job:
@@ -83,8 +83,8 @@ def job_from_row(row: RowMapping) -> Job:
 
 
 def rental_to_row(rental: Rental) -> dict[str, Any]:
-    row = _shallow(rental)
-    row["offer"] = dumps(_shallow(rental.offer)) if rental.offer else None
+    row = shallow(rental)
+    row["offer"] = dumps(shallow(rental.offer)) if rental.offer else None
     return row
 
 
@@ -110,7 +110,8 @@ def checkpoint_from_row(row: RowMapping) -> Checkpoint:
     return known_fields(Checkpoint, dict(row))
 
 
-def _shallow(value: Any) -> dict[str, Any]:
+def shallow(value: Any) -> dict[str, Any]:
+    """A dataclass as a dict of its fields, whose values are left as they are."""
     return {name: getattr(value, name) for name in _field_names(type(value))}
 
 

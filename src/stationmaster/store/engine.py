@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,15 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, InternalError, OperationalError, TimeoutError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DatabaseError,
+    DBAPIError,
+    DisconnectionError,
+    InternalError,
+    OperationalError,
+    TimeoutError,
+)
 
 from stationmaster.errors import ConfigInvalid, StoreError
 
@@ -142,13 +151,28 @@ def _open_sqlite(url: URL) -> tuple[Engine, Engine]:
 
 def _open_postgresql(url: URL) -> Engine:
     try:
-        return sa.create_engine(
-            url, pool_size=4, max_overflow=12, pool_pre_ping=True, connect_args={"connect_timeout": 10}
-        )
+        engine = sa.create_engine(url, pool_size=4, max_overflow=12, connect_args={"connect_timeout": 10})
     except ModuleNotFoundError as exc:
         raise ConfigInvalid(
             "PostgreSQL needs the driver psycopg", hint="pip install 'stationmaster[postgres]'"
         ) from exc
+
+    @sa.event.listens_for(engine, "checkout")
+    def _drop_what_died_meanwhile(connection: Any, _record: Any, _proxy: Any) -> None:
+        """A resting connection has nothing to say, unless that it ends; asking each one would take a round trip."""
+        if _has_something_to_say(connection.fileno()):
+            try:
+                engine.dialect.do_ping(connection)
+            except engine.dialect.loaded_dbapi.Error as exc:
+                raise DisconnectionError from exc  # the pool opens another one
+
+    return engine
+
+
+def _has_something_to_say(descriptor: int) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -38,18 +39,18 @@ class Events:
             return [event_from_row(row) for row in connection.execute(query).mappings()]
 
 
-def append(connection: Connection, job_id: str, told: Sequence[Told], *, version: int, now: float) -> None:
-    """Append events; the last of them has `version`, to which the caller has raised the job's row."""
-    if told:
-        first = version - len(told) + 1
-        rows = [
-            {
-                "job_id": job_id,
-                "job_version": first + n,
-                "kind": one.kind,
-                "payload": dumps(dict(one.payload)),
-                "at": now,
-            }
-            for n, one in enumerate(told)
-        ]
-        connection.execute(events.insert(), rows)
+def rows(job_id: str, told: Sequence[Told], *, version: int, now: float) -> list[dict[str, Any]]:
+    """Rows for events; the last of them has `version`, to which the caller has raised the job's row."""
+    first = version - len(told) + 1
+    return [
+        {"job_id": job_id, "job_version": first + n, "kind": one.kind, "payload": dumps(dict(one.payload)), "at": now}
+        for n, one in enumerate(told)
+    ]
+
+
+def append(connection: Connection, made: Sequence[dict[str, Any]]) -> None:
+    if made:
+        connection.execute(_INSERT, made)
+
+
+_INSERT = events.insert()

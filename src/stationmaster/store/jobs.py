@@ -40,7 +40,8 @@ class Jobs:
             created = insert_if_absent(connection, jobs, _new_row(spec, now))
             if created:
                 payload = {"name": spec.name, "recipe": spec.recipe, "provider": spec.provider}
-                events.append(connection, spec.id, (Told(kind="submitted", payload=payload),), version=1, now=now)
+                told = Told(kind="submitted", payload=payload)
+                events.append(connection, events.rows(spec.id, (told,), version=1, now=now))
                 announce(connection)
             job = _find(connection, spec.id)
         assert job is not None
@@ -97,7 +98,7 @@ class Jobs:
             row = connection.execute(change).mappings().one_or_none()
             if row is not None:
                 told = Told(kind="desired", payload={"desired": desired.value})
-                events.append(connection, job_id, (told,), version=row["version"], now=row["now"])
+                events.append(connection, events.rows(job_id, (told,), version=row["version"], now=row["now"]))
                 announce(connection)
                 return job_from_row(row)
         job = self.get(job_id)
@@ -179,5 +180,6 @@ def _new_row(spec: JobSpec, now: float) -> dict[str, object]:
         "due_at": now,
         "progress": progress_to_text(Progress()),
         "memory": "{}",
+        "log_bytes": 0,
         "lease_token": 0,
     }

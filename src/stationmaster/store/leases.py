@@ -11,22 +11,32 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from stationmaster.errors import LeaseLost
-from stationmaster.model import Job, State
+from stationmaster.model import Desired, Job, State
 from stationmaster.store import alerts, bad_machines, checkpoints, costs, events, logs, readings, rentals
 from stationmaster.store.codec import dumps, job_from_row, progress_to_text
 from stationmaster.store.engine import Database
-from stationmaster.store.tables import jobs
-from stationmaster.store.wake import announce
+from stationmaster.store.tables import interests, jobs
+from stationmaster.store.wake import announce, announce_news
 from stationmaster.store.writes import Told, Write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """The right to change one job until `job.lease_until`; `now` is the database's time of the claim."""
+    """The right to change one job. `now` is the database's time when the job was read or last written."""
 
     job: Job
     token: int
     now: float
+    watched: bool = False  # whether somebody looked at the job then
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What is to be written about one job; the lease is handed back with it unless it is kept."""
+
+    lease: Lease
+    write: Write
+    keep: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +74,10 @@ class Leases:
         }
         with self._database.write() as connection:
             rows = connection.execute(self._claim, values).mappings().all()
-        return [Lease(job=job_from_row(row), token=row["lease_token"], now=row["now"]) for row in rows]
+        return [
+            Lease(job=job_from_row(row), token=row["lease_token"], now=row["now"], watched=bool(row["watched"]))
+            for row in rows
+        ]
 
     def renew(self, owner: str, job_ids: Collection[str], *, seconds: float) -> dict[str, Renewal]:
         """Prolong the leases of `owner` on these jobs at once; what is missing from the answer is no longer ours.
@@ -72,9 +85,17 @@ class Leases:
         Only what the worker knows that it holds: a lease whose handler broke off must run out.
         """
         now = self._database.now
+        # Locked in the order of their ids, as every batch of writes does: two that wait for each other never end.
+        held = (
+            sa.select(jobs.c.id)
+            .where(jobs.c.lease_owner == owner, jobs.c.id.in_(list(job_ids)))
+            .order_by(jobs.c.id)
+            .with_for_update()
+            .cte("held")
+        )
         prolong = (
             jobs.update()
-            .where(jobs.c.lease_owner == owner, jobs.c.id.in_(list(job_ids)))
+            .where(jobs.c.id.in_(sa.select(held.c.id)), jobs.c.lease_owner == owner)
             .values(lease_until=now + seconds)
             .returning(jobs.c.id, jobs.c.lease_token, jobs.c.desired_seq, (jobs.c.deadline_at <= now).label("late"))
         )
@@ -87,26 +108,33 @@ class Leases:
             for row in rows
         }
 
-    def record(self, lease: Lease, write: Write) -> None:
-        """Write state and intent before acting on them, and keep the lease. Raises LeaseLost."""
-        with self._database.write() as connection:
-            self._put(connection, self._keeping, lease, write)
+    def write(self, entries: Sequence[Entry]) -> list[Lease | None]:
+        """Write about several jobs in one transaction, each under its own lease.
 
-    def record_many(self, writes: Sequence[tuple[Lease, Write]]) -> set[str]:
-        """Record for several jobs in one transaction; the ids of those whose lease is no longer ours."""
-        lost = set()
+        For each entry the lease as it is afterwards, with what people want of the job by now, or None: the lease is
+        somebody else's, and nothing of the entry was written.
+        """
+        after: list[Lease | None] = [None] * len(entries)
+        in_order = sorted(range(len(entries)), key=lambda place: entries[place].lease.job.id)
         with self._database.write() as connection:
-            for lease, write in writes:
-                try:
-                    self._put(connection, self._keeping, lease, write)
-                except LeaseLost:
-                    lost.add(lease.job.id)
-        return lost
+            written = []
+            for place in in_order:
+                entry = entries[place]
+                write = _with_alerts_told(connection, entry.write)
+                row = self._update(connection, entry, write)
+                if row is not None:
+                    after[place] = _lease_after(entry, row)
+                    written.append(Written(job_id=entry.lease.job.id, write=write, row=row))
+            self._put_the_rest(connection, written)
+        return after
+
+    def record(self, lease: Lease, write: Write) -> Lease:
+        """Write state and intent before acting on them, and keep the lease. Raises LeaseLost."""
+        return self._write_one(Entry(lease=lease, write=write, keep=True))
 
     def settle(self, lease: Lease, write: Write) -> None:
         """Write what was learnt and hand the lease back. Raises LeaseLost."""
-        with self._database.write() as connection:
-            self._put(connection, self._handing_back, lease, write)
+        self._write_one(Entry(lease=lease, write=write))
 
     def free(self, lease: Lease) -> None:
         """Hand a lease back with nothing written; the job is due as it was."""
@@ -131,24 +159,59 @@ class Leases:
             )
             announce(connection)
 
-    def _put(self, connection: Connection, update: ReturningUpdate[Any], lease: Lease, write: Write) -> None:
-        write = _with_alerts_told(connection, write)
-        row = connection.execute(update, _job_values(lease, write)).one_or_none()
-        if row is None:
-            raise LeaseLost(f"job {lease.job.id} has been taken over; what was learnt is dropped")
-        version, now = row
-        job_id = lease.job.id
-        events.append(connection, job_id, write.events, version=version, now=now)
-        rentals.put(connection, write.rentals)
-        costs.put(connection, write.costs)
-        logs.append(connection, job_id, write.logs, cap_bytes=self._log_cap_bytes, now=now)
-        readings.append(connection, job_id, write.readings)
-        checkpoints.put(connection, job_id, write.checkpoints)
-        bad_machines.put(connection, write.bad_machines, now=now)
-        alerts.clear(connection, job_id, write.cleared_alerts, now=now)
-        alerts.put(connection, write.alerts, now=now)
-        if write.events or write.logs:
-            announce(connection)
+    def _write_one(self, entry: Entry) -> Lease:
+        (after,) = self.write((entry,))
+        if after is None:
+            raise LeaseLost(f"job {entry.lease.job.id} has been taken over; what was learnt is dropped")
+        return after
+
+    def _update(self, connection: Connection, entry: Entry, write: Write) -> sa.Row[Any] | None:
+        statement = self._keeping if entry.keep else self._handing_back
+        return connection.execute(statement, _job_values(entry.lease, write)).one_or_none()
+
+    def _put_the_rest(self, connection: Connection, written: Sequence[Written]) -> None:
+        """What every job writes goes together, one statement for all of them; the rest is rare."""
+        events.append(
+            connection,
+            [
+                row
+                for one in written
+                for row in events.rows(one.job_id, one.write.events, version=one.row.version, now=one.row.now)
+            ],
+        )
+        logs.append(
+            connection,
+            [
+                row
+                for one in written
+                for row in logs.rows(one.job_id, one.write.logs, one.row, cap_bytes=self._log_cap_bytes)
+            ],
+        )
+        readings.append(connection, [row for one in written for row in readings.rows(one.job_id, one.write.readings)])
+        rentals.put(connection, [rental for one in written for rental in one.write.rentals])
+        costs.put(connection, [line for one in written for line in one.write.costs])
+        for one in written:
+            checkpoints.put(connection, one.job_id, one.write.checkpoints)
+            bad_machines.put(connection, one.write.bad_machines, now=one.row.now)
+            alerts.clear(connection, one.job_id, one.write.cleared_alerts, now=one.row.now)
+            alerts.put(connection, one.write.alerts, now=one.row.now)
+        if any(one.write.events or one.write.logs for one in written):
+            announce_news(connection)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A write whose job is updated; `row` has the job's new version, its log's length and the database's time."""
+
+    job_id: str
+    write: Write
+    row: sa.Row[Any]
+
+
+def _lease_after(entry: Entry, row: sa.Row[Any]) -> Lease:
+    wanted = Desired(row.desired)
+    job = replace(entry.write.job, version=row.version, desired=wanted, desired_seq=row.desired_seq)
+    return replace(entry.lease, job=job, now=row.now, watched=bool(row.watched))
 
 
 def _with_alerts_told(connection: Connection, write: Write) -> Write:
@@ -173,17 +236,24 @@ def _claim_statement(database: Database) -> ReturningUpdate[Any]:
         .order_by(jobs.c.due_at)
         .limit(sa.bindparam("b_limit", type_=sa.Integer))
         .with_for_update(skip_locked=True)  # left out by SQLite, where the transaction holds the only pen
+        # A table of its own, made once: PostgreSQL may carry out a plain subquery again and again, each time with
+        # other rows free, and so claim far more than the limit.
+        .cte("due")
     )
     return (
         jobs.update()
-        .where(jobs.c.id.in_(due.scalar_subquery()))
+        .where(jobs.c.id.in_(sa.select(due.c.id)))
         .values(
             lease_owner=sa.bindparam("b_owner"),
             lease_token=jobs.c.lease_token + 1,
             lease_until=now + sa.bindparam("b_seconds", type_=sa.Double),
         )
-        .returning(jobs, now.label("now"))
+        .returning(jobs, now.label("now"), _is_watched(now))
     )
+
+
+def _is_watched(now: sa.ColumnElement[float]) -> sa.ColumnElement[bool]:
+    return sa.exists().where(interests.c.job_id == jobs.c.id, interests.c.until > now).correlate(jobs).label("watched")
 
 
 def _update_statement(database: Database) -> ReturningUpdate[Any]:
@@ -203,10 +273,13 @@ def _update_statement(database: Database) -> ReturningUpdate[Any]:
         .values(
             **parameters,
             version=jobs.c.version + sa.bindparam("b_told", type_=sa.BigInteger),
+            log_bytes=jobs.c.log_bytes + sa.bindparam("b_logged", type_=sa.BigInteger),
             due_at=now + sa.bindparam("b_due_in", type_=sa.Double),
             ended_at=sa.case((ended, sa.func.coalesce(jobs.c.ended_at, now)), else_=None),
         )
-        .returning(jobs.c.version, now)
+        .returning(
+            jobs.c.version, jobs.c.log_bytes, jobs.c.desired, jobs.c.desired_seq, now.label("now"), _is_watched(now)
+        )
     )
 
 
@@ -223,6 +296,7 @@ def _job_values(lease: Lease, write: Write) -> dict[str, Any]:
         "b_id": lease.job.id,
         "b_token": lease.token,
         "b_told": len(write.events),
+        "b_logged": sum(len(chunk.data) for chunk in write.logs),
         "b_due_in": write.due_in,
         "b_ended": job.state is State.ENDED,
         "b_state": job.state.value,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -36,14 +37,13 @@ class Logs:
                 yield chunk.data
 
 
-def append(connection: Connection, job_id: str, chunks: Sequence[LogChunk], *, cap_bytes: int, now: float) -> None:
-    """Append chunks while the job's log is below its cap; the one that passes it says so in its place."""
-    if not chunks:
-        return
-    used = connection.execute(
-        sa.select(sa.func.coalesce(sa.func.sum(log_chunks.c.size), 0)).where(log_chunks.c.job_id == job_id)
-    ).scalar_one()
-    rows = []
+def rows(job_id: str, chunks: Sequence[LogChunk], job: sa.Row[Any], *, cap_bytes: int) -> list[dict[str, object]]:
+    """Rows for the chunks while the job's log is below its cap; the one that passes it says so in its place.
+
+    `job` has the length of its log with these chunks, and the time.
+    """
+    used = job.log_bytes - sum(len(chunk.data) for chunk in chunks)
+    found = []
     for chunk in chunks:
         if used >= cap_bytes:
             break
@@ -51,9 +51,16 @@ def append(connection: Connection, job_id: str, chunks: Sequence[LogChunk], *, c
         data = chunk.data
         if used >= cap_bytes:
             data += f"\n[stationmaster] the log passed {cap_bytes} bytes; the rest is not kept at home\n".encode()
-        rows.append(_row(job_id, chunk, data, now))
-    if rows:
-        connection.execute(log_chunks.insert(), rows)
+        found.append(_row(job_id, chunk, data, job.now))
+    return found
+
+
+def append(connection: Connection, made: Sequence[dict[str, object]]) -> None:
+    if made:
+        connection.execute(_INSERT, made)
+
+
+_INSERT = log_chunks.insert()
 
 
 def _row(job_id: str, chunk: LogChunk, data: bytes, now: float) -> dict[str, object]:

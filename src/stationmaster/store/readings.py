@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.model import StepReading
-from stationmaster.store.codec import known_fields
+from stationmaster.store.codec import known_fields, shallow
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import readings
 
@@ -24,7 +24,13 @@ class Readings:
             return [known_fields(StepReading, dict(row)) for row in connection.execute(query).mappings()]
 
 
-def append(connection: Connection, job_id: str, values: Iterable[StepReading]) -> None:
-    rows = [{"job_id": job_id, **dataclasses.asdict(value)} for value in values]
-    if rows:
-        connection.execute(readings.insert(), rows)
+def rows(job_id: str, values: Iterable[StepReading]) -> list[dict[str, Any]]:
+    return [{"job_id": job_id, **shallow(value)} for value in values]
+
+
+def append(connection: Connection, made: Sequence[dict[str, Any]]) -> None:
+    if made:
+        connection.execute(_INSERT, made)
+
+
+_INSERT = readings.insert()

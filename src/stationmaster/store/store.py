@@ -55,8 +55,8 @@ class Store:
     def now(self) -> float:
         return self.database.current_time()
 
-    def waker(self) -> Waker:
-        return Waker(self.database)
+    def waker(self, *, for_work: bool = False) -> Waker:
+        return Waker(self.database, for_work=for_work)
 
     def close(self) -> None:
         self.database.close()

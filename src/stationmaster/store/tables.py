@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlalchemy as sa
-from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, LargeBinary, Text
+from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Double, Index, Integer, LargeBinary, Text
 
 metadata = sa.MetaData()
 
@@ -45,6 +45,7 @@ jobs = sa.Table(
     Column("unreachable_since", Double),
     Column("progress", Text, nullable=False),
     Column("memory", Text, nullable=False),
+    Column("log_bytes", BigInteger, nullable=False),
     Column("ended_at", Double),
     Column("lease_owner", Text),
     Column("lease_token", BigInteger, nullable=False),
@@ -123,7 +124,6 @@ log_chunks = sa.Table(
     Column("data", LargeBinary, nullable=False),
     Column("at", Double, nullable=False),
     Index("log_chunks_of_job", "job_id", "seq"),
-    Index("log_chunks_sizes", "job_id", "size"),
 )
 
 readings = sa.Table(
@@ -260,4 +260,57 @@ followed = sa.Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("seq", BigInteger, nullable=False),
+)
+
+# Credits. Each account's row is also the lock under which its credits move.
+credit_accounts = sa.Table(
+    "credit_accounts",
+    metadata,
+    Column("user", Text, primary_key=True),
+    Column("balance", BigInteger, nullable=False),
+    Column("held", BigInteger, nullable=False),
+    CheckConstraint("balance >= 0", name="credit_balance_not_negative"),
+    CheckConstraint("held >= 0", name="credit_held_not_negative"),
+)
+
+# Credits that came in together, and what is left of them: those that expire are spent first, then the oldest.
+credit_lots = sa.Table(
+    "credit_lots",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("user", Text, nullable=False),
+    Column("amount", BigInteger, nullable=False),
+    Column("remaining", BigInteger, nullable=False),
+    Column("expires_at", Double),
+    Column("at", Double, nullable=False),
+    CheckConstraint("remaining >= 0", name="credit_lot_not_negative"),
+    Index(
+        "credit_lots_to_spend",
+        "user",
+        sqlite_where=sa.text("remaining > 0"),
+        postgresql_where=sa.text("remaining > 0"),
+    ),
+)
+
+# Written once, never changed. A job's entries name it in `job`, so that they stay when the job is removed.
+ledger_entries = sa.Table(
+    "ledger_entries",
+    metadata,
+    Column("seq", _Counter, primary_key=True, autoincrement=True),
+    Column("user", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("lot", Text, nullable=False),
+    Column("balance", BigInteger, nullable=False),  # what it adds to the credits that can be spent
+    Column("held", BigInteger, nullable=False),  # what it adds to those that are held for jobs
+    Column("job", Text),
+    Column("attempt", Integer),
+    Column("part", Integer, nullable=False),  # one entry for each lot that it draws on
+    Column("key", Text),  # an operator's own: the same again changes nothing
+    Column("note", Text, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Index("ledger_entries_of_user", "user", "seq"),
+    # One hold and one settlement per job and attempt: the database itself refuses the second.
+    Index("ledger_entries_once", "job", "attempt", "kind", "part", unique=True),
+    Index("ledger_entries_key", "key", unique=True),
 )

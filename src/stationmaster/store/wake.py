@@ -10,21 +10,33 @@ from sqlalchemy.engine import Connection
 
 from stationmaster.store.engine import Database
 
-_CHANNEL = "stationmaster"
+_WORK = "stationmaster_work"
+_NEWS = "stationmaster_news"
 _SQLITE_POLL_SECONDS = 0.05
 
 
 def announce(connection: Connection) -> None:
-    """Wake those who wait, when this transaction commits. SQLite needs no word: readers see its data version."""
+    """Wake workers and viewers, when this transaction commits: there is something to do.
+
+    SQLite needs no word: its readers see the data version.
+    """
     if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql(f"NOTIFY {_CHANNEL}")
+        connection.exec_driver_sql(f"NOTIFY {_WORK}")
+
+
+def announce_news(connection: Connection) -> None:
+    """Wake viewers only: a worker that woke all workers, itself among them, with all it writes would never rest."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"NOTIFY {_NEWS}")
 
 
 class Waker:
     """Waits until somebody else wrote to the store. Use as a context manager; not for several threads at once."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, for_work: bool = False) -> None:
+        """`for_work`: wake only when there is something to do for a worker."""
         self._database = database
+        self._channels = (_WORK,) if for_work else (_WORK, _NEWS)
         self._pooled: Any = None
         self._seen: int | None = None
 
@@ -37,7 +49,8 @@ class Waker:
             else:
                 driver = self._pooled.driver_connection
                 driver.autocommit = True
-                driver.execute(f"LISTEN {_CHANNEL}")
+                for channel in self._channels:
+                    driver.execute(f"LISTEN {channel}")
         return self
 
     def __exit__(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stationmaster.model import Alert, BadMachine, Checkpoint, CostLine, Job, LogChunk, Rental, StepReading
+from stationmaster.money import MicroDollars
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +16,42 @@ class Told:
 
     kind: str
     payload: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """Credits set aside for an attempt: as much as there is up to `most`. The job remembers the amount as `hold`.
+
+    With less than `least` nothing is set aside, and `otherwise` is written in the place of the whole write.
+    """
+
+    user: str
+    job_id: str
+    attempt: int
+    least: MicroDollars
+    most: MicroDollars
+    otherwise: Write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settlement:
+    """The end of an attempt's hold: `charge` of it is taken, the rest comes back. Once, however often it is asked."""
+
+    job_id: str
+    attempt: int
+    charge: MicroDollars
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """Room for `need` in what a person's jobs may cost within a day; without it `otherwise` is written instead."""
+
+    user: str
+    job_id: str
+    need: MicroDollars
+    cap: MicroDollars
+    otherwise: Write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,3 +69,4 @@ class Write:
     bad_machines: tuple[BadMachine, ...] = ()
     alerts: tuple[Alert, ...] = ()
     cleared_alerts: tuple[str, ...] = ()  # kinds that may be raised anew
+    ledger: tuple[Hold | Settlement | Room, ...] = ()  # in this order, in the same transaction
