@@ -23,6 +23,7 @@ _USAGE = """usage: trackside --root ROOT VERB
   inventory                                  all outputs with their SHA-256
   visit --alone S                            a training may go on for S seconds without a visit
   acknowledge                                all is safe at home, the machine may go
+  publish                                    files go to the Hub; the order with the token comes on stdin
   preflight                                  disk, GPUs, driver: can this machine train?
 """
 
@@ -158,6 +159,12 @@ def _acknowledge(root: Root, options: Options, arguments: list[str]) -> int:
     return 0
 
 
+def _publish(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.hub_upload import publish
+
+    return _print(publish(root, sys.stdin.buffer.read()))
+
+
 def _preflight(root: Root, options: Options, arguments: list[str]) -> int:
     import time
 
@@ -226,6 +233,7 @@ _VERBS = {
     "inventory": _Verb(_inventory, []),
     "visit": _Verb(_visit, ["alone="]),
     "acknowledge": _Verb(_acknowledge, []),
+    "publish": _Verb(_publish, []),
     "preflight": _Verb(_preflight, []),
     "supervise": _Verb(_supervise, [], fewest=1, most=1),
     "shim": _Verb(_shim, [], fewest=2, most=2),
