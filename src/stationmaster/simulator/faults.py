@@ -40,7 +40,7 @@ class FaultKind(StrEnum):
     DISK_FULL = "disk_full"  # nothing more can be written
     CLOCK_SKEW = "clock_skew"  # the machine's clock is wrong by `seconds`
     CREDIT_GONE = "credit_gone"  # the account's credit is spent: everything stops
-    OUTBID = "outbid"  # somebody bids more: stopped, its disk billed on
+    OUTBID = "outbid"  # somebody bids more, for `seconds`: stopped, a start is queued, its disk billed on
     CONTRACT_ENDS = "contract_ends"  # the host's contract is over: stopped
 
 

@@ -92,6 +92,7 @@ class Instance:
     destroyed_at: float | None = None
     stuck: bool = False
     hidden_until: float = 0.0
+    outbid_until: float = 0.0
     told_status: Actual | None = None
     told_until: float = 0.0
 

@@ -110,15 +110,16 @@ def start(cloud: Cloud, identity: Identity, instance_id: int) -> str | None:
     if instance.wanted is Wanted.RUNNING or instance.actual is Actual.OFFLINE:
         cloud.update(instance_id, wanted=Wanted.RUNNING)
         return None
-    queued = cloud.take_fault(FaultKind.START_QUEUED, "start", instance)
-    wait = queued.seconds if queued else cloud.pace.restart_seconds
+    fault = cloud.take_fault(FaultKind.START_QUEUED, "start", instance)
+    taken_seconds = max(fault.seconds if fault else 0.0, instance.outbid_until - cloud.now())
+    queued = taken_seconds > 0
     cloud.update(
         instance_id,
         wanted=Wanted.RUNNING,
         scheduled=Wanted.RUNNING,
         contract=Wanted.STOPPED if queued else Wanted.RUNNING,
         actual=instance.actual if queued else Actual.LOADING,
-        ready_at=cloud.now() + wait,
+        ready_at=cloud.now() + (taken_seconds if queued else cloud.pace.restart_seconds),
         stuck=False,
         status_message=None,
     )
@@ -157,6 +158,7 @@ async def set_bid(cloud: Cloud, identity: Identity, instance_id: int, price: flo
     if bid < minimum and instance.wanted is Wanted.RUNNING:
         await stop(cloud, instance_id, message="outbid")
     elif bid >= minimum and instance.wanted is Wanted.STOPPED:
+        cloud.update(instance_id, outbid_until=0.0)
         start(cloud, identity, instance_id)
 
 

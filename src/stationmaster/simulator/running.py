@@ -156,6 +156,7 @@ async def _happen(cloud: Cloud, instance: Instance, fault: Fault) -> None:
         case FaultKind.CREDIT_GONE:
             _spend_everything(cloud, instance.account_id)
         case FaultKind.OUTBID:
+            cloud.update(machine_id, outbid_until=until)
             await stop(cloud, machine_id, message="outbid")
         case FaultKind.CONTRACT_ENDS:
             cloud.update(machine_id, end_at=cloud.now())

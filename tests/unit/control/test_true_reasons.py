@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from spine_values import ACCESS, INSTALLATION, job, listing, machine, rental, visit
 from stationmaster.control.rental.machine import Fate, Sighting, access_to_json
 from stationmaster.control.safety.sweep_rules import Act, Subject, SweepPolicy, judge_machine
-from stationmaster.control.states import executing, provisioning
+from stationmaster.control.states import executing, fetching, provisioning
 from stationmaster.control.world import Policy
 from stationmaster.model import Desired, Job, MachineStatus, Reason, State
 from stationmaster.remote.host import Finished, Status, StepStatus, Supervisor
@@ -74,13 +75,41 @@ def test_a_login_that_never_worked_says_why_and_what_to_check() -> None:
     assert "stationmaster keys check" in (step.write.job.explanation or "")
 
 
-@pytest.mark.parametrize(("stopped_at", "outbid"), [(None, True), (95.0, False)])
-def test_a_bid_s_machine_that_our_own_sweep_stopped_was_not_outbid(stopped_at: float | None, outbid: bool) -> None:
+@pytest.mark.parametrize(("stopped_at", "ending"), [(None, Reason.OUTBID), (95.0, Reason.MACHINE_STOPPED)])
+def test_a_bids_machine_is_started_whoever_stopped_it_and_our_own_sweep_is_no_higher_bid(
+    stopped_at: float | None, ending: Reason
+) -> None:
     stopped = machine(status=MachineStatus.STOPPED, interruptible=True)
     sighting = Sighting(fate=Fate.STOPPED, rental=rental(stopped_at=stopped_at), machine=stopped)
     seen = executing.Seen(visit=visit(at_work(), now=100.0), status=None, problem="no answer", sighting=sighting)
     step = executing.decide(seen, POLICY)
-    assert (step.then is None) is outbid, "its model is still on its disk"
+    assert step.then is not None, "its model is still on its disk"
+    assert step.write is not None
+    assert step.write.job.memory["ending"] == ending
+
+
+@pytest.mark.parametrize(
+    ("changes", "memory", "expected"),
+    [
+        ({}, {}, (State.RELEASING, None)),
+        ({"failed_after_login": 2}, {"model_attempt": 1}, (State.FINALIZING, Reason.MACHINE_STOPPED)),
+        ({"desired": Desired.STOP}, {}, (State.FINALIZING, Reason.STOPPED_BY_USER)),
+        ({"deadline_at": 99.0}, {}, (State.FINALIZING, Reason.HARD_LIMIT)),
+    ],
+)
+def test_a_training_cut_short_by_a_higher_bid_goes_on_elsewhere_unless_nothing_may_follow(
+    changes: dict[str, Any], memory: dict[str, Any], expected: tuple[State, Reason | None]
+) -> None:
+    known = at_work(ending=Reason.OUTBID.value, wanted=[], **memory)
+    before = replace(known, state=State.FETCHING_RESULTS, **changes)
+    step = fetching.decide(fetching.Seen(visit=visit(before, now=100.0)), POLICY)
+    assert step.write is not None
+    after = step.write.job
+    assert after.state is expected[0]
+    if expected[1] is None:
+        assert after.memory["further"] == Reason.OUTBID
+    else:
+        assert after.memory["ending"] == expected[1]
 
 
 def test_a_training_that_was_done_before_its_machine_was_stopped_has_finished() -> None:

@@ -1,7 +1,8 @@
 """A machine that is there but does not answer: one that was stopped is started, one that has moved is found again.
 
 A machine is stopped by its own guard when nobody came, by the provider when credit ran out, or by a higher bid. Its
-training is over then, but the model may still lie on its disk.
+training is over then, but the model may still lie on its disk. Who stopped a bid's machine is not told, so it is
+started as any other is: only a start that is refused, or has to wait for a free GPU, shows that it was outbid.
 """
 
 from __future__ import annotations
@@ -10,12 +11,20 @@ from dataclasses import dataclass, replace
 
 from stationmaster.control.rental.login import pinned
 from stationmaster.control.rental.machine import Fate, Sighting, access_from_json, access_to_json, drop_connection
-from stationmaster.control.step import cut_off, wait
+from stationmaster.control.step import cut_off, give_up, wait
+from stationmaster.control.training.collecting import at_home
 from stationmaster.control.world import Visit, World
-from stationmaster.errors import ProviderError
+from stationmaster.errors import AccessRefused, AnswerLost, ProviderBusy, ProviderError, ProviderFault
 from stationmaster.model import Access, Job, MachineStatus, Reason, SshAccess
 from stationmaster.providers.base import CanStop
 from stationmaster.store.writes import Told, Write
+
+STOPPED_ENDINGS = frozenset({Reason.MACHINE_STOPPED.value, Reason.OUTBID.value})
+"""What a stopped machine makes of a training; one that was done by then has finished all the same."""
+
+_MOST_STARTS_OF_A_BID = 3
+# Errors of a start after which it may work later: the provider's state, or its credit and key, which people mend.
+_PASSING = (ProviderBusy, AnswerLost, ProviderFault, AccessRefused)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,30 +42,63 @@ def marked_as_stopped(job: Job, sighting: Sighting) -> Job:
     """The training on a stopped machine is over; why is written down before the machine is touched."""
     if sighting.fate is not Fate.STOPPED or "ending" in job.memory:
         return job
-    return job.remember(ending=Reason.MACHINE_STOPPED.value)
+    return job.remember(ending=(Reason.OUTBID if _may_be_outbid(sighting) else Reason.MACHINE_STOPPED).value)
 
 
 async def revive(action: Revive, job: Job, visit: Visit, world: World) -> Write:
     sighting = action.sighting
     try:
         if sighting.fate is Fate.STOPPED:
-            return await _start(sighting, job, world)
+            return await _start(sighting, job, visit, world)
         return await _find_again(sighting, job, visit, world)
+    except _PASSING as problem:
+        return cut_off(job, now=visit.now, policy=world.policy, problem=str(problem))
     except ProviderError as problem:
+        if _is_bid_to_leave(job) and sighting.fate is Fate.STOPPED:
+            return _outbid(job, visit, str(problem))
         return cut_off(job, now=visit.now, policy=world.policy, problem=str(problem))
 
 
-async def _start(sighting: Sighting, job: Job, world: World) -> Write:
+def _may_be_outbid(sighting: Sighting) -> bool:
+    """A bid's machine that is stopped, and not by our own sweep, which does so to keep what is on its disk."""
+    if sighting.machine is None or sighting.rental is None:
+        return False
+    return sighting.machine.interruptible and sighting.rental.stopped_at is None
+
+
+def _is_bid_to_leave(job: Job) -> bool:
+    """Whether the machine may be left to whoever bid more; one whose training had ended by then is waited for."""
+    return job.memory.get("ending") == Reason.OUTBID.value
+
+
+async def _start(sighting: Sighting, job: Job, visit: Visit, world: World) -> Write:
     """A start that the provider only queues could bill at any time, so it is taken back and tried again later."""
     assert sighting.machine is not None
-    provider = world.provider(job.spec.provider)
-    if not isinstance(provider, CanStop):
-        return wait(job, world.policy.provider_look_seconds)
+    provider, policy = world.provider(job.spec.provider), world.policy
+    if not isinstance(provider, CanStop) or _was_started_just_now(job, visit, policy.queued_start_seconds):
+        return wait(job, policy.provider_look_seconds)
+    starts = int(job.memory.get("starts", 0))
+    if _is_bid_to_leave(job) and starts >= _MOST_STARTS_OF_A_BID:
+        return _outbid(job, visit, f"it was stopped again after {starts} starts")
     if await provider.start(sighting.machine.provider_id):
         told = Told(kind="machine_started", payload={"provider_id": sighting.machine.provider_id})
-        return wait(job, world.policy.provider_look_seconds, events=(told,))
+        started = job.remember(starts=starts + 1, started_at=visit.now)
+        return wait(started, policy.provider_look_seconds, events=(told,))
     await provider.stop(sighting.machine.provider_id)
-    return wait(job, world.policy.queued_start_seconds)
+    if _is_bid_to_leave(job):
+        return _outbid(job, visit, "a start would have to wait until its GPU is free")
+    return wait(job, policy.queued_start_seconds)
+
+
+def _was_started_just_now(job: Job, visit: Visit, seconds: float) -> bool:
+    """A provider's list may go on for a while to show a machine stopped that it is starting."""
+    started_at = job.memory.get("started_at")
+    return started_at is not None and visit.now - started_at < seconds
+
+
+def _outbid(job: Job, visit: Visit, why: str) -> Write:
+    said = f"somebody bid more and got the machine: {why}{at_home(job)}"
+    return give_up(job, Reason.OUTBID, now=visit.now, explanation=said)
 
 
 async def _find_again(sighting: Sighting, job: Job, visit: Visit, world: World) -> Write:

@@ -19,7 +19,7 @@ from stationmaster.control.rental.machine import (
     missed,
     sight,
 )
-from stationmaster.control.rental.revive import Revive, marked_as_stopped, needs_reviving, revive
+from stationmaster.control.rental.revive import STOPPED_ENDINGS, Revive, marked_as_stopped, needs_reviving, revive
 from stationmaster.control.step import Handler, Step, cut_off, give_up, go_on, is_late, recovered, wait
 from stationmaster.control.training.collecting import Collect, at_home, collect, due
 from stationmaster.control.training.following import Follow, follow
@@ -189,8 +189,6 @@ def _without_answer(seen: Seen, policy: Policy) -> Step[Action]:
     job, sighting = seen.visit.job, seen.sighting
     if sighting.fate is Fate.GONE:
         return _leave(seen, Reason.MACHINE_LOST, f"the provider says that the machine is gone{at_home(job)}")
-    if _is_outbid(sighting):
-        return _leave(seen, Reason.OUTBID, f"somebody bid more and got the machine{at_home(job)}")
     if _limit_passed_in_silence(seen, policy):
         kept = at_home(job) or "; no model could be saved from it"
         said = f"the limit was reached and the machine has not answered since{kept}"
@@ -204,13 +202,6 @@ def _without_answer(seen: Seen, policy: Policy) -> Step[Action]:
     return Step(write=cut_off(job, now=seen.visit.now, policy=policy, problem=seen.problem or "no answer"))
 
 
-def _is_outbid(sighting: Sighting) -> bool:
-    """A bid's machine that is stopped, and not by our own sweep, which does so to keep what is on its disk."""
-    if sighting.fate is not Fate.STOPPED or sighting.machine is None or sighting.rental is None:
-        return False
-    return sighting.machine.interruptible and sighting.rental.stopped_at is None
-
-
 def _limit_passed_in_silence(seen: Seen, policy: Policy) -> bool:
     """The hard limit is over, and the model was given its time to be fetched after all."""
     job, now = seen.visit.job, seen.visit.now
@@ -220,8 +211,8 @@ def _limit_passed_in_silence(seen: Seen, policy: Policy) -> bool:
 
 
 def _reason_to_stop(job: Job, *, now: float) -> Reason | None:
-    if job.memory.get("ending") == Reason.MACHINE_STOPPED.value:
-        return Reason.MACHINE_STOPPED  # it runs again only so that its model can be fetched
+    if job.memory.get("ending") in STOPPED_ENDINGS:
+        return Reason(job.memory["ending"])  # it runs again only so that its model can be fetched
     if job.desired is Desired.STOP:
         return Reason.STOPPED_BY_USER
     if job.desired is Desired.CANCEL_KEEP:
@@ -242,7 +233,7 @@ def _exited(write: Write, status: Status, outputs: Sequence[Output], *, now: flo
     job = write.job
     ending = job.memory.get("ending")
     explanation = None
-    if ending == Reason.MACHINE_STOPPED.value and status.finished.result == "done":
+    if ending in STOPPED_ENDINGS and status.finished.result == "done":
         ending = None  # it was done before the machine was stopped
     if ending is None:
         ending = (Reason.FINISHED if status.finished.result == "done" else Reason.STEP_FAILED).value

@@ -13,13 +13,24 @@ from stationmaster.control.rental.company import company
 from stationmaster.control.rental.machine import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
 from stationmaster.control.rental.revive import Revive, needs_reviving, revive
 from stationmaster.control.states.executing import checkpoint_of
-from stationmaster.control.step import Handler, Step, cut_off, failed_try, give_up, go_on, recovered, wait
+from stationmaster.control.step import (
+    Handler,
+    Step,
+    cut_off,
+    failed_try,
+    give_up,
+    go_on,
+    is_late,
+    recovered,
+    wait,
+    wants_out,
+)
 from stationmaster.control.training.carrying import metered
-from stationmaster.control.training.collecting import at_home, collected, with_places
+from stationmaster.control.training.collecting import at_home, collected, with_fetched, with_places
 from stationmaster.control.training.job_folder import stays_inside
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import DiskFull, RemoteError, Unreachable
-from stationmaster.lifecycle import Move
+from stationmaster.lifecycle import Move, may_try_again
 from stationmaster.model import Checkpoint, Desired, Job, Reason
 from stationmaster.recipes.schema import OutputKind
 from stationmaster.remote.host import OutputFile
@@ -106,7 +117,22 @@ def _without_the_rest(job: Job, reason: Reason, why: str, *, now: float) -> Writ
 
 
 def _all_safe(job: Job, *, now: float) -> Write:
-    return go_on(job.remember(wanted=None, transfer=None, absences=None, gone_read_at=None), Move.MODEL_SAFE, now=now)
+    done = job.remember(wanted=None, transfer=None, absences=None, gone_read_at=None)
+    ending = _ending_of_a_bid(done, now=now) if job.memory.get("ending") == Reason.OUTBID.value else None
+    if ending is Reason.OUTBID:
+        said = f"a higher bid stopped the machine; what was on it was fetched{at_home(done)}"
+        return give_up(done, Reason.OUTBID, now=now, explanation=said)
+    return go_on(done.remember(ending=ending.value) if ending else done, Move.MODEL_SAFE, now=now)
+
+
+def _ending_of_a_bid(job: Job, *, now: float) -> Reason:
+    """A training that was cut short by a higher bid goes on in a further attempt, unless nothing may follow."""
+    if wants_out(job):
+        return Reason.STOPPED_BY_USER
+    if is_late(job, now=now):
+        return Reason.HARD_LIMIT
+    has_model = job.memory.get("model_attempt") == job.attempt
+    return Reason.MACHINE_STOPPED if has_model and not may_try_again(job, Reason.OUTBID) else Reason.OUTBID
 
 
 async def perform(action: TakeInventory | Fetch | Revive, job: Job, seen: Seen, world: World) -> Write:
@@ -146,6 +172,8 @@ async def _fetch(file: OutputFile, job: Job, seen: Seen, world: World) -> Write:
     told: tuple[Told, ...] = ()
     if safe.kind == OutputKind.CHECKPOINT:
         after = after.remember(model=str(target), model_step=safe.step, model_attempt=job.attempt)
+        if job.memory.get("ending") == Reason.OUTBID.value:
+            after = await with_fetched(after, safe, file, world)
         payload = {"path": file.path, "location": str(target), "sha256": file.sha256, "size": file.size}
         told = (Told(kind="model_safe", payload=payload),)
     return wait(after, 0.0, checkpoints=(safe,), events=told)

@@ -107,6 +107,32 @@ def with_places(checkpoints: Iterable[Checkpoint], job: Job) -> Iterator[Checkpo
             yield replace(checkpoint, location=one.location, verified_at=one.verified_at, step=step)
 
 
+async def with_fetched(job: Job, safe: Checkpoint, file: OutputFile, world: World) -> Job:
+    """The job with a checkpoint that was fetched after its training was cut short, for a next attempt to go on from."""
+    assert safe.location is not None
+    assert safe.sha256 is not None
+    assert safe.verified_at is not None
+    place = collected_path(world.artifacts(job.id), attempt=job.attempt, path=file.path)
+    try:
+        await asyncio.to_thread(_put_aside, Path(safe.location), place)
+        opened = await asyncio.to_thread(_opened, place)
+    except (TransferFailed, OSError):
+        return job  # it was being written when the machine stopped, or this disk knows no links
+    one = Collected(
+        attempt=job.attempt,
+        path=file.path,
+        size=file.size,
+        mtime=file.mtime,
+        sha256=safe.sha256,
+        location=str(place),
+        verified_at=safe.verified_at,
+        step=safe.step if safe.step is not None or opened is None else opened.step,
+        has_nan=opened is not None and opened.has_nan is True,
+    )
+    others = [each for each in collected(job) if each.location != one.location]
+    return job.remember(collected=[asdict(each) for each in (*others, one)])
+
+
 async def intact(job: Job) -> Collected | None:
     """The best collected checkpoint whose bytes at home are still those that were verified."""
     for one in best_first(collected(job)):
@@ -169,6 +195,13 @@ def _opened(target: Path) -> SafetensorsFile | None:
     except TransferFailed:
         target.unlink(missing_ok=True)
         raise
+
+
+def _put_aside(fetched: Path, place: Path) -> None:
+    """A later attempt may fetch other bytes to the same name; the link keeps these."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.unlink(missing_ok=True)
+    place.hardlink_to(fetched)
 
 
 def _failed(job: Job, problem: Exception, visit: Visit, policy: Policy) -> Write:
