@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
 from stationmaster.errors import RecipeInvalid, UserError
 from stationmaster.recipes.configs import CONFIG_FOLDER, ConfigFile, filled_in
-from stationmaster.recipes.parameters import ParameterValue, is_plain_text
-from stationmaster.recipes.schema import HEALTH_STEP, Argument, Output, Recipe, Step, inside
-from stationmaster.recipes.shell import script_arguments
-from stationmaster.recipes.templating import Names, TemplateFault, Values, evaluate, render
+from stationmaster.recipes.parameters import ParameterValue
+from stationmaster.recipes.plan_container import PlanContainer, filled_in_container
+from stationmaster.recipes.plan_steps import (
+    PlanHealth,
+    PlanSave,
+    PlanStep,
+    cleanup_steps,
+    health_check,
+    main_steps,
+    save_request,
+)
+from stationmaster.recipes.schema import Output, Recipe
+from stationmaster.recipes.templating import Names, TemplateFault, Values
 
 FORMAT = 1
 
@@ -28,39 +37,6 @@ class JobIdentity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanStep:
-    """One command, ready to run."""
-
-    name: str
-    argv: tuple[str, ...]
-    env: Mapping[str, str]
-    cwd: str
-    timeout_seconds: float
-    tries: int
-    backoff_seconds: tuple[float, ...]
-    expect: tuple[str, ...]
-    training: bool
-    stop_signal: str
-    secrets: tuple[str, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """The step as trackside reads it."""
-        return {
-            "name": self.name,
-            "argv": list(self.argv),
-            "env": dict(self.env),
-            "cwd": self.cwd,
-            "timeout_seconds": self.timeout_seconds,
-            "tries": self.tries,
-            "backoff_seconds": list(self.backoff_seconds),
-            "expect": list(self.expect),
-            "training": self.training,
-            "stop_signal": self.stop_signal,
-            "secrets": list(self.secrets),
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Everything that trackside does for one attempt: durations, never instants."""
 
@@ -71,6 +47,11 @@ class Plan:
     stop_grace_seconds: float
     configs: tuple[ConfigFile, ...] = ()
     """Files that are sent before the steps run."""
+    container: PlanContainer | None = None
+    health: PlanHealth | None = None
+    """Asked again and again while the steps run."""
+    save: PlanSave | None = None
+    cleanup: tuple[PlanStep, ...] = ()
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -86,6 +67,10 @@ class Plan:
             "steps": [step.as_json() for step in self.steps],
             "outputs": [{"pattern": output.pattern, "kind": output.kind.value} for output in self.outputs],
             "stop_grace_seconds": self.stop_grace_seconds,
+            "container": self.container and self.container.as_json(),
+            "health": self.health and self.health.as_json(),
+            "save": self.save and self.save.as_json(),
+            "cleanup": [step.as_json() for step in self.cleanup],
         }
 
 
@@ -96,29 +81,32 @@ def render_plan(
     job: JobIdentity,
     machine_root: str,
     resume_from: str | None = None,
+    resume_step: int | None = None,
 ) -> Plan:
     """The plan of `job` on a machine whose job folder is `machine_root`.
 
     `parameters` are those that `resolve` returned. `resume_from` is a checkpoint on the machine, absolute or below
-    the job folder. Raises UserError if the recipe cannot resume or if a value cannot be an argument, RecipeInvalid if
-    a template cannot be filled in.
+    the job folder, `resume_step` the step at which it was made, where that is known. Raises UserError if the recipe
+    cannot resume or if a value cannot be an argument, RecipeInvalid if a template cannot be filled in.
     """
     if resume_from is not None and recipe.resume is None:
         raise UserError(f"{recipe.reference} cannot go on from a checkpoint", hint="start it from the beginning")
-    values = _values(parameters, job, PurePosixPath(machine_root), resume_from)
+    values = _values(parameters, job, PurePosixPath(machine_root), resume_from, resume_step)
     try:
-        steps = tuple(_rendered(recipe, step, values, resuming=resume_from is not None) for step in _steps(recipe))
-        configs = tuple(filled_in(config, values) for config in recipe.configs)
+        return Plan(
+            job=job.id,
+            attempt=job.attempt,
+            steps=tuple(main_steps(recipe, values, resuming=resume_from is not None)),
+            outputs=recipe.outputs,
+            stop_grace_seconds=recipe.stop.grace,
+            configs=tuple(filled_in(config, values) for config in recipe.configs),
+            container=filled_in_container(recipe, values),
+            health=health_check(recipe, values),
+            save=save_request(recipe, values),
+            cleanup=tuple(cleanup_steps(recipe, values)),
+        )
     except TemplateFault as fault:
         raise RecipeInvalid(f"{recipe.reference}: {fault}") from None
-    return Plan(
-        job=job.id,
-        attempt=job.attempt,
-        steps=steps,
-        outputs=recipe.outputs,
-        stop_grace_seconds=recipe.stop_grace,
-        configs=configs,
-    )
 
 
 def known_names(recipe: Recipe) -> Names:
@@ -130,7 +118,7 @@ def known_names(recipe: Recipe) -> Names:
         "recipe": frozenset({"dir"}),
         "config": frozenset({"dir"}),
         "work": frozenset({"dir"}),
-        "resume": frozenset({"checkpoint"}),
+        "resume": frozenset({"checkpoint", "step"}),
         "parameters": frozenset(recipe.parameters),
     }
 
@@ -141,7 +129,11 @@ def time_names(recipe: Recipe) -> Names:
 
 
 def _values(
-    parameters: Mapping[str, ParameterValue], job: JobIdentity, root: PurePosixPath, resume_from: str | None
+    parameters: Mapping[str, ParameterValue],
+    job: JobIdentity,
+    root: PurePosixPath,
+    resume_from: str | None,
+    resume_step: int | None,
 ) -> Values:
     if not root.is_absolute():
         raise UserError(f"the job folder on the machine must be an absolute path, not {str(root)!r}")
@@ -153,64 +145,9 @@ def _values(
         "config": {"dir": str(root / CONFIG_FOLDER)},
         "work": {"dir": str(root / "work")},
         # empty, not missing: `when: resume.checkpoint` must read as no
-        "resume": {"checkpoint": "" if resume_from is None else str(root / resume_from)},
+        "resume": {
+            "checkpoint": "" if resume_from is None else str(root / resume_from),
+            "step": 0 if resume_from is None else resume_step or 0,
+        },
         "parameters": parameters,
     }
-
-
-def _steps(recipe: Recipe) -> Iterator[Step]:
-    """Everything that runs, in order: the trainer is put in place, then looked at, then used."""
-    yield from recipe.bootstrap
-    if recipe.health is not None:
-        yield Step(name=HEALTH_STEP, argv=recipe.health.argv, timeout=recipe.health.timeout)
-    yield from recipe.steps
-
-
-def _rendered(recipe: Recipe, step: Step, values: Values, *, resuming: bool) -> PlanStep:
-    arguments = list(_argv(step.argv, values)) if step.shell is None else list(_script(step.shell, values))
-    if resuming and step.training and recipe.resume:
-        arguments += _argv(recipe.resume.argv, values)
-    return PlanStep(
-        name=step.name,
-        argv=tuple(arguments),
-        env={name: _text(text, values) for name, text in step.env.items()},
-        cwd=step.cwd,
-        timeout_seconds=step.timeout,
-        tries=step.tries,
-        backoff_seconds=step.backoff,
-        expect=tuple(_path(recipe, text, values) for text in step.expect),
-        training=step.training,
-        stop_signal=recipe.stop_signal,
-        secrets=step.secrets,
-    )
-
-
-def _argv(arguments: Iterable[Argument], values: Values) -> Iterator[str]:
-    for argument in arguments:
-        if isinstance(argument, str):
-            yield _text(argument, values)
-        elif evaluate(argument.when, values):
-            yield from (_text(text, values) for text in argument.argv)
-
-
-def _script(template: str, values: Values) -> Iterator[str]:
-    for argument in script_arguments(template, values):
-        yield _plain(argument, template)
-
-
-def _text(template: str, values: Values) -> str:
-    return _plain(render(template, values), template)
-
-
-def _plain(text: str, template: str) -> str:
-    if not is_plain_text(text):
-        raise UserError(f"a value for `{template}` has NUL or broken characters", hint="write it in plain text")
-    return text
-
-
-def _path(recipe: Recipe, template: str, values: Values) -> str:
-    try:
-        return inside(_text(template, values))
-    except ValueError as error:
-        hint = f"write `{template}` with the filter: {{{{ job.name | filename }}}}"
-        raise RecipeInvalid(f"{recipe.reference}: {error}", hint=hint) from None

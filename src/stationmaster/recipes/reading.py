@@ -7,13 +7,14 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from stationmaster.errors import UserError
 from stationmaster.recipes import schema
 from stationmaster.recipes.configs import is_conditional
 from stationmaster.recipes.documents import Document, Unreadable, read_document
+from stationmaster.recipes.fields import Part
 from stationmaster.recipes.parameters import check_value, sample_value
 from stationmaster.recipes.plan import JobIdentity, known_names, render_plan, time_names
 from stationmaster.recipes.problems import Problem, invalid
@@ -95,8 +96,8 @@ def _schema_fix(error: ErrorDetails, location: Location) -> str | None:
 def _fields_at(location: Location) -> list[str]:
     """The names that the schema knows at a place; those of every part of the schema where that is not clear."""
     if not location:
-        return list(Recipe.model_fields)
-    parts = (part for part in vars(schema).values() if isinstance(part, type) and issubclass(part, BaseModel))
+        return [field.alias or name for name, field in Recipe.model_fields.items()]
+    parts = (part for part in vars(schema).values() if isinstance(part, type) and issubclass(part, Part))
     return sorted({name for part in parts for name in part.model_fields})
 
 
@@ -150,6 +151,21 @@ def _templates(recipe: Recipe) -> Iterator[tuple[Location, str]]:
     for location, value in _config_values(recipe):
         if isinstance(value, str):
             yield location, value
+    yield from _single_templates(recipe)
+
+
+def _single_templates(recipe: Recipe) -> Iterator[tuple[Location, str]]:
+    """Those outside commands and configs."""
+    if recipe.samples:
+        yield from ((("samples", "env", name), text) for name, text in recipe.samples.env.items())
+    if save := recipe.stop.save:
+        yield ("stop", "save", "proof"), save.proof
+        if save.touch is not None:
+            yield ("stop", "save", "touch"), save.touch
+    for number, mount in enumerate(recipe.container.mounts if recipe.container else ()):
+        yield ("container", "mounts", number, "source"), mount.source
+        yield ("container", "mounts", number, "target"), mount.target
+    yield from ((("gated", number, "repository"), each.repository) for number, each in enumerate(recipe.gated))
 
 
 def _expressions(recipe: Recipe) -> Iterator[tuple[Location, str]]:
@@ -167,15 +183,20 @@ def _expressions(recipe: Recipe) -> Iterator[tuple[Location, str]]:
 def _arguments(recipe: Recipe) -> Iterator[tuple[Location, Argument]]:
     for place, step in _steps(recipe):
         yield from (((*place, "argv", index), argument) for index, argument in enumerate(step.argv))
-    if recipe.health:
-        yield from ((("health", "argv", index), argument) for index, argument in enumerate(recipe.health.argv))
-    if recipe.resume:
-        yield from ((("resume", "argv", index), argument) for index, argument in enumerate(recipe.resume.argv))
+    lists: tuple[tuple[Location, tuple[Argument, ...]], ...] = (
+        (("health", "argv"), recipe.health.argv if recipe.health else ()),
+        (("samples", "argv"), recipe.samples.argv if recipe.samples else ()),
+        (("resume", "argv"), recipe.resume.argv if recipe.resume else ()),
+        (("launcher_argv",), recipe.launcher_argv),
+    )
+    for location, arguments in lists:
+        yield from (((*location, index), argument) for index, argument in enumerate(arguments))
 
 
 def _steps(recipe: Recipe) -> Iterator[tuple[Location, Step]]:
     yield from ((("bootstrap", number), step) for number, step in enumerate(recipe.bootstrap))
     yield from ((("steps", number), step) for number, step in enumerate(recipe.steps))
+    yield from ((("cleanup", number), step) for number, step in enumerate(recipe.cleanup))
 
 
 def _config_values(recipe: Recipe) -> Iterator[tuple[Location, Any]]:

@@ -4,19 +4,55 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from stationmaster.durations import Duration
+from stationmaster.recipes.commands import Argument, Health, Samples, Save, Step, Stop, When
+from stationmaster.recipes.containers import Container, Mount
+from stationmaster.recipes.fields import (
+    IMAGE,
+    STEP_NAME,
+    Expression,
+    InsidePath,
+    Part,
+    StepPattern,
+    Template,
+    VariableName,
+    inside,
+)
+
+__all__ = [
+    "Argument",
+    "Config",
+    "Container",
+    "Dataset",
+    "Gated",
+    "Health",
+    "Mount",
+    "Needs",
+    "Output",
+    "OutputKind",
+    "Parameter",
+    "Recipe",
+    "Resume",
+    "Samples",
+    "Save",
+    "Step",
+    "Stop",
+    "TimeModel",
+    "When",
+    "inside",
+    "json_schema",
+]
 
 RECIPE_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _PARAMETER_NAME = r"^[a-z][a-z0-9_]{0,62}$"
-_STEP_NAME = r"^[a-z0-9][a-z0-9_-]{0,62}$"
 HEALTH_STEP = "health"
-_IMAGE = r"^[A-Za-z0-9][A-Za-z0-9./:_-]{0,300}(@sha256:[0-9a-f]{64})?$"
-_VARIABLE_NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,126}$"
+IMAGE_STEP = "image"
+SAMPLES_STEP = "samples"
+_OWN_STEPS = (HEALTH_STEP, IMAGE_STEP, SAMPLES_STEP)
 
 
 def json_schema() -> dict[str, Any]:
@@ -24,37 +60,7 @@ def json_schema() -> dict[str, Any]:
     return Recipe.model_json_schema()
 
 
-def inside(text: str) -> str:
-    """`text` if it is a path below the job's folder; raises ValueError if it is empty, absolute or leaves it."""
-    path = PurePosixPath(text)
-    if not text or "\0" in text or path.is_absolute() or ".." in path.parts or path == PurePosixPath("."):
-        raise ValueError(f"{text!r} must be a path inside the job's folder, without a leading / and without ..")
-    return text
-
-
-def _regular_expression(text: str) -> str:
-    try:
-        groups = re.compile(text).groups
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {error}") from None
-    if groups != 1:
-        raise ValueError("must have exactly one group, around the step's digits")
-    return text
-
-
-Template = Annotated[str, Field(max_length=10_000)]
-Expression = Annotated[str, Field(max_length=1_000, min_length=1)]
-InsidePath = Annotated[str, Field(max_length=1_000), AfterValidator(inside)]
-VariableName = Annotated[str, Field(pattern=_VARIABLE_NAME)]
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(
-        strict=True, frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
-    )
-
-
-class Needs(_Part):
+class Needs(Part):
     """The machine that the training needs."""
 
     gpus: int = Field(default=1, ge=0, le=64)
@@ -63,9 +69,11 @@ class Needs(_Part):
     """Memory that each GPU must have."""
     disk_gib: float = Field(default=10.0, gt=0)
     """Room for the dataset, base model and outputs."""
+    cuda: float | None = Field(default=None, ge=1)
+    """The CUDA version that the machine's driver must support, at least, as 12.4."""
 
 
-class _Parameter(_Part):
+class _Parameter(Part):
     help: str = Field(min_length=1)
     """One sentence for the person who sets it."""
 
@@ -116,7 +124,7 @@ Parameter = Annotated[
 ]
 
 
-class Dataset(_Part):
+class Dataset(Part):
     """What a dataset must be for this recipe."""
 
     kind: Literal["images", "text"] = "images"
@@ -139,58 +147,7 @@ class Dataset(_Part):
     """Lines of a text dataset, at least."""
 
 
-class When(_Part):
-    """Arguments that are left out unless an expression holds."""
-
-    when: Expression
-    argv: Annotated[tuple[Template, ...], Field(min_length=1)]
-
-
-def _argument_kind(value: object) -> str:
-    return "arguments" if isinstance(value, dict | When) else "argument"
-
-
-Argument = Annotated[
-    Annotated[Template, Tag("argument")] | Annotated[When, Tag("arguments")], Discriminator(_argument_kind)
-]
-
-
-class Step(_Part):
-    """One command on the machine: `argv`, which no shell reads, or a `shell` script that gets values as data."""
-
-    name: str = Field(pattern=_STEP_NAME)
-    argv: tuple[Argument, ...] = ()
-    """The program and its arguments, each given to it as it is."""
-    shell: Template | None = None
-    """A script for /bin/sh instead of argv. Write values outside quotes: each arrives as one quoted word."""
-    env: dict[VariableName, Template] = {}
-    cwd: InsidePath = "work"
-    timeout: Annotated[Duration, Field(gt=0)] = 86_400.0
-    tries: int = Field(default=1, ge=1, le=20)
-    backoff: Annotated[tuple[Duration, ...], Field(min_length=1)] = (5.0, 30.0)
-    """Pauses before the second, third, … try; the last one repeats."""
-    expect: tuple[Template, ...] = ()
-    """Files that must be there when the step is done; patterns inside the job's folder."""
-    training: bool = False
-    """Whether this is the step whose progress is watched."""
-    secrets: tuple[VariableName, ...] = ()
-    """Names of secrets that this step gets as environment variables."""
-
-    @model_validator(mode="after")
-    def _one_command(self) -> Step:
-        if bool(self.argv) == (self.shell is not None):
-            raise ValueError("a step has either `argv` or `shell`")
-        return self
-
-
-class Health(_Part):
-    """A command that says, once the bootstrap is done, whether the machine can train: its exit code must be 0."""
-
-    argv: Annotated[tuple[Argument, ...], Field(min_length=1)]
-    timeout: Annotated[Duration, Field(gt=0)] = 300.0
-
-
-class Config(_Part):
+class Config(Part):
     """A file that is written for each job and sent with the recipe. A serialiser writes it: values stay data."""
 
     path: InsidePath
@@ -210,25 +167,36 @@ class OutputKind(StrEnum):
     METRICS = "metrics"
 
 
-class Output(_Part):
+class Output(Part):
     """Files that the training makes and that are brought home."""
 
     pattern: InsidePath
     """A path pattern inside the job's folder; * stays within a folder, ** crosses folders."""
     kind: OutputKind
-    step: Annotated[str, AfterValidator(_regular_expression)] | None = None
+    step: StepPattern | None = None
     """A regular expression whose one group is the training step in the file's name."""
 
 
-class Resume(_Part):
+class Resume(Part):
     """How the training goes on from a checkpoint."""
 
     argv: tuple[Argument, ...] = ()
     """Added to the training step's arguments when there is a checkpoint to go on from; may be empty where a step or
     config uses resume.checkpoint."""
+    counts_from_zero: bool = False
+    """Whether the trainer counts its steps, and numbers its files, from 0 again; then resume.step is added to them."""
 
 
-class TimeModel(_Part):
+class Gated(Part):
+    """A model that its owner gives only to those who have accepted the licence."""
+
+    repository: Template
+    """The model on the Hub, as owner/name; a value that is no such name is not checked."""
+    secret: VariableName = "HF_TOKEN"
+    """The secret that must have access to it."""
+
+
+class TimeModel(Part):
     """How long a training takes: fixed + per image x images + per step x steps x the GPU's factor."""
 
     steps: Expression = "parameters.steps"
@@ -241,33 +209,48 @@ class TimeModel(_Part):
     """How far, as a share, a usual run may be from the expected time."""
 
 
-class Recipe(_Part):
+class Recipe(Part):
     """One way to train, as declared in recipe.yaml."""
 
     name: str = Field(pattern=f"^{RECIPE_NAME.pattern}$")
     version: int = Field(ge=1)
     title: str = Field(min_length=1, max_length=80)
     description: str = Field(min_length=1)
-    framework: str = Field(default="auto", pattern=_STEP_NAME)
+    framework: str = Field(default="auto", pattern=STEP_NAME)
     """Which trainer's output this looks like: a hint for the log parser."""
-    runtime: Literal["host"] = "host"
-    """Where steps run: directly on the machine."""
-    image: str | None = Field(default=None, pattern=_IMAGE)
+    runtime: Literal["host", "docker", "podman"] = "host"
+    """Where steps run: directly on the machine, or in a container by this engine."""
+    container: Container | None = None
+    """The container, where the runtime is docker or podman."""
+    image: str | None = Field(default=None, pattern=IMAGE)
     """The container image to rent a machine with; providers have their own where nothing is said."""
     needs: Needs = Needs()
-    parameters: dict[Annotated[str, Field(pattern=_PARAMETER_NAME)], Parameter] = {}
+    nodes: int = Field(default=1, ge=1, le=1024)
+    """Machines that train together. More than one needs a provider that has clusters."""
+    launcher: Literal["torchrun", "accelerate"] | None = None
+    """Starts one process per GPU: put between the training step's Python and its script."""
+    launcher_argv: tuple[Argument, ...] = ()
+    """Further options of the launcher."""
+    parameters: dict[Annotated[str, Field(pattern=_PARAMETER_NAME)], Parameter] = Field(default={})
     dataset: Dataset = Dataset()
+    gated: tuple[Gated, ...] = ()
+    """Models behind a licence; access is checked before anything is rented."""
+    hooks: InsidePath | None = None
+    """A Python file beside recipe.yaml that is called at home when a job is submitted; it never goes to a machine."""
     files: tuple[InsidePath, ...] = ()
     """Files beside recipe.yaml that go to the machine, into the folder recipe.dir."""
     configs: tuple[Config, ...] = ()
     """Files that are filled in for each job, into the folder config.dir."""
     bootstrap: tuple[Step, ...] = ()
-    """Steps that put the trainer in place; repeating them must change nothing. They get no secrets."""
+    """Steps that put the trainer in place, always on the machine itself; repeating them must change nothing. They get
+    no secrets."""
     health: Health | None = None
     steps: Annotated[tuple[Step, ...], Field(min_length=1)]
-    outputs: Annotated[tuple[Output, ...], Field(min_length=1)]
-    stop_signal: Literal["TERM", "INT", "HUP", "USR1", "USR2"] = "TERM"
-    stop_grace: Annotated[Duration, Field(gt=0)] = 10.0
+    declared_outputs: Annotated[tuple[Output, ...], Field(min_length=1, alias="outputs")]
+    samples: Samples | None = None
+    stop: Stop = Stop()
+    cleanup: tuple[Step, ...] = ()
+    """Steps that run before the machine is given back, whatever happened before. They get no secrets."""
     resume: Resume | None = None
     time: TimeModel
 
@@ -281,15 +264,49 @@ class Recipe(_Part):
         """The step whose progress is watched."""
         return next(step for step in self.steps if step.training)
 
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """Everything that is brought home: the declared outputs, and the samples."""
+        if self.samples is None:
+            return self.declared_outputs
+        samples = Output(pattern=self.samples.pattern, kind=OutputKind.SAMPLE, step=self.samples.step)
+        return (*self.declared_outputs, samples)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Names of all secrets that its commands get."""
+        given = [name for step in self.steps for name in step.secrets]
+        return tuple(dict.fromkeys((*given, *(self.samples.secrets if self.samples else ()))))
+
     @model_validator(mode="after")
     def _one_training_step(self) -> Recipe:
-        names = [step.name for step in (*self.bootstrap, *self.steps)] + [HEALTH_STEP] * (self.health is not None)
+        names = [step.name for step in (*self.bootstrap, *self.steps, *self.cleanup)]
         if len(set(names)) != len(names):
             raise ValueError("two steps have the same name")
-        if any(step.training or step.secrets for step in self.bootstrap):
-            raise ValueError("a bootstrap step neither trains nor gets secrets")
+        if taken := next((name for name in names if name in _OWN_STEPS), None):
+            raise ValueError(f"a step cannot be called {taken}: that is a step of its own")
+        if any(step.training or step.secrets for step in (*self.bootstrap, *self.cleanup)):
+            raise ValueError("a step of bootstrap or cleanup neither trains nor gets secrets")
         if sum(step.training for step in self.steps) != 1:
             raise ValueError("exactly one step must say `training: true`")
-        if not any(output.kind is OutputKind.CHECKPOINT for output in self.outputs):
+        if not any(output.kind is OutputKind.CHECKPOINT for output in self.declared_outputs):
             raise ValueError("one of the outputs must be of kind checkpoint: the model that is brought home")
+        return self
+
+    @model_validator(mode="after")
+    def _container_where_one_is_run(self) -> Recipe:
+        if self.runtime == "host" and self.container is not None:
+            raise ValueError("`container` needs `runtime: docker` or `runtime: podman`")
+        if self.runtime != "host" and self.container is None:
+            raise ValueError(f"`runtime: {self.runtime}` needs a `container` with an image")
+        return self
+
+    @model_validator(mode="after")
+    def _launchable(self) -> Recipe:
+        if self.launcher is None and self.launcher_argv:
+            raise ValueError("`launcher_argv` needs a `launcher`")
+        if self.launcher is None and self.nodes > 1:
+            raise ValueError("more than one node needs a `launcher`")
+        if self.launcher is not None and len(self.training_step.argv) < 2:
+            raise ValueError("a launcher needs a training step whose `argv` is a Python and a script")
         return self

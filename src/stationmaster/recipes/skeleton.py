@@ -15,8 +15,12 @@ title: NAME
 description: What it trains, with which trainer, for whom.
 framework: auto                 # whose output it prints: ai-toolkit, kohya, hf-trainer, …
 # image: owner/trainer@sha256:… # container image to rent a machine with
+# runtime: podman               # or docker: steps run in a container; without it, on the machine itself
+# container: {image: owner/trainer@sha256:…, memory_gib: 24, mounts: [{source: /data/models, target: /models}]}
 
-needs: {gpus: 0, vram_gib: 0, disk_gib: 5}
+needs: {gpus: 0, vram_gib: 0, disk_gib: 5}      # cuda: 12.4, where the trainer needs it
+# launcher: accelerate          # or torchrun: one process per GPU; put after the training step's Python
+# hooks: hooks.py               # called at home when a job is submitted: derived parameters, further checks
 
 parameters:                     # what a person may set: --param steps=100
   steps: {type: int, default: 20, min: 1, max: 100000, help: How many steps to train.}
@@ -41,7 +45,8 @@ configs:                        # filled in for each job, into config.dir
 #   - name: packages
 #     shell: python3 -c "import torch" || python3 -m pip install torch
 
-health: {argv: [python3, --version], timeout: 1m}   # must exit with 0 before the steps begin
+health: {argv: [python3, --version], timeout: 1m}   # must exit with 0 before the steps begin; `every: 10m` asks again
+# gated: [{repository: owner/model, secret: HF_TOKEN}]   # access is checked before anything is rented
 
 steps:                          # argv: no shell reads it
   - name: train
@@ -55,8 +60,13 @@ steps:                          # argv: no shell reads it
 outputs:                        # brought home; the group in `step` holds the training step
   - {pattern: output/*.safetensors, kind: checkpoint, step: '-(\\d+)\\.safetensors$'}
 
-stop_signal: TERM
-stop_grace: 10s
+# samples: {pattern: output/samples/*.png, step: '-(\\d+)_\\d+\\.png$'}
+
+stop: {signal: TERM, grace: 10s}
+# stop: {save: {signal: USR1, proof: output/*.safetensors, timeout: 3m}}   # or touch: work/save-now
+
+# cleanup:                      # before the machine is given back, also after a failure
+#   - {name: tidy, argv: [rm, -rf, "{{ work.dir }}/cache"], timeout: 1m}
 # resume: {argv: ["--resume={{ resume.checkpoint }}"]}
 
 time: {steps: parameters.steps, seconds_per_step: 0.05, fixed: 2s}

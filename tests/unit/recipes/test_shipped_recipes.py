@@ -56,6 +56,7 @@ def plan_of(
         job=JobIdentity(id="01JOB", name=name, trigger=trigger, attempt=1),
         machine_root="/opt/stationmaster/jobs/01JOB",
         resume_from="resume/checkpoint.safetensors" if resume else None,
+        resume_step=500,
     )
 
 
@@ -188,12 +189,13 @@ def test_a_checkpoint_is_put_where_ai_toolkit_looks_for_one(tmp_path: Path, resu
         job=JobIdentity(id="j", name="My cat", trigger="", attempt=1),
         machine_root=str(tmp_path),
         resume_from="resume/checkpoint.safetensors" if resume else None,
+        resume_step=1250,
     )
     (step,) = [step for step in plan.steps if step.name == "checkpoint"]
     for _ in range(2):
         subprocess.run(step.argv, check=True, env={"PATH": os.environ["PATH"]})
     found = [str(path.relative_to(tmp_path)) for path in (tmp_path / "output").rglob("*.safetensors")]
-    assert found == (["output/My_cat/My_cat_resumed.safetensors"] if resume else [])
+    assert found == (["output/My_cat/My_cat_000001250.safetensors"] if resume else [])
 
 
 def test_the_language_model_s_script_takes_every_argument_that_the_recipe_gives_it():

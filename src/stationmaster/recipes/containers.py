@@ -1,0 +1,34 @@
+"""The container that a recipe's steps may run in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from stationmaster.recipes.fields import IMAGE, Part, Template
+
+Engine = Literal["docker", "podman"]
+
+
+class Mount(Part):
+    """A folder of the machine that the container sees."""
+
+    source: Template
+    """An absolute path on the machine; made if it is not there."""
+    target: Template
+    """Its absolute path in the container."""
+    read_only: bool = False
+
+
+class Container(Part):
+    """The image that steps run in. The job's folder is mounted at its own path, so that all paths stay the same."""
+
+    image: str = Field(pattern=IMAGE)
+    """Fetched before the first step if it is not on the machine; best with its digest."""
+    mounts: tuple[Mount, ...] = ()
+    memory_gib: Annotated[float, Field(gt=0)] | None = None
+    """A step that needs more main memory is ended, and the job says so."""
+    shm_gib: Annotated[float, Field(gt=0)] = 1.0
+    """Shared memory; the workers of data loaders need some."""
+    network: Literal["host", "none"] = "host"

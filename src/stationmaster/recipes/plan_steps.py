@@ -1,0 +1,213 @@
+"""The commands of a plan: a recipe's steps, checks and requests, filled in for one job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from stationmaster.errors import RecipeInvalid, UserError
+from stationmaster.recipes.launching import launched
+from stationmaster.recipes.parameters import is_plain_text
+from stationmaster.recipes.schema import HEALTH_STEP, IMAGE_STEP, SAMPLES_STEP, Argument, Recipe, Samples, Step, inside
+from stationmaster.recipes.shell import script_arguments
+from stationmaster.recipes.templating import Values, evaluate, render
+
+_FETCH_IMAGE = "{ENGINE} image inspect {IMAGE} >/dev/null 2>&1 || {ENGINE} pull {IMAGE}"
+_IMAGE_SECONDS = 7_200.0
+_IMAGE_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanStep:
+    """One command, ready to run."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: str
+    timeout_seconds: float
+    tries: int
+    backoff_seconds: tuple[float, ...]
+    expect: tuple[str, ...]
+    training: bool
+    stop_signal: str
+    secrets: tuple[str, ...]
+    contained: bool = False
+    """Whether it runs in the plan's container."""
+    unless: str | None = None
+    """Where a file of this pattern is there already, there is nothing to do."""
+    optional: bool = False
+    """Whether the plan goes on when it fails."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The step as trackside reads it."""
+        return {
+            "name": self.name,
+            "argv": list(self.argv),
+            "env": dict(self.env),
+            "cwd": self.cwd,
+            "timeout_seconds": self.timeout_seconds,
+            "tries": self.tries,
+            "backoff_seconds": list(self.backoff_seconds),
+            "expect": list(self.expect),
+            "training": self.training,
+            "stop_signal": self.stop_signal,
+            "secrets": list(self.secrets),
+            "contained": self.contained,
+            "unless": self.unless,
+            "optional": self.optional,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanHealth:
+    """The health check that goes on while the steps run."""
+
+    step: PlanStep
+    every_seconds: float
+
+    def as_json(self) -> dict[str, Any]:
+        return {**self.step.as_json(), "every_seconds": self.every_seconds}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSave:
+    """How the training is asked for a checkpoint."""
+
+    signal: str | None
+    touch: str | None
+    proof: str
+    timeout_seconds: float
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "signal": self.signal,
+            "touch": self.touch,
+            "proof": self.proof,
+            "timeout_seconds": self.timeout_seconds,
+        }
+
+
+def main_steps(recipe: Recipe, values: Values, *, resuming: bool) -> Iterator[PlanStep]:
+    """Everything that runs, in order: the trainer is put in place, then looked at, then used, then shown."""
+    for step in recipe.bootstrap:
+        yield replace(_rendered(recipe, step, values), contained=False)
+    if recipe.container is not None:
+        yield _image_step(recipe)
+    if recipe.health is not None:
+        yield _health_step(recipe, values)
+    for step in recipe.steps:
+        yield _rendered(recipe, step, values, resuming=resuming)
+    if recipe.samples is not None and recipe.samples.argv:
+        yield _samples_step(recipe, recipe.samples, values)
+
+
+def cleanup_steps(recipe: Recipe, values: Values) -> Iterator[PlanStep]:
+    """What runs before the machine is given back; one that fails does not keep the next from running."""
+    return (replace(_rendered(recipe, step, values), optional=True) for step in recipe.cleanup)
+
+
+def health_check(recipe: Recipe, values: Values) -> PlanHealth | None:
+    if recipe.health is None or recipe.health.every is None:
+        return None
+    return PlanHealth(step=_health_step(recipe, values), every_seconds=recipe.health.every)
+
+
+def save_request(recipe: Recipe, values: Values) -> PlanSave | None:
+    save = recipe.stop.save
+    if save is None:
+        return None
+    return PlanSave(
+        signal=save.signal,
+        touch=None if save.touch is None else _path(recipe, save.touch, values),
+        proof=_path(recipe, save.proof, values),
+        timeout_seconds=save.timeout,
+    )
+
+
+def filled_in_text(template: str, values: Values) -> str:
+    """A text with its values; raises UserError if it could not be an argument of a program."""
+    return _plain(render(template, values), template)
+
+
+def _image_step(recipe: Recipe) -> PlanStep:
+    """The image is on the machine; nothing is fetched if it was."""
+    assert recipe.container is not None
+    fetch = _FETCH_IMAGE.format(ENGINE='"${1}"', IMAGE='"${2}"')
+    return PlanStep(
+        name=IMAGE_STEP,
+        argv=("/bin/sh", "-euc", fetch, "sh", recipe.runtime, recipe.container.image),
+        env={},
+        cwd="work",
+        timeout_seconds=_IMAGE_SECONDS,
+        tries=_IMAGE_TRIES,
+        backoff_seconds=(10.0, 60.0),
+        expect=(),
+        training=False,
+        stop_signal="TERM",
+        secrets=(),
+    )
+
+
+def _health_step(recipe: Recipe, values: Values) -> PlanStep:
+    assert recipe.health is not None
+    return _rendered(recipe, Step(name=HEALTH_STEP, argv=recipe.health.argv, timeout=recipe.health.timeout), values)
+
+
+def _samples_step(recipe: Recipe, samples: Samples, values: Values) -> PlanStep:
+    step = Step(name=SAMPLES_STEP, argv=samples.argv, env=samples.env, timeout=samples.timeout, secrets=samples.secrets)
+    return replace(_rendered(recipe, step, values), unless=samples.pattern, optional=True)
+
+
+def _rendered(recipe: Recipe, step: Step, values: Values, *, resuming: bool = False) -> PlanStep:
+    return PlanStep(
+        name=step.name,
+        argv=_command(recipe, step, values, resuming=resuming),
+        env={name: filled_in_text(text, values) for name, text in step.env.items()},
+        cwd=step.cwd,
+        timeout_seconds=step.timeout,
+        tries=step.tries,
+        backoff_seconds=step.backoff,
+        expect=tuple(_path(recipe, text, values) for text in step.expect),
+        training=step.training,
+        stop_signal=recipe.stop.signal,
+        secrets=step.secrets,
+        contained=recipe.container is not None and not step.outside,
+    )
+
+
+def _command(recipe: Recipe, step: Step, values: Values, *, resuming: bool) -> tuple[str, ...]:
+    arguments = list(_argv(step.argv, values)) if step.shell is None else list(_script(step.shell, values))
+    if resuming and step.training and recipe.resume:
+        arguments += _argv(recipe.resume.argv, values)
+    if step.training and recipe.launcher is not None:
+        return launched(recipe, arguments, list(_argv(recipe.launcher_argv, values)))
+    return tuple(arguments)
+
+
+def _argv(arguments: Iterable[Argument], values: Values) -> Iterator[str]:
+    for argument in arguments:
+        if isinstance(argument, str):
+            yield filled_in_text(argument, values)
+        elif evaluate(argument.when, values):
+            yield from (filled_in_text(text, values) for text in argument.argv)
+
+
+def _script(template: str, values: Values) -> Iterator[str]:
+    for argument in script_arguments(template, values):
+        yield _plain(argument, template)
+
+
+def _plain(text: str, template: str) -> str:
+    if not is_plain_text(text):
+        raise UserError(f"a value for `{template}` has NUL or broken characters", hint="write it in plain text")
+    return text
+
+
+def _path(recipe: Recipe, template: str, values: Values) -> str:
+    try:
+        return inside(filled_in_text(template, values))
+    except ValueError as error:
+        hint = f"write `{template}` with the filter: {{{{ job.name | filename }}}}"
+        raise RecipeInvalid(f"{recipe.reference}: {error}", hint=hint) from None
