@@ -172,6 +172,34 @@ class BucketSettings(_Section):
         return self
 
 
+class HubSettings(_Section):
+    """The Hugging Face Hub, which models are published to with `hf_token`."""
+
+    publish: bool = False
+    """Whether models go to the Hub, each to a repository of its own; needs hf_token with write access."""
+    private: bool = True
+    """Whether only the owner sees those repositories."""
+    namespace: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,95}$")
+    """The user or organisation that they belong to; by default the token's own user."""
+    url: str = Field(default="https://huggingface.co", pattern=r"^https?://[^\s?#]+$")
+    """Where the Hub answers."""
+
+
+class ComfyDeploySettings(_Section):
+    """ComfyDeploy, where finished LoRAs are registered for making pictures."""
+
+    api_key: SecretStr | None = None
+    """Its key; without one nothing is registered."""
+    base_url: str = Field(default="https://api.comfydeploy.com/api", pattern=r"^https?://[^\s?#]+$")
+    """Where its API answers."""
+    folder: str = Field(default="loras", pattern=r"^[A-Za-z0-9._/-]+$")
+    """The folder of its volume that models are put in."""
+    incomplete: bool = False
+    """Whether models of trainings that ended early are registered too."""
+    retry: Duration = Field(default=900.0, gt=0)
+    """How long after a failure it is tried again."""
+
+
 class ServeSettings(_Section):
     """The HTTP service: `stationmaster serve`."""
 
@@ -409,6 +437,8 @@ class Settings(_Section):
     limits: LimitSettings = LimitSettings()
     artifacts: ArtifactSettings = ArtifactSettings()
     bucket: BucketSettings = BucketSettings()
+    hub: HubSettings = HubSettings()
+    comfydeploy: ComfyDeploySettings = ComfyDeploySettings()
     serve: ServeSettings = ServeSettings()
     sweep: SweepSettings = SweepSettings()
     loopback: LoopbackSettings = LoopbackSettings()
