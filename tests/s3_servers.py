@@ -1,0 +1,152 @@
+"""S3 servers for tests: rclone (objects are plain files) and SeaweedFS (enforces conditions and checksums)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import boto3
+import httpx
+from botocore.config import Config
+
+ACCESS_KEY = "test-access-key"
+SECRET_KEY = "test-secret-key-planted"
+BUCKET = "models"
+_START_SECONDS = 90.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class S3Server:
+    """A running server with one empty bucket; `folder` holds the objects as files where the server keeps them so."""
+
+    endpoint: str
+    folder: Path | None = None
+    bucket: str = BUCKET
+    access_key: str = ACCESS_KEY
+    secret_key: str = SECRET_KEY
+    region: str = "auto"
+
+    def environment(self) -> dict[str, str]:
+        """The settings that name this bucket, for a command's environment."""
+        return {
+            "STATIONMASTER_BUCKET__NAME": self.bucket,
+            "STATIONMASTER_BUCKET__ENDPOINT": self.endpoint,
+            "STATIONMASTER_BUCKET__ACCESS_KEY": self.access_key,
+            "STATIONMASTER_BUCKET__SECRET_KEY": self.secret_key,
+        }
+
+
+@contextmanager
+def rclone_s3(folder: Path) -> Iterator[S3Server]:
+    """`rclone serve s3` on a folder; neither conditions nor checksums of a PUT are looked at."""
+    (folder / BUCKET).mkdir(parents=True)
+    port = free_port()
+    argv = [_program("rclone"), "serve", "s3", "--auth-key", f"{ACCESS_KEY},{SECRET_KEY}", "--addr"]
+    argv += [f"127.0.0.1:{port}", "--config", str(folder / "none.conf"), "--vfs-cache-mode", "off", str(folder)]
+    with _running(argv, folder / "rclone.log"):
+        server = S3Server(endpoint=f"http://127.0.0.1:{port}", folder=folder / BUCKET)
+        _wait_until_ready(server)
+        yield server
+
+
+@contextmanager
+def seaweed_s3(folder: Path) -> Iterator[S3Server]:
+    """SeaweedFS: `If-None-Match`, checksums, signed lengths and expiry are enforced."""
+    folder.mkdir(parents=True, exist_ok=True)
+    identity = {
+        "name": "test",
+        "credentials": [{"accessKey": ACCESS_KEY, "secretKey": SECRET_KEY}],
+        "actions": ["Admin", "Read", "Write", "List", "Tagging"],
+    }
+    config = folder / "identities.json"
+    config.write_text(json.dumps({"identities": [identity]}))
+    data = folder / "data"
+    data.mkdir()
+    ports = {name: free_port_pair() for name in ("s3", "master", "volume", "filer")}
+    argv = [_program("weed"), "server", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-dir={data}", "-s3"]
+    argv += [f"-s3.port={ports['s3']}", f"-s3.port.grpc={ports['s3'] + 10000}", f"-s3.config={config}"]
+    argv += [f"-{name}.port={port}" for name, port in ports.items() if name != "s3"]
+    argv += ["-volume.max=8", "-master.volumeSizeLimitMB=64", "-volume.preStopSeconds=0"]
+    with _running(argv, folder / "weed.log"):
+        server = S3Server(endpoint=f"http://127.0.0.1:{ports['s3']}")
+        _wait_until_ready(server, make_bucket=True)
+        yield server
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def free_port_pair() -> int:
+    """A free port whose number plus 10,000 is free as well: SeaweedFS speaks gRPC there."""
+    while True:
+        port = free_port()
+        if port + 10000 > 65535:
+            port -= 20000
+        with socket.socket() as first, socket.socket() as second, contextlib.suppress(OSError):
+            first.bind(("127.0.0.1", port))
+            second.bind(("127.0.0.1", port + 10000))
+            return port
+
+
+def raw_client(server: S3Server) -> object:
+    """boto3's own client, to look at a bucket past our code."""
+    return boto3.client(
+        "s3",
+        endpoint_url=server.endpoint,
+        region_name=server.region,
+        aws_access_key_id=server.access_key,
+        aws_secret_access_key=server.secret_key,
+        config=Config(signature_version="s3v4", s3={"addressing_style": "path"}, retries={"total_max_attempts": 1}),
+    )
+
+
+def _program(name: str) -> str:
+    beside = Path(sys.executable).parent / name
+    return str(beside) if beside.exists() else str(shutil.which(name))
+
+
+@contextmanager
+def _running(argv: list[str], log: Path) -> Iterator[None]:
+    with log.open("wb") as said:
+        process = subprocess.Popen(argv, stdout=said, stderr=said, env={**os.environ, "HOME": str(log.parent)})
+        try:
+            yield
+        finally:
+            process.kill()  # nothing that it holds is wanted any more
+            process.wait()
+
+
+def _wait_until_ready(server: S3Server, *, make_bucket: bool = False) -> None:
+    """Ready is a server that has taken and returned an object; listening comes long before that."""
+    client = raw_client(server)
+    deadline = time.monotonic() + _START_SECONDS
+    with contextlib.closing(client):  # type: ignore[type-var]
+        while True:
+            try:
+                httpx.get(server.endpoint, timeout=5)
+                if make_bucket and not _has_bucket(client, server.bucket):
+                    client.create_bucket(Bucket=server.bucket)  # type: ignore[attr-defined]
+                client.put_object(Bucket=server.bucket, Key="ready", Body=b"ready")  # type: ignore[attr-defined]
+                client.delete_object(Bucket=server.bucket, Key="ready")  # type: ignore[attr-defined]
+                return
+            except Exception:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+
+
+def _has_bucket(client: object, name: str) -> bool:
+    return any(one["Name"] == name for one in client.list_buckets()["Buckets"])  # type: ignore[attr-defined]
