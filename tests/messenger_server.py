@@ -1,4 +1,4 @@
-"""Telegram, Discord, Slack and a webhook receiver on this computer: they check each request as the real ones would."""
+"""Telegram, Discord, Slack and what webhooks and Apprise write to, on this computer; requests are checked as there."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ class MessengerServer:
     def __init__(self) -> None:
         self.received: list[Received] = []
         self.wrong: list[str] = []
-        self.troubles: dict[str, list[Answer]] = {"telegram": [], "discord": [], "slack": [], "webhook": []}
+        services = ("telegram", "discord", "slack", "webhook", "apprise")
+        self.troubles: dict[str, list[Answer]] = {service: [] for service in services}
         self.calls: list[str] = []
         self.after_receiving: Callable[[Received], None] = lambda _message: None
         self._known: set[tuple[str, str]] = set()
@@ -106,6 +107,11 @@ class MessengerServer:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     @property
+    def apprise_url(self) -> str:
+        """This server as Apprise writes it."""
+        return f"json://{self.url.removeprefix('http://')}/apprise/ops"
+
+    @property
     def environ(self) -> dict[str, str]:
         """Settings that lead every message here."""
         return {
@@ -131,6 +137,7 @@ class MessengerServer:
             "discord": self._discord,
             "slack": self._slack,
             "webhook": self._webhook,
+            "apprise": self._apprise,
         }[service](path, headers, body)
 
     def _telegram(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> Answer:
@@ -177,6 +184,11 @@ class MessengerServer:
         if not self._is_repeated("webhook", headers["idempotency-key"]):
             self._keep("webhook", path, body["text"], headers, body)
         return Answer(status=204, document="")
+
+    def _apprise(self, path: str, headers: dict[str, str], body: dict[str, Any]) -> Answer:
+        """What the notification library posts to an address that begins with json://."""
+        self._keep("apprise", path, f"{body['title']}\n\n{body['message']}", headers, body)
+        return Answer(status=200, document="")
 
     def _check(self, service: str, body: dict[str, Any], needed: dict[str, type], allowed: dict[str, type]) -> None:
         for name, kind in needed.items():

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import codecs
+import json
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stationmaster.cli.context import JobArgument, station_of
+from stationmaster.cli.context import JobArgument, options_of, station_of
+
+if TYPE_CHECKING:
+    from stationmaster.model import LogChunk
+    from stationmaster.station.base import Station
 
 
 def logs(
     context: typer.Context,
     job: JobArgument,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per piece of log.")] = False,
 ) -> None:
     """Print a job's log, all attempts and steps in order.
 
@@ -23,21 +30,44 @@ def logs(
 
       stationmaster logs cats --follow
     """
+    printer = _JsonPrinter() if as_json or options_of(context).as_json else _TextPrinter()
     with station_of(context) as station:
         found = station.find(job)
-        seen = _print_from(station, found.id, 0)
+        seen = _print_from(station, found.id, 0, printer)
         if follow:
             for _ in station.watch(found.id):
-                seen = _print_from(station, found.id, seen)
+                seen = _print_from(station, found.id, seen, printer)
 
 
-def _print_from(station: object, job_id: str, after: int) -> int:
-    from stationmaster.station.local import LocalStation
+class _TextPrinter:
+    def show(self, seq: int, chunk: LogChunk) -> None:
+        sys.stdout.buffer.write(chunk.data)
 
-    assert isinstance(station, LocalStation)
+
+class _JsonPrinter:
+    """A line per piece. A character that two pieces share is shown with the later one, so the texts join as written."""
+
+    def __init__(self) -> None:
+        self._decoders: dict[tuple[int, str], codecs.IncrementalDecoder] = {}
+
+    def show(self, seq: int, chunk: LogChunk) -> None:
+        decoder = self._decoders.setdefault(
+            (chunk.attempt, chunk.stream), codecs.getincrementaldecoder("utf-8")("replace")
+        )
+        document = {
+            "seq": seq,
+            "attempt": chunk.attempt,
+            "stream": chunk.stream,
+            "start": chunk.start,
+            "end": chunk.end,
+            "text": decoder.decode(chunk.data),
+        }
+        sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+
+
+def _print_from(station: Station, job_id: str, after: int, printer: _TextPrinter | _JsonPrinter) -> int:
     while pieces := station.logs(job_id, after_seq=after):
-        for seq, chunk in pieces:
-            sys.stdout.buffer.write(chunk.data)
-            after = seq
+        for after, chunk in pieces:
+            printer.show(after, chunk)
     sys.stdout.flush()
     return after

@@ -30,6 +30,7 @@ def job_json(view: JobView, events: Sequence[Event] = ()) -> dict[str, Any]:
     return {
         "id": job.id,
         "name": spec.name,
+        "owner": spec.owner,
         "recipe": spec.recipe,
         "state": job.state,
         "shown": view.shown,
@@ -166,6 +167,8 @@ def view_lines(view: JobView) -> Iterator[str]:
     if job.outcome and job.state != "ENDED":
         yield "  release   the machine is still being given back"
     yield f"  recipe    {job.spec.recipe} on {job.spec.provider}, attempt {job.attempt}"
+    if job.spec.owner:
+        yield f"  owner     {job.spec.owner}"
     if progress.step is not None:
         yield f"  progress  {progress_words(progress)}"
     for checkpoint in view.checkpoints:

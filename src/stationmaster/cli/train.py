@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _FILE_KEYS = {
     "recipe", "tool", "dataset", "name", "trigger", "steps", "parameters", "provider", "driver", "account", "id",
-    "max_price", "max_hours", "max_spend", "monitoring", "execution",
+    "owner", "max_price", "max_hours", "max_spend", "monitoring", "execution",
 }  # fmt: skip
 
 
@@ -35,6 +35,7 @@ def train(
     provider: Annotated[str | None, typer.Option("--provider", "--driver", help="Where to run it.")] = None,
     account: Annotated[str | None, typer.Option(help="Which of the provider's accounts.")] = None,
     job_id: Annotated[str | None, typer.Option("--id", help="The job's id; the same id again changes nothing.")] = None,
+    owner: Annotated[str | None, typer.Option(help="Who is told of it; see `users`. By default you.")] = None,
     max_price: Annotated[str | None, typer.Option(help="The most that an hour may cost, in dollars.")] = None,
     max_hours: Annotated[float | None, typer.Option(help="After so long it is ended, the model saved.")] = None,
     max_spend: Annotated[str | None, typer.Option(help="The most that the job may cost, in dollars.")] = None,
@@ -58,7 +59,7 @@ def train(
         job_file,
         {
             "recipe": recipe, "dataset": dataset, "name": name, "trigger": trigger, "steps": steps,
-            "provider": provider, "account": account, "id": job_id, "max_price": max_price,
+            "provider": provider, "account": account, "id": job_id, "owner": owner, "max_price": max_price,
             "max_hours": max_hours, "max_spend": max_spend, "parameters": _pairs(parameter or []),
         },
     )  # fmt: skip
@@ -116,6 +117,7 @@ def request_of(given: dict[str, Any]) -> TrainRequest:
         provider=_PROVIDER_ALIASES.get(str(given.get("provider")), given.get("provider")),
         account=given.get("account"),
         id=given.get("id"),
+        owner=given.get("owner"),
         max_price=money("max_price", given.get("max_price")),
         max_hours=_hours(given.get("max_hours")),
         max_spend=money("max_spend", given.get("max_spend")),
@@ -125,8 +127,8 @@ def request_of(given: dict[str, Any]) -> TrainRequest:
 
 _PROVIDER_ALIASES = {"local": "ssh"}
 _KINDS = {
-    "recipe": str, "name": str, "trigger": str, "id": str, "provider": str, "account": str, "dataset": str,
-    "parameters": dict, "monitoring": dict,
+    "recipe": str, "name": str, "trigger": str, "id": str, "owner": str, "provider": str, "account": str,
+    "dataset": str,     "parameters": dict, "monitoring": dict,
 }  # fmt: skip
 
 

@@ -35,6 +35,7 @@ class TrainRequest:
     provider: str | None = None
     account: str | None = None
     id: str | None = None
+    owner: str | None = None  # whom the messages go to; None: the single user of the settings
     max_price: MicroDollars | None = None
     max_hours: float | None = None
     max_spend: MicroDollars | None = None

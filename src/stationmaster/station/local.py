@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from stationmaster.control.build import open_store
+from stationmaster.control.messages.address_book import SINGLE_USER
 from stationmaster.control.providers import find_provider
 from stationmaster.control.rental.machine import access_from_json
 from stationmaster.errors import IllegalMove, NotFound, TransferFailed
@@ -36,11 +37,13 @@ class LocalStation:
         self._watcher = f"{os.getpid()}-{secrets.token_hex(3)}"
 
     def preview(self, request: TrainRequest) -> Preview:
+        self._require_owner(request.owner)
         return preview_of(check_request(request, self.settings, self.provider(request.provider)), request)
 
     def submit(self, request: TrainRequest) -> Accepted:
         if request.id is not None and (found := self.store.jobs.matching(request.id)) and found[0].id == request.id:
             return Accepted(job=found[0], created=False)
+        self._require_owner(request.owner)
         checked = check_request(request, self.settings, self.provider(request.provider))
         submitted = self.store.jobs.submit(spec_of(checked, request, self.settings.home / "datasets"))
         return Accepted(job=submitted.job, created=submitted.created)
@@ -138,6 +141,13 @@ class LocalStation:
     def provider(self, name: str | None) -> Provider:
         """The provider of this name, else the settings' one. Raises ConfigInvalid."""
         return find_provider(name or self.settings.provider, self.settings, self._environ, self.store)
+
+    def _require_owner(self, name: str | None) -> None:
+        """A job's messages must reach somebody. Raises NotFound for a person whom nobody has added."""
+        if name is None or name == SINGLE_USER or self.store.users.find(name) is not None:
+            return
+        known = ", ".join([SINGLE_USER, *(user.name for user in self.store.users.listed())])
+        raise NotFound(f"there is no user {name}", hint=f"known: {known}; add one: stationmaster users add {name}")
 
     def _best_checkpoint(self, job: Job) -> str:
         if find(job.spec.recipe, folders=self.settings.recipes).recipe.resume is None:

@@ -121,6 +121,7 @@ def spec_of(checked: Checked, request: TrainRequest, folder: Path) -> JobSpec:
         recipe=checked.stored.recipe.reference,
         provider=checked.provider,
         account=request.account,
+        owner=request.owner,
         dataset=dataset,
         quote=checked.quote,
         max_seconds=checked.max_seconds,

@@ -50,6 +50,7 @@ JOB_FILES = [
     ("recipe: tiny-lora@1\n", 2, ["no dataset"]),
     ("recipe: tiny-laura@1\ndataset: .\n", 6, ["tiny-laura", "tiny-lora"]),
     ("recipe: tiny-lora@1\ndataset: nowhere\n", 6, ["nowhere"]),
+    ("recipe: tiny-lora@1\ndataset: .\nowner: nobody\n", 6, ["no user nobody", "users add nobody"]),
     ("recipe: tiny-lora@1\ndataset: .\n", 5, ["image"]),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,19 @@ def test_logs_prints_what_the_trainer_printed_and_follow_ends_with_the_job(train
     printed = home.run("logs", "done").out
     assert "20/20" in printed
     assert home.run("logs", "done", "--follow").out == printed
+
+
+def test_logs_for_programs_has_the_same_text_piece_by_piece(trained: Trained) -> None:
+    home, _ = trained
+    pieces = [json.loads(line) for line in home.run("logs", "done", "--json").out.splitlines()]
+    text = "".join(piece["text"] for piece in pieces)
+    assert re.sub("\r\n?", "\n", text) == home.run("logs", "done").out  # the test's reader makes each \r a line's end
+    assert [piece["seq"] for piece in pieces] == sorted(piece["seq"] for piece in pieces)
+    assert {piece["attempt"] for piece in pieces} == {1}
+    assert all(piece["start"] < piece["end"] for piece in pieces)
+    assert home.run("--json", "logs", "done", "--follow").out.splitlines() == [
+        json.dumps(piece, ensure_ascii=False) for piece in pieces
+    ]
 
 
 def test_watching_an_ended_job_answers_at_once(trained: Trained) -> None:

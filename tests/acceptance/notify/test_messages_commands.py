@@ -72,6 +72,13 @@ def test_every_way_of_a_person_is_tried(terminal: Terminal, server: MessengerSer
     assert server.wrong == []
 
 
+def test_operators_are_reached_through_apprise(terminal: Terminal, server: MessengerServer) -> None:
+    terminal.environ["STATIONMASTER_NOTIFY__OPERATORS__APPRISE_URLS"] = f'["{server.apprise_url}"]'
+    done = terminal.run("notify", "test", "--operators", "--message", "first <b>*_")
+    assert (done.exit_code, done.output.split()) == (0, ["apprise", "sent"])
+    assert "first <b>*_" in server.texts("apprise")[0]
+
+
 def test_a_way_that_does_not_work_says_why(terminal: Terminal) -> None:
     terminal.run("users", "add", "ann", "--telegram-id", "17")
     terminal.environ["STATIONMASTER_NOTIFY__TELEGRAM_BOT_TOKEN"] = "1:wrong"

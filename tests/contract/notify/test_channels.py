@@ -215,13 +215,23 @@ async def test_a_webhook_that_fails_is_tried_again_only_if_it_may_help(
 
 
 @asynchronous
-async def test_apprise_that_is_not_installed_says_what_to_install() -> None:
-    try:
-        import apprise  # noqa: F401
-    except ImportError:
-        with pytest.raises(NotifyRefused) as caught:
-            await Apprise().send("json://127.0.0.1:1", MESSAGE)
-        assert "stationmaster[apprise]" in str(caught.value.hint)
-    else:
-        with pytest.raises(NotifyError):
-            await Apprise().send("json://127.0.0.1:1", MESSAGE)
+async def test_apprise_carries_the_message_to_the_service_of_its_address(server: MessengerServer) -> None:
+    await Apprise().send(server.apprise_url, MESSAGE)
+    (message,) = server.received
+    assert (message.service, message.recipient, message.text) == ("apprise", "/apprise/ops", TEXT)
+
+
+@asynchronous
+async def test_a_service_behind_apprise_that_fails_is_tried_again(server: MessengerServer) -> None:
+    server.troubles["apprise"] = [Answer(status=500, document="")]
+    with pytest.raises(NotifyBusy):
+        await Apprise().send(server.apprise_url, MESSAGE)
+    await Apprise().send(server.apprise_url, MESSAGE)
+    assert server.texts("apprise") == [TEXT]
+
+
+@asynchronous
+async def test_an_address_that_apprise_does_not_know_is_refused_without_showing_it() -> None:
+    with pytest.raises(NotifyRefused) as caught:
+        await Apprise().send("nosuchservice://token-of-mine", MESSAGE)
+    assert "token-of-mine" not in f"{caught.value} {caught.value.hint}"

@@ -24,6 +24,7 @@ from stationmaster.errors import (
 from stationmaster.model import Checkpoint, Desired, Outcome, Reason, State
 from stationmaster.money import MicroDollars
 from stationmaster.station.base import Station, TrainRequest
+from stationmaster.store.users import User
 
 
 def models(station: Station, job_id: str) -> Sequence[Checkpoint]:
@@ -57,6 +58,7 @@ BAD_REQUESTS: list[tuple[dict[str, Any], type[UserError], str]] = [
     ({"id": "../../etc"}, UserError, "etc"),
     ({"id": ""}, UserError, "id"),
     ({"id": "-x"}, UserError, "-x"),
+    ({"owner": "nobody"}, NotFound, "nobody"),
     ({"id": "x" * 41}, UserError, "id"),
     ({"name": "two\nlines"}, UserError, "name"),
     ({"name": "x" * 121}, UserError, "name"),
@@ -95,6 +97,14 @@ def test_a_job_is_queued_once_however_often_it_is_submitted(world: LocalWorld, p
     assert again.job == first.job
     assert first.job.state is State.QUEUED
     assert [event.kind for event in world.station.events("mine")] == ["submitted"]
+
+
+def test_a_job_belongs_to_the_person_it_was_submitted_for(world: LocalWorld, pictures: Path) -> None:
+    for name in ("ann", "me"):
+        if name != "me":
+            world.station.store.users.put(User(name=name))
+        assert world.station.submit(world.request(pictures, id=name, owner=name)).job.spec.owner == name
+    assert world.station.submit(world.request(pictures, id="mine")).job.spec.owner is None
 
 
 def test_an_id_that_is_there_answers_even_when_its_dataset_has_gone(
