@@ -20,9 +20,8 @@ class Costs:
         self._database = database
 
     def of_job(self, job_id: str) -> list[CostLine]:
-        query = sa.select(cost_lines).where(cost_lines.c.job_id == job_id).order_by(cost_lines.c.started_at)
         with self._database.read() as connection:
-            return [cost_line_from_row(row) for row in connection.execute(query).mappings()]
+            return [cost_line_from_row(row) for row in connection.execute(_OF_JOB, {"job_id": job_id}).mappings()]
 
     def awaiting_charges(self, *, ended_before: float) -> list[CostLine]:
         """Closed lines that are still our own estimate."""
@@ -47,6 +46,9 @@ def put(connection: Connection, lines: Iterable[CostLine]) -> None:
         upsert(connection, cost_lines, rows, key=("rental_label", "kind"), where=_MAY_CHANGE)
 
 
+_OF_JOB = (
+    sa.select(cost_lines).where(cost_lines.c.job_id == sa.bindparam("job_id")).order_by(cost_lines.c.started_at)
+)
 # What the provider billed never changes again, and a line that was closed is not opened by a late look of the sweep.
 _MAY_CHANGE = sa.and_(
     cost_lines.c.source != "provider",

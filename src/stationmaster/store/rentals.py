@@ -28,6 +28,12 @@ class Rentals:
     def not_gone(self) -> list[Rental]:
         return self._all(_NOT_GONE)
 
+    def count_others(self, rental: Rental) -> int:
+        """Other machines of the same provider that were asked for and are not known to be gone."""
+        with self._database.read() as connection:
+            values = {"provider": rental.provider, "label": rental.label}
+            return int(connection.execute(_COUNT_OTHERS, values).scalar_one())
+
     def put_unattended(self, changed: Rental) -> None:
         """Write a rental whose job has ended, where no lease guards it: only ever towards GONE, so repeats agree."""
         with self._database.write() as connection:
@@ -43,6 +49,16 @@ _OF_JOB = _IN_ORDER.where(rentals.c.job_id == sa.bindparam("job_id"))
 _BY_LABEL = _IN_ORDER.where(rentals.c.label == sa.bindparam("label"))
 _IS_NOT_GONE = rentals.c.state != RentalState.GONE.value
 _NOT_GONE = _IN_ORDER.where(_IS_NOT_GONE)
+_COUNT_OTHERS = (
+    sa.select(sa.func.count())
+    .select_from(rentals)
+    .where(
+        _IS_NOT_GONE,
+        rentals.c.provider == sa.bindparam("provider"),
+        rentals.c.label != sa.bindparam("label"),
+        rentals.c.create_sent_at.is_not(None),
+    )
+)
 
 
 def put(connection: Connection, changed: Iterable[Rental]) -> None:

@@ -37,10 +37,10 @@ async def credit_problem(quote: Quote, provider: Provider) -> str | None:
     return f"{provider.name} has {left} of credit, the job may cost {needed}"
 
 
-async def rooms_taken(rental: Rental, world: World) -> int:
-    """Machines that are rented, or about to be, at the same provider by other jobs."""
-    others = await world.ask_store(world.store.rentals.not_gone)
-    return sum(
-        other.provider == rental.provider and other.label != rental.label and other.create_sent_at is not None
-        for other in others
-    )
+async def is_full(rental: Rental, world: World) -> bool:
+    """Whether other jobs have rented, or are about to, as many machines of this provider as the settings allow."""
+    most = world.policy.max_rentals.get(rental.provider)
+    if most is None:
+        return False
+    taken = await world.ask_store(world.store.rentals.count_others, rental)
+    return taken >= most

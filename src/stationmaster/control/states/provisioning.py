@@ -13,7 +13,7 @@ from stationmaster.control.fleet import labelled, shows_absence
 from stationmaster.control.rental.adoption import Discard, adopted, discard, with_surplus
 from stationmaster.control.rental.login import LogIn, blame, log_in
 from stationmaster.control.rental.machine import requirements
-from stationmaster.control.rental.spending import affordable, credit_problem, rooms_taken
+from stationmaster.control.rental.spending import affordable, credit_problem, is_full
 from stationmaster.control.step import Handler, Step, failed_try, give_up, is_late, recovered, wait, wants_out
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.durations import format_duration
@@ -39,7 +39,6 @@ from stationmaster.model import (
 )
 from stationmaster.store.writes import Told, Write
 
-_NO_LIMIT = 1_000_000
 _USELESS = (MachineStatus.FAILED, MachineStatus.STOPPED, MachineStatus.OFFLINE)
 _ABSENCES = 2  # complete listings without a machine before it counts as missing
 
@@ -93,7 +92,7 @@ async def observe(visit: Visit, world: World) -> Seen:
 
 async def _look_at_the_market(seen: Seen, rental: Rental, world: World) -> Seen:
     job, provider = seen.visit.job, world.provider(rental.provider)
-    if await rooms_taken(rental, world) >= world.policy.max_rentals.get(provider.name, _NO_LIMIT):
+    if await is_full(rental, world):
         return replace(seen, waits_for_room=True)
     if rental.offer is not None:
         return seen

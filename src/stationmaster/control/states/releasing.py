@@ -129,6 +129,8 @@ def _surplus(seen: Seen, judgements: list[Judgement]) -> tuple[Rental, ...]:
 
 
 def _is_of_job(machine: Machine, seen: Seen) -> bool:
+    if seen.visit.job.id not in machine.label:
+        return False  # most are not, and there may be hundreds
     label = Label.parse(machine.label)
     return label is not None and (label.installation, label.job) == (seen.installation, seen.visit.job.id)
 
