@@ -9,9 +9,11 @@ StationmasterError            hint, exit_code, http_status; the docstring is the
 │   ├── IllegalMove           the job's state does not allow this
 │   ├── AlreadyEnded          the outcome is written and does not change
 │   ├── TicketRefused         an upload ticket that was used, has expired or does not fit
+│   ├── OutOfCredit           the credits do not suffice, with the numbers
 │   └── DiskFull              not enough room, with the numbers
 ├── StoreError                the store cannot be used
 │   ├── StoreNewer            written by a newer version of Stationmaster
+│   ├── LedgerBroken          the credits do not add up
 │   └── LeaseLost             somebody else's job now: drop the result
 ├── ProviderError             NoCapacity (next offer) · ProviderBusy (same call, later) · AccessRefused (tell people)
 │                             AnswerLost (nobody knows whether it happened) · ProviderFault (its answer makes no sense)
@@ -89,6 +91,13 @@ class TicketRefused(UserError):
     http_status = 409
 
 
+class OutOfCredit(UserError):
+    """The credits do not suffice."""
+
+    exit_code = 60
+    http_status = 402
+
+
 class DiskFull(UserError):
     """There is not enough room on the disk."""
 
@@ -107,6 +116,12 @@ class StoreNewer(StoreError):
     """The store was written by a newer version of Stationmaster."""
 
     exit_code = 11
+
+
+class LedgerBroken(StoreError):
+    """The ledger does not add up."""
+
+    exit_code = 61
 
 
 class LeaseLost(StoreError):

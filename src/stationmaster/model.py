@@ -13,6 +13,9 @@ from typing import Any, Self
 
 from stationmaster.money import ZERO, MicroDollars
 
+SINGLE_USER = "me"
+"""The person of the settings: owner of every job that names no other."""
+
 
 class _OpenEnum(StrEnum):
     """Words of newer code can be read and shown; no table knows them, so nothing is done with them."""
@@ -333,6 +336,61 @@ class CostLine:
     source: str  # estimate, provider
 
 
+class EntryKind(_OpenEnum):
+    """What an entry of the ledger is."""
+
+    GRANT = "GRANT"  # a gift
+    TOP_UP = "TOP_UP"  # paid for
+    REWARD = "REWARD"  # for the owner of a dataset or model, by the operator's policy
+    ADJUSTMENT = "ADJUSTMENT"  # put right by an operator
+    REFUND = "REFUND"  # of what a job was charged, by an operator
+    HOLD = "HOLD"  # set aside when a job is claimed
+    SETTLEMENT = "SETTLEMENT"  # the part of a hold that was charged
+    RELEASE = "RELEASE"  # the part of a hold that came back
+    EXPIRY = "EXPIRY"  # what nobody spent in time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerEntry:
+    """One movement of one person's credits; never changed. `balance` and `held` are what it adds to each."""
+
+    seq: int
+    user: str
+    kind: EntryKind
+    lot: str
+    balance: MicroDollars
+    held: MicroDollars
+    job: str | None = None
+    attempt: int | None = None
+    part: int = 0
+    key: str | None = None
+    note: str = ""
+    actor: str = ""
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreditLot:
+    """Credits that came in together."""
+
+    id: str
+    user: str
+    amount: MicroDollars
+    remaining: MicroDollars
+    expires_at: float | None
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreditAccount:
+    """What a person can spend, and what is held for their jobs."""
+
+    user: str
+    balance: MicroDollars = ZERO
+    held: MicroDollars = ZERO
+    lots: tuple[CreditLot, ...] = ()  # in the order in which they are spent
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """Something that happened to a job, told in the same transaction as the change itself."""
@@ -389,6 +447,64 @@ class BadMachine:
     provider: str
     machine_id: str
     why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a model's weights lie, verified there by size and SHA-256."""
+
+    kind: str  # home, hub, bucket
+    address: str  # a path, hf://owner/name/file or s3://bucket/key
+    link: str | None = None  # where a person looks at it
+    public: bool = False  # anybody may download it
+
+
+class Registering(_OpenEnum):
+    """How far a model is with the service that makes pictures with it."""
+
+    NO = "NO"  # nobody asked for it, or it cannot be: the note says why
+    DUE = "DUE"  # to be asked for, or asked for again after a failure
+    STARTED = "STARTED"  # the service is downloading it
+    DONE = "DONE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    state: Registering = Registering.NO
+    note: str | None = None
+    due_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedModel:
+    """A model in the catalogue: what it is, what it was made of, and where it can be had."""
+
+    slug: str
+    job_id: str
+    name: str
+    recipe: str
+    file_name: str
+    sha256: str
+    size: int
+    complete: bool
+    created_at: float
+    family: str | None = None
+    trigger: str | None = None
+    base_model: str | None = None
+    dataset_sha256: str | None = None
+    owner: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)  # parameters, steps, losses, how long it took
+    places: tuple[Place, ...] = ()
+    previews: tuple[str, ...] = ()  # samples: files at home
+    registration: Registration = Registration()
+
+    def place(self, kind: str) -> Place | None:
+        return next((place for place in self.places if place.kind == kind), None)
+
+    def at(self, *places: Place) -> TrainedModel:
+        """The same model with these places; each takes the place of one of its kind."""
+        kept = [place for place in self.places if all(place.kind != other.kind for other in places)]
+        return replace(self, places=(*kept, *places))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import NewType
 
@@ -45,3 +47,65 @@ def format_dollars(amount: MicroDollars, decimals: int = 2) -> str:
     quantum = Decimal(1).scaleb(-decimals)
     value = (Decimal(amount) / _MICROS).quantize(quantum, ROUND_HALF_UP)
     return f"-${-value}" if value < 0 else f"${abs(value)}"
+
+
+def rounded_up(amount: int, quantum: int) -> MicroDollars:
+    """The next whole multiple of `quantum`.
+
+    >>> rounded_up(101, 100), rounded_up(100, 100)
+    (200, 100)
+    """
+    return MicroDollars(-(-amount // quantum) * quantum)
+
+
+def drawn(amount: int, purses: Iterable[tuple[str, int]]) -> list[tuple[str, MicroDollars]] | None:
+    """How much each purse gives, in their order, to make up `amount`; None when they do not hold as much.
+
+    >>> drawn(5, [("a", 3), ("b", 4)]), drawn(8, [("a", 3), ("b", 4)])
+    ([('a', 3), ('b', 2)], None)
+    """
+    parts = []
+    for name, holds in purses:
+        part = min(amount, holds)
+        if part > 0:
+            parts.append((name, MicroDollars(part)))
+            amount -= part
+    return None if amount > 0 else parts
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What credits are counted in before people: dollars, or points of which a dollar has so many."""
+
+    points_per_dollar: int | None = None
+
+    @property
+    def quantum(self) -> int:
+        """The smallest amount that is ever taken, in micro-dollars."""
+        return 1 if self.points_per_dollar is None else 1_000_000 // self.points_per_dollar
+
+    def read(self, text: str) -> MicroDollars:
+        """The amount that a person wrote. Raises ValueError for anything else.
+
+        >>> Unit().read("1.5"), Unit(10_000).read("15000")
+        (1500000, 1500000)
+        """
+        if self.points_per_dollar is None:
+            return from_dollars(text)
+        try:
+            points = int(text.replace("_", "").replace(",", ""))
+        except ValueError:
+            raise ValueError(f"{text!r} is not a whole number of points") from None
+        return from_dollars(Decimal(points) / self.points_per_dollar)
+
+    def show(self, amount: int) -> str:
+        """
+        >>> Unit().show(1_500_000), Unit().show(-1), Unit(10_000).show(1_500_000)
+        ('$1.50', '-$0.000001', '15,000 points')
+        """
+        if self.points_per_dollar is not None:
+            points = Decimal(amount) * self.points_per_dollar / _MICROS
+            return f"{points.normalize():,f} points"
+        exact = f"{Decimal(abs(amount)) / _MICROS:f}"
+        whole, _, cents = exact.partition(".")
+        return f"{'-' if amount < 0 else ''}${whole}.{cents.ljust(2, '0')}"

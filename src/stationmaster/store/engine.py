@@ -64,6 +64,17 @@ class Database:
         with _translated(), self._reader.connect() as connection:
             yield connection
 
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """Many questions, all answered as of one moment, whatever others write meanwhile."""
+        if self.is_sqlite:
+            with self.read() as connection:
+                yield connection
+            return
+        still = self._writer.execution_options(isolation_level="REPEATABLE READ")
+        with _translated(), still.connect() as connection:
+            yield connection
+
     @property
     def now(self) -> sa.ColumnElement[float]:
         """The database's clock inside a statement, as seconds since the epoch."""

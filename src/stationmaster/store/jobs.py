@@ -14,7 +14,7 @@ from stationmaster.model import Desired, Job, JobSpec, Progress, RentalState, St
 from stationmaster.store import events, tables
 from stationmaster.store.codec import job_from_row, progress_to_text, spec_to_text
 from stationmaster.store.engine import Database
-from stationmaster.store.tables import jobs, rentals
+from stationmaster.store.tables import cost_lines, jobs, ledger_entries, rentals
 from stationmaster.store.upsert import insert_if_absent
 from stationmaster.store.wake import announce
 from stationmaster.store.writes import Told
@@ -39,6 +39,7 @@ class Jobs:
             now = connection.execute(sa.select(self._database.now)).scalar_one()
             created = insert_if_absent(connection, jobs, _new_row(spec, now))
             if created:
+                _refuse_if_charged(connection, spec.id)
                 payload = {"name": spec.name, "recipe": spec.recipe, "provider": spec.provider}
                 told = Told(kind="submitted", payload=payload)
                 events.append(connection, events.rows(spec.id, (told,), version=1, now=now))
@@ -116,6 +117,7 @@ class Jobs:
                     f"job {job_id} has not ended: it is {job.state}",
                     hint=f"run `stationmaster cancel {job_id}` first",
                 )
+            _put_costs_aside(connection, job)
             for table in tables.metadata.sorted_tables:
                 if "job_id" in table.c:
                     connection.execute(table.delete().where(table.c.job_id == job_id))
@@ -152,6 +154,22 @@ def _until_due_statement(database: Database) -> sa.Select[Any]:
         jobs.c.state.in_(sa.bindparam("b_states", expanding=True)),
         jobs.c.provider.not_in(sa.bindparam("b_excluded", expanding=True)),
     )
+
+
+def _put_costs_aside(connection: Connection, job: Job) -> None:
+    """What was paid stays on record, under a name that a later job of the same id does not meet."""
+    aside = f"~{job.created_at:.0f}"
+    connection.execute(
+        cost_lines.update()
+        .where(cost_lines.c.job_id == job.id)
+        .values(rental_label=cost_lines.c.rental_label + aside, job_id=job.id + aside)
+    )
+
+
+def _refuse_if_charged(connection: Connection, job_id: str) -> None:
+    """The ledger knows an attempt by its job's id for ever, so such an id is not given twice."""
+    if connection.execute(sa.select(ledger_entries.c.seq).where(ledger_entries.c.job == job_id).limit(1)).first():
+        raise IllegalMove(f"a job {job_id} was there before, and was paid for", hint="choose another --id")
 
 
 def _find(connection: Connection, job_id: str) -> Job | None:

@@ -12,9 +12,10 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from stationmaster.errors import LeaseLost
 from stationmaster.model import Desired, Job, State
-from stationmaster.store import alerts, bad_machines, checkpoints, costs, events, logs, readings, rentals
+from stationmaster.store import alerts, bad_machines, checkpoints, costs, events, logs, models, readings, rentals
 from stationmaster.store.codec import dumps, job_from_row, progress_to_text
 from stationmaster.store.engine import Database
+from stationmaster.store.ledger_posting import Posting
 from stationmaster.store.tables import interests, jobs
 from stationmaster.store.wake import announce, announce_news
 from stationmaster.store.writes import Told, Write
@@ -50,6 +51,7 @@ class Leases:
     def __init__(self, database: Database, *, log_cap_bytes: int) -> None:
         self._database = database
         self._log_cap_bytes = log_cap_bytes
+        self._posting = Posting(database)
         # Built once: SQLAlchemy takes longer to put these statements together than SQLite does to carry them out.
         self._claim = _claim_statement(database)
         self._keeping = _update_statement(database)
@@ -114,17 +116,21 @@ class Leases:
         For each entry the lease as it is afterwards, with what people want of the job by now, or None: the lease is
         somebody else's, and nothing of the entry was written.
         """
+        if len(entries) > 1 and any(entry.write.ledger for entry in entries):
+            return [self._alone(entry) for entry in entries]  # credits move in transactions of their own
         after: list[Lease | None] = [None] * len(entries)
         in_order = sorted(range(len(entries)), key=lambda place: entries[place].lease.job.id)
         with self._database.write() as connection:
             written = []
             for place in in_order:
-                entry = entries[place]
+                entry = self._with_credits_moved(connection, entries[place])
                 write = _with_alerts_told(connection, entry.write)
                 row = self._update(connection, entry, write)
                 if row is not None:
                     after[place] = _lease_after(entry, row)
                     written.append(Written(job_id=entry.lease.job.id, write=write, row=row))
+                elif entries[place].write.ledger:
+                    raise LeaseLost(f"job {entry.lease.job.id} has been taken over")  # its credits stay as they were
             self._put_the_rest(connection, written)
         return after
 
@@ -159,6 +165,18 @@ class Leases:
             )
             announce(connection)
 
+    def _alone(self, entry: Entry) -> Lease | None:
+        try:
+            return self.write((entry,))[0]
+        except LeaseLost:
+            return None
+
+    def _with_credits_moved(self, connection: Connection, entry: Entry) -> Entry:
+        """Where the credits do not suffice, what is written in its place."""
+        if not entry.write.ledger:
+            return entry
+        return replace(entry, write=self._posting.entered(connection, entry.write))
+
     def _write_one(self, entry: Entry) -> Lease:
         (after,) = self.write((entry,))
         if after is None:
@@ -192,6 +210,7 @@ class Leases:
         costs.put(connection, [line for one in written for line in one.write.costs])
         for one in written:
             checkpoints.put(connection, one.job_id, one.write.checkpoints)
+            models.put(connection, one.write.models)
             bad_machines.put(connection, one.write.bad_machines, now=one.row.now)
             alerts.clear(connection, one.job_id, one.write.cleared_alerts, now=one.row.now)
             alerts.put(connection, one.write.alerts, now=one.row.now)

@@ -14,8 +14,10 @@ from stationmaster.store.installation import read_id
 from stationmaster.store.interests import Interests
 from stationmaster.store.jobs import Jobs
 from stationmaster.store.leases import Leases
+from stationmaster.store.ledger import Ledger
 from stationmaster.store.limiter import TurnLimiter
 from stationmaster.store.logs import Logs
+from stationmaster.store.models import Models
 from stationmaster.store.outbox import Outbox
 from stationmaster.store.periodic import Periodic
 from stationmaster.store.readings import Readings
@@ -38,10 +40,12 @@ class Store:
         self.leases = Leases(database, log_cap_bytes=log_cap_bytes)
         self.rentals = Rentals(database)
         self.costs = Costs(database)
+        self.ledger = Ledger(database)
         self.events = Events(database)
         self.logs = Logs(database)
         self.readings = Readings(database)
         self.checkpoints = Checkpoints(database)
+        self.models = Models(database)
         self.alerts = Alerts(database)
         self.bad_machines = BadMachines(database)
         self.interests = Interests(database)

@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from stationmaster.model import Alert, BadMachine, Checkpoint, CostLine, Job, LogChunk, Rental, StepReading
+from stationmaster.model import (
+    Alert,
+    BadMachine,
+    Checkpoint,
+    CostLine,
+    Job,
+    LogChunk,
+    Rental,
+    StepReading,
+    TrainedModel,
+)
 from stationmaster.money import MicroDollars
 
 
@@ -69,4 +79,5 @@ class Write:
     bad_machines: tuple[BadMachine, ...] = ()
     alerts: tuple[Alert, ...] = ()
     cleared_alerts: tuple[str, ...] = ()  # kinds that may be raised anew
+    models: tuple[TrainedModel, ...] = ()  # in the catalogue
     ledger: tuple[Hold | Settlement | Room, ...] = ()  # in this order, in the same transaction

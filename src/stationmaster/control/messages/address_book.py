@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from stationmaster.model import SINGLE_USER as SINGLE_USER
 from stationmaster.settings import NotifySettings
 from stationmaster.store.users import User, Users
 
-SINGLE_USER = "me"
-"""The person of the settings: owner of every job that names no other."""
 OPERATORS = "operators"
 OWNER = "owner"
 """Why a person gets a message: they own the job; operators have a purpose for each of their ways."""

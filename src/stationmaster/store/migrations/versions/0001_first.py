@@ -320,6 +320,34 @@ sa.Table(
     Index("ledger_entries_key", "key", unique=True),
 )
 
+# The catalogue. A model stays in it when its job is removed.
+sa.Table(
+    "models",
+    metadata,
+    Column("slug", Text, primary_key=True),
+    Column("job_id", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("owner", Text),
+    Column("recipe", Text, nullable=False),
+    Column("family", Text),
+    Column("trigger", Text),
+    Column("base_model", Text),
+    Column("dataset_sha256", Text),
+    Column("file_name", Text, nullable=False),
+    Column("sha256", Text, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("complete", Boolean, nullable=False),
+    Column("details", Text, nullable=False),
+    Column("places", Text, nullable=False),
+    Column("previews", Text, nullable=False),
+    Column("registering", Text, nullable=False),
+    Column("register_note", Text),
+    Column("register_at", Double),
+    Column("created_at", Double, nullable=False),
+    Index("models_of_job", "job_id"),
+    Index("models_to_register", "register_at"),
+)
+
 
 def upgrade() -> None:
     metadata.create_all(op.get_bind(), checkfirst=True)

@@ -1,0 +1,195 @@
+"""People's credits: what came in, what can be spent, what is held, and every movement ever made."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, RowMapping
+
+from stationmaster.errors import NotFound, OutOfCredit, UserError
+from stationmaster.model import CreditAccount, CreditLot, EntryKind, LedgerEntry
+from stationmaster.money import ZERO, MicroDollars, drawn
+from stationmaster.store.codec import known_fields
+from stationmaster.store.engine import Database
+from stationmaster.store.ledger_posting import SPENDING_ORDER, Posting
+from stationmaster.store.ledger_proof import Proof, prove
+from stationmaster.store.spending import committed
+from stationmaster.store.tables import credit_accounts, credit_lots, ledger_entries
+
+_PAGE = 1000
+_DAY_SECONDS = 86_400.0
+
+
+class Ledger:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._posting = Posting(database)
+
+    def grant(
+        self,
+        user: str,
+        amount: MicroDollars,
+        *,
+        note: str,
+        kind: EntryKind = EntryKind.GRANT,
+        expires_in: float | None = None,
+        key: str | None = None,
+        actor: str = "operator",
+    ) -> bool:
+        """Give credits, spendable for `expires_in` seconds; False, and nothing is changed, if `key` was used before."""
+        _require_above_zero(amount)
+        with self._database.write() as connection:
+            self._posting.lock(connection, user)
+            if _is_used(connection, key):
+                return False
+            self._give(connection, user, amount, expires_in, kind=kind.value, note=note, key=key, actor=actor)
+        return True
+
+    def adjust(
+        self, user: str, amount: MicroDollars, *, note: str, key: str | None = None, actor: str = "operator"
+    ) -> bool:
+        """Put an account right, up or down. Raises OutOfCredit rather than to take what is not there."""
+        with self._database.write() as connection:
+            self._posting.lock(connection, user)
+            if _is_used(connection, key):
+                return False
+            named: dict[str, Any] = {"kind": EntryKind.ADJUSTMENT.value, "note": note, "key": key, "actor": actor}
+            if amount > 0:
+                self._give(connection, user, amount, None, **named)
+                return True
+            parts = drawn(-amount, self._posting.spendable(connection, user))
+            if not parts:
+                raise OutOfCredit(f"{user} has less than that", hint=f"see: stationmaster credits show {user}")
+            rows = [{**named, "lot": lot, "balance": -part, "held": 0} for lot, part in parts]
+            for row in rows[1:]:
+                row["key"] = None  # the first of them stands for all
+            self._posting.post(connection, user, rows)
+            self._posting.take(connection, parts)
+        return True
+
+    def refund(
+        self,
+        job_id: str,
+        amount: MicroDollars | None = None,
+        *,
+        note: str,
+        key: str | None = None,
+        actor: str = "operator",
+    ) -> MicroDollars:
+        """Give back what a job was charged, all of it or a part; what was given back. Never more than was charged."""
+        with self._database.write() as connection:
+            owner = connection.execute(_OWNER_OF_JOB, {"b_job": job_id}).scalar_one_or_none()
+            if owner is None:
+                raise NotFound(f"no credits were ever held for job {job_id}")
+            self._posting.lock(connection, owner)
+            if _is_used(connection, key):
+                return ZERO
+            left = charged_less_refunded(connection, job_id)
+            wanted = left if amount is None else amount
+            if wanted <= 0 or wanted > left:
+                raise UserError(
+                    f"job {job_id} was charged {left} micro-dollars that were not given back, and so no other amount "
+                    f"than 1 to {left} can be",
+                    hint="leave the amount out to give back all of it",
+                )
+            named = {"kind": EntryKind.REFUND.value, "job": job_id, "note": note, "key": key, "actor": actor}
+            self._give(connection, owner, MicroDollars(wanted), None, **named)
+        return MicroDollars(wanted)
+
+    def account(self, user: str) -> CreditAccount:
+        """The person's credits now; what has expired is written off first."""
+        with self._database.write() as connection:
+            found = connection.execute(_ACCOUNT, {"b_user": user}).one_or_none()
+            if found is None:
+                return CreditAccount(user=user)
+            self._posting.lock(connection, user)
+            self._posting.spendable(connection, user)
+            row = connection.execute(_ACCOUNT, {"b_user": user}).mappings().one()
+            lots = connection.execute(_LOTS, {"b_user": user}).mappings().all()
+        return CreditAccount(**row, lots=tuple(known_fields(CreditLot, dict(lot)) for lot in lots))
+
+    def users(self) -> list[str]:
+        """Everybody who has or had credits."""
+        with self._database.read() as connection:
+            query = sa.select(credit_accounts.c.user).order_by(credit_accounts.c.user)
+            return list(connection.execute(query).scalars())
+
+    def entries(self, user: str | None = None, *, job: str | None = None) -> Iterator[LedgerEntry]:
+        """Every movement, oldest first."""
+        after = 0
+        while page := self._page(user, job, after):
+            yield from page
+            after = page[-1].seq
+
+    def committed_today(self, user: str) -> MicroDollars:
+        """What counts against the person's cap of a day."""
+        now = self._database.current_time()
+        with self._database.read() as connection:
+            return committed(connection, user, since=now - _DAY_SECONDS, now=now)
+
+    def prove(self) -> Proof:
+        """Check every account, lot, hold and charge against the entries, as of one moment."""
+        with self._database.snapshot() as connection:
+            return prove(connection)
+
+    def _give(
+        self, connection: Connection, user: str, amount: MicroDollars, expires_in: float | None, **named: Any
+    ) -> None:
+        lot = named.get("key") or secrets.token_hex(8)
+        entry = {**named, "lot": lot, "balance": amount, "held": 0}
+        self._posting.post(connection, user, [entry])
+        now = self._database.now
+        fresh = {"id": lot, "user": user, "amount": amount, "remaining": amount}
+        until = None if expires_in is None else now + expires_in
+        connection.execute(credit_lots.insert().values(**fresh, at=now, expires_at=until))
+
+    def _page(self, user: str | None, job: str | None, after: int) -> list[LedgerEntry]:
+        query = sa.select(ledger_entries).where(ledger_entries.c.seq > after).order_by(ledger_entries.c.seq)
+        if user is not None:
+            query = query.where(ledger_entries.c.user == user)
+        if job is not None:
+            query = query.where(ledger_entries.c.job == job)
+        with self._database.read() as connection:
+            return [_entry(row) for row in connection.execute(query.limit(_PAGE)).mappings()]
+
+
+def charged_less_refunded(connection: Connection, job_id: str) -> int:
+    """What a job has been charged and not given back."""
+    query = sa.select(ledger_entries.c.kind, ledger_entries.c.balance, ledger_entries.c.held).where(
+        ledger_entries.c.job == job_id
+    )
+    amounts = {EntryKind.SETTLEMENT.value: 0, EntryKind.REFUND.value: 0}
+    for row in connection.execute(query).mappings():
+        if row["kind"] in amounts:
+            amounts[row["kind"]] += row["balance"] - row["held"]
+    return amounts[EntryKind.SETTLEMENT.value] - amounts[EntryKind.REFUND.value]
+
+
+def _require_above_zero(amount: int) -> None:
+    if amount <= 0:
+        raise UserError("the amount must be above zero", hint="to take credits away: stationmaster credits adjust")
+
+
+def _is_used(connection: Connection, key: str | None) -> bool:
+    return key is not None and connection.execute(_OF_KEY, {"b_key": key}).first() is not None
+
+
+def _entry(row: RowMapping) -> LedgerEntry:
+    return known_fields(LedgerEntry, {**row, "kind": EntryKind(row["kind"])})
+
+
+_ACCOUNT = sa.select(credit_accounts).where(credit_accounts.c.user == sa.bindparam("b_user"))
+_LOTS = (
+    sa.select(credit_lots)
+    .where(credit_lots.c.user == sa.bindparam("b_user"), credit_lots.c.remaining > 0)
+    .order_by(*SPENDING_ORDER)
+)
+_OF_KEY = sa.select(ledger_entries.c.seq).where(ledger_entries.c.key == sa.bindparam("b_key"))
+_OWNER_OF_JOB = (
+    sa.select(ledger_entries.c.user)
+    .where(ledger_entries.c.job == sa.bindparam("b_job"), ledger_entries.c.kind == EntryKind.HOLD.value)
+    .limit(1)
+)

@@ -1,0 +1,178 @@
+"""Credits that move with a job: held, settled and kept within a day's cap in the transaction that moves the job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, RowMapping
+
+from stationmaster.model import EntryKind
+from stationmaster.money import ZERO, MicroDollars, drawn
+from stationmaster.store.engine import Database
+from stationmaster.store.spending import committed
+from stationmaster.store.tables import credit_accounts, credit_lots, ledger_entries
+from stationmaster.store.upsert import insert_if_absent
+from stationmaster.store.writes import Hold, Room, Settlement, Write
+
+_WORKER = "stationmaster"
+_DAY_SECONDS = 86_400.0
+RETURN_GRACE_SECONDS = 7 * 86_400.0
+"""Credits that come back from a hold after they have expired can be spent for so long."""
+
+
+class Posting:
+    """What is done to accounts inside somebody else's transaction. Every change begins with the account's lock."""
+
+    def __init__(self, database: Database) -> None:
+        now = database.now
+        self._now = now
+        self._lots = (
+            sa.select(credit_lots.c.id, credit_lots.c.remaining, (credit_lots.c.expires_at <= now).label("expired"))
+            .where(credit_lots.c.user == sa.bindparam("b_user"), credit_lots.c.remaining > 0)
+            .order_by(*SPENDING_ORDER)
+        )
+        self._insert = ledger_entries.insert().values(at=now)
+        self._give_back = (
+            credit_lots.update()
+            .where(credit_lots.c.id == sa.bindparam("b_lot"))
+            .values(
+                remaining=credit_lots.c.remaining + sa.bindparam("b_amount", type_=sa.BigInteger),
+                expires_at=sa.case(
+                    (credit_lots.c.expires_at <= now, now + RETURN_GRACE_SECONDS), else_=credit_lots.c.expires_at
+                ),
+            )
+        )
+
+    def entered(self, connection: Connection, write: Write) -> Write:
+        """Move the credits that `write` asks for; the write as it is then to be made, or the one in its place."""
+        for part in write.ledger:
+            if isinstance(part, Settlement):
+                self._settle(connection, part)
+            elif isinstance(part, Room):
+                if not self._has_room(connection, part):
+                    return self.entered(connection, part.otherwise)
+            else:
+                amount = self._hold(connection, part)
+                if amount is None:
+                    return self.entered(connection, part.otherwise)
+                write = replace(write, job=write.job.remember(hold=amount))
+        return write
+
+    def lock(self, connection: Connection, user: str) -> None:
+        """Nobody else moves this person's credits until the transaction ends."""
+        if connection.execute(_LOCK, {"b_user": user}).one_or_none() is None:
+            insert_if_absent(connection, credit_accounts, {"user": user, "balance": 0, "held": 0})
+            connection.execute(_LOCK, {"b_user": user}).one()
+
+    def spendable(self, connection: Connection, user: str) -> list[tuple[str, int]]:
+        """What each lot still holds, in the order of spending; what has expired is written off first."""
+        rows = connection.execute(self._lots, {"b_user": user}).mappings().all()
+        self._write_off(connection, user, [row for row in rows if row["expired"]])
+        return [(row["id"], row["remaining"]) for row in rows if not row["expired"]]
+
+    def post(self, connection: Connection, user: str, entries: Sequence[dict[str, Any]]) -> None:
+        """Write entries of one account, which is locked, and what they change."""
+        common = {"user": user, "job": None, "attempt": None, "key": None, "note": "", "actor": _WORKER}
+        rows = [{**common, "part": part, **entry} for part, entry in enumerate(entries)]
+        connection.execute(self._insert, rows)
+        balance, held = sum(row["balance"] for row in rows), sum(row["held"] for row in rows)
+        connection.execute(_CHANGE_ACCOUNT, {"b_user": user, "b_balance": balance, "b_held": held})
+
+    def take(self, connection: Connection, parts: Iterable[tuple[str, int]]) -> None:
+        """Lower what lots hold."""
+        rows = [{"b_lot": lot, "b_amount": amount} for lot, amount in parts]
+        if rows:
+            connection.execute(_TAKE, rows)
+
+    def _hold(self, connection: Connection, hold: Hold) -> MicroDollars | None:
+        self.lock(connection, hold.user)
+        before = connection.execute(_OF_ATTEMPT, {"b_job": hold.job_id, "b_attempt": hold.attempt}).mappings().all()
+        if before:  # nothing is held twice; what is settled is not held again
+            return MicroDollars(sum(row["held"] for row in before)) or None
+        lots = self.spendable(connection, hold.user)
+        amount = min(hold.most, sum(remaining for _, remaining in lots))
+        parts = drawn(amount, lots) if amount >= hold.least else None
+        if not parts:
+            return None
+        named = {"kind": EntryKind.HOLD.value, "job": hold.job_id, "attempt": hold.attempt}
+        self.post(connection, hold.user, [{**named, "lot": lot, "balance": -part, "held": part} for lot, part in parts])
+        self.take(connection, parts)
+        return MicroDollars(amount)
+
+    def _settle(self, connection: Connection, settlement: Settlement) -> None:
+        entries = connection.execute(
+            _OF_ATTEMPT, {"b_job": settlement.job_id, "b_attempt": settlement.attempt}
+        ).mappings().all()  # fmt: skip
+        holds = [row for row in entries if row["kind"] == EntryKind.HOLD.value]
+        if not holds or len(holds) < len(entries):
+            return  # never held, or settled already
+        user = holds[0]["user"]
+        self.lock(connection, user)
+        charged, returned = _split(holds, settlement.charge)
+        named = {"job": settlement.job_id, "attempt": settlement.attempt, "note": settlement.note}
+        self.post(
+            connection,
+            user,
+            [
+                {**named, "kind": EntryKind.SETTLEMENT.value, "lot": lot, "balance": 0, "held": -amount}
+                for lot, amount in charged or [(holds[0]["lot"], ZERO)]
+            ]
+            + [
+                {**named, "kind": EntryKind.RELEASE.value, "lot": lot, "balance": amount, "held": -amount}
+                for lot, amount in returned
+            ],
+        )
+        if returned:
+            connection.execute(self._give_back, [{"b_lot": lot, "b_amount": amount} for lot, amount in returned])
+
+    def _has_room(self, connection: Connection, room: Room) -> bool:
+        self.lock(connection, room.user)
+        now = float(connection.execute(sa.select(self._now)).scalar_one())
+        used = committed(connection, room.user, since=now - _DAY_SECONDS, now=now, without=room.job_id)
+        return used + room.need <= room.cap
+
+    def _write_off(self, connection: Connection, user: str, expired: Sequence[RowMapping]) -> None:
+        parts = [(row["id"], row["remaining"]) for row in expired]
+        if parts:
+            entry = {"kind": EntryKind.EXPIRY.value, "held": 0}
+            self.post(connection, user, [{**entry, "lot": lot, "balance": -amount} for lot, amount in parts])
+            self.take(connection, parts)
+
+
+def _split(
+    holds: Sequence[RowMapping], charge: int
+) -> tuple[list[tuple[str, MicroDollars]], list[tuple[str, MicroDollars]]]:
+    """What is charged of each lot, those that were to be spent first before the others, and what goes back to each."""
+    held = [(row["lot"], row["held"]) for row in holds]
+    charge = min(charge, sum(amount for _, amount in held))  # never more than was held
+    charged = drawn(charge, held) or []
+    taken = dict(charged)
+    returned = [(lot, MicroDollars(amount - taken.get(lot, 0))) for lot, amount in held]
+    return charged, [(lot, amount) for lot, amount in returned if amount > 0]
+
+
+SPENDING_ORDER = (credit_lots.c.expires_at.is_(None), credit_lots.c.expires_at, credit_lots.c.at, credit_lots.c.id)
+"""Credits that expire first, then the oldest."""
+
+_LOCK = sa.select(credit_accounts.c.balance).where(credit_accounts.c.user == sa.bindparam("b_user")).with_for_update()
+_OF_ATTEMPT = (
+    sa.select(ledger_entries)
+    .where(ledger_entries.c.job == sa.bindparam("b_job"), ledger_entries.c.attempt == sa.bindparam("b_attempt"))
+    .order_by(ledger_entries.c.part)
+)
+_TAKE = (
+    credit_lots.update()
+    .where(credit_lots.c.id == sa.bindparam("b_lot"))
+    .values(remaining=credit_lots.c.remaining - sa.bindparam("b_amount", type_=sa.BigInteger))
+)
+_CHANGE_ACCOUNT = (
+    credit_accounts.update()
+    .where(credit_accounts.c.user == sa.bindparam("b_user"))
+    .values(
+        balance=credit_accounts.c.balance + sa.bindparam("b_balance", type_=sa.BigInteger),
+        held=credit_accounts.c.held + sa.bindparam("b_held", type_=sa.BigInteger),
+    )
+)

@@ -1,0 +1,101 @@
+"""The catalogue of trained models."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, RowMapping
+
+from stationmaster.model import Place, Registering, Registration, TrainedModel
+from stationmaster.store.codec import dumps, known_fields
+from stationmaster.store.engine import Database
+from stationmaster.store.tables import trained_models
+from stationmaster.store.upsert import upsert
+
+
+class Models:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def listed(self, *, limit: int = 1000) -> list[TrainedModel]:
+        """Newest first."""
+        query = sa.select(trained_models).order_by(trained_models.c.created_at.desc(), trained_models.c.slug)
+        return self._found(query.limit(limit))
+
+    def matching(self, reference: str) -> list[TrainedModel]:
+        """Those with this slug, else made by this job, else with this name, else whose slug begins so."""
+        table = trained_models.c
+        for condition in (
+            table.slug == reference,
+            table.job_id == reference,
+            table.name == reference,
+            table.slug.startswith(reference, autoescape=True),
+        ):
+            if found := self._found(sa.select(trained_models).where(condition).order_by(table.created_at.desc())):
+                return found
+        return []
+
+    def of_job(self, job_id: str) -> TrainedModel | None:
+        found = self._found(sa.select(trained_models).where(trained_models.c.job_id == job_id))
+        return found[0] if found else None
+
+    def to_register(self, *, limit: int = 20) -> list[TrainedModel]:
+        """Models whose registration is due for a step, the longest waiting first."""
+        due = trained_models.c.register_at
+        return self._found(sa.select(trained_models).where(due <= self._database.now).order_by(due).limit(limit))
+
+    def count_to_register(self) -> int:
+        query = sa.select(sa.func.count()).where(trained_models.c.register_at.is_not(None))
+        with self._database.read() as connection:
+            return int(connection.execute(query).scalar_one())
+
+    def put(self, model: TrainedModel) -> None:
+        """Write one outside of any job's lease."""
+        with self._database.write() as connection:
+            put(connection, (model,))
+
+    def remove(self, slug: str) -> None:
+        with self._database.write() as connection:
+            connection.execute(trained_models.delete().where(trained_models.c.slug == slug))
+
+    def _found(self, query: sa.Select[Any]) -> list[TrainedModel]:
+        with self._database.read() as connection:
+            return [_from_row(row) for row in connection.execute(query).mappings()]
+
+
+def put(connection: Connection, changed: Iterable[TrainedModel]) -> None:
+    if rows := [_to_row(model) for model in changed]:
+        upsert(connection, trained_models, rows, key=("slug",))
+
+
+def _to_row(model: TrainedModel) -> dict[str, Any]:
+    plain = {item.name: getattr(model, item.name) for item in dataclasses.fields(model)}
+    registration = plain.pop("registration")
+    return {
+        **plain,
+        "details": dumps(dict(model.details)),
+        "places": dumps([dataclasses.asdict(place) for place in model.places]),
+        "previews": dumps(list(model.previews)),
+        "registering": registration.state.value,
+        "register_note": registration.note,
+        "register_at": registration.due_at,
+    }
+
+
+def _from_row(row: RowMapping) -> TrainedModel:
+    return known_fields(
+        TrainedModel,
+        {
+            **row,
+            "details": json.loads(row["details"]),
+            "places": tuple(known_fields(Place, place) for place in json.loads(row["places"])),
+            "previews": tuple(json.loads(row["previews"])),
+            "registration": Registration(
+                state=Registering(row["registering"]), note=row["register_note"], due_at=row["register_at"]
+            ),
+        },
+    )

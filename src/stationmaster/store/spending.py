@@ -1,0 +1,43 @@
+"""What a person's jobs have cost lately and will cost at least."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from stationmaster.model import SINGLE_USER, CostLine, State
+from stationmaster.money import MicroDollars, cost
+from stationmaster.store.codec import cost_line_from_row, spec_from_text
+from stationmaster.store.tables import cost_lines, jobs
+
+_NOT_AT_WORK = (State.QUEUED.value, State.ENDED.value)
+
+
+def so_far(line: CostLine, *, now: float) -> MicroDollars:
+    """What a line comes to by now: one that is open grows with time."""
+    if line.ended_at is not None:
+        return line.amount
+    return cost(line.rate_per_hour, max(0.0, now - line.started_at))
+
+
+def committed(
+    connection: Connection, user: str, *, since: float, now: float, without: str | None = None
+) -> MicroDollars:
+    """What the person's machines cost since then, those of running jobs counted with their expected cost at least."""
+    costs: dict[str, int] = defaultdict(int)
+    recent = sa.or_(cost_lines.c.ended_at.is_(None), cost_lines.c.ended_at > since)
+    lines = sa.select(cost_lines).join(jobs, jobs.c.id == cost_lines.c.job_id).where(_owned_by(user), recent)
+    for row in connection.execute(lines).mappings():
+        costs[row["job_id"]] += so_far(cost_line_from_row(row), now=now)
+    working = sa.select(jobs.c.id, jobs.c.spec).where(_owned_by(user), jobs.c.state.not_in(_NOT_AT_WORK))
+    for row in connection.execute(working).mappings():
+        if row["id"] != without:
+            costs[row["id"]] = max(costs[row["id"]], spec_from_text(row["spec"]).quote.cost_expected)
+    return MicroDollars(sum(costs.values()))
+
+
+def _owned_by(user: str) -> sa.ColumnElement[bool]:
+    named = jobs.c.owner == user
+    return sa.or_(named, jobs.c.owner.is_(None)) if user == SINGLE_USER else named
