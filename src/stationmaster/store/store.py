@@ -23,6 +23,7 @@ from stationmaster.store.periodic import Periodic
 from stationmaster.store.readings import Readings
 from stationmaster.store.rentals import Rentals
 from stationmaster.store.schema import bring_up_to_date
+from stationmaster.store.tickets import Tickets
 from stationmaster.store.users import Users
 from stationmaster.store.wake import Waker
 
@@ -45,6 +46,7 @@ class Store:
         self.logs = Logs(database)
         self.readings = Readings(database)
         self.checkpoints = Checkpoints(database)
+        self.tickets = Tickets(database)
         self.models = Models(database)
         self.alerts = Alerts(database)
         self.bad_machines = BadMachines(database)

@@ -348,6 +348,37 @@ sa.Table(
     Index("models_to_register", "register_at"),
 )
 
+# Leave to put one file into the bucket. A path has one live ticket at a time: the database itself refuses the second.
+sa.Table(
+    "tickets",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("token_sha256", Text),
+    Column("job_id", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("sha256", Text, nullable=False),
+    Column("parts", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("quarantine", Text, nullable=False),
+    Column("upload", Text),
+    Column("state", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("expires_at", Double),
+    Column("closed_at", Double),
+    Column("problem", Text),
+    Index(
+        "tickets_live",
+        "job_id",
+        "attempt",
+        "path",
+        unique=True,
+        sqlite_where=sa.text("state IN ('OPEN', 'ISSUED')"),
+        postgresql_where=sa.text("state IN ('OPEN', 'ISSUED')"),
+    ),
+)
+
 
 def upgrade() -> None:
     metadata.create_all(op.get_bind(), checkfirst=True)
