@@ -63,7 +63,7 @@ def decide(plan: Plan, facts: Facts) -> Action:
         last = tries[-1]
         if last.verdict is None:
             return _watch(step, last, plan, facts)
-        if last.verdict.result != "done":
+        if last.verdict.result != "done" and not is_given_up(step, last):
             return _after_failure(step, last, last.verdict, facts)
     return Finished(result="done", step=None, exit_code=None, at=_last_end(facts))
 
@@ -82,9 +82,17 @@ def judge(ended: Exit, *, stop: Stop | None, stopping: Stopping | None, leavings
         return _verdict(ended, "failed", "could_not_start")
     if not ended.known:
         return _verdict(ended, "done", None) if leavings.whole else _verdict(ended, "failed", "unknown_exit")
+    if ended.out_of_memory:
+        return _verdict(ended, "failed", "out_of_memory")
     if ended.code != 0:
         return _verdict(ended, "failed", "exit")
     return _verdict(ended, "done", None) if leavings.present else _verdict(ended, "failed", "missing_output")
+
+
+def is_given_up(step: Step, last: Try) -> bool:
+    """Whether the plan goes on without this step: it may fail, and has done so in all its tries."""
+    failed = last.verdict is not None and last.verdict.result == "failed"
+    return step.optional and failed and last.number >= step.tries
 
 
 def secrets_needed(plan: Plan, facts: Facts) -> tuple[str, ...]:

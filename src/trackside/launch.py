@@ -20,7 +20,8 @@ def own_command(root: Root, *arguments: str) -> list[str]:
     else:
         parent = os.path.dirname(os.path.dirname(os.path.abspath(trackside.__file__)))
         itself = ["-c", "import sys; sys.path.insert(0, %r); from trackside.cli import main; sys.exit(main())" % parent]
-    return [sys.executable or "python3", *itself, "--root", root.path, *arguments]
+    part = ["--part", root.part] if root.part else []
+    return [sys.executable or "python3", *itself, "--root", root.path, *part, *arguments]
 
 
 def detach(command: list[str], *, log_path: str, keep: int, in_daemon: Callable[[], None]) -> None:

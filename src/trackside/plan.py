@@ -28,6 +28,9 @@ class Step(NamedTuple):
     training: bool
     stop_signal: int
     secrets: Tuple[str, ...]
+    contained: bool = False
+    unless: str | None = None
+    optional: bool = False
 
     def backoff_after(self, number: int) -> float:
         """Seconds to wait after the try with this number failed; the last given value repeats."""
@@ -41,16 +44,61 @@ class Output(NamedTuple):
     kind: str
 
 
+class Mount(NamedTuple):
+    source: str
+    target: str
+    read_only: bool
+
+
+class Container(NamedTuple):
+    """What contained steps run in."""
+
+    engine: str
+    image: str
+    mounts: Tuple[Mount, ...]
+    memory_bytes: int | None
+    shm_bytes: int | None
+    network: str
+    gpus: bool
+
+
+class Health(NamedTuple):
+    """A step that is run beside the others, again and again."""
+
+    step: Step
+    every_seconds: float
+
+
+class Save(NamedTuple):
+    """How the training is asked for a checkpoint: by a signal or by a file."""
+
+    signal: int | None
+    touch: str | None
+    proof: str
+    timeout_seconds: float
+
+
 class Plan(NamedTuple):
     job: str
     attempt: int
     steps: Tuple[Step, ...]
     outputs: Tuple[Output, ...]
     stop_grace_seconds: float
+    container: Container | None = None
+    health: Health | None = None
+    save: Save | None = None
+    cleanup: Tuple[Step, ...] = ()
 
 
 def read_plan(root: Root) -> Plan:
-    """The plan of this root. Raises PlanInvalid with one clear line."""
+    """The plan of this root, or of the part of it that the root stands for. Raises PlanInvalid with one clear line."""
+    plan = _read(root)
+    if not root.part:
+        return plan
+    return plan._replace(steps=plan.cleanup, outputs=(), health=None, save=None, cleanup=())
+
+
+def _read(root: Root) -> Plan:
     try:
         with open(root.plan, "rb") as file:
             found = json.loads(file.read())
@@ -78,6 +126,10 @@ def parse_plan(found: Any) -> Plan:
                 for output in found.get("outputs", ())
             ),
             stop_grace_seconds=_not_negative(found.get("stop_grace_seconds", 10.0)),
+            container=_parse_container(found.get("container")),
+            health=_parse_health(found.get("health")),
+            save=_parse_save(found.get("save")),
+            cleanup=tuple(_parse_step(step) for step in found.get("cleanup", ())),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise PlanInvalid("the plan is not valid: %s: %s" % (type(error).__name__, error)) from error
@@ -100,6 +152,53 @@ def _parse_step(step: Mapping[str, Any]) -> Step:
         training=bool(step.get("training", False)),
         stop_signal=_signal_number(step.get("stop_signal", "TERM")),
         secrets=tuple(_variable(name) for name in step.get("secrets", ())),
+        contained=bool(step.get("contained", False)),
+        unless=None if step.get("unless") is None else _inside(step["unless"]),
+        optional=bool(step.get("optional", False)),
+    )
+
+
+def _parse_container(found: Any) -> Container | None:
+    if found is None:
+        return None
+    if found["engine"] not in ("docker", "podman"):
+        raise ValueError("%r is not a container engine" % found["engine"])
+    memory, shm = found.get("memory_bytes"), found.get("shm_bytes")
+    return Container(
+        engine=_text(found["engine"]),
+        image=_not_an_option(found["image"]),
+        mounts=tuple(
+            Mount(
+                source=_mountable(mount["source"]),
+                target=_mountable(mount["target"]),
+                read_only=bool(mount.get("read_only", False)),
+            )
+            for mount in found.get("mounts", ())
+        ),
+        memory_bytes=None if memory is None else int(memory),
+        shm_bytes=None if shm is None else int(shm),
+        network=_not_an_option(found.get("network", "host")),
+        gpus=bool(found.get("gpus", False)),
+    )
+
+
+def _parse_health(found: Any) -> Health | None:
+    if found is None:
+        return None
+    return Health(step=_parse_step(found), every_seconds=max(0.1, _not_negative(found["every_seconds"])))
+
+
+def _parse_save(found: Any) -> Save | None:
+    if found is None:
+        return None
+    number, touch = found.get("signal"), found.get("touch")
+    if (number is None) == (touch is None):
+        raise ValueError("a save is asked for by either a signal or a file")
+    return Save(
+        signal=None if number is None else _signal_number(number),
+        touch=None if touch is None else _inside(touch),
+        proof=_inside(found["proof"]),
+        timeout_seconds=_not_negative(found.get("timeout_seconds", 180.0)),
     )
 
 
@@ -125,6 +224,19 @@ def _inside(relative: Any) -> str:
     if not stays_inside(_text(relative)):
         raise ValueError("%r leaves the job's folder" % relative)
     return str(relative)
+
+
+def _mountable(path: Any) -> str:
+    """Engines part source, target and options by colons and commas."""
+    if not _text(path).startswith("/") or any(sign in path for sign in ":,\n"):
+        raise ValueError("%r cannot be mounted" % path)
+    return str(path)
+
+
+def _not_an_option(word: Any) -> str:
+    if not _text(word) or word.startswith("-"):
+        raise ValueError("%r is not a name" % word)
+    return str(word)
 
 
 def _not_negative(value: Any) -> float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from trackside.decide import Finished, decide
-from trackside.plan import Plan
+from trackside.decide import Finished, decide, is_given_up
+from trackside.plan import Plan, Step
 from trackside.tries import Facts, Try
 
 
@@ -17,7 +17,7 @@ def step_records(plan: Plan, facts: Facts) -> list[dict[str, Any]]:
             "index": index,
             "name": step.name,
             "training": step.training,
-            **_latest_try(facts.tries[index], is_finished=is_finished),
+            **_latest_try(step, facts.tries[index], is_finished=is_finished),
         }
         for index, step in enumerate(plan.steps)
     ]
@@ -34,11 +34,11 @@ def finished_record(finished: Finished | None) -> dict[str, Any] | None:
     }
 
 
-def _latest_try(tries: tuple[Try, ...], *, is_finished: bool) -> dict[str, Any]:
+def _latest_try(step: Step, tries: tuple[Try, ...], *, is_finished: bool) -> dict[str, Any]:
     last = tries[-1] if tries else None
     verdict = last.verdict if last else None
     return {
-        "state": _state(last, is_finished=is_finished),
+        "state": _state(last, is_last=is_finished or (last is not None and is_given_up(step, last))),
         "try": last.number if last else 0,
         "exit_code": verdict.exit_code if verdict else None,
         "signal": verdict.signal if verdict else None,
@@ -50,11 +50,11 @@ def _latest_try(tries: tuple[Try, ...], *, is_finished: bool) -> dict[str, Any]:
     }
 
 
-def _state(last: Try | None, *, is_finished: bool) -> str:
+def _state(last: Try | None, *, is_last: bool) -> str:
     if last is None:
         return "pending"
     if last.verdict is None:
         return "running"
-    if last.verdict.result == "failed" and not is_finished:
+    if last.verdict.result == "failed" and not is_last:
         return "pending"
     return last.verdict.result

@@ -19,21 +19,35 @@ class TryFolder:
         self.stopping = os.path.join(path, "stopping.json")
         self.exit = os.path.join(path, "exit.json")
         self.verdict = os.path.join(path, "verdict.json")
+        self.container = os.path.join(path, "container.json")
+
+
+CLEANUP = "cleanup"
 
 
 class Root:
-    """The job's folder on the machine and the names in it."""
+    """The job's folder on the machine and the names in it.
 
-    def __init__(self, path: str) -> None:
+    The cleanup is a part with a folder of its own beside the job's steps, so that it is run, told and found again in
+    the same way as they are.
+    """
+
+    def __init__(self, path: str, *, part: str = "") -> None:
+        if part not in ("", CLEANUP):
+            raise Misuse("there is no part %r" % part)
         self.path = os.path.realpath(path)
+        self.part = part
         self.plan = os.path.join(self.path, "plan.json")
-        self.own = os.path.join(self.path, ".trackside")
+        self.own = os.path.join(self.path, ".trackside", part) if part else os.path.join(self.path, ".trackside")
         self.supervisor_lock = os.path.join(self.own, "supervisor.lock")
         self.supervisor_log = os.path.join(self.own, "supervisor.log")
         self.state = os.path.join(self.own, "state.json")
         self.latest = os.path.join(self.own, "latest.json")
         self.training_pid = os.path.join(self.own, "training.pid")
         self.stop = os.path.join(self.own, "stop.json")
+        self.save = os.path.join(self.own, "save.json")
+        self.health = os.path.join(self.own, "health.json")
+        self.health_log = os.path.join(self.own, "health.log")
         self.gpu = os.path.join(self.own, "gpu.csv")
         self.hashes = os.path.join(self.own, "hashes.json")
         self.unpacked = os.path.join(self.own, "unpacked")

@@ -7,39 +7,121 @@ import json
 import os
 import shutil
 import signal
-from typing import NoReturn
+import time
+from typing import Mapping, NamedTuple, NoReturn, Tuple
 
-from trackside import clock, locks
+from trackside import clock, containers, locks
 from trackside.errors import TracksideError
+from trackside.expected import matching_files
 from trackside.observe import forget_training
-from trackside.plan import Step, read_plan
+from trackside.plan import Container, Plan, Step, read_plan
 from trackside.process import Process, identify, process_from_record
 from trackside.records import read_record, write_record, write_text
-from trackside.root import Root, TryFolder
+from trackside.root import Root, TryFolder, stream_name
 from trackside.tries import Exit
 
 _RESERVED_BYTES = 4096
+_LOOK_SECONDS = 0.2
+
+
+class Command(NamedTuple):
+    """What is run for a step: its own program, or the engine that runs it in a container."""
+
+    argv: Tuple[str, ...]
+    env: Mapping[str, str]
 
 
 def run_shim(root: Root, index: int, number: int) -> None:
     """Run one try of one step to its end. Does nothing if this try was ever begun or a stop was asked."""
-    step = read_plan(root).steps[index]
+    plan = read_plan(root)
+    step = plan.steps[index]
     folder = root.try_folder(index, number)
     # A stop is written under the same lock: either it keeps us from beginning, or it finds our try.
     with locks.one_at_a_time(root.steps):
         lock = None if os.path.exists(root.stop) else _claim(folder)
     if lock is None:
         return
-    failed, pid = _start(step, root, folder, lock)
+    if step.unless is not None and next(iter(matching_files(root, step.unless)), None) is not None:
+        _skip(folder, step.unless)
+    elif step.contained and plan.container is not None:
+        _run_contained(root, plan, step, folder, lock, container_of(root, index, number))
+    else:
+        _run(root, step, folder, lock)
+
+
+def container_of(root: Root, index: int, number: int) -> str:
+    """The name of the container of one try."""
+    return containers.container_name(root, stream_name(index, number))
+
+
+def environment(step: Step) -> dict[str, str]:
+    """Ours, which carries the step's secrets already, and the plan's, which must not hide them."""
+    return {**os.environ, **{name: value for name, value in step.env.items() if name not in step.secrets}}
+
+
+def _skip(folder: TryFolder, pattern: str) -> None:
+    with open(folder.log, "a", encoding="utf-8") as log:
+        log.write("trackside: %s is there already, nothing to do\n" % pattern)
+    _write_exit(folder, code=0, signal_number=None)
+
+
+def _run(root: Root, step: Step, folder: TryFolder, lock: int) -> None:
+    failed, pid = _start(step, Command(step.argv, environment(step)), root, folder, lock)
     _, status = os.waitpid(pid, 0)
-    if step.training:
-        forget_training(root, process_from_record(read_record(folder.process)))
+    _forget(root, step, folder)
     if failed:
         _write_exit(folder, code=None, signal_number=None, could_not_start=True)
     elif os.WIFSIGNALED(status):
-        _write_exit(folder, code=None, signal_number=os.WTERMSIG(status), could_not_start=False)
+        _write_exit(folder, code=None, signal_number=os.WTERMSIG(status))
     else:
-        _write_exit(folder, code=os.WEXITSTATUS(status), signal_number=None, could_not_start=False)
+        _write_exit(folder, code=os.WEXITSTATUS(status), signal_number=None)
+
+
+def _run_contained(root: Root, plan: Plan, step: Step, folder: TryFolder, lock: int, name: str) -> None:
+    """The engine's `run` is the step's process; how the step ended is the engine's word, whatever became of `run`."""
+    container = plan.container
+    assert container is not None
+    for mount in container.mounts:
+        if not os.path.exists(mount.source):
+            os.makedirs(mount.source, exist_ok=True)
+    argv = containers.run_command(container, step, root=root, name=name)
+    failed, pid = _start(step, Command(tuple(argv), os.environ), root, folder, lock)
+    status = _await_run(container, name, pid, folder)
+    seen = containers.look_at(container, name)
+    if seen is not None and seen.is_running:
+        seen = _await_orphan(container, name, root)
+    _forget(root, step, folder)
+    if seen is not None and seen.has_run:
+        _write_exit(folder, code=seen.exit_code, signal_number=None, out_of_memory=seen.out_of_memory)
+    else:
+        _write_exit(folder, code=None, signal_number=None, could_not_start=failed or bool(status))
+    containers.remove(container, name)
+
+
+def _await_run(container: Container, name: str, pid: int, folder: TryFolder) -> int:
+    """The status with which `run` ended; which process the container is, is written down as soon as it is known."""
+    while True:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return status
+        seen = containers.look_at(container, name)
+        if seen is not None and seen.is_running and seen.pid:
+            write_record(folder.container, {"name": name, "pid": seen.pid})
+            return os.waitpid(pid, 0)[1]
+        time.sleep(_LOOK_SECONDS)
+
+
+def _await_orphan(container: Container, name: str, root: Root) -> containers.Seen | None:
+    """`run` is gone and its container is not: it goes on to its own end, unless a stop was asked."""
+    if os.path.exists(root.stop):
+        containers.send_signal(container, name, signal.SIGKILL)
+    containers.await_end(container, name)
+    return containers.look_at(container, name)
+
+
+def _forget(root: Root, step: Step, folder: TryFolder) -> None:
+    if step.training:
+        forget_training(root, process_from_record(read_record(folder.process)))
 
 
 def _claim(folder: TryFolder) -> int | None:
@@ -69,19 +151,19 @@ def _claim(folder: TryFolder) -> int | None:
     return lock
 
 
-def _start(step: Step, root: Root, folder: TryFolder, lock: int) -> tuple[bool, int]:
+def _start(step: Step, command: Command, root: Root, folder: TryFolder, lock: int) -> tuple[bool, int]:
     """Fork the step; whether it failed before its program ran, and its pid."""
     told, tell = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _become_step(step, root, folder, lock, tell)
+        _become_step(step, command, root, folder, lock, tell)
     os.close(tell)
     with open(told, "rb") as pipe:
         failed = bool(pipe.read())  # ends when exec closes the other end
     return failed, pid
 
 
-def _become_step(step: Step, root: Root, folder: TryFolder, lock: int, tell: int) -> NoReturn:
+def _become_step(step: Step, command: Command, root: Root, folder: TryFolder, lock: int, tell: int) -> NoReturn:
     try:
         log = os.open(folder.log, os.O_WRONLY | os.O_APPEND)
         try:
@@ -93,9 +175,9 @@ def _become_step(step: Step, root: Root, folder: TryFolder, lock: int, tell: int
             os.chdir(root.inside(step.cwd))
             _point_standard_streams(log)
             os.set_inheritable(lock, True)
-            os.execvpe(step.argv[0], step.argv, _environment(step))
+            os.execvpe(command.argv[0], command.argv, command.env)
         except (OSError, TracksideError) as error:
-            os.write(log, ("trackside: could not start %s: %s\n" % (step.argv[0], error)).encode())
+            os.write(log, ("trackside: could not start %s: %s\n" % (command.argv[0], error)).encode())
             os.write(tell, b"failed")
     finally:
         os._exit(127)
@@ -124,19 +206,28 @@ def _point_standard_streams(log: int) -> None:
         os.dup2(source, target)
 
 
-def _environment(step: Step) -> dict[str, str]:
-    """Ours, which carries the step's secrets already, and the plan's, which must not hide them."""
-    return {**os.environ, **{name: value for name, value in step.env.items() if name not in step.secrets}}
-
-
 def _reserve_exit(folder: TryFolder) -> None:
     """Room for exit.json is taken beforehand: a training that fills the disk still gets its exit code written."""
     with open(folder.exit + ".reserved", "wb") as file:
         file.write(b" " * _RESERVED_BYTES)
 
 
-def _write_exit(folder: TryFolder, *, code: int | None, signal_number: int | None, could_not_start: bool) -> None:
-    ended = Exit(code=code, signal=signal_number, known=True, could_not_start=could_not_start, ended=clock.now())
+def _write_exit(
+    folder: TryFolder,
+    *,
+    code: int | None,
+    signal_number: int | None,
+    could_not_start: bool = False,
+    out_of_memory: bool = False,
+) -> None:
+    ended = Exit(
+        code=code,
+        signal=signal_number,
+        known=True,
+        could_not_start=could_not_start,
+        ended=clock.now(),
+        out_of_memory=out_of_memory,
+    )
     with open(folder.exit + ".reserved", "r+b") as file:
         file.write(json.dumps(ended.as_record()).encode())
         file.flush()

@@ -22,7 +22,8 @@ _RECEIPT_LIMIT_SECONDS = 0.7
 def start(root: Root, plan: Plan, *, secrets: dict[str, str]) -> None:
     """After this a supervisor is alive and has the secrets, unless the plan is finished. May be repeated."""
     root.make_folders()
-    fill_code_cache(root.own)
+    if not root.part:
+        fill_code_cache(root.own)
     lock = take_supervisor_lock(root)
     if lock is not None:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 
-from trackside import clock
+from trackside import clock, containers
 from trackside.errors import TracksideError
 from trackside.locks import one_at_a_time
 from trackside.observe import Observer, running_try, settle
@@ -13,6 +13,7 @@ from trackside.plan import Plan
 from trackside.process import signal_group
 from trackside.records import read_record, write_record
 from trackside.root import Root
+from trackside.shim import container_of
 from trackside.tries import Stop, Stopping, Try, stop_from_record, stopping_from_record
 
 _POLL_SECONDS = 0.02
@@ -35,7 +36,7 @@ def stop(root: Root, plan: Plan, *, grace_seconds: float) -> None:
     settle(root, plan, observer.observe(now=clock.now()))
 
 
-def ask_to_end(root: Root, running: Try, *, why: str, stop_signal: int) -> None:
+def ask_to_end(root: Root, plan: Plan, running: Try, *, why: str) -> None:
     """Send the stop signal once: trainers take a second one as an order to give up saving."""
     if running.process is None:
         return  # still being started: the next look knows its process
@@ -46,13 +47,24 @@ def ask_to_end(root: Root, running: Try, *, why: str, stop_signal: int) -> None:
             return
         noted = noted or Stopping(why=why, at=clock.now(), signalled=False)
         write_record(folder.stopping, noted.as_record(), durable=True)
-        signal_group(running.process, stop_signal, boot_id=clock.boot_id())
-        write_record(folder.stopping, noted._replace(signalled=True).as_record())
+        if _send(root, plan, running, plan.steps[running.step].stop_signal):
+            write_record(folder.stopping, noted._replace(signalled=True).as_record())
 
 
-def force_to_end(running: Try) -> None:
-    if running.process is not None:
+def force_to_end(root: Root, plan: Plan, running: Try) -> None:
+    if running.process is not None and not _send(root, plan, running, signal.SIGKILL):
+        # No container to kill: what is still on its way to one goes.
         signal_group(running.process, signal.SIGKILL, boot_id=clock.boot_id())
+
+
+def _send(root: Root, plan: Plan, running: Try, number: int) -> bool:
+    """The signal went to the step, or there is no step any more; False while a container is on its way."""
+    assert running.process is not None
+    if plan.container is None or not plan.steps[running.step].contained:
+        signal_group(running.process, number, boot_id=clock.boot_id())
+        return True
+    name = container_of(root, running.step, running.number)
+    return containers.send_signal(plan.container, name, number)
 
 
 def _end_running(root: Root, plan: Plan, observer: Observer, *, grace_seconds: float) -> None:
@@ -64,7 +76,7 @@ def _end_running(root: Root, plan: Plan, observer: Observer, *, grace_seconds: f
         waited = clock.seconds_since_boot() - begun
         if waited > grace_seconds + _KILL_LIMIT_SECONDS:
             raise TracksideError("step %s survives KILL" % plan.steps[running.step].name)
-        ask_to_end(root, running, why="stop", stop_signal=plan.steps[running.step].stop_signal)
+        ask_to_end(root, plan, running, why="stop")
         if waited >= grace_seconds:
-            force_to_end(running)
+            force_to_end(root, plan, running)
         time.sleep(_POLL_SECONDS)

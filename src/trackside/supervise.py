@@ -108,10 +108,9 @@ class Supervisor:
         if isinstance(action, StartTry):
             self._start(action, facts)
         elif isinstance(action, EndTry):
-            step = self._plan.steps[action.running.step]
-            ask_to_end(self._root, action.running, why=action.why, stop_signal=step.stop_signal)
+            ask_to_end(self._root, self._plan, action.running, why=action.why)
             if action.force:
-                force_to_end(action.running)
+                force_to_end(self._root, self._plan, action.running)
 
     def _start(self, action: StartTry, facts: Facts) -> None:
         if self._shim is not None or facts.now.monotonic < self._not_before:

@@ -16,12 +16,14 @@ class Exit(NamedTuple):
     known: bool
     could_not_start: bool
     ended: Moment
+    out_of_memory: bool = False
 
     def as_record(self) -> dict[str, Any]:
         return {
             "exit_code": self.code,
             "signal": self.signal,
             "could_not_start": self.could_not_start,
+            "out_of_memory": self.out_of_memory,
             **self.ended.as_record(),
         }
 
@@ -101,6 +103,7 @@ def exit_from_record(record: Mapping[str, Any] | None) -> Exit | None:
         known=True,
         could_not_start=bool(record.get("could_not_start")),
         ended=ended,
+        out_of_memory=bool(record.get("out_of_memory")),
     )
 
 

@@ -1,0 +1,149 @@
+"""Steps in containers: what is said to docker or podman to run, signal, look at and remove one."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zlib
+from typing import Any, NamedTuple
+
+from trackside.plan import Container, Plan, Step
+from trackside.root import Root
+
+_LABEL = "stationmaster.root"
+_LIMIT_SECONDS = 60.0
+_INITS_OF_PODMAN = ("/usr/libexec/podman/catatonit", "/usr/lib/podman/catatonit", "/usr/bin/catatonit")
+
+
+class Seen(NamedTuple):
+    """What the engine says of a container."""
+
+    is_running: bool
+    has_run: bool
+    pid: int | None
+    exit_code: int | None
+    out_of_memory: bool
+
+
+def container_name(root: Root, what: str) -> str:
+    """The name of one try's container: the same again for the same try, another one for every other."""
+    job = re.sub(r"[^a-zA-Z0-9_.-]", "", os.path.basename(root.path))[:40]
+    return "sm-%s-%08x-%s%s" % (job, zlib.crc32(root.path.encode()), root.part and root.part + "-", what)
+
+
+def run_command(container: Container, step: Step, *, root: Root, name: str) -> list[str]:
+    """The command that runs a step in a container and stays until it ends, with its output.
+
+    Secrets are named, not written: the engine takes their values from its own environment.
+    """
+    return [
+        container.engine,
+        "run",
+        "--name=%s" % name,
+        "--label=%s=%s" % (_LABEL, root.path),
+        "--pull=never",
+        "--sig-proxy=false",  # signals are sent to the container itself, and once
+        "--log-driver=none",  # what it prints is in the step's log already
+        *_init(container),
+        *_limits(container),
+        *_user(container),
+        "--volume=%s:%s" % (root.path, root.path),
+        *("--volume=%s:%s%s" % (each.source, each.target, ":ro" * each.read_only) for each in container.mounts),
+        "--workdir=%s" % root.inside(step.cwd),
+        *("--env=%s=%s" % pair for pair in sorted(step.env.items()) if pair[0] not in step.secrets),
+        *("--env=%s" % secret for secret in step.secrets),
+        "--entrypoint=%s" % step.argv[0],  # an image's own would get our command as its arguments
+        container.image,
+        *step.argv[1:],
+    ]
+
+
+def look_at(container: Container, name: str) -> Seen | None:
+    """What the engine knows of the container; None when it has none by that name or does not answer."""
+    answer = _ask(container, "inspect", "--type=container", "--format={{json .State}}", name)
+    try:
+        state = json.loads(answer) if answer is not None else None
+    except ValueError:
+        state = None
+    return _seen(state) if isinstance(state, dict) else None
+
+
+def send_signal(container: Container, name: str, number: int) -> bool:
+    """Signal the container's first process; False when there is none that runs."""
+    return _ask(container, "kill", "--signal=%d" % number, name) is not None
+
+
+def await_end(container: Container, name: str) -> None:
+    """Wait for the end of a container whose `run` is gone."""
+    _ask(container, "wait", name, limit_seconds=None)
+
+
+def remove(container: Container, name: str) -> None:
+    """The container is gone, running or not."""
+    _ask(container, "rm", "--force", "--volumes", name)
+
+
+def remove_all(root: Root, plan: Plan) -> None:
+    """No container of this job is left on the machine."""
+    if plan.container is None:
+        return
+    listed = _ask(plan.container, "ps", "--all", "--quiet", "--filter=label=%s=%s" % (_LABEL, root.path))
+    for name in (listed or b"").decode("ascii", "replace").split():
+        remove(plan.container, name)
+
+
+def _init(container: Container) -> list[str]:
+    """A first process that passes signals on: a trainer that is the first one itself would not hear most of them."""
+    has_one = container.engine == "docker" or any(os.path.exists(path) for path in _INITS_OF_PODMAN)
+    return ["--init"] if has_one else []
+
+
+def _limits(container: Container) -> list[str]:
+    limits = ["--network=%s" % container.network]
+    if container.shm_bytes:
+        limits.append("--shm-size=%d" % container.shm_bytes)
+    if container.memory_bytes:
+        # The same for both: a step that swaps is as good as dead.
+        limits += ["--memory=%d" % container.memory_bytes, "--memory-swap=%d" % container.memory_bytes]
+    if container.gpus:
+        limits.append("--gpus=all" if container.engine == "docker" else "--device=nvidia.com/gpu=all")
+    return limits
+
+
+def _user(container: Container) -> list[str]:
+    """What the container writes into the job's folder belongs to whoever runs trackside."""
+    if os.geteuid() == 0:
+        return []
+    if container.engine == "podman":
+        return ["--userns=keep-id"]
+    return ["--user=%d:%d" % (os.geteuid(), os.getegid())]
+
+
+def _seen(state: dict[str, Any]) -> Seen:
+    status = str(state.get("Status", ""))
+    return Seen(
+        is_running=bool(state.get("Running")),
+        has_run=status in ("exited", "dead", "stopped", "running"),
+        pid=state.get("Pid") or None,
+        exit_code=state.get("ExitCode"),
+        out_of_memory=bool(state.get("OOMKilled")),
+    )
+
+
+def _ask(container: Container, *arguments: str, limit_seconds: float | None = _LIMIT_SECONDS) -> bytes | None:
+    """The engine's answer; None if it refuses, is not there, or takes too long."""
+    import subprocess  # slow to import, needed only for containers
+
+    try:
+        done = subprocess.run(
+            [container.engine, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=limit_seconds,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
