@@ -34,6 +34,8 @@ class HubRepo:
     private: bool = False
     #: Names of the users whose request for access was granted; None: not gated.
     granted: frozenset[str] | None = None
+    #: The front matter of its card, as the Hub tells it.
+    card: dict[str, object] = field(default_factory=dict)
     commits: list[tuple[str, dict[str, HubFile]]] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
 

@@ -355,6 +355,7 @@ class HubServer:
                 "private": repo.private,
                 "gated": False if repo.granted is None else "manual",
                 "tags": [],
+                "cardData": repo.card,
                 "downloads": 0,
                 "likes": 0,
                 "siblings": [{"rfilename": path} for path in sorted(files)],
