@@ -63,5 +63,15 @@ def _open_like(alert: Alert) -> sa.Select[tuple[int]]:
 def clear(connection: Connection, job_id: str, kinds: Iterable[str], *, now: float) -> None:
     wanted = list(kinds)
     if wanted:
-        open_ones = (alerts.c.job_id == job_id, alerts.c.kind.in_(wanted), alerts.c.cleared_at.is_(None))
-        connection.execute(alerts.update().where(*open_ones).values(cleared_at=now))
+        connection.execute(_CLEAR, {"b_job_id": job_id, "b_kinds": wanted, "b_now": now})
+
+
+_CLEAR = (
+    alerts.update()
+    .where(
+        alerts.c.job_id == sa.bindparam("b_job_id"),
+        alerts.c.kind.in_(sa.bindparam("b_kinds", expanding=True)),
+        alerts.c.cleared_at.is_(None),
+    )
+    .values(cleared_at=sa.bindparam("b_now"))
+)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.model import Checkpoint
-from stationmaster.store.codec import checkpoint_from_row
+from stationmaster.store.codec import checkpoint_from_row, shallow
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import checkpoints
 from stationmaster.store.upsert import upsert
@@ -30,6 +29,6 @@ class Checkpoints:
 
 
 def put(connection: Connection, job_id: str, changed: Iterable[Checkpoint]) -> None:
-    rows = [{"job_id": job_id, **dataclasses.asdict(one)} for one in changed]
+    rows = [{"job_id": job_id, **shallow(one)} for one in changed]
     if rows:
         upsert(connection, checkpoints, rows, key=("job_id", "attempt", "path"))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.model import CostLine
-from stationmaster.store.codec import cost_line_from_row
+from stationmaster.money import MicroDollars
+from stationmaster.store.codec import cost_line_from_row, shallow
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import cost_lines
 from stationmaster.store.upsert import upsert
@@ -29,6 +29,14 @@ class Costs:
         with self._database.read() as connection:
             return [cost_line_from_row(row) for row in connection.execute(query).mappings()]
 
+    def rate_now(self) -> MicroDollars:
+        """What everything that is rented costs per hour."""
+        query = sa.select(sa.func.coalesce(sa.func.sum(cost_lines.c.rate_per_hour), 0)).where(
+            cost_lines.c.ended_at.is_(None)
+        )
+        with self._database.read() as connection:
+            return MicroDollars(int(connection.execute(query).scalar_one()))
+
     def reconcile(self, lines: Iterable[CostLine]) -> None:
         """Put the provider's own figures in the place of an estimate, all of a rental's lines at once."""
         with self._database.write() as connection:
@@ -41,14 +49,12 @@ class Costs:
 
 
 def put(connection: Connection, lines: Iterable[CostLine]) -> None:
-    rows = [dataclasses.asdict(line) for line in lines]
+    rows = [shallow(line) for line in lines]
     if rows:
         upsert(connection, cost_lines, rows, key=("rental_label", "kind"), where=_MAY_CHANGE)
 
 
-_OF_JOB = (
-    sa.select(cost_lines).where(cost_lines.c.job_id == sa.bindparam("job_id")).order_by(cost_lines.c.started_at)
-)
+_OF_JOB = sa.select(cost_lines).where(cost_lines.c.job_id == sa.bindparam("job_id")).order_by(cost_lines.c.started_at)
 # What the provider billed never changes again, and a line that was closed is not opened by a late look of the sweep.
 _MAY_CHANGE = sa.and_(
     cost_lines.c.source != "provider",

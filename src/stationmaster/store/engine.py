@@ -86,6 +86,10 @@ class Database:
         clock: sa.ColumnElement[float] = sa.literal_column(text, sa.Double)
         return clock + self.clock_offset if self.clock_offset else clock
 
+    @property
+    def dialect(self) -> sa.Dialect:
+        return self._writer.dialect
+
     def current_time(self) -> float:
         with self.read() as connection:
             return float(connection.execute(sa.select(self.now)).scalar_one())
@@ -102,7 +106,7 @@ class Database:
             try:
                 yield
             except driver.Error as exc:
-                raise StoreError(f"the store was lost: {_first_line_of(exc)}") from exc
+                raise StoreError(f"the store was lost: {first_line(exc)}") from exc
 
     def close(self) -> None:
         self._writer.dispose()
@@ -191,22 +195,23 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except (OperationalError, InternalError) as exc:  # the latter: PostgreSQL that only lets us read
-        raise StoreError(f"the store does not answer: {_first_line(exc)}", hint="run `stationmaster doctor`") from exc
+        raise StoreError(
+            f"the store does not answer: {first_line(exc.orig)}", hint="run `stationmaster doctor`"
+        ) from exc
     except TimeoutError as exc:
         raise StoreError("the store is busy: no connection became free in time") from exc
     except DBAPIError as exc:
         if exc.connection_invalidated:
-            raise StoreError(f"the store was lost: {_first_line(exc)}") from exc
+            raise StoreError(f"the store was lost: {first_line(exc.orig)}") from exc
         if type(exc) is DatabaseError:  # its subclasses are mistakes of ours; this is a file that is damaged or foreign
-            raise StoreError(f"the store cannot be used: {_first_line(exc)}", hint="restore it from a backup") from exc
+            raise StoreError(
+                f"the store cannot be used: {first_line(exc.orig)}", hint="restore it from a backup"
+            ) from exc
         raise
 
 
-def _first_line(error: DBAPIError) -> str:
-    return _first_line_of(error.orig)
-
-
-def _first_line_of(error: BaseException | None) -> str:
+def first_line(error: BaseException | None) -> str:
+    """What a driver's error says, as far as a person wants to read it."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 

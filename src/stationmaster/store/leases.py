@@ -3,41 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from stationmaster.errors import LeaseLost
-from stationmaster.model import Desired, Job, State
-from stationmaster.store import alerts, bad_machines, checkpoints, costs, events, logs, models, readings, rentals
-from stationmaster.store.codec import dumps, job_from_row, progress_to_text
+from stationmaster.model import State
+from stationmaster.store.codec import job_from_row
 from stationmaster.store.engine import Database
-from stationmaster.store.ledger_posting import Posting
-from stationmaster.store.tables import interests, jobs
-from stationmaster.store.wake import announce, announce_news
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.leased_writes import Entry, Lease, LeasedWrites, is_watched
+from stationmaster.store.tables import jobs
+from stationmaster.store.wake import announce
+from stationmaster.store.writes import Write
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lease:
-    """The right to change one job. `now` is the database's time when the job was read or last written."""
-
-    job: Job
-    token: int
-    now: float
-    watched: bool = False  # whether somebody looked at the job then
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """What is to be written about one job; the lease is handed back with it unless it is kept."""
-
-    lease: Lease
-    write: Write
-    keep: bool = False
+__all__ = ["Entry", "Lease", "Leases", "Renewal"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +31,9 @@ class Renewal:
 class Leases:
     def __init__(self, database: Database, *, log_cap_bytes: int) -> None:
         self._database = database
-        self._log_cap_bytes = log_cap_bytes
-        self._posting = Posting(database)
-        # Built once: SQLAlchemy takes longer to put these statements together than SQLite does to carry them out.
+        self._writes = LeasedWrites(database, log_cap_bytes=log_cap_bytes)
+        # Built once: SQLAlchemy takes longer to put it together than SQLite does to carry it out.
         self._claim = _claim_statement(database)
-        self._keeping = _update_statement(database)
-        self._handing_back = self._keeping.values(lease_owner=None, lease_until=None)
 
     def claim(
         self,
@@ -118,21 +96,8 @@ class Leases:
         """
         if len(entries) > 1 and any(entry.write.ledger for entry in entries):
             return [self._alone(entry) for entry in entries]  # credits move in transactions of their own
-        after: list[Lease | None] = [None] * len(entries)
-        in_order = sorted(range(len(entries)), key=lambda place: entries[place].lease.job.id)
         with self._database.write() as connection:
-            written = []
-            for place in in_order:
-                entry = self._with_credits_moved(connection, entries[place])
-                write = _with_alerts_told(connection, entry.write)
-                row = self._update(connection, entry, write)
-                if row is not None:
-                    after[place] = _lease_after(entry, row)
-                    written.append(Written(job_id=entry.lease.job.id, write=write, row=row))
-                elif entries[place].write.ledger:
-                    raise LeaseLost(f"job {entry.lease.job.id} has been taken over")  # its credits stay as they were
-            self._put_the_rest(connection, written)
-        return after
+            return self._writes.apply(connection, entries)
 
     def record(self, lease: Lease, write: Write) -> Lease:
         """Write state and intent before acting on them, and keep the lease. Raises LeaseLost."""
@@ -171,75 +136,11 @@ class Leases:
         except LeaseLost:
             return None
 
-    def _with_credits_moved(self, connection: Connection, entry: Entry) -> Entry:
-        """Where the credits do not suffice, what is written in its place."""
-        if not entry.write.ledger:
-            return entry
-        return replace(entry, write=self._posting.entered(connection, entry.write))
-
     def _write_one(self, entry: Entry) -> Lease:
         (after,) = self.write((entry,))
         if after is None:
             raise LeaseLost(f"job {entry.lease.job.id} has been taken over; what was learnt is dropped")
         return after
-
-    def _update(self, connection: Connection, entry: Entry, write: Write) -> sa.Row[Any] | None:
-        statement = self._keeping if entry.keep else self._handing_back
-        return connection.execute(statement, _job_values(entry.lease, write)).one_or_none()
-
-    def _put_the_rest(self, connection: Connection, written: Sequence[Written]) -> None:
-        """What every job writes goes together, one statement for all of them; the rest is rare."""
-        events.append(
-            connection,
-            [
-                row
-                for one in written
-                for row in events.rows(one.job_id, one.write.events, version=one.row.version, now=one.row.now)
-            ],
-        )
-        logs.append(
-            connection,
-            [
-                row
-                for one in written
-                for row in logs.rows(one.job_id, one.write.logs, one.row, cap_bytes=self._log_cap_bytes)
-            ],
-        )
-        readings.append(connection, [row for one in written for row in readings.rows(one.job_id, one.write.readings)])
-        rentals.put(connection, [rental for one in written for rental in one.write.rentals])
-        costs.put(connection, [line for one in written for line in one.write.costs])
-        for one in written:
-            checkpoints.put(connection, one.job_id, one.write.checkpoints)
-            models.put(connection, one.write.models)
-            bad_machines.put(connection, one.write.bad_machines, now=one.row.now)
-            alerts.clear(connection, one.job_id, one.write.cleared_alerts, now=one.row.now)
-            alerts.put(connection, one.write.alerts, now=one.row.now)
-        if any(one.write.events or one.write.logs for one in written):
-            announce_news(connection)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """A write whose job is updated; `row` has the job's new version, its log's length and the database's time."""
-
-    job_id: str
-    write: Write
-    row: sa.Row[Any]
-
-
-def _lease_after(entry: Entry, row: sa.Row[Any]) -> Lease:
-    wanted = Desired(row.desired)
-    job = replace(entry.write.job, version=row.version, desired=wanted, desired_seq=row.desired_seq)
-    return replace(entry.lease, job=job, now=row.now, watched=bool(row.watched))
-
-
-def _with_alerts_told(connection: Connection, write: Write) -> Write:
-    """An alert that is new is an event of the job as well, so that whoever follows the job hears of it."""
-    if not write.alerts:
-        return write
-    fresh = alerts.not_yet_open(connection, write.alerts)
-    told = [Told(kind="alert", payload={"alert": alert.kind, "message": alert.message}) for alert in fresh]
-    return replace(write, events=(*write.events, *told))
 
 
 def _claim_statement(database: Database) -> ReturningUpdate[Any]:
@@ -267,38 +168,7 @@ def _claim_statement(database: Database) -> ReturningUpdate[Any]:
             lease_token=jobs.c.lease_token + 1,
             lease_until=now + sa.bindparam("b_seconds", type_=sa.Double),
         )
-        .returning(jobs, now.label("now"), _is_watched(now))
-    )
-
-
-def _is_watched(now: sa.ColumnElement[float]) -> sa.ColumnElement[bool]:
-    return sa.exists().where(interests.c.job_id == jobs.c.id, interests.c.until > now).correlate(jobs).label("watched")
-
-
-def _update_statement(database: Database) -> ReturningUpdate[Any]:
-    """The one statement that moves a job: everything a worker may change, guarded by the lease token alone."""
-    now = database.now
-    parameters: dict[str, Any] = {
-        name: sa.bindparam(f"b_{name}")
-        for name in (
-            "state", "state_since", "seen_seq", "outcome", "reason", "explanation", "attempt", "failed_before_login",
-            "failed_after_login", "deadline_at", "unreachable_since", "progress", "memory",
-        )
-    }  # fmt: skip
-    ended = sa.bindparam("b_ended", type_=sa.Boolean)
-    return (
-        jobs.update()
-        .where(jobs.c.id == sa.bindparam("b_id"), jobs.c.lease_token == sa.bindparam("b_token"))
-        .values(
-            **parameters,
-            version=jobs.c.version + sa.bindparam("b_told", type_=sa.BigInteger),
-            log_bytes=jobs.c.log_bytes + sa.bindparam("b_logged", type_=sa.BigInteger),
-            due_at=now + sa.bindparam("b_due_in", type_=sa.Double),
-            ended_at=sa.case((ended, sa.func.coalesce(jobs.c.ended_at, now)), else_=None),
-        )
-        .returning(
-            jobs.c.version, jobs.c.log_bytes, jobs.c.desired, jobs.c.desired_seq, now.label("now"), _is_watched(now)
-        )
+        .returning(jobs, now.label("now"), is_watched(now))
     )
 
 
@@ -307,28 +177,3 @@ _FREE = (
     .where(jobs.c.id == sa.bindparam("b_id"), jobs.c.lease_token == sa.bindparam("b_token"))
     .values(lease_owner=None, lease_until=None)
 )
-
-
-def _job_values(lease: Lease, write: Write) -> dict[str, Any]:
-    job = write.job
-    return {
-        "b_id": lease.job.id,
-        "b_token": lease.token,
-        "b_told": len(write.events),
-        "b_logged": sum(len(chunk.data) for chunk in write.logs),
-        "b_due_in": write.due_in,
-        "b_ended": job.state is State.ENDED,
-        "b_state": job.state.value,
-        "b_state_since": job.state_since,
-        "b_seen_seq": job.seen_seq,
-        "b_outcome": job.outcome.value if job.outcome else None,
-        "b_reason": job.reason.value if job.reason else None,
-        "b_explanation": job.explanation,
-        "b_attempt": job.attempt,
-        "b_failed_before_login": job.failed_before_login,
-        "b_failed_after_login": job.failed_after_login,
-        "b_deadline_at": job.deadline_at,
-        "b_unreachable_since": job.unreachable_since,
-        "b_progress": progress_to_text(job.progress),
-        "b_memory": dumps(dict(job.memory)),
-    }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -37,12 +36,14 @@ class Logs:
                 yield chunk.data
 
 
-def rows(job_id: str, chunks: Sequence[LogChunk], job: sa.Row[Any], *, cap_bytes: int) -> list[dict[str, object]]:
+def rows(
+    job_id: str, chunks: Sequence[LogChunk], *, log_bytes: int, cap_bytes: int, now: float
+) -> list[dict[str, object]]:
     """Rows for the chunks while the job's log is below its cap; the one that passes it says so in its place.
 
-    `job` has the length of its log with these chunks, and the time.
+    `log_bytes` is the length of the job's log with these chunks.
     """
-    used = job.log_bytes - sum(len(chunk.data) for chunk in chunks)
+    used = log_bytes - sum(len(chunk.data) for chunk in chunks)
     found = []
     for chunk in chunks:
         if used >= cap_bytes:
@@ -51,7 +52,7 @@ def rows(job_id: str, chunks: Sequence[LogChunk], job: sa.Row[Any], *, cap_bytes
         data = chunk.data
         if used >= cap_bytes:
             data += f"\n[stationmaster] the log passed {cap_bytes} bytes; the rest is not kept at home\n".encode()
-        found.append(_row(job_id, chunk, data, job.now))
+        found.append(_row(job_id, chunk, data, now))
     return found
 
 

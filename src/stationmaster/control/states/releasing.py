@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from stationmaster.control.billing.paying import with_settlement
 from stationmaster.control.rental.adoption import opened_cost, surplus_rental
 from stationmaster.control.rental.release import Evidence, Judgement, Next, closed_cost, judge, needs_single_read
 from stationmaster.control.step import Handler, Step, failed_try, go_on, outcome_told, recovered, wait, wants_out
@@ -21,6 +22,7 @@ from stationmaster.model import (
     Rental,
     RentalState,
 )
+from stationmaster.store.store import Store
 from stationmaster.store.writes import Told, Write
 
 _NOTHING_RENTED = Evidence(
@@ -47,8 +49,7 @@ class Destroy:
 
 async def observe(visit: Visit, world: World) -> Seen:
     job = visit.job
-    rentals = tuple(await world.ask_store(world.store.rentals.of_job, job.id))
-    costs = tuple(await world.ask_store(world.store.costs.of_job, job.id))
+    rentals, costs = await world.ask_store(_rentals_and_costs, world.store, job.id)
     seen = Seen(visit=visit, installation=world.store.installation_id, rentals=rentals, costs=costs)
     if not any(_may_exist(rental) for rental in not_gone(rentals)):
         return replace(seen, evidence=_NOTHING_RENTED)  # a provider that refuses us must not keep the job from ending
@@ -56,6 +57,10 @@ async def observe(visit: Visit, world: World) -> Seen:
         return replace(seen, evidence=await gather_evidence(job.spec.provider, not_gone(rentals), world))
     except ProviderError as problem:
         return replace(seen, problem=str(problem))
+
+
+def _rentals_and_costs(store: Store, job_id: str) -> tuple[tuple[Rental, ...], tuple[CostLine, ...]]:
+    return tuple(store.rentals.of_job(job_id)), tuple(store.costs.of_job(job_id))
 
 
 async def gather_evidence(provider_name: str, rentals: tuple[Rental, ...], world: World) -> Evidence:
@@ -95,7 +100,10 @@ def decide(seen: Seen, policy: Policy) -> Step[Destroy]:
         events=(*told, *(Told(kind="rental_gone", payload={"label": rental.label}) for rental in gone)),
     )
     if len(gone) == len(rentals):
-        return Step(write=_all_gone(write, job, now=now, policy=policy))
+        over = _all_gone(write, job, now=now, policy=policy)
+        lines = {(line.rental_label, line.kind): line for line in (*seen.costs, *write.costs)}.values()
+        known = {rental.label: rental for rental in (*seen.rentals, *rentals)}.values()
+        return Step(write=with_settlement(over, job, lines=lines, rentals=known, policy=policy, now=now))
     doomed = [judgement.rental.provider_id for judgement in judgements if judgement.next is Next.DESTROY]
     doomed += [rental.provider_id for rental in surplus]
     alerts = _stubborn(seen, policy)
@@ -178,7 +186,7 @@ def _all_gone(write: Write, job: Job, *, now: float, policy: Policy) -> Write:
 
 def _kept_memory(job: Job) -> dict[str, object]:
     """A further attempt starts with nothing of the last machine, except what was saved from it."""
-    kept = ("model", "model_step", "model_attempt", "milestone", "collected")
+    kept = ("model", "model_step", "model_attempt", "milestone", "collected", "hard_limit_at")
     return {key: job.memory[key] for key in kept if key in job.memory}
 
 

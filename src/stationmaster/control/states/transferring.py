@@ -27,6 +27,7 @@ from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreacha
 from stationmaster.lifecycle import Move
 from stationmaster.model import Job, Reason
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
+from stationmaster.recipes.registry import StoredRecipe
 from stationmaster.remote.base import Progress
 from stationmaster.remote.host import Host
 from stationmaster.remote.transfer import Sending, push_all_verified, sha256_of
@@ -122,10 +123,7 @@ async def _send_all(job: Job, host: Host, world: World, saved: Collected | None,
     resume = None if checkpoint is None else _RESUME
     plan = plan_of(job, world, root=host.root, resume_from=resume)
     await host.put_plan(plan.as_json())
-    files = [
-        Sending(local=file, path=f"recipe/{name}", sha256=await world.ask_store(_sha256, file))
-        for name, file in stored.shipped_files()
-    ]
+    files = await world.ask_store(_shipped, stored)
     files += await world.ask_store(written, plan.configs, world.artifacts(job.id))
     files.append(Sending(local=Path(job.spec.dataset.archive), path=_ARCHIVE, sha256=job.spec.dataset.sha256))
     if checkpoint is not None:
@@ -144,6 +142,10 @@ def plan_of(job: Job, world: World, *, root: str, resume_from: str | None) -> Pl
         machine_root=root,
         resume_from=resume_from,
     )
+
+
+def _shipped(stored: StoredRecipe) -> list[Sending]:
+    return [Sending(local=file, path=f"recipe/{name}", sha256=_sha256(file)) for name, file in stored.shipped_files()]
 
 
 def _sha256(file: Path) -> str:

@@ -1,0 +1,206 @@
+"""What workers write: about many jobs in one transaction, each guarded by its lease's token alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+from sqlalchemy.sql.dml import ReturningUpdate
+
+from stationmaster.errors import LeaseLost
+from stationmaster.model import Desired, Job, State
+from stationmaster.store import alerts, bad_machines, checkpoints, costs, events, logs, models, readings, rentals
+from stationmaster.store.answering import Answering
+from stationmaster.store.codec import dumps, progress_to_text
+from stationmaster.store.engine import Database
+from stationmaster.store.ledger_posting import Posting
+from stationmaster.store.tables import interests, jobs
+from stationmaster.store.wake import announce_news
+from stationmaster.store.writes import Told, Write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """The right to change one job. `now` is the database's time when the job was read or last written."""
+
+    job: Job
+    token: int
+    now: float
+    watched: bool = False  # whether somebody looked at the job then
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What is to be written about one job; the lease is handed back with it unless it is kept."""
+
+    lease: Lease
+    write: Write
+    keep: bool = False
+
+
+class Updated(NamedTuple):
+    """What the update of a job answers: in the order of its RETURNING."""
+
+    version: int
+    log_bytes: int
+    desired: str
+    desired_seq: int
+    now: float
+    watched: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A write whose job is updated."""
+
+    job_id: str
+    write: Write
+    row: Updated
+
+
+class LeasedWrites:
+    def __init__(self, database: Database, *, log_cap_bytes: int) -> None:
+        self._log_cap_bytes = log_cap_bytes
+        self._posting = Posting(database)
+        self._update = Answering(database, _update_statement(database))
+
+    def apply(self, connection: Connection, entries: Sequence[Entry]) -> list[Lease | None]:
+        """The leases as they are afterwards; None where the lease is somebody else's, and nothing was written."""
+        after: list[Lease | None] = [None] * len(entries)
+        # In the order of their ids, as renewals lock them too: two that wait for each other would never end.
+        places = sorted(range(len(entries)), key=lambda place: entries[place].lease.job.id)
+        ready = [self._made_ready(connection, entries[place]) for place in places]
+        written = []
+        answers = self._update.for_each(connection, [_job_values(entry) for entry in ready])
+        for place, entry, answer in zip(places, ready, answers, strict=True):
+            if answer is not None:
+                row = Updated(*answer)
+                after[place] = _lease_after(entry, row)
+                written.append(Written(job_id=entry.lease.job.id, write=entry.write, row=row))
+            elif entries[place].write.ledger:
+                raise LeaseLost(f"job {entry.lease.job.id} has been taken over")  # its credits stay as they were
+        self._put_the_rest(connection, written)
+        return after
+
+    def _made_ready(self, connection: Connection, entry: Entry) -> Entry:
+        entry = self._with_credits_moved(connection, entry)
+        return replace(entry, write=_with_alerts_told(connection, entry.write)) if entry.write.alerts else entry
+
+    def _with_credits_moved(self, connection: Connection, entry: Entry) -> Entry:
+        """Where the credits do not suffice, what is written in its place."""
+        if not entry.write.ledger:
+            return entry
+        return replace(entry, write=self._posting.entered(connection, entry.write))
+
+    def _put_the_rest(self, connection: Connection, written: Sequence[Written]) -> None:
+        """What every job writes goes together, one statement for all of them; the rest is rare."""
+        events.append(
+            connection,
+            [
+                row
+                for one in written
+                for row in events.rows(one.job_id, one.write.events, version=one.row.version, now=one.row.now)
+            ],
+        )
+        logs.append(
+            connection,
+            [
+                row
+                for one in written
+                for row in logs.rows(
+                    one.job_id,
+                    one.write.logs,
+                    log_bytes=one.row.log_bytes,
+                    cap_bytes=self._log_cap_bytes,
+                    now=one.row.now,
+                )
+            ],
+        )
+        readings.append(connection, [row for one in written for row in readings.rows(one.job_id, one.write.readings)])
+        rentals.put(connection, [rental for one in written for rental in one.write.rentals])
+        costs.put(connection, [line for one in written for line in one.write.costs])
+        for one in written:
+            checkpoints.put(connection, one.job_id, one.write.checkpoints)
+            models.put(connection, one.write.models)
+            bad_machines.put(connection, one.write.bad_machines, now=one.row.now)
+            alerts.clear(connection, one.job_id, one.write.cleared_alerts, now=one.row.now)
+            alerts.put(connection, one.write.alerts, now=one.row.now)
+        if any(one.write.events or one.write.logs for one in written):
+            announce_news(connection)
+
+
+def _lease_after(entry: Entry, row: Updated) -> Lease:
+    wanted = Desired(row.desired)
+    job = replace(entry.write.job, version=row.version, desired=wanted, desired_seq=row.desired_seq)
+    return replace(entry.lease, job=job, now=row.now, watched=bool(row.watched))
+
+
+def _with_alerts_told(connection: Connection, write: Write) -> Write:
+    """An alert that is new is an event of the job as well, so that whoever follows the job hears of it."""
+    fresh = alerts.not_yet_open(connection, write.alerts)
+    told = [Told(kind="alert", payload={"alert": alert.kind, "message": alert.message}) for alert in fresh]
+    return replace(write, events=(*write.events, *told))
+
+
+def is_watched(now: sa.ColumnElement[float]) -> sa.ColumnElement[bool]:
+    """Whether somebody looks at the job of this row."""
+    return sa.exists().where(interests.c.job_id == jobs.c.id, interests.c.until > now).correlate(jobs).label("watched")
+
+
+def _update_statement(database: Database) -> ReturningUpdate[Any]:
+    """The one statement that moves a job: everything a worker may change, guarded by the lease token alone."""
+    now = database.now
+    parameters: dict[str, Any] = {
+        name: sa.bindparam(f"b_{name}")
+        for name in (
+            "state", "state_since", "seen_seq", "outcome", "reason", "explanation", "attempt", "failed_before_login",
+            "failed_after_login", "deadline_at", "unreachable_since", "progress", "memory",
+        )
+    }  # fmt: skip
+    ended = sa.bindparam("b_ended", type_=sa.Boolean)
+    keep = sa.bindparam("b_keep", type_=sa.Boolean)
+    return (
+        jobs.update()
+        .where(jobs.c.id == sa.bindparam("b_id"), jobs.c.lease_token == sa.bindparam("b_token"))
+        .values(
+            **parameters,
+            lease_owner=sa.case((keep, jobs.c.lease_owner), else_=None),
+            lease_until=sa.case((keep, jobs.c.lease_until), else_=None),
+            version=jobs.c.version + sa.bindparam("b_told", type_=sa.BigInteger),
+            log_bytes=jobs.c.log_bytes + sa.bindparam("b_logged", type_=sa.BigInteger),
+            due_at=now + sa.bindparam("b_due_in", type_=sa.Double),
+            ended_at=sa.case((ended, sa.func.coalesce(jobs.c.ended_at, now)), else_=None),
+        )
+        .returning(
+            jobs.c.version, jobs.c.log_bytes, jobs.c.desired, jobs.c.desired_seq, now.label("now"), is_watched(now)
+        )
+    )
+
+
+def _job_values(entry: Entry) -> dict[str, Any]:
+    write, job = entry.write, entry.write.job
+    return {
+        "b_id": entry.lease.job.id,
+        "b_token": entry.lease.token,
+        "b_keep": entry.keep,
+        "b_told": len(write.events),
+        "b_logged": sum(len(chunk.data) for chunk in write.logs),
+        "b_due_in": write.due_in,
+        "b_ended": job.state is State.ENDED,
+        "b_state": job.state.value,
+        "b_state_since": job.state_since,
+        "b_seen_seq": job.seen_seq,
+        "b_outcome": job.outcome.value if job.outcome else None,
+        "b_reason": job.reason.value if job.reason else None,
+        "b_explanation": job.explanation,
+        "b_attempt": job.attempt,
+        "b_failed_before_login": job.failed_before_login,
+        "b_failed_after_login": job.failed_after_login,
+        "b_deadline_at": job.deadline_at,
+        "b_unreachable_since": job.unreachable_since,
+        "b_progress": progress_to_text(job.progress),
+        "b_memory": dumps(dict(job.memory)),
+    }
