@@ -24,6 +24,8 @@ _USAGE = """usage: trackside --root ROOT VERB
   visit --alone S                            a training may go on for S seconds without a visit
   acknowledge                                all is safe at home, the machine may go
   publish                                    files go to the Hub; the order with the token comes on stdin
+  upload                                     a file goes to a bucket; the order with the signed requests comes on stdin
+  download                                   files come from a bucket; the order with their addresses comes on stdin
   preflight                                  disk, GPUs, driver: can this machine train?
 """
 
@@ -165,6 +167,18 @@ def _publish(root: Root, options: Options, arguments: list[str]) -> int:
     return _print(publish(root, sys.stdin.buffer.read()))
 
 
+def _upload(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.bucket_upload import upload
+
+    return _print(upload(root, sys.stdin.buffer.read()))
+
+
+def _download(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.bucket_download import download
+
+    return _print(download(root, sys.stdin.buffer.read()))
+
+
 def _preflight(root: Root, options: Options, arguments: list[str]) -> int:
     import time
 
@@ -234,6 +248,8 @@ _VERBS = {
     "visit": _Verb(_visit, ["alone="]),
     "acknowledge": _Verb(_acknowledge, []),
     "publish": _Verb(_publish, []),
+    "upload": _Verb(_upload, []),
+    "download": _Verb(_download, []),
     "preflight": _Verb(_preflight, []),
     "supervise": _Verb(_supervise, [], fewest=1, most=1),
     "shim": _Verb(_shim, [], fewest=2, most=2),
