@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from capabilities import SKIP_MARK
+from s3_servers import S3Server, rclone_s3, seaweed_s3
 from store_engines import PostgresServer
 
 # A shared machine may be slow for a moment; what is promised is the result, not the time.
@@ -52,4 +53,18 @@ def postgres_server() -> Iterator[PostgresServer]:
     """
     folder = tempfile.TemporaryDirectory(prefix="postgres-", ignore_cleanup_errors=True)
     with folder as name, PostgresServer(Path(name)) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def rclone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A bucket that believes what it is told: neither conditions nor checksums are looked at."""
+    with rclone_s3(tmp_path_factory.mktemp("rclone") / "buckets") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def seaweed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A bucket that enforces conditions, checksums, signed lengths and expiry."""
+    with seaweed_s3(tmp_path_factory.mktemp("weed")) as server:
         yield server

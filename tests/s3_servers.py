@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import boto3
 import httpx
-from botocore.config import Config
 
 ACCESS_KEY = "test-access-key"
 SECRET_KEY = "test-secret-key-planted"
@@ -101,8 +100,11 @@ def free_port_pair() -> int:
             return port
 
 
-def raw_client(server: S3Server) -> object:
+def raw_client(server: S3Server) -> Any:
     """boto3's own client, to look at a bucket past our code."""
+    import boto3  # slow, and every test session reads this file
+    from botocore.config import Config
+
     return boto3.client(
         "s3",
         endpoint_url=server.endpoint,
@@ -133,14 +135,14 @@ def _wait_until_ready(server: S3Server, *, make_bucket: bool = False) -> None:
     """Ready is a server that has taken and returned an object; listening comes long before that."""
     client = raw_client(server)
     deadline = time.monotonic() + _START_SECONDS
-    with contextlib.closing(client):  # type: ignore[type-var]
+    with contextlib.closing(client):
         while True:
             try:
                 httpx.get(server.endpoint, timeout=5)
                 if make_bucket and not _has_bucket(client, server.bucket):
-                    client.create_bucket(Bucket=server.bucket)  # type: ignore[attr-defined]
-                client.put_object(Bucket=server.bucket, Key="ready", Body=b"ready")  # type: ignore[attr-defined]
-                client.delete_object(Bucket=server.bucket, Key="ready")  # type: ignore[attr-defined]
+                    client.create_bucket(Bucket=server.bucket)
+                client.put_object(Bucket=server.bucket, Key="ready", Body=b"ready")
+                client.delete_object(Bucket=server.bucket, Key="ready")
                 return
             except Exception:
                 if time.monotonic() > deadline:
@@ -148,5 +150,5 @@ def _wait_until_ready(server: S3Server, *, make_bucket: bool = False) -> None:
                 time.sleep(0.1)
 
 
-def _has_bucket(client: object, name: str) -> bool:
-    return any(one["Name"] == name for one in client.list_buckets()["Buckets"])  # type: ignore[attr-defined]
+def _has_bucket(client: Any, name: str) -> bool:
+    return any(one["Name"] == name for one in client.list_buckets()["Buckets"])

@@ -19,6 +19,8 @@ from stationmaster.delivery.s3_client import code_of, is_missing, translated
 
 OCTETS = "application/octet-stream"
 _CHUNK_BYTES = 1 << 20
+_LARGEST_COPY_BYTES = int(4.9 * 2**30)
+_COPIED_PART_BYTES = 512 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,10 +108,14 @@ class Bucket:
 
     def copy(self, source: str, target: str, *, etag: str) -> None:
         """`target` holds what `source` held when it had `etag`; the bytes do not leave the service."""
+        from boto3.s3.transfer import TransferConfig  # type: ignore[import-untyped]  # it ships no types
+
         found = {"Bucket": self.name, "Key": self.full_key(source)}
+        # By parts only where one request may not copy so much.
+        config = TransferConfig(multipart_threshold=_LARGEST_COPY_BYTES, multipart_chunksize=_COPIED_PART_BYTES)
+        condition = {"CopySourceIfMatch": f'"{etag}"'}
         with translated(f"copying {self.location(source)}"):
-            # The managed copy goes by parts where one request may not copy so much.
-            self._client.copy(found, self.name, self.full_key(target), ExtraArgs={"CopySourceIfMatch": f'"{etag}"'})
+            self._client.copy(found, self.name, self.full_key(target), ExtraArgs=condition, Config=config)
 
     def delete(self, key: str) -> None:
         """The object is not there, whether or not it was."""
@@ -124,9 +130,10 @@ class Bucket:
         found = self.head(key)
         if found is None or found.size != size:
             return None
-        expected = sha256 if not part_sha256s else composite(part_sha256s)
-        if found.checksum is not None and ("-" in found.checksum) == ("-" in expected) and self.checks_sums:
-            return found if found.checksum == expected else None
+        known = {sha256, composite(part_sha256s)} if part_sha256s else {sha256}
+        comparable = found.checksum is not None and ("-" not in found.checksum or len(known) > 1)
+        if comparable and self.checks_sums:
+            return found if found.checksum in known else None
         digest = hashlib.sha256()
         for chunk in self.read(key, etag=found.etag):
             digest.update(chunk)

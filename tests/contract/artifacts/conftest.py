@@ -7,24 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from s3_servers import S3Server, rclone_s3, seaweed_s3
+from s3_servers import S3Server
 from stationmaster.delivery.artifact_store import ArtifactStore, BucketStore, FolderStore
 from stationmaster.delivery.object_store import Bucket
 from stationmaster.delivery.s3_client import new_client
 
 OpenBucket = Callable[[S3Server], Bucket]
-
-
-@pytest.fixture(scope="session")
-def rclone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    with rclone_s3(tmp_path_factory.mktemp("rclone") / "buckets") as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def seaweed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    with seaweed_s3(tmp_path_factory.mktemp("weed")) as server:
-        yield server
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""Bringing models to where they are kept: the Hub, a bucket, home."""

@@ -1,0 +1,129 @@
+"""One file goes from this machine to a bucket by requests that home signed; this machine holds no key."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import Any, BinaryIO, Callable, Mapping, NamedTuple
+
+from trackside.errors import Misuse
+from trackside.locks import one_at_a_time
+from trackside.root import Root
+from trackside.web import Busy, Refused, Web
+
+#: Requests that expired are signed anew by home, so none is begun long after it came.
+_BEGIN_WITHIN_SECONDS = 600.0
+
+
+class _Order(NamedTuple):
+    path: str
+    size: int
+    requests: list[dict[str, Any]]
+    door: str | None
+    token: str
+
+
+def upload(
+    root: Root, text: bytes, *, web: Web | None = None, clock: Callable[[], float] = time.monotonic
+) -> dict[str, Any]:
+    """Send what the order's requests ask for; what came of it. Raises Misuse, without any address.
+
+    An order names either the signed requests, or the door of home where they are had for a token.
+    """
+    order = _read_order(root, text)
+    root.make_own_folders()
+    web = web or Web()
+    sent = 0
+    try:
+        with one_at_a_time(root.own):  # one whose line was cut may still be sending
+            _require_size(order)
+            if order.door is None:
+                sent = _send(order, order.requests, web, clock)
+            else:
+                sent = _send_through_door(order, order.door, web, clock)
+    except Refused as problem:
+        return {"ok": False, "refused": True, "problem": str(problem)}
+    except Busy as problem:
+        return {"ok": False, "refused": False, "problem": str(problem), "retry_after": problem.retry_after_seconds}
+    return {"ok": True, "sent": sent}
+
+
+def _read_order(root: Root, text: bytes) -> _Order:
+    try:
+        given = json.loads(text)
+        door = given.get("door")
+        requests = [_checked(one) for one in given.get("requests") or ()]
+        return _Order(root.inside(given["path"]), int(given["size"]), requests, door, str(given.get("token") or ""))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise Misuse("the order on stdin is not complete") from None
+
+
+def _checked(one: Mapping[str, Any]) -> dict[str, Any]:
+    headers = {str(name): str(value) for name, value in one["headers"].items()}
+    return {"url": str(one["url"]), "headers": headers, "offset": int(one["offset"]), "size": int(one["size"])}
+
+
+def _require_size(order: _Order) -> None:
+    try:
+        found = os.stat(order.path).st_size
+    except OSError as error:
+        raise Refused("%s cannot be read: %s" % (os.path.basename(order.path), error.strerror)) from error
+    if found != order.size:
+        raise Refused("%s has %d bytes, not %d" % (os.path.basename(order.path), found, order.size))
+
+
+def _send_through_door(order: _Order, door: str, web: Web, clock: Callable[[], float]) -> int:
+    """Home signs, checks what arrived, and says whether something is still missing."""
+    answer = _ask(order, door, web)
+    sent = 0
+    while answer.get("state") != "DONE":
+        requests = [_checked(one) for one in answer.get("requests") or ()]
+        if not requests:
+            raise Refused("home wants nothing more of %s, and does not have it" % os.path.basename(order.path))
+        sent += _send(order, requests, web, clock)
+        answer = _ask(order, door + "/done", web)
+    return sent
+
+
+def _ask(order: _Order, url: str, web: Web) -> dict[str, Any]:
+    headers = {"Authorization": "Bearer %s" % order.token, "Content-Type": "application/json"}
+    answer = web.call("POST", url, headers=headers, body=lambda: b"{}").document()
+    if not isinstance(answer, dict):
+        raise Busy("home's answer makes no sense")
+    return answer
+
+
+def _send(order: _Order, requests: list[dict[str, Any]], web: Web, clock: Callable[[], float]) -> int:
+    began = clock()
+    for number, request in enumerate(requests):
+        if number and clock() - began > _BEGIN_WITHIN_SECONDS:
+            return number
+        part = _Slice(order.path, request["offset"], request["size"])
+        # 412: the key is taken, as after an answer that was lost. What lies there, home will see.
+        headers = {"Content-Type": "application/octet-stream", **request["headers"]}
+        web.call("PUT", request["url"], headers=headers, body=part.open, fine=(412,))
+    return len(requests)
+
+
+class _Slice:
+    """A piece of a file that reads like a file of its own."""
+
+    def __init__(self, path: str, offset: int, size: int) -> None:
+        self._path = path
+        self._offset = offset
+        self._size = size
+
+    def open(self) -> _Slice:
+        self._file: BinaryIO = open(self._path, "rb")
+        self._file.seek(self._offset)
+        self._left = self._size
+        return self
+
+    def read(self, count: int = -1) -> bytes:
+        piece = self._file.read(self._left if count < 0 else min(count, self._left))
+        self._left -= len(piece)
+        return piece
+
+    def close(self) -> None:
+        self._file.close()

@@ -1,0 +1,76 @@
+"""A ticket office on a bucket that enforces what is signed, and a machine with a real trackside."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from s3_servers import S3Server
+from stationmaster.control.delivering.bucket import BucketShelf
+from stationmaster.control.delivering.tickets import TicketOffice
+from stationmaster.delivery.artifact_store import BucketStore
+from stationmaster.delivery.object_store import Bucket
+from stationmaster.delivery.s3_client import new_client
+from stationmaster.remote.host import Host
+from stationmaster.remote.local import LocalRemote
+from stationmaster.remote.pyz import build_pyz
+from stationmaster.store.engine import Database
+from stationmaster.store.store import Store
+
+OpenShelf = Callable[..., BucketShelf]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with closing(Store(Database(f"sqlite:///{tmp_path}/store.db"))) as opened:
+        yield opened
+
+
+@pytest.fixture
+def open_shelf(seaweed: S3Server, store: Store) -> Iterator[OpenShelf]:
+    with ExitStack() as opened:
+        prefix = f"test-{secrets.token_hex(4)}"
+
+        def open_it(
+            server: S3Server = seaweed,
+            *,
+            seconds: float = 900.0,
+            largest_put_bytes: int = 1 << 30,
+            public_url: str | None = None,
+        ) -> BucketShelf:
+            client = new_client(
+                endpoint=server.endpoint,
+                region=server.region,
+                access_key=server.access_key,
+                secret_key=server.secret_key,
+            )
+            bucket = Bucket(client, name=server.bucket, prefix=prefix)
+            office = TicketOffice(
+                store.tickets, bucket, seconds=seconds, largest_put_bytes=largest_put_bytes, part_bytes=5 << 20
+            )
+            shelf = BucketShelf(bucket=bucket, store=BucketStore(bucket), office=office, public_url=public_url)
+            opened.callback(shelf.close)
+            return shelf
+
+        yield open_it
+
+
+@pytest.fixture(scope="session")
+def pyz(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_pyz(tmp_path_factory.mktemp("pyz"))
+
+
+@pytest.fixture
+def host(tmp_path: Path, pyz: Path) -> Host:
+    """A machine that is a folder; its trackside is a process of its own."""
+    root = tmp_path / "machine"
+    (root / "output").mkdir(parents=True)
+    (root / "trackside.pyz").write_bytes(pyz.read_bytes())
+    return Host(
+        LocalRemote(root=tmp_path, environment={"PATH": "/usr/bin:/bin"}), root=str(root), python=sys.executable
+    )
