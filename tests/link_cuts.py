@@ -1,4 +1,4 @@
-"""A big file moved through a link that breaks at seeded places: reset, or silent as when the far host lost power."""
+"""A big file moved through a link that breaks at seeded places: closed, reset, or half open for ever."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Moved:
 
 
 @asynccontextmanager
-async def broken_link(sshd: Sshd, folder: Path) -> AsyncIterator[tuple[Host, TcpProxy]]:
-    """A job's folder behind the proxy, with trackside in place; a dead line is noticed within a second."""
+async def broken_link(sshd: Sshd, folder: Path, *, way: str = "auto") -> AsyncIterator[tuple[Host, TcpProxy]]:
+    """A job's folder behind the proxy, with trackside in place; a dead line is noticed within seconds."""
     async with tcp_proxy(sshd.port) as proxy:
-        remote = SshRemote(sshd.settings(port=proxy.port, keepalive_seconds=0.3, keepalive_count=2))
+        remote = SshRemote(sshd.settings(port=proxy.port, keepalive_seconds=0.5, keepalive_count=3, way=way))
         host = Host(remote, root=str(folder / "job"), python=sys.executable)
         try:
             await host.install(build_pyz(folder / "pyz"))
@@ -70,17 +70,20 @@ async def _moved(
             await move()
         except Unreachable:
             seen += 1
-            proxy.resume()
             continue
         return Moved(cuts=seen, bytes_passed=proxy.bytes_passed - began)
 
 
 def _plan_cut(proxy: TcpProxy, after_bytes: int, chance: random.Random) -> None:
     place = proxy.bytes_passed + after_bytes
-    if chance.random() < 0.5:
-        proxy.cut_after_bytes, proxy.pause_after_bytes = place, None
-    else:
-        proxy.cut_after_bytes, proxy.pause_after_bytes = None, place
+    proxy.cut_after_bytes = proxy.reset_after_bytes = proxy.forsake_after_bytes = None
+    match chance.choice(("closed", "reset", "half open")):
+        case "closed":
+            proxy.cut_after_bytes = place
+        case "reset":
+            proxy.reset_after_bytes = place
+        case _:
+            proxy.forsake_after_bytes = place
 
 
 def _require_few_bytes_twice(moved: Moved, size: int, cuts: int) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -22,6 +24,12 @@ class TcpProxy:
         self.cut_after_bytes: int | None = None
         #: Go silent, as `pause`, once so many bytes have passed in all.
         self.pause_after_bytes: int | None = None
+        #: Leave every connection half open, as `forsake`, once so many bytes have passed in all.
+        self.forsake_after_bytes: int | None = None
+        #: Reset every connection, as `reset`, once so many bytes have passed in all.
+        self.reset_after_bytes: int | None = None
+        self._forsaken: set[asyncio.Task[None] | None] = set()
+        self._over = asyncio.Event()
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._writers: set[asyncio.StreamWriter] = set()
@@ -39,8 +47,20 @@ class TcpProxy:
         for writer in self._writers:
             writer.transport.abort()
 
+    def reset(self) -> None:
+        """As `cut`, with a reset for a farewell instead of an orderly end."""
+        for writer in self._writers:
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.cut()
+
+    def forsake(self) -> None:
+        """From now on nothing passes on today's connections, and neither side ever hears that the other has left."""
+        self._forsaken |= self._handlers
+        self._writers.clear()
+
     async def finished(self) -> None:
         """Everything has been cut and every connection's handler has ended."""
+        self._over.set()
         self.resume()
         self.cut()
         await asyncio.gather(*(task for task in self._handlers if task is not None), return_exceptions=True)
@@ -50,24 +70,39 @@ class TcpProxy:
         self._handlers.add(asyncio.current_task())
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.target_port)
         self._writers |= {writer, far_writer}
-        tasks = {
-            asyncio.create_task(self._pass(reader, far_writer)),
-            asyncio.create_task(self._pass(far_reader, writer)),
+        handler = asyncio.current_task()
+        tasks: set[asyncio.Task[None]] = {
+            asyncio.create_task(self._pass(reader, far_writer, handler)),
+            asyncio.create_task(self._pass(far_reader, writer, handler)),
         }
+        over = asyncio.create_task(self._over.wait())
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({*tasks, over}, return_when=asyncio.FIRST_COMPLETED)
+            if handler in self._forsaken:
+                await over
         finally:
-            for task in tasks:
+            for task in (*tasks, over):
                 task.cancel()
             for end in (writer, far_writer):
                 end.transport.abort()
             self._writers -= {writer, far_writer}
 
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pass(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: asyncio.Task[None] | None
+    ) -> None:
         with suppress(ConnectionError):
             while data := await reader.read(_CHUNK_BYTES):
                 await self._flowing.wait()
                 self.bytes_passed += len(data)
+                if self.forsake_after_bytes is not None and self.bytes_passed >= self.forsake_after_bytes:
+                    self.forsake_after_bytes = None
+                    self.forsake()
+                if handler in self._forsaken:
+                    return
+                if self.reset_after_bytes is not None and self.bytes_passed >= self.reset_after_bytes:
+                    self.reset_after_bytes = None
+                    self.reset()
+                    return
                 if self.pause_after_bytes is not None and self.bytes_passed >= self.pause_after_bytes:
                     self.pause_after_bytes = None
                     self.pause()

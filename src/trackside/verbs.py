@@ -18,7 +18,8 @@ _USAGE = """usage: trackside --root ROOT VERB
   follow [--since JSON] [--interval S]       tell it again and again
   stop [--grace S]                           end the running step and start no other
   logs [--step N] [--tail N]                 print the steps' logs as one text
-  hash [--chunks N] PATH...                  SHA-256 of files, or of each N bytes of them
+  hash [--chunks N] [--end-writers] PATH...  SHA-256 of files, or of each N bytes of them; first ends
+                                             every rsync that still writes to them
   unpack ARCHIVE DIR --sha256 HEX            verify an archive and unpack it
   inventory                                  all outputs with their SHA-256
   visit --alone S                            a training may go on for S seconds without a visit
@@ -123,6 +124,11 @@ def _logs(root: Root, options: Options, arguments: list[str]) -> int:
 def _hash(root: Root, options: Options, arguments: list[str]) -> int:
     from trackside.hashing import hash_chunks, hash_files
 
+    if "end-writers" in options:
+        from trackside.writers import end_writers
+
+        for path in arguments:
+            end_writers(os.path.join(root.path, path))
     if "chunks" not in options:
         return _print({"files": hash_files(root.path, arguments)})
     chunk_bytes = _count(options, "chunks", 0)
@@ -242,7 +248,7 @@ _VERBS = {
     "follow": _Verb(_follow, ["since=", "interval="]),
     "stop": _Verb(_stop, ["grace="]),
     "logs": _Verb(_logs, ["step=", "tail="]),
-    "hash": _Verb(_hash, ["chunks="], fewest=1, most=100_000),
+    "hash": _Verb(_hash, ["chunks=", "end-writers"], fewest=1, most=100_000),
     "unpack": _Verb(_unpack, ["sha256="], fewest=2, most=2),
     "inventory": _Verb(_inventory, []),
     "visit": _Verb(_visit, ["alone="]),

@@ -128,11 +128,13 @@ class SupportsSpans(Protocol):
         remote: str,
         spans: Sequence[Span],
         *,
+        size: int,
         progress: Progress | None = None,
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
-        """These parts of `local` are in `remote`, whose other bytes stay as they are; parent folders are made.
+        """These parts of `local`, which has `size` bytes, are in `remote`, whose other bytes stay as they are.
 
+        Parent folders are made. Where `spans` reach to the end of the file, what lay there before may be cut off.
         What was written stays when the connection is lost. Raises TransferFailed when the far side refuses to write.
         """
 
@@ -142,6 +144,7 @@ class SupportsSpans(Protocol):
         local: Path,
         spans: Sequence[Span],
         *,
+        size: int,
         progress: Progress | None = None,
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:

@@ -179,9 +179,13 @@ class Host:
         with _understanding(argv, answer):
             return {str(path): _file_hash(found) for path, found in answer["files"].items()}
 
-    async def chunk_hashes(self, path: str, chunk_bytes: int) -> tuple[str, ...]:
-        """SHA-256 of each successive piece of a file; none for one that is not there."""
-        argv = self._argv("hash", "--chunks", str(chunk_bytes), path)
+    async def chunk_hashes(self, path: str, chunk_bytes: int, *, end_writers: bool = False) -> tuple[str, ...]:
+        """SHA-256 of each successive piece of a file; none for one that is not there.
+
+        With `end_writers` no rsync that an earlier connection left behind writes to it any more.
+        """
+        first = ("--end-writers",) if end_writers else ()
+        argv = self._argv("hash", "--chunks", str(chunk_bytes), *first, path)
         answer = _answer(argv, await self.remote.run(argv, timeout=self._file_limit))
         with _understanding(argv, answer):
             found = answer["files"][path]

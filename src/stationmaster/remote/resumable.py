@@ -24,7 +24,7 @@ CHUNK_BYTES = 2**20
 
 async def spans_to_push(host: Host, local: Path, path: str, wanted: FileHash) -> Sequence[Span]:
     """What the machine still lacks of `local`, of which it may have got a part before."""
-    there = await host.chunk_hashes(_far_part(path, wanted), CHUNK_BYTES)
+    there = await host.chunk_hashes(_far_part(path, wanted), CHUNK_BYTES, end_writers=True)
     return await asyncio.to_thread(_missing, local, wanted.size, there) if there else _whole(wanted)
 
 
@@ -40,7 +40,8 @@ async def push_spans(
     """`path` has all bytes; the partial file stays when the connection is lost. Whether they are right is not known."""
     part = host.path(_far_part(path, wanted))
     if spans:
-        await remote.push_spans(local, part, spans, progress=_counted(progress, wanted, spans))
+        counted = _counted(progress, wanted, spans)
+        await remote.push_spans(local, part, spans, size=wanted.size, progress=counted)
     await remote.rename(part, host.path(path))
 
 
@@ -70,7 +71,8 @@ async def pull_spans(
 ) -> None:
     """`part` has all bytes; what came stays when the connection is lost. Whether they are right is not known."""
     if spans:
-        await remote.pull_spans(host.path(path), part, spans, progress=_counted(progress, wanted, spans))
+        counted = _counted(progress, wanted, spans)
+        await remote.pull_spans(host.path(path), part, spans, size=wanted.size, progress=counted)
 
 
 def spans_between(mine: Sequence[str], theirs: Sequence[str], size: int) -> list[Span]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +24,9 @@ from stationmaster.remote.base import (
     Span,
     command_name,
     no_answer,
+    require_success,
 )
+from stationmaster.remote.rsync import Rsync, opened_rsync, parted
 from stationmaster.remote.sftp_copy import fetch_file, refused_by_far_disk, refused_by_near_disk, send_file
 from stationmaster.remote.ssh_connection import SshSettings, open_connection, unreachable_when_lost
 
@@ -55,6 +57,7 @@ class SshRemote:
         self._opening = asyncio.Lock()
         # Own partial files are written over by the next try, and never those of another process.
         self._part_token = os.urandom(6).hex()
+        self._rsync_answers: bool | None = None
 
     async def run(
         self,
@@ -136,13 +139,22 @@ class SshRemote:
         remote: str,
         spans: Sequence[Span],
         *,
+        size: int,
         progress: Progress | None = None,
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
-        async with self._transfer(f"{self._name}, while {remote} was sent,", timeout_idle, progress) as (sftp, moved):
+        what = f"{self._name}, while {remote} was sent,"
+        by_sftp, tail = await self._shared_out(spans, size)
+        async with self._transfer(what, timeout_idle, _of_all(progress, spans)) as (sftp, moved):
             with refused_by_far_disk(f"{remote} cannot be written"):
                 await sftp.makedirs(str(PurePosixPath(remote).parent), exist_ok=True)
-            await send_file(sftp, local, remote, moved, spans)
+            await send_file(sftp, local, remote, moved, by_sftp)
+            if tail is not None:
+                with refused_by_far_disk(f"{remote} cannot be shortened"):
+                    await sftp.truncate(remote, tail.offset)
+        if tail is not None:
+            async with self._rsync(what, timeout_idle, _of_all(progress, spans, by_sftp)) as (rsync, moved, lost):
+                await rsync.send_tail(local, remote, tail, moved, lost)
 
     async def pull_spans(
         self,
@@ -150,14 +162,21 @@ class SshRemote:
         local: Path,
         spans: Sequence[Span],
         *,
+        size: int,
         progress: Progress | None = None,
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
         with refused_by_near_disk(f"{local} cannot be written"):
             _make_parent(local)
         what = f"{self._name}, while {remote} was fetched,"
-        async with self._transfer(what, timeout_idle, progress) as (sftp, moved):
-            await fetch_file(sftp, remote, local, moved, spans)
+        by_sftp, tail = await self._shared_out(spans, size)
+        async with self._transfer(what, timeout_idle, _of_all(progress, spans)) as (sftp, moved):
+            await fetch_file(sftp, remote, local, moved, by_sftp)
+        if tail is not None:
+            with refused_by_near_disk(f"{local} cannot be shortened"):
+                await asyncio.to_thread(os.truncate, local, tail.offset)
+            async with self._rsync(what, timeout_idle, _of_all(progress, spans, by_sftp)) as (rsync, moved, lost):
+                await rsync.fetch_tail(remote, local, tail, moved, lost)
 
     async def rename(self, old: str, new: str, *, timeout: float = SMALL_CALL_SECONDS) -> None:
         async with self._limited(self._name, timeout), self._sftp(timeout) as sftp:
@@ -239,16 +258,43 @@ class SshRemote:
         self, what: str, idle_seconds: float, progress: Progress | None
     ) -> AsyncIterator[tuple[asyncssh.SFTPClient, Progress]]:
         """Every block that moves gives the transfer another `idle_seconds`."""
-        loop = asyncio.get_running_loop()
         async with self._limited(what, idle_seconds) as limit, self._sftp(idle_seconds) as sftp:
+            yield sftp, _prolonging(limit, idle_seconds, progress)
 
-            def moved(done: int, total: int) -> None:
-                if not limit.expired():
-                    limit.reschedule(loop.time() + idle_seconds)
-                if progress is not None:
-                    progress(done, total)
+    @asynccontextmanager
+    async def _rsync(
+        self, what: str, idle_seconds: float, progress: Progress | None
+    ) -> AsyncIterator[tuple[Rsync, Progress, Callable[[], Awaitable[object]]]]:
+        """As `_transfer`, by rsync; when our own connection is lost, so is that of the transfer."""
+        async with self._limited(what, idle_seconds) as limit, self._using(idle_seconds) as link:
+            with opened_rsync(self._settings, link.connection, idle_seconds) as rsync:
+                if rsync is None:
+                    raise TransferFailed(f"rsync or ssh is gone from this computer, while {what} by it")
+                yield rsync, _prolonging(limit, idle_seconds, progress), link.connection.wait_closed
 
-            yield sftp, moved
+    async def _shared_out(self, spans: Sequence[Span], size: int) -> tuple[Sequence[Span], Span | None]:
+        """What goes by SFTP, and the end of the file if that is worth rsync's start."""
+        holes, tail = parted(spans, size)
+        least = 0 if self._settings.way == "rsync" else self._settings.rsync_from_bytes
+        if self._settings.way == "sftp" or tail is None or tail.size < least or not await self._has_rsync():
+            return spans, None
+        return holes, tail
+
+    async def _has_rsync(self) -> bool:
+        """Whether both sides have rsync and the system's ssh gets in; asked once for a connection's life."""
+        if self._rsync_answers is None:
+            async with self._using(SMALL_CALL_SECONDS) as link:
+                with opened_rsync(self._settings, link.connection, SMALL_CALL_SECONDS) as rsync:
+                    answer = False if rsync is None else await rsync.answers()
+            if answer is None:  # did ssh alone not get in, or does nobody?
+                require_success(["true"], await self.run(["true"], timeout=SMALL_CALL_SECONDS))
+            self._rsync_answers = bool(answer)
+        if not self._rsync_answers and self._settings.way == "rsync":
+            raise TransferFailed(
+                f"rsync cannot be used with {self._name}: it is missing on one side, or ssh does not get in",
+                hint="set transfer.way to auto, or install rsync on both sides",
+            )
+        return self._rsync_answers
 
     @asynccontextmanager
     async def _sftp(self, seconds: float) -> AsyncIterator[asyncssh.SFTPClient]:
@@ -310,6 +356,27 @@ class SshStream:
     async def _next_chunk(self) -> bytes:
         async with self._limited():
             return await self._process.stdout.read(_CHUNK_BYTES)
+
+
+def _prolonging(limit: asyncio.Timeout, idle_seconds: float, progress: Progress | None) -> Progress:
+    """Progress that is told on, and that gives the transfer another `idle_seconds`."""
+    loop = asyncio.get_running_loop()
+
+    def moved(done: int, total: int) -> None:
+        if not limit.expired():
+            limit.reschedule(loop.time() + idle_seconds)
+        if progress is not None:
+            progress(done, total)
+
+    return moved
+
+
+def _of_all(progress: Progress | None, spans: Sequence[Span], before: Sequence[Span] = ()) -> Progress | None:
+    """Progress of all spans while some of them move, after those `before`."""
+    if progress is None:
+        return None
+    moved_before, total = (sum(span.size for span in each) for each in (before, spans))
+    return lambda done, _total: progress(moved_before + done, total)
 
 
 def _command_line(argv: Sequence[str], env: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import asyncssh
 
@@ -15,10 +15,13 @@ from stationmaster.errors import ConfigInvalid, HostKeyRefused, Unreachable
 from stationmaster.remote.base import no_answer
 
 #: The post-quantum default of both sides costs twice the time of a whole login on a small computer.
-_FAST_KEY_EXCHANGE = "^curve25519-sha256"
+FAST_KEY_EXCHANGE = "^curve25519-sha256"
 
 #: Moves a file about twice as fast as the usual first choice where the processor knows AES, which they all do.
-_FAST_CIPHER = "^aes128-gcm@openssh.com"
+FAST_CIPHER = "^aes128-gcm@openssh.com"
+
+
+TransferWay = Literal["auto", "rsync", "sftp"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +31,7 @@ class SshSettings:
     With `use_config` the person's SSH configuration (`config_path`, else the usual file) and known_hosts count too;
     `host_keys`, where given, still decide alone. `allow_unverified` connects without any pinned key: whoever sets it
     must not send a secret. `environment` goes with every command, where other users of the machine can read it.
+    `way` is how big files travel: `auto` takes rsync where both sides have it and `rsync_from_bytes` are to be moved.
     """
 
     host: str
@@ -41,6 +45,8 @@ class SshSettings:
     environment: tuple[tuple[str, str], ...] = ()
     keepalive_seconds: float = 15.0
     keepalive_count: int = 3
+    way: TransferWay = "auto"
+    rsync_from_bytes: int = 64 * 2**20  # it is faster than we are, but takes a login of its own first
 
     @property
     def name(self) -> str:
@@ -74,7 +80,7 @@ async def offered_host_key(host: str, port: int, *, timeout: float) -> str:
     try:
         async with asyncio.timeout(timeout):
             with unreachable_when_lost(f"{host}:{port}"):
-                key = await asyncssh.get_server_host_key(host, port, config=None, kex_algs=_FAST_KEY_EXCHANGE)
+                key = await asyncssh.get_server_host_key(host, port, config=None, kex_algs=FAST_KEY_EXCHANGE)
     except TimeoutError:
         raise no_answer(f"{host}:{port}", timeout) from None
     if key is None:
@@ -102,8 +108,8 @@ def _options(settings: SshSettings) -> dict[str, Any]:
         "config": _config(settings),
         "known_hosts": _known_hosts(settings),
         "agent_forwarding": False,
-        "kex_algs": _FAST_KEY_EXCHANGE,
-        "encryption_algs": _FAST_CIPHER,
+        "kex_algs": FAST_KEY_EXCHANGE,
+        "encryption_algs": FAST_CIPHER,
         "keepalive_interval": settings.keepalive_seconds,
         "keepalive_count_max": settings.keepalive_count,
     }

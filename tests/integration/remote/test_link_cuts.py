@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from asynchronous_tests import asynchronous, names_in
+from capabilities import require
 from link_cuts import broken_link, move_there_and_back
 from sshd_fixture import Sshd
 from stationmaster.errors import DiskFull, Unreachable
@@ -20,19 +21,16 @@ from stationmaster.remote.transfer import pull_verified, push_verified, sha256_o
 MIB = 2**20
 
 
-async def survive(sshd: Sshd, folder: Path, *, size: int, cuts: int, seed: int) -> None:
-    async with asyncio.timeout(30.0 * cuts), broken_link(sshd, folder) as (host, proxy):
-        await move_there_and_back(host, proxy, folder, size=size, cuts=cuts, seed=seed)
+@pytest.mark.parametrize("way", ["sftp", "rsync"])
+def test_a_file_survives_eight_cuts_each_way(sshd: Sshd, tmp_path: Path, way: str) -> None:
+    if way == "rsync":
+        require("rsync")
 
+    async def survive() -> None:
+        async with asyncio.timeout(250), broken_link(sshd, tmp_path, way=way) as (host, proxy):
+            await move_there_and_back(host, proxy, tmp_path, size=64_000_000, cuts=8, seed=4)
 
-def test_a_file_survives_eight_cuts_each_way(sshd: Sshd, tmp_path: Path) -> None:
-    asyncio.run(survive(sshd, tmp_path, size=64_000_000, cuts=8, seed=4))
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_a_big_file_survives_fifty_cuts_each_way(sshd: Sshd, tmp_path: Path) -> None:
-    asyncio.run(survive(sshd, tmp_path, size=300_000_000, cuts=50, seed=50))
+    asyncio.run(survive())
 
 
 @asynchronous

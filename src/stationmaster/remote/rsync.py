@@ -1,0 +1,212 @@
+"""The rest of a file by the system's rsync, through the system's `ssh`.
+
+Rsync only carries: which bytes are missing was found out by their SHA-256, and whether they arrived is judged so too.
+It appends to a partial file that has a name of its own, so whatever ends it, on either side, what came stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import re
+import shlex
+import shutil
+import signal
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import asyncssh
+
+from stationmaster.errors import TransferFailed, Unreachable
+from stationmaster.remote.base import SMALL_CALL_SECONDS, Progress, Span
+from stationmaster.remote.ssh_client import SshClient, ssh_client
+from stationmaster.remote.ssh_connection import SshSettings
+
+_VERSION = re.compile(rb"^rsync +version v?(\d+)\.(\d+)", re.MULTILINE)
+_LEAST_VERSION = (3, 1)  # the first whose progress can be read
+
+_SSH_FAILED = 255
+_KILLED = 20
+_LOST = frozenset({10, 12, _KILLED, 30, 35, _SSH_FAILED})  # exit codes when a connection broke or went silent, too
+_FULL = re.compile(r"\((28|122)\)")  # no room, or the quota is used up: said by number in every language
+_END_SECONDS = 1.0  # rsync itself waits ten for a farewell that nobody will hear
+_CHUNK_BYTES = 1 << 16
+_KEPT_BYTES = 1 << 14
+
+_Moved = Callable[[int], None]
+_Lost = Callable[[], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rsync:
+    """Rsync here and the way to the one there; `environment` goes with the far one as with every command."""
+
+    program: str
+    client: SshClient
+    environment: tuple[tuple[str, str], ...]
+    idle_seconds: float
+
+    async def answers(self) -> bool | None:
+        """Whether both sides have an rsync that will do; None when `ssh` did not get in, for whatever reason."""
+        if not await self._is_new_enough([self.program, "--version"]):
+            return False
+        far = shlex.join([*self._far, "--version"])
+        return await self._is_new_enough([*self.client.argv, self.client.host, far])
+
+    async def send_tail(self, local: Path, remote: str, tail: Span, moved: Progress, lost: _Lost) -> None:
+        """`remote`, which ends where `tail` begins, has the rest of `local` too. Given up when `lost` ends."""
+        failure = f"{local} could not be sent to {remote}"
+        await self._carry(_here(local), self._there(remote), tail, moved, lost, failure)
+
+    async def fetch_tail(self, remote: str, local: Path, tail: Span, moved: Progress, lost: _Lost) -> None:
+        """`local`, which ends where `tail` begins, has the rest of `remote` too. Given up when `lost` ends."""
+        failure = f"{remote} could not be fetched to {local}"
+        await self._carry(self._there(remote), _here(local), tail, moved, lost, failure)
+
+    @property
+    def _far(self) -> list[str]:
+        settings = [f"{name}={value}" for name, value in self.environment]
+        return ["env", *settings, "rsync"] if settings else ["rsync"]
+
+    def _there(self, path: str) -> str:
+        host = f"[{self.client.host}]" if ":" in self.client.host else self.client.host
+        return f"{host}:{path}"
+
+    async def _is_new_enough(self, argv: Sequence[str]) -> bool | None:
+        process = await self._spawned(argv)
+        try:
+            async with asyncio.timeout(SMALL_CALL_SECONDS):
+                said, _ = await process.communicate()
+        except TimeoutError:
+            return None
+        finally:
+            await _end(process)
+        found = _VERSION.search(said)
+        if found is None:
+            return None if process.returncode == _SSH_FAILED else False
+        return (int(found[1]), int(found[2])) >= _LEAST_VERSION
+
+    async def _carry(self, source: str, target: str, tail: Span, moved: Progress, lost: _Lost, failure: str) -> None:
+        argv = [
+            *(self.program, "--append", "--protect-args", "--no-motd"),
+            *("--info=progress2", "--no-human-readable", "--outbuf=N"),
+            f"--timeout={math.ceil(self.idle_seconds)}",
+            *("--rsh", " ".join(f"'{word}'" for word in self.client.argv)),
+            *("--rsync-path", shlex.join(self._far)),
+            *("--", source, target),
+        ]
+        process = await self._spawned(argv)
+        status, said = await _watched(process, lambda done: moved(max(0, done - tail.offset), tail.size), lost)
+        if status != 0:
+            raise _problem(failure, status, said)
+
+    async def _spawned(self, argv: Sequence[str]) -> Process:
+        """In a process group of its own, so that its `ssh` can be ended with it."""
+        return await asyncio.create_subprocess_exec(
+            *argv, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True, env=self.client.environment
+        )
+
+
+@contextmanager
+def opened_rsync(
+    settings: SshSettings, connection: asyncssh.SSHClientConnection, idle_seconds: float
+) -> Iterator[Rsync | None]:
+    """Rsync to the machine at the other end of `connection`; None where this computer has no rsync or no ssh."""
+    program, host_key = shutil.which("rsync"), connection.get_server_host_key()
+    if program is None or host_key is None:
+        yield None
+        return
+    with ssh_client(settings, host_key.export_public_key().decode()) as client:
+        if client is None:
+            yield None
+        else:
+            environment = settings.environment
+            yield Rsync(program=program, client=client, environment=environment, idle_seconds=idle_seconds)
+
+
+def parted(spans: Sequence[Span], size: int) -> tuple[Sequence[Span], Span | None]:
+    """The holes, and what lacks at the end of a file of `size` bytes, which alone can be appended."""
+    if spans and spans[-1].offset + spans[-1].size == size:
+        return spans[:-1], spans[-1]
+    return spans, None
+
+
+def bytes_moved(text: bytes) -> int | None:
+    """The number in the last whole progress line.
+
+    >>> bytes_moved(b"\\r   20032768  33%    0.00kB/s    0:00:00  \\r   42315008  70%   20.01MB/s    0:00:00  ")
+    42315008
+    """
+    found = re.findall(rb"[\r\n]\s*(\d+)\s+\d+%", b"\n" + text)
+    return int(found[-1]) if found else None
+
+
+def _here(local: Path) -> str:
+    """Absolute: in front of the first slash a colon would name a host."""
+    return str(local.absolute())
+
+
+async def _watched(process: Process, moved: _Moved, lost: _Lost) -> tuple[int, str]:
+    """Rsync's exit code, once it has ended, and the last of what it complained about."""
+    work = asyncio.ensure_future(_followed(process, moved))
+    gone = asyncio.ensure_future(lost())
+    try:
+        await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            raise Unreachable("the connection to the machine was lost during the transfer")
+        return await work
+    finally:
+        await _end(process)
+        for task in (work, gone):
+            task.cancel()
+        await asyncio.gather(work, gone, return_exceptions=True)
+
+
+async def _followed(process: Process, moved: _Moved) -> tuple[int, str]:
+    assert process.stdout is not None
+    assert process.stderr is not None
+    said, _ = await asyncio.gather(_tail(process.stderr), _progress(process.stdout, moved))
+    return await process.wait(), said.decode(errors="replace")
+
+
+async def _progress(stdout: asyncio.StreamReader, moved: _Moved) -> None:
+    line = b""
+    while chunk := await stdout.read(_CHUNK_BYTES):
+        line = (line + chunk)[-_KEPT_BYTES:]
+        if (done := bytes_moved(line)) is not None:
+            moved(done)
+            line = line.rpartition(b"\r")[2]
+
+
+async def _tail(stderr: asyncio.StreamReader) -> bytes:
+    kept = b""
+    while chunk := await stderr.read(_CHUNK_BYTES):
+        kept = (kept + chunk)[-_KEPT_BYTES:]
+    return kept
+
+
+def _problem(failure: str, status: int, said: str) -> TransferFailed | Unreachable:
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    if (status in _LOST or status < 0) and not _FULL.search(said):
+        return Unreachable(f"the connection was lost during the transfer: {lines[0] if lines else f'rsync {status}'}")
+    return TransferFailed(f"{failure}: {lines[0] if lines else f'rsync ended with {status}'}")
+
+
+async def _end(process: Process) -> None:
+    """Neither rsync nor its `ssh` is left; an asked one writes out what it has."""
+    for way, seconds in ((signal.SIGTERM, _END_SECONDS), (signal.SIGKILL, None)):
+        if process.returncode is not None:
+            return
+        try:
+            os.killpg(process.pid, way)
+        except ProcessLookupError:
+            pass  # ended a moment ago
+        try:
+            async with asyncio.timeout(seconds):
+                await process.wait()
+        except TimeoutError:
+            continue
