@@ -1,4 +1,4 @@
-"""What a signed address is good for: these bytes, to this key, once, in time. Held against a server that enforces it."""
+"""What a signed address is good for: these bytes, to this key, once, in time. The server enforces it."""
 
 from __future__ import annotations
 
