@@ -23,6 +23,17 @@ class Readings:
         with self._database.read() as connection:
             return [known_fields(StepReading, dict(row)) for row in connection.execute(query).mappings()]
 
+    def sampled(self, job_id: str, *, attempt: int, most: int = 2000) -> list[StepReading]:
+        """About `most` readings of one attempt, evenly over it, however many there are."""
+        place = sa.func.row_number().over(order_by=readings.c.seq)
+        of_attempt = sa.and_(readings.c.job_id == job_id, readings.c.attempt == attempt)
+        numbered = sa.select(readings, (place - 1).label("place")).where(of_attempt).subquery()
+        with self._database.read() as connection:
+            count = connection.execute(sa.select(sa.func.count()).where(of_attempt)).scalar_one()
+            every = max(1, -(-count // most))
+            query = sa.select(numbered).where(numbered.c.place % every == 0).order_by(numbered.c.seq)
+            return [known_fields(StepReading, dict(row)) for row in connection.execute(query).mappings()]
+
 
 def rows(job_id: str, values: Iterable[StepReading]) -> list[dict[str, Any]]:
     return [{"job_id": job_id, **shallow(value)} for value in values]

@@ -19,6 +19,7 @@ from stationmaster.store.limiter import TurnLimiter
 from stationmaster.store.logs import Logs
 from stationmaster.store.models import Models
 from stationmaster.store.outbox import Outbox
+from stationmaster.store.past_runs import PastRuns
 from stationmaster.store.periodic import Periodic
 from stationmaster.store.readings import Readings
 from stationmaster.store.rentals import Rentals
@@ -45,6 +46,7 @@ class Store:
         self.events = Events(database)
         self.logs = Logs(database)
         self.readings = Readings(database)
+        self.past_runs = PastRuns(database)
         self.checkpoints = Checkpoints(database)
         self.tickets = Tickets(database)
         self.models = Models(database)

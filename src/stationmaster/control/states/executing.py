@@ -21,6 +21,7 @@ from stationmaster.control.rental.machine import (
 )
 from stationmaster.control.rental.revive import STOPPED_ENDINGS, Revive, marked_as_stopped, needs_reviving, revive
 from stationmaster.control.step import Handler, Step, cut_off, give_up, go_on, is_late, recovered, wait
+from stationmaster.control.training.baselines import Comparison, compare, comparison_due
 from stationmaster.control.training.collecting import Collect, at_home, collect, due
 from stationmaster.control.training.following import Follow, follow
 from stationmaster.control.training.telling import checkpoint_step, end_told, epoch_told, milestone_told, start_told
@@ -51,6 +52,7 @@ class Seen:
     problem: str | None = None
     sighting: Sighting = ANSWERING
     watched: bool = False
+    comparison: Comparison | None = None
     framework: str = "auto"
     outputs: tuple[Output, ...] = ()
 
@@ -78,7 +80,7 @@ async def observe(visit: Visit, world: World) -> Seen:
         since = Since.from_json(job.memory.get("since"))
         status = await host_of(job, world).status(since, alone_seconds=alone_seconds(job, now=visit.now))
         watched = await world.ask_store(world.store.interests.watched, job.id)
-        return replace(seen, status=status, watched=watched)
+        return replace(seen, status=status, watched=watched, comparison=await compare(job, world))
     except RemoteError as problem:
         await drop_connection(job, world)
         return replace(seen, problem=str(problem), sighting=await sight(visit, world))
@@ -125,6 +127,7 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
         progress=watched.progress,
         readings=watched.log_readings,
         checkpoints=checkpoints,
+        unusual=seen.comparison.outliers if seen.comparison else (),
         monitoring=monitoring,
         now=now,
     )
@@ -139,6 +142,7 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
         absences=None,
         gone_read_at=None,
         transfer=None,
+        compared=seen.comparison.percent if seen.comparison else before.memory.get("compared"),
         stalled=True if watched.is_to_end else before.memory.get("stalled"),
         sick=True if health.is_to_end else before.memory.get("sick"),
         steps=_step_memory(status),
@@ -333,7 +337,8 @@ def _judged(seen: Seen, policy: Policy, visit: Visit, status: Status) -> tuple[W
     step = decide(replace(seen, visit=visit, status=status, watched=True), policy)
     assert step.write is not None, "a status that came leads to a write"
     reads_on = step.then is None and step.write.job.state is visit.job.state
-    return step.write, isinstance(step.then, Follow) or reads_on
+    is_due = comparison_due(step.write.job) is not None  # by a visit, which may ask the store
+    return step.write, (isinstance(step.then, Follow) or reads_on) and not is_due
 
 
 def _secrets(job: Job, world: World) -> dict[str, str]:

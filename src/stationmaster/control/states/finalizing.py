@@ -12,6 +12,7 @@ import structlog
 
 from stationmaster.control.rental.machine import host_of
 from stationmaster.control.step import Handler, Step, give_up, go_on, outcome_told
+from stationmaster.control.training.baselines import remember_run
 from stationmaster.control.training.job_folder import LATEST, MODEL, link
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import RemoteError
@@ -55,6 +56,8 @@ async def perform(action: Publish, job: Job, visit: Visit, world: World) -> Writ
     explanation = job.memory.get("ending_explanation") or _explanation(action.reason, job)
     done = concluded(job, action.reason, explanation=explanation)
     await world.ask_store(_put_in_place, world.artifacts(job.id), done)
+    if action.reason is Reason.FINISHED:
+        await remember_run(job, world)
     await _acknowledge(job, world)
     return go_on(done, Move.PUBLISHED, now=visit.now, events=(outcome_told(done),))
 

@@ -13,6 +13,7 @@ from stationmaster.remote.host import Status
 from stationmaster.settings import MonitoringSettings
 from stationmaster.store.writes import Told
 from stationmaster.watch.anomalies.base import (
+    Anomaly,
     DiskSample,
     Finding,
     GpuSample,
@@ -22,7 +23,7 @@ from stationmaster.watch.anomalies.base import (
     SkewSample,
     Vitals,
 )
-from stationmaster.watch.anomalies.registry import find_anomalies, read_reactions
+from stationmaster.watch.anomalies.registry import find_anomalies, read_reactions, with_reaction
 
 _LOSSES_KEPT = 200
 _SAMPLES_KEPT = 60
@@ -72,16 +73,27 @@ def check_vitals(
     progress: Progress,
     readings: Iterable[Reading],
     checkpoints: Iterable[Checkpoint],
+    unusual: Iterable[Anomaly] = (),
     monitoring: MonitoringSettings,
     now: float,
 ) -> Health:
-    """Add what the status says to the signs kept so far, and judge them; each kind of trouble is told once."""
+    """Add what the status says to the signs kept so far, and judge them; each kind of trouble is told once.
+
+    `unusual` is what past runs make of this one.
+    """
     kept = _extended(job.memory.get("vitals") or {}, status, readings, checkpoints, now=now)
     told = list(job.memory.get("anomalies") or ())
     vitals = _vitals(job, kept, progress, now=now)
-    findings = find_anomalies(vitals, read_reactions(monitoring.reactions), told=told) if status.training_alive else []
-    told += [finding.anomaly.kind for finding in findings]
+    reactions = read_reactions(monitoring.reactions)
+    findings = find_anomalies(vitals, reactions, told=told) if status.training_alive else []
+    findings += [with_reaction(anomaly, reactions) for anomaly in unusual if anomaly.name not in told]
+    told += [finding.anomaly.name for finding in findings]
     return Health(memory={"vitals": kept, "anomalies": told or None}, findings=tuple(findings))
+
+
+def gpu_samples(job: Job) -> list[list[GpuSample]]:
+    """What is kept of each GPU's use and memory."""
+    return [_gpu_samples(rows) for rows in (job.memory.get("vitals") or {}).get("gpus", ())]
 
 
 def _extended(

@@ -94,6 +94,12 @@ class Anomaly:
     kind: str
     evidence: str
     confidence: Confidence
+    about: str | None = None  # where a kind has several subjects, which of them
+
+    @property
+    def name(self) -> str:
+        """What is told once: the kind, or the kind and its subject."""
+        return self.kind if self.about is None else f"{self.kind} ({self.about})"
 
 
 AnomalyRule = Callable[[Vitals], Anomaly | None]

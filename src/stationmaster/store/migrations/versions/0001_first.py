@@ -146,6 +146,18 @@ sa.Table(
     Index("readings_of_job", "job_id", "step"),
 )
 
+# Kept when the job is removed: it tells of a recipe on a GPU, not of a person's job.
+sa.Table(
+    "past_runs",
+    metadata,
+    Column("job_id", Text, primary_key=True),
+    Column("recipe", Text, nullable=False),
+    Column("gpu", Text, nullable=False),
+    Column("facts", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Index("past_runs_like", "recipe", "gpu", "at"),
+)
+
 sa.Table(
     "checkpoints",
     metadata,

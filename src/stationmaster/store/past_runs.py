@@ -1,0 +1,49 @@
+"""What finished runs looked like, by recipe and GPU: what is usual is learnt from them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import sqlalchemy as sa
+
+from stationmaster.store.codec import dumps, known_fields
+from stationmaster.store.engine import Database
+from stationmaster.store.tables import past_runs
+from stationmaster.store.upsert import upsert
+from stationmaster.watch.baseline import RunFacts
+
+
+class PastRuns:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, job_id: str, facts: RunFacts) -> None:
+        """Write down how a job's run was; the same job again replaces it."""
+        row: dict[str, Any] = {
+            "job_id": job_id,
+            "recipe": facts.recipe,
+            "gpu": facts.gpu,
+            "facts": dumps(dataclasses.asdict(facts)),
+        }
+        with self._database.write() as connection:
+            row["at"] = connection.execute(sa.select(self._database.now)).scalar_one()
+            upsert(connection, past_runs, [row], key=("job_id",))
+
+    def like(self, recipe: str, gpu: str, *, most: int = 30) -> list[RunFacts]:
+        """The latest runs of a recipe on a GPU, newest first: what was usual long ago is not."""
+        query = (
+            sa.select(past_runs.c.facts)
+            .where(past_runs.c.recipe == recipe, past_runs.c.gpu == gpu)
+            .order_by(past_runs.c.at.desc(), past_runs.c.job_id)
+            .limit(most)
+        )
+        with self._database.read() as connection:
+            return [_facts(text) for text in connection.execute(query).scalars()]
+
+
+def _facts(text: str) -> RunFacts:
+    data = json.loads(text)
+    curve = tuple((part, loss) for part, loss in data.get("loss_by_progress", ()))
+    return known_fields(RunFacts, {**data, "loss_by_progress": curve})
