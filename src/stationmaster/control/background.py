@@ -21,15 +21,17 @@ from stationmaster.errors import StoreError
 _START_SECONDS = 60.0  # a busy computer takes its time
 _LEAVE_SECONDS = 15.0
 _LOOK_SECONDS = 0.5
+_LOCK_BYTES = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """A live worker of this home."""
+    """A live worker of this home; one that is leaving takes on no further jobs."""
 
     pid: int
     version: str
     log: Path
+    is_leaving: bool = False
 
 
 class WorkerLock:
@@ -37,20 +39,30 @@ class WorkerLock:
 
     def __init__(self, home: Path) -> None:
         self._path = home / "worker.lock"
+        self._log = home / "worker.log"
         self._file: IO[str] | None = None
 
     def take(self, *, log: Path) -> bool:
         """Whether the lock is ours now; False when another worker is alive."""
-        file = self._path.open("a+")
+        file = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600), "r+")  # pwrite minds no O_APPEND
         if not _locked_within(file, _LOOK_SECONDS):
             file.close()
             return False
-        file.seek(0)
-        file.truncate()
-        json.dump({"pid": os.getpid(), "version": __version__, "log": str(log)}, file)
-        file.flush()
         self._file = file
+        self._log = log
+        self.say(is_leaving=False)
         return True
+
+    def say(self, *, is_leaving: bool) -> None:
+        """Tell those who look whether they may leave further jobs to us.
+
+        A worker says that it leaves before it looks for work a last time, and whoever submits a job looks here after
+        that: so either the worker finds the job, or the submitter finds that it needs another worker.
+        """
+        if self._file is None:
+            return
+        text = json.dumps({"pid": os.getpid(), "version": __version__, "log": str(self._log), "is_leaving": is_leaving})
+        os.pwrite(self._file.fileno(), text.ljust(_LOCK_BYTES).encode(), 0)  # at one go: never half-written
 
     def release(self) -> None:
         if self._file is not None:
@@ -92,6 +104,8 @@ def ensure_worker(home: Path, arguments: Sequence[str] = ()) -> tuple[Running, b
     `arguments` are options for the command line in front of `worker`. Raises StoreError when none comes up.
     """
     found = running_worker(home)
+    if found is not None and found.is_leaving:
+        found = _when_decided(home, found)
     if found is not None and not _is_older(found.version):
         return found, False
     if found is not None:
@@ -105,7 +119,8 @@ def _described(text: str, home: Path) -> Running:
     """What the lock's holder wrote; between taking the lock and writing it may be empty for a moment."""
     try:
         data = json.loads(text)
-        return Running(pid=int(data["pid"]), version=str(data["version"]), log=Path(data["log"]))
+        leaving = bool(data.get("is_leaving"))
+        return Running(pid=int(data["pid"]), version=str(data["version"]), log=Path(data["log"]), is_leaving=leaving)
     except (ValueError, KeyError, TypeError):
         return Running(pid=0, version=__version__, log=home / "worker.log")
 
@@ -115,6 +130,20 @@ def _is_older(version: str) -> bool:
         return tuple(int(piece) for piece in text.split(".") if piece.isdigit())
 
     return parts(version) < parts(__version__)
+
+
+def _when_decided(home: Path, found: Running) -> Running | None:
+    """The worker once it knows whether it stays after all; None when it has left."""
+    ends = time.monotonic() + _LEAVE_SECONDS
+    looked: Running | None = found
+    while looked is not None and looked.is_leaving:
+        if time.monotonic() > ends:
+            raise StoreError(
+                f"the worker (pid {found.pid}) has said that it leaves, but stays", hint=f"see {found.log}"
+            )
+        time.sleep(0.05)
+        looked = running_worker(home)
+    return looked
 
 
 def _ask_to_leave(home: Path, found: Running) -> None:

@@ -36,7 +36,7 @@ def serve_worker(settings: Settings, environ: Mapping[str, str], *, background: 
     if settings.uses_sqlite:
         store.leases.take_from_the_dead()  # the lock says that we are alone: nobody's lease need be waited out
     try:
-        asyncio.run(_work(settings, environ, store, background=background))
+        asyncio.run(_work(settings, environ, store, lock if background else None))
     finally:
         store.close()
         lock.release()
@@ -73,7 +73,9 @@ async def _sweep_for_ever(settings: Settings, environ: Mapping[str, str], store:
         await world.close()
 
 
-async def _work(settings: Settings, environ: Mapping[str, str], store: Store, *, background: bool) -> None:
+async def _work(
+    settings: Settings, environ: Mapping[str, str], store: Store, background_lock: WorkerLock | None
+) -> None:
     world = build_world(settings, environ, store)
     post = open_post(settings, store)
     worker = Worker(
@@ -86,26 +88,37 @@ async def _work(settings: Settings, environ: Mapping[str, str], store: Store, *,
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, worker.leave)
-    idle = _Idle(store, linger_seconds=settings.worker.linger)
+    until = Idle(store, background_lock, linger_seconds=settings.worker.linger).is_over if background_lock else None
     try:
-        await worker.run(until=idle.is_over if background else None)
+        await worker.run(until=until)
     finally:
         await post.close()
         await world.close()
 
 
-class _Idle:
+class Idle:
     """A background worker stays while a job is unfinished, a machine may bill or a message waits, and a bit longer."""
 
-    def __init__(self, store: Store, *, linger_seconds: float) -> None:
+    def __init__(self, store: Store, lock: WorkerLock, *, linger_seconds: float) -> None:
         self._store = store
+        self._lock = lock
         self._linger_seconds = linger_seconds
         self._since: float | None = None
 
     async def is_over(self) -> bool:
-        waiting = self._store.jobs.count_needing_a_worker, self._store.outbox.count_pending
-        if any([await asyncio.to_thread(count) for count in waiting]):
+        if await self._is_needed():
             self._since = None
             return False
         self._since = self._since if self._since is not None else time.monotonic()
-        return time.monotonic() - self._since >= self._linger_seconds
+        if time.monotonic() - self._since < self._linger_seconds:
+            return False
+        self._lock.say(is_leaving=True)
+        if not await self._is_needed():
+            return True
+        self._lock.say(is_leaving=False)  # somebody came in the last moment
+        self._since = None
+        return False
+
+    async def _is_needed(self) -> bool:
+        waiting = self._store.jobs.count_needing_a_worker, self._store.outbox.count_pending
+        return any([await asyncio.to_thread(count) for count in waiting])

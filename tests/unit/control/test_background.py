@@ -7,8 +7,13 @@ import json
 import threading
 from pathlib import Path
 
+from asynchronous_tests import asynchronous
+from spine_values import spec
 from stationmaster import __version__
-from stationmaster.control.background import WorkerLock, running_worker
+from stationmaster.control.background import WorkerLock, ensure_worker, running_worker
+from stationmaster.control.service import Idle
+from stationmaster.store.engine import Database
+from stationmaster.store.store import Store
 
 
 def test_a_home_without_a_worker_has_none(tmp_path: Path) -> None:
@@ -59,3 +64,49 @@ def test_somebody_who_only_looks_never_keeps_a_worker_from_starting(tmp_path: Pa
         over.set()
         for looker in lookers:
             looker.join()
+
+
+def test_a_worker_that_is_leaving_is_not_relied_on_until_it_says_that_it_stays(tmp_path: Path) -> None:
+    lock = WorkerLock(tmp_path)
+    assert lock.take(log=tmp_path / "worker.log")
+    lock.say(is_leaving=True)
+    found = running_worker(tmp_path)
+    assert found is not None
+    assert found.is_leaving
+    later = threading.Timer(0.3, lambda: lock.say(is_leaving=False))
+    later.start()
+    try:
+        worker, started = ensure_worker(tmp_path)
+        assert (worker.is_leaving, started) == (False, False)
+    finally:
+        later.join()
+        lock.release()
+
+
+@asynchronous
+async def test_a_job_submitted_in_the_last_moment_keeps_the_worker(tmp_path: Path) -> None:
+    store = Store(Database(f"sqlite:///{tmp_path}/store.db"))
+    try:
+        lock = Interrupted(tmp_path, store)
+        assert lock.take(log=tmp_path / "worker.log")
+        idle = Idle(store, lock, linger_seconds=0.0)
+        assert not await idle.is_over()
+        found = running_worker(tmp_path)
+        assert found is not None
+        assert not found.is_leaving
+        lock.release()
+    finally:
+        store.close()
+
+
+class Interrupted(WorkerLock):
+    """The lock of a worker to which a job comes just as it says that it leaves."""
+
+    def __init__(self, home: Path, store: Store) -> None:
+        super().__init__(home)
+        self._store = store
+
+    def say(self, *, is_leaving: bool) -> None:
+        super().say(is_leaving=is_leaving)
+        if is_leaving:
+            self._store.jobs.submit(spec("late"))
