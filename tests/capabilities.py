@@ -33,10 +33,17 @@ def _another_user() -> bool:
     return os.geteuid() == 0 and shutil.which("setpriv") is not None and shutil.which("unshare") is not None
 
 
+def _podman() -> bool:
+    if sys.platform != "linux" or os.geteuid() != 0 or shutil.which("busybox") is None:
+        return False
+    return shutil.which("podman") is not None and shutil.which("runc") is not None
+
+
 CAPABILITIES: dict[str, Capability] = {
     "sshd": Capability(_sshd, "install openssh-server"),
     "rsync": Capability(lambda: shutil.which("rsync") is not None, "install rsync"),
     "network namespaces": Capability(_network_namespaces, "run as root on Linux, with iproute2 installed"),
+    "podman": Capability(_podman, "run as root on Linux, with podman, runc, catatonit and busybox-static installed"),
     "another user": Capability(_another_user, "run as root, with util-linux installed"),
 }
 

@@ -17,7 +17,7 @@ def look_for(root: Root, patterns: tuple[str, ...]) -> Leavings:
     """What is there of the expected files; nothing expected is present but proves nothing."""
     found = [list(matching_files(root, pattern)) for pattern in patterns]
     present = all(found)
-    whole = bool(found) and present and all(_is_whole(path) for paths in found for path in paths)
+    whole = bool(found) and present and all(is_whole(path) for paths in found for path in paths)
     return Leavings(present=present, whole=whole)
 
 
@@ -25,6 +25,11 @@ def matching_files(root: Root, pattern: str) -> Iterable[str]:
     """Full paths of the regular files under the root that match, sorted."""
     full_pattern = os.path.join(glob.escape(root.path), pattern)
     return (path for path in sorted(glob.glob(full_pattern, recursive=True)) if os.path.isfile(path))
+
+
+def is_whole(path: str) -> bool:
+    """Whether a file can be the end of its writing; of most kinds nobody can tell."""
+    return is_whole_safetensors(path) if path.endswith(".safetensors") else True
 
 
 def is_whole_safetensors(path: str) -> bool:
@@ -40,7 +45,3 @@ def is_whole_safetensors(path: str) -> bool:
         return bool(size == 8 + header_bytes + max(ends, default=0))
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
         return False
-
-
-def _is_whole(path: str) -> bool:
-    return is_whole_safetensors(path) if path.endswith(".safetensors") else True

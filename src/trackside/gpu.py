@@ -24,7 +24,7 @@ class GpuProbe:
     def __init__(self, answer_path: str) -> None:
         self._answer = answer_path
         self._unfinished = "%s.%d" % (answer_path, os.getpid())
-        self._program = _find_on_path("nvidia-smi")
+        self._program = find_on_path("nvidia-smi")
         self._pid = 0
         self._asked_at = 0.0
 
@@ -101,6 +101,7 @@ def _number(text: str) -> int | None:
     return int(text) if text.strip().isdigit() else None
 
 
-def _find_on_path(name: str) -> str | None:
+def find_on_path(name: str) -> str | None:
+    """Where a program lies; None if there is none that can be run."""
     candidates = (os.path.join(folder, name) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep))
     return next((path for path in candidates if os.path.isfile(path) and os.access(path, os.X_OK)), None)

@@ -6,13 +6,14 @@ import ctypes
 import os
 from typing import Any, Callable
 
-from trackside.gpu import GpuProbe, read_gpus
+from trackside.gpu import GpuProbe, find_on_path, read_gpus
 from trackside.machine import read_disk, read_memory
 from trackside.records import remove_file
 from trackside.root import Root
 
 _PROBE_BYTES = 64 * 1024 * 1024
 _DRIVER_FILE = "/proc/driver/nvidia/version"
+_TOOLS = ("python3", "rsync", "docker", "podman", "nvidia-smi")
 
 
 def preflight(root: Root, *, wall: float) -> dict[str, Any]:
@@ -27,6 +28,8 @@ def preflight(root: Root, *, wall: float) -> dict[str, Any]:
         "memory": read_memory(),
         "gpus": gpus,
         "driver": _driver(),
+        "cuda": cuda_version(),
+        "tools": [name for name in _TOOLS if find_on_path(name)],
         "allocation": try_allocation() if gpus else None,
     }
 
@@ -55,6 +58,17 @@ def try_allocation() -> str | None:
         if result != 0:
             return "%s answers error %d" % (name, result)
     return "ok"
+
+
+def cuda_version() -> float | None:
+    """The newest CUDA that the driver can run, as 12.4; None where there is no CUDA driver to ask."""
+    version = ctypes.c_int()
+    try:
+        if ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version)) != 0:
+            return None
+    except OSError:
+        return None
+    return version.value // 1000 + version.value % 1000 // 10 / 10
 
 
 def _driver() -> str | None:

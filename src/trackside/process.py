@@ -53,6 +53,17 @@ def signal_group(process: Process, number: int, *, boot_id: str) -> None:
         _kill_group(process.group, number)
 
 
+def signal_process(process: Process, number: int, *, boot_id: str) -> bool:
+    """Signal that very process and none of its children; False if it is gone."""
+    if not is_alive(process, boot_id=boot_id):
+        return False
+    try:
+        os.kill(process.pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def kill_leftovers(process: Process, *, boot_id: str) -> None:
     """KILL what a dead process left behind in its group (data loaders that still hold GPU memory).
 

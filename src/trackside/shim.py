@@ -22,6 +22,7 @@ from trackside.tries import Exit
 
 _RESERVED_BYTES = 4096
 _LOOK_SECONDS = 0.2
+_KILLED = 128 + signal.SIGKILL
 
 
 class Command(NamedTuple):
@@ -92,7 +93,7 @@ def _run_contained(root: Root, plan: Plan, step: Step, folder: TryFolder, lock: 
         seen = _await_orphan(container, name, root)
     _forget(root, step, folder)
     if seen is not None and seen.has_run:
-        _write_exit(folder, code=seen.exit_code, signal_number=None, out_of_memory=seen.out_of_memory)
+        _write_exit(folder, code=seen.exit_code, signal_number=None, out_of_memory=_is_out_of_memory(container, seen))
     else:
         _write_exit(folder, code=None, signal_number=None, could_not_start=failed or bool(status))
     containers.remove(container, name)
@@ -117,6 +118,12 @@ def _await_orphan(container: Container, name: str, root: Root) -> containers.See
         containers.send_signal(container, name, signal.SIGKILL)
     containers.await_end(container, name)
     return containers.look_at(container, name)
+
+
+def _is_out_of_memory(container: Container, seen: containers.Seen) -> bool:
+    """The engine's word, where it has one. Older kernels do not tell it: under a limit, a KILL that came from nobody
+    here is taken for it (one that did come from here is judged as a stop or a timeout)."""
+    return seen.out_of_memory or (container.memory_bytes is not None and seen.exit_code == _KILLED)
 
 
 def _forget(root: Root, step: Step, folder: TryFolder) -> None:

@@ -75,6 +75,7 @@ def build_status(
         "samples": [],
         "rows": [],
         "gpu": _gpus(root, now.wall),
+        "health": read_record(root.health),
         "memory": read_memory(),
         "disk": read_disk(root.path),
     }

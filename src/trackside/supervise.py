@@ -14,6 +14,7 @@ from trackside import clock
 from trackside.decide import Action, EndTry, Finished, StartTry, Watch, decide
 from trackside.gpu import GpuProbe
 from trackside.handover import discard_secrets, look_for_secrets
+from trackside.health import HealthProbe
 from trackside.launch import own_command, spawn_in_session
 from trackside.observe import Observer, running_try, settle
 from trackside.plan import Plan, read_plan
@@ -66,6 +67,7 @@ class Supervisor:
         self._marked_at = 0.0
         self._beat_at = 0.0
         self._gpu = GpuProbe(root.gpu)
+        self._health = HealthProbe(root, plan)
 
     def turn(self) -> Finished | None:
         """Do the next thing, if it is time for one; the end when the plan has come to it."""
@@ -148,6 +150,7 @@ class Supervisor:
 
     def _beat(self, facts: Facts) -> None:
         running = running_try(facts)
+        self._health.poll(facts, running_step=running.step if running else None)
         if running is not None:
             self._gpu.poll(facts.now.monotonic)
         if facts.now.monotonic - self._marked_at < _MARK_SECONDS:

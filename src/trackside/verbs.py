@@ -12,11 +12,14 @@ from trackside.errors import Misuse, TracksideError
 from trackside.plan import read_plan
 from trackside.root import Root
 
-_USAGE = """usage: trackside --root ROOT VERB
+_USAGE = """usage: trackside --root ROOT [--part cleanup] VERB
   start [--secrets-stdin]                    start the plan, once
   status [--since JSON] [--max-bytes N] [--alone S]   tell how it goes; S as in visit
   follow [--since JSON] [--interval S]       tell it again and again
   stop [--grace S]                           end the running step and start no other
+  save --id ID [--wait S]                    ask the training for a checkpoint, once per ID, and look for it
+  check                                      run the recipe's health check now
+  cleanup [--grace S]                        end everything, then run the recipe's cleanup, once
   logs [--step N] [--tail N]                 print the steps' logs as one text
   hash [--chunks N] [--end-writers] PATH...  SHA-256 of files, or of each N bytes of them; first ends
                                              every rsync that still writes to them
@@ -54,7 +57,7 @@ def run_verb(argv: list[str]) -> int:
 # getopt instead of argparse, which takes as long to import and set up as the whole rest of a status.
 def _run(argv: list[str]) -> int:
     try:
-        given, rest = getopt.getopt(argv, "", ["root=", "help"])
+        given, rest = getopt.getopt(argv, "", ["root=", "part=", "help"])
         if ("--help", "") in given:
             sys.stdout.write(_USAGE)
             return 0
@@ -67,7 +70,8 @@ def _run(argv: list[str]) -> int:
         raise Misuse(str(error)) from error
     if not verb.fewest <= len(arguments) <= verb.most:
         raise Misuse("%s does not take %d arguments" % (rest[0], len(arguments)))
-    return verb.run(Root(root), {name[2:]: value for name, value in options}, arguments)
+    chosen = Root(root, part=dict(given).get("--part", ""))
+    return verb.run(chosen, {name[2:]: value for name, value in options}, arguments)
 
 
 def _start(root: Root, options: Options, arguments: list[str]) -> int:
@@ -110,6 +114,28 @@ def _stop(root: Root, options: Options, arguments: list[str]) -> int:
     plan = read_plan(root)
     stop(root, plan, grace_seconds=plan.stop_grace_seconds if grace < 0 else grace)
     return _print(build_status(root, plan, with_log=None))
+
+
+def _save(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.save import save
+
+    if not options.get("id"):
+        raise Misuse("save needs --id")
+    wait = _seconds(options, "wait", 0.0)
+    return _print(save(root, read_plan(root), request=options["id"], wait_seconds=wait))
+
+
+def _check(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.health import check_health
+
+    root.make_folders()
+    return _print(check_health(root, read_plan(root)))
+
+
+def _cleanup(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.cleanup import clean_up
+
+    return _print(clean_up(root, read_plan(root), grace_seconds=_seconds(options, "grace", 10.0)))
 
 
 def _logs(root: Root, options: Options, arguments: list[str]) -> int:
@@ -247,6 +273,9 @@ _VERBS = {
     "status": _Verb(_status, ["since=", "max-bytes=", "alone="]),
     "follow": _Verb(_follow, ["since=", "interval="]),
     "stop": _Verb(_stop, ["grace="]),
+    "save": _Verb(_save, ["id=", "wait="]),
+    "check": _Verb(_check, []),
+    "cleanup": _Verb(_cleanup, ["grace="]),
     "logs": _Verb(_logs, ["step=", "tail="]),
     "hash": _Verb(_hash, ["chunks=", "end-writers"], fewest=1, most=100_000),
     "unpack": _Verb(_unpack, ["sha256="], fewest=2, most=2),

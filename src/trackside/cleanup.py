@@ -1,0 +1,46 @@
+"""Before the machine is given back: nothing of the job runs any more, and the recipe has cleaned up behind itself."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from trackside import containers
+from trackside.logs import write_logs
+from trackside.plan import Plan, read_plan
+from trackside.root import CLEANUP, Root
+from trackside.start import start
+from trackside.status import build_status
+from trackside.stop import stop
+
+_TAIL_LINES = 20
+_TAIL_CHARACTERS = 2000
+
+
+def clean_up(root: Root, plan: Plan, *, grace_seconds: float) -> dict[str, Any]:
+    """End the job's steps and containers, then start the recipe's cleanup, once; repeated calls say how it goes.
+
+    The answer's state: `nothing` to do, `running`, `done`, or `failed` with what the steps printed last.
+    """
+    stop(root, plan, grace_seconds=grace_seconds)
+    part = Root(root.path, part=CLEANUP)
+    if not plan.cleanup:
+        containers.remove_all(root, plan)
+        return {"state": "nothing", "steps": [], "tail": ""}
+    own = read_plan(part)
+    if not build_status(part, own, with_log=None)["started"]:
+        containers.remove_all(root, plan)
+    start(part, own, secrets={})
+    seen = build_status(part, own, with_log=None)
+    steps = [{name: step[name] for name in ("name", "state", "exit_code", "failure")} for step in seen["steps"]]
+    if seen["finished"] is None:
+        return {"state": "running", "steps": steps, "tail": ""}
+    containers.remove_all(root, plan)
+    is_done = all(step["state"] == "done" for step in steps)
+    return {"state": "done" if is_done else "failed", "steps": steps, "tail": "" if is_done else _tail(part)}
+
+
+def _tail(part: Root) -> str:
+    text = io.BytesIO()
+    write_logs(part, text, step=None, tail_lines=_TAIL_LINES)
+    return text.getvalue().decode("utf-8", "replace")[-_TAIL_CHARACTERS:]

@@ -1,0 +1,126 @@
+"""Asking a running training for a checkpoint, and seeing that it was written."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any, Mapping
+
+from trackside import clock, containers
+from trackside.clock import Moment, moment_from_record, seconds_between
+from trackside.expected import is_whole, matching_files
+from trackside.locks import one_at_a_time
+from trackside.observe import Observer, running_try
+from trackside.plan import Plan, Save
+from trackside.process import signal_process
+from trackside.records import read_record, write_record
+from trackside.root import Root
+from trackside.shim import container_of
+from trackside.tries import Try
+
+_POLL_SECONDS = 0.2
+_SETTLED_SECONDS = 1.0
+
+
+def save(root: Root, plan: Plan, *, request: str, wait_seconds: float) -> dict[str, Any]:
+    """Ask once per `request`, then look for up to `wait_seconds`. The same request may be repeated to look again.
+
+    The answer's state: `saved` with the files, `saving`, `timed_out`, `not_running` (no training to ask),
+    `impossible` (the recipe declares no way).
+    """
+    if plan.save is None:
+        return _answer("impossible")
+    asked = _ask_once(root, plan, plan.save, request)
+    if asked is None:
+        return _answer("not_running")
+    deadline = clock.seconds_since_boot() + wait_seconds
+    while True:
+        answer = _look(root, plan, plan.save, asked)
+        if answer["state"] != "saving" or clock.seconds_since_boot() >= deadline:
+            return answer
+        time.sleep(_POLL_SECONDS)
+
+
+def _ask_once(root: Root, plan: Plan, how: Save, request: str) -> dict[str, Any] | None:
+    """The record of this request: what was there before it, and when it was made. None if there is nobody to ask."""
+    root.make_own_folders()
+    with one_at_a_time(root.own):
+        record = read_record(root.save) or {}
+        if record.get("id") == request and record.get("asked"):
+            return record
+        training = _running_training(root, plan)
+        if training is None:
+            return None
+        # Before the asking: a file that appears in between is proof, not the past.
+        record = {"id": request, "asked": False, "before": _marks(root, how), **clock.now().as_record()}
+        write_record(root.save, record, durable=True)
+        if not _ask(root, plan, how, training):
+            return None
+        record["asked"] = True
+        write_record(root.save, record, durable=True)
+        return record
+
+
+def _running_training(root: Root, plan: Plan) -> Try | None:
+    running = running_try(Observer(root, plan).observe(now=clock.now()))
+    if running is None or running.process is None or not plan.steps[running.step].training:
+        return None
+    return running
+
+
+def _ask(root: Root, plan: Plan, how: Save, training: Try) -> bool:
+    if how.touch is not None:
+        path = root.inside(how.touch)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666))
+        os.utime(path)
+        return True
+    assert how.signal is not None
+    if plan.container is not None and plan.steps[training.step].contained:
+        return containers.send_signal(plan.container, container_of(root, training.step, training.number), how.signal)
+    assert training.process is not None
+    return signal_process(training.process, how.signal, boot_id=clock.boot_id())
+
+
+def _look(root: Root, plan: Plan, how: Save, asked: Mapping[str, Any]) -> dict[str, Any]:
+    now = clock.now()
+    new = [path for path, mark in _marks(root, how).items() if asked["before"].get(path) != mark]
+    if new and all(_is_written(root.inside(path), now.wall) for path in new):
+        return _answer("saved", files=new)
+    at = moment_from_record(asked)
+    if _is_over(at, now, how):
+        return _answer("timed_out")
+    if _running_training(root, plan) is None:
+        # It ended meanwhile: what it has left by now is all that will come.
+        written = [path for path in new if is_whole(root.inside(path))]
+        return _answer("saved", files=written) if written else _answer("not_running")
+    return _answer("saving")
+
+
+def _is_over(at: Moment | None, now: Moment, how: Save) -> bool:
+    waited = None if at is None else seconds_between(at, now)
+    return waited is None or waited >= how.timeout_seconds
+
+
+def _is_written(path: str, wall: float) -> bool:
+    """Whole, and not touched for a moment; a time in the future comes from another clock and says nothing."""
+    try:
+        age = wall - os.stat(path).st_mtime
+    except OSError:
+        return False
+    return is_whole(path) and not 0 <= age < _SETTLED_SECONDS
+
+
+def _marks(root: Root, how: Save) -> dict[str, list[int]]:
+    found = {}
+    for path in matching_files(root, how.proof):
+        try:
+            seen = os.stat(path)
+        except OSError:
+            continue
+        found[os.path.relpath(path, root.path)] = [seen.st_size, seen.st_mtime_ns, seen.st_ino]
+    return found
+
+
+def _answer(state: str, *, files: list[str] | None = None) -> dict[str, Any]:
+    return {"state": state, "files": sorted(files or ())}

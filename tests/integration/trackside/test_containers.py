@@ -1,0 +1,181 @@
+"""Steps in real containers: their process, their end and what is left of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from container_bench import IMAGE, Podman
+from trackside_bench import Bench, bench, is_alive, kill, step, until
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture(scope="session")
+def podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Podman]:
+    engine = Podman(tmp_path_factory.mktemp("podman"))
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def job(tmp_path: Path, podman: Podman, pyz: Path) -> Iterator[Bench]:
+    with bench(tmp_path / "job", pyz=pyz, python=sys.executable) as made:
+        made.environment.update(podman.environment)
+        yield made
+
+
+def contained(name: str, script: str, **more: Any) -> dict[str, Any]:
+    return step(name, script, contained=True, **more)
+
+
+def container(**more: Any) -> dict[str, Any]:
+    return {"engine": "podman", "image": IMAGE, "mounts": [], "network": "host", **more}
+
+
+def finished(job: Bench) -> dict[str, Any]:
+    seen: dict[str, Any] = job.until_finished()
+    return dict(seen["steps"][0], result=seen["finished"]["result"])
+
+
+def test_a_step_runs_in_its_image_and_leaves_its_files_in_the_job_s_folder(
+    job: Bench, podman: Podman, tmp_path: Path
+) -> None:
+    models = tmp_path / "models"
+    models.mkdir()
+    (models / "base").write_text("weights")
+    script = 'echo "$GREETING; $(cat /models/base)"; test ! -e /etc/debian_version; echo out >"$ROOT/output/x"; pwd'
+    job.plan(
+        contained(
+            "train", script, training=True, env={"GREETING": "it's $(id)", "ROOT": str(job.root)}, expect=["output/x"]
+        ),
+        container=container(mounts=[{"source": str(models), "target": "/models", "read_only": True}]),
+    )
+    job.start()
+    assert finished(job)["result"] == "done"
+    assert job.text().splitlines() == ["it's $(id); weights", str(job.root / "work")]
+    assert (job.root / "output" / "x").read_text() == "out\n"
+    assert podman.containers() == []
+
+
+def test_an_exit_code_is_the_step_s_own(job: Bench, podman: Podman) -> None:
+    job.plan(contained("train", "exit 41"), container=container())
+    job.start()
+    seen = finished(job)
+    assert (seen["result"], seen["exit_code"], seen["failure"]) == ("failed", 41, "exit")
+    assert podman.containers() == []
+
+
+def test_a_step_that_needs_too_much_memory_is_told_as_such(job: Bench) -> None:
+    job.plan(
+        contained("train", "echo big; dd if=/dev/zero of=/dev/null bs=200M count=1"),
+        container=container(memory_bytes=32 * MIB),
+    )
+    job.start()
+    seen = finished(job)
+    assert (seen["result"], seen["failure"], seen["exit_code"]) == ("failed", "out_of_memory", 137)
+
+
+def test_a_program_that_the_image_lacks_is_a_failure_that_the_log_explains(job: Bench) -> None:
+    job.plan({"name": "train", "argv": ["no-such-program"], "contained": True}, container=container())
+    job.start()
+    assert finished(job)["result"] == "failed"
+    assert "no such file" in job.text().lower()
+
+
+def test_an_image_that_is_not_there_is_a_clear_failure(job: Bench) -> None:
+    job.plan(contained("train", "true"), container=container(image="local/nothing:1"))
+    job.start()
+    assert finished(job)["failure"] == "could_not_start"
+    assert "local/nothing" in job.text()
+
+
+def test_secrets_reach_the_container_and_no_command_line(job: Bench) -> None:
+    script = (
+        'cat "$ROOT"/argv 2>/dev/null; echo "length ${#HF_TOKEN}"; while [ ! -e "$ROOT/work/go" ]; do sleep 0.1; done'
+    )
+    job.plan(contained("train", script, secrets=["HF_TOKEN"], env={"ROOT": str(job.root)}), container=container())
+    job.start(HF_TOKEN="hf_planted_secret")
+    running = job.until_running()
+    command = Path(f"/proc/{running['pid']}/cmdline").read_bytes()
+    (job.root / "work" / "go").touch()
+    assert finished(job)["result"] == "done"
+    assert b"--env=HF_TOKEN" in command
+    assert b"hf_planted_secret" not in command
+    assert "length 17" in job.text()
+
+
+def until_contained(job: Bench) -> int:
+    """The pid of the container's first process, once it runs."""
+    path = job.own / "steps" / "0.1" / "container.json"
+    return int(until(lambda: path.exists() and json.loads(path.read_text())["pid"], "the container's pid"))
+
+
+def test_the_stop_signal_reaches_the_process_and_its_end_is_awaited(job: Bench, podman: Podman) -> None:
+    script = "trap 'echo saving; sleep 0.3; echo saved; exit 0' INT; echo ready; while :; do sleep 0.1; done"
+    job.plan(contained("train", script, training=True, stop_signal="INT"), container=container())
+    job.start()
+    pid = until_contained(job)
+    until(lambda: "ready" in job.text())
+    seen = job.call("stop", "--grace", "50")
+    assert seen["finished"]["result"] == "stopped"
+    assert job.text().splitlines() == ["ready", "saving", "saved"], "the signal came once"
+    assert not is_alive(pid)
+    assert podman.containers() == []
+
+
+def test_a_step_that_ignores_its_signal_is_killed(job: Bench, podman: Podman) -> None:
+    job.plan(contained("train", "trap '' TERM; echo ready; while :; do sleep 0.1; done"), container=container())
+    job.start()
+    pid = until_contained(job)
+    until(lambda: "ready" in job.text())
+    seen = job.call("stop", "--grace", "0.5")
+    assert seen["finished"]["result"] == "stopped"
+    until(lambda: not is_alive(pid), "the container's end")
+    until(lambda: podman.containers() == [], "the container's removal")
+
+
+def test_a_step_past_its_time_is_ended_with_its_container(job: Bench, podman: Podman) -> None:
+    job.plan(
+        contained("train", "trap '' TERM; while :; do sleep 0.1; done", timeout_seconds=1.0),
+        container=container(),
+        stop_grace_seconds=0.2,
+    )
+    job.start()
+    seen = finished(job)
+    assert (seen["result"], seen["failure"]) == ("failed", "timeout")
+    until(lambda: podman.containers() == [], "the container's removal")
+
+
+def test_a_container_outlives_the_engine_s_own_process_and_keeps_its_exit_code(job: Bench) -> None:
+    script = 'echo ready; while [ ! -e "$ROOT/work/go" ]; do sleep 0.1; done; exit 7'
+    job.plan(contained("train", script, env={"ROOT": str(job.root)}), container=container())
+    job.start()
+    pid = until_contained(job)
+    kill(job.until_running()["pid"])
+    job.kill_supervisor()
+    job.start()
+    assert is_alive(pid)
+    assert job.status()["finished"] is None
+    (job.root / "work" / "go").touch()
+    assert finished(job)["exit_code"] == 7
+
+
+def test_what_a_killed_shim_left_behind_does_not_meet_the_next_try(job: Bench, podman: Podman) -> None:
+    script = 'cd "$ROOT/work"; test -e second && exit 0; touch second; sleep 1000'
+    job.plan(
+        contained("train", script, tries=2, backoff_seconds=[0.1], env={"ROOT": str(job.root)}), container=container()
+    )
+    job.start()
+    first = until_contained(job)
+    client = job.until_running()["pid"]
+    kill(job.shim_pid())
+    kill(client)
+    assert finished(job)["result"] == "done"
+    assert not is_alive(first)
+    assert podman.containers() == []
