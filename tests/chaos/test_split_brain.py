@@ -60,7 +60,7 @@ def test_a_worker_stopped_before_its_create_makes_at_most_a_surplus_machine(
     station.until(lambda: len(fates(station.home)) == 2, "the sleeper's machine")
     surplus = fates(station.home)[-1].provider_id
     station.until(lambda: everything_is_over(station, machines=2), "the end of job and machines")
-    leave(station, sleeper, other)
+    leave(station, told=other, by_itself=sleeper)
     station.check()
     lines = {line.rental_label: line for line in station.store.costs.of_job(JOB)}
     assert any(label.endswith(f"#{surplus}") for label in lines), lines
@@ -100,9 +100,9 @@ def everything_is_over(station: LoopbackStation, *, machines: int) -> bool:
     return station.state() is State.ENDED and gone == len(rentals) == machines
 
 
-def leave(station: LoopbackStation, *workers: int) -> None:
-    for pid in workers:
-        if is_alive(pid):
-            os.kill(pid, signal.SIGTERM)
+def leave(station: LoopbackStation, *, told: int, by_itself: int) -> None:
+    """One of them would stay; the other leaves when nothing is left to do, and a signal then might come too late."""
+    os.kill(told, signal.SIGTERM)
+    workers = (told, by_itself)
     station.until(lambda: not any(map(is_alive, workers)), "the workers' leaving")
     assert [station.exit_status(pid) for pid in workers] == ["0"] * len(workers), station.log()[-4000:]
