@@ -16,7 +16,7 @@ from stationmaster.remote.base import Completed
 from stationmaster.remote.fake import Call, FakeRemote
 from stationmaster.remote.fake_run import FakeRun, Script
 
-_VERBS_WITH_PLAN = ("start", "status", "stop", "inventory")
+_VERBS_WITH_PLAN = ("start", "status", "stop", "save", "cleanup", "inventory")
 
 __all__ = ["FakeRun", "FakeTrackside", "Script"]
 
@@ -84,6 +84,11 @@ class FakeTrackside:
             case "stop":
                 run.stop(self._now())
                 return _said(self._status(run, since=None))
+            case "save":
+                return _said({"state": "impossible", "files": []})  # a scripted training declares no way
+            case "cleanup":
+                run.stop(self._now())
+                return _said({"state": "nothing", "steps": [], "tail": ""})
             case "hash":
                 return _said({"files": {path: self._hash(root, path) for path in arguments}})
             case "unpack":

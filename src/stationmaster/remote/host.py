@@ -17,6 +17,7 @@ from stationmaster.remote.status import (
     Disk,
     Finished,
     Gpu,
+    HealthReport,
     LogMark,
     LogPiece,
     Memory,
@@ -30,15 +31,18 @@ from stationmaster.remote.status import (
 )
 
 __all__ = [
+    "Cleaned",
     "Disk",
     "FileHash",
     "Finished",
     "Gpu",
+    "HealthReport",
     "Host",
     "LogMark",
     "LogPiece",
     "Memory",
     "OutputFile",
+    "Saved",
     "Since",
     "Status",
     "StepStatus",
@@ -61,6 +65,23 @@ class Unpacked:
     sha256: str
     files: int
     already: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """How a request for a checkpoint stands: saved, saving, timed_out, not_running or impossible."""
+
+    state: str
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleaned:
+    """How the recipe's cleanup stands: nothing, running, done or failed, with the steps that failed."""
+
+    state: str
+    failed: tuple[str, ...] = ()
+    tail: str = ""
 
 
 class Host:
@@ -171,6 +192,21 @@ class Host:
         """The running step is dead and no other will start."""
         argv = self._argv("stop", "--grace", f"{grace_seconds:g}")
         return await self._status_call(argv, limit=self._limit + grace_seconds)
+
+    async def save(self, request: str, *, wait_seconds: float = 0.0) -> Saved:
+        """The training has been asked for a checkpoint, once per `request`; how far that is, after looking a while."""
+        argv = self._argv("save", "--id", request, "--wait", f"{wait_seconds:g}")
+        answer = _answer(argv, await self.remote.run(argv, timeout=self._limit + wait_seconds))
+        with _understanding(argv, answer):
+            return Saved(state=str(answer["state"]), files=tuple(str(path) for path in answer["files"]))
+
+    async def cleanup(self, grace_seconds: float = 10.0) -> Cleaned:
+        """Nothing of the job runs any more, and the recipe's cleanup has begun; repeated calls say how it goes."""
+        argv = self._argv("cleanup", "--grace", f"{grace_seconds:g}")
+        answer = _answer(argv, await self.remote.run(argv, timeout=self._limit + grace_seconds))
+        with _understanding(argv, answer):
+            failed = [str(step["name"]) for step in answer["steps"] if step["state"] == "failed"]
+            return Cleaned(state=str(answer["state"]), failed=tuple(failed), tail=str(answer["tail"]))
 
     async def hash(self, paths: Sequence[str]) -> dict[str, FileHash | None]:
         """SHA-256 and size of each file, None for one that is not there."""

@@ -138,6 +138,17 @@ class Disk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HealthReport:
+    """What the recipe's health check said last; `at` is the machine's wall clock."""
+
+    ok: bool
+    at: float
+    failure: str | None = None
+    exit_code: int | None = None
+    tail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """One answer of trackside. `wall` and `monotonic` are the machine's clocks, to be compared with themselves only."""
 
@@ -160,6 +171,7 @@ class Status:
     gpu: tuple[Gpu, ...] | None = None
     memory: Memory | None = None
     disk: Disk | None = None
+    health: HealthReport | None = None
 
 
 def parse_status(value: Mapping[str, Any]) -> Status:
@@ -185,6 +197,7 @@ def parse_status(value: Mapping[str, Any]) -> Status:
             gpu=_gpus(value),
             memory=_memory(_mapping(value.get("memory"))),
             disk=_disk(_mapping(value.get("disk"))),
+            health=_health(_mapping(value.get("health"))),
         )
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as problem:
         raise ValueError(f"not a status: {problem!r}") from problem
@@ -198,6 +211,19 @@ def parse_output(value: Mapping[str, Any]) -> OutputFile:
         size=int(value["size"]),
         mtime=float(value.get("mtime") or 0.0),
         sha256=None if sha256 is None else str(sha256),
+    )
+
+
+def _health(value: Mapping[str, Any]) -> HealthReport | None:
+    if "ok" not in value:
+        return None
+    failure = value.get("failure")
+    return HealthReport(
+        ok=bool(value["ok"]),
+        at=float(value.get("wall") or 0.0),
+        failure=None if failure is None else str(failure),
+        exit_code=_optional_int(value.get("exit_code")),
+        tail=str(value.get("tail") or ""),
     )
 
 

@@ -260,6 +260,19 @@ def archive_of(files: dict[str, bytes]) -> bytes:
 
 
 @asynchronous
+async def test_a_recipe_without_a_way_to_save_or_clean_up_says_so_and_nothing_runs_afterwards(make: Make) -> None:
+    bench = make("goes on")
+    await bench.prepare()
+    await bench.host.start()
+    assert (await bench.host.save("a")).state == "impossible"
+    assert (await bench.host.cleanup(0)).state == "nothing"
+    status = await until_finished(bench.host)
+    assert status.finished is not None
+    assert status.finished.result == "stopped"
+    assert status.health is None
+
+
+@asynchronous
 async def test_an_archive_is_unpacked_once_and_only_the_right_one(make: Make, tmp_path: Path) -> None:
     bench = make("ends well")
     await bench.prepare()
