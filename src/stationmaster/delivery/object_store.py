@@ -31,6 +31,7 @@ class StoredObject:
     size: int
     etag: str
     checksum: str | None = None
+    etag_is_md5: bool = True  # not of one that came in parts, or is encrypted with a key of its owner's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +82,9 @@ class Bucket:
             size=int(found["ContentLength"]),
             etag=str(found["ETag"]).strip('"'),
             checksum=None if checksum is None else _in_hex(checksum),
+            etag_is_md5="-" not in found["ETag"]
+            and not str(found.get("ServerSideEncryption", "")).startswith("aws:kms")
+            and "SSECustomerAlgorithm" not in found,
         )
 
     def read(self, key: str, *, offset: int = 0, etag: str | None = None) -> Iterator[bytes]:

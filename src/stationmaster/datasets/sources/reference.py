@@ -1,0 +1,86 @@
+"""How a dataset is named: a folder or archive here, a prefix in a bucket, a dataset of the Hugging Face Hub."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from stationmaster.errors import NotFound, UserError
+
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]")
+_HUB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
+_REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
+_HUB = "hf://datasets/"
+_S3 = "s3://"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketSource:
+    """Everything below a prefix of a bucket, or one archive in it."""
+
+    bucket: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"{_S3}{self.bucket}/{self.key}"
+
+    @property
+    def name(self) -> str:
+        return PurePosixPath(self.key).name or self.bucket
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubSource:
+    """A dataset repository of the Hub, at a branch, tag or commit."""
+
+    repository: str
+    revision: str | None = None
+
+    def __str__(self) -> str:
+        return f"{_HUB}{self.repository}" + (f"@{self.revision}" if self.revision else "")
+
+    @property
+    def name(self) -> str:
+        return self.repository.rpartition("/")[2]
+
+
+RemoteSource = BucketSource | HubSource
+Source = Path | RemoteSource
+
+
+def parse_source(text: str) -> Source:
+    """What a person wrote as a dataset. Raises UserError for an address that cannot be one.
+
+    >>> parse_source("s3://pictures/cats/"), parse_source("hf://datasets/anna/cats@main").revision
+    (BucketSource(bucket='pictures', key='cats'), 'main')
+    """
+    if text.startswith(_S3):
+        return _bucket_source(text)
+    if text.startswith("hf://"):
+        return _hub_source(text)
+    if "://" in text:
+        raise UserError(
+            f"{text} is no dataset that can be read",
+            hint="give a folder, a .tar or .zip file, s3://BUCKET/PREFIX or hf://datasets/OWNER/NAME",
+        )
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise NotFound(f"there is no home folder for {text}") from None
+
+
+def _bucket_source(text: str) -> BucketSource:
+    bucket, _, key = text.removeprefix(_S3).partition("/")
+    if not _BUCKET.fullmatch(bucket):
+        raise UserError(f"{text} names no bucket", hint="write s3://BUCKET/PREFIX")
+    return BucketSource(bucket=bucket, key=key.strip("/"))
+
+
+def _hub_source(text: str) -> HubSource:
+    repository, _, revision = text.removeprefix(_HUB).partition("@")
+    if not text.startswith(_HUB) or not _HUB_NAME.fullmatch(repository):
+        raise UserError(f"{text} names no dataset of the Hub", hint="write hf://datasets/OWNER/NAME or …/NAME@REVISION")
+    if revision and not _REVISION.fullmatch(revision):
+        raise UserError(f"{revision} cannot be a revision", hint="write a branch, a tag or a commit")
+    return HubSource(repository=repository, revision=revision or None)
