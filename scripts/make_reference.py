@@ -322,9 +322,11 @@ def _reason_row(reason: Reason) -> str:
     follows = REASONS[reason]
     if reason not in REASON_WORDS:
         raise SystemExit(f"reason {reason} is not documented: add it to REASON_WORDS in {Path(__file__).name}")
-    again, payer = ("yes" if follows.may_try_again else "no"), ("you" if follows.pays is Payer.USER else "nobody")
+    again, payer = ("yes" if follows.may_try_again else "no"), _PAYERS[follows.pays]
     return f"| {reason} | {REASON_WORDS[reason]} | {follows.outcome} | {again} | {payer} |"
 
+
+_PAYERS = {Payer.USER: "you", Payer.CANCELLER: "you, a tenth of the hold at least", Payer.NOBODY: "nobody"}
 
 _OUTCOME_MEANINGS = {
     Outcome.COMPLETED: "the training ran to its end and the model is safe",

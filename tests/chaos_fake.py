@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -17,7 +17,7 @@ from stationmaster.control.safety.sweep import Sweeper
 from stationmaster.control.worker import Worker
 from stationmaster.control.world import Policy, World
 from stationmaster.errors import Unreachable
-from stationmaster.model import Access, Job, LocalAccess, Offer, Requirements, State
+from stationmaster.model import Access, Job, JobSpec, LocalAccess, Offer, Requirements, State
 from stationmaster.providers.fake import FakeProvider
 from stationmaster.recipes.registry import find
 from stationmaster.remote.base import Remote
@@ -49,13 +49,17 @@ class Template:
     So there is one run at a time.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, prepare: Callable[[Store, JobSpec], None] | None = None) -> None:
         self.folder = folder
         write_chaos_recipe(folder / "recipes")
         self.recipe = find("chaos@1", folders=(folder / "recipes",))
         (folder / "trackside.pyz").write_bytes(b"trackside")
         store = Store(Database(f"sqlite:///{folder / 'store.db'}"))
-        store.jobs.submit(a_job(JOB, folder / "datasets", recipe="chaos@1", provider="fake"))
+        spec = a_job(JOB, folder / "datasets", recipe="chaos@1", provider="fake")
+        if prepare is None:
+            store.jobs.submit(spec)
+        else:
+            prepare(store, spec)
         store.close()
         self._live = folder / "live.db"
         self._shelf: list[tuple[WatchedDatabase, Store]] = []
@@ -85,11 +89,11 @@ class Template:
 class LiveMachine:
     """A machine in memory that answers only while its provider has it."""
 
-    def __init__(self, provider: FakeProvider, provider_id: str) -> None:
+    def __init__(self, provider: FakeProvider, provider_id: str, script: Script) -> None:
         self._provider = provider
         self._id = provider_id
         self.remote = FakeRemote()
-        self.trackside = FakeTrackside(self.remote, script=SCRIPT)
+        self.trackside = FakeTrackside(self.remote, script=script)
 
     def __getattr__(self, attribute: str) -> object:
         if self._id not in self._provider.machines:
@@ -103,8 +107,10 @@ class LiveMachine:
 class FakeStation:
     """What stays when a worker dies: the store's file, the provider's machines, and what runs on them."""
 
-    def __init__(self, template: Template, folder: Path) -> None:
+    def __init__(self, template: Template, folder: Path, *, policy: Policy = POLICY, script: Script = SCRIPT) -> None:
         folder.mkdir(parents=True)
+        self.policy = policy
+        self.script = script
         self.template = template
         self.folder = folder
         template.lay_out()
@@ -172,7 +178,7 @@ class FakeStation:
                 secrets=lambda _name: None,
                 home=self.folder / "home",
                 trackside=self.template.folder / "trackside.pyz",
-                policy=POLICY,
+                policy=self.policy,
                 threads=threads,
             )
             await self._until_ended(Worker(world, owner=f"worker-{self._workers}"), world)
@@ -199,7 +205,7 @@ class FakeStation:
         assert isinstance(access, LocalAccess)
         provider_id = Path(access.root).name
         if provider_id not in self.machines:
-            self.machines[provider_id] = LiveMachine(self.provider, provider_id)
+            self.machines[provider_id] = LiveMachine(self.provider, provider_id, self.script)
             for fault in self.remote_faults:
                 self.machines[provider_id].remote.fail(fault)
         machine: Remote = Watched(self.machines[provider_id], "remote", point)  # type: ignore[assignment]

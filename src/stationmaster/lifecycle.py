@@ -52,6 +52,7 @@ class Payer(StrEnum):
     """Who bears the cost of an attempt that ended so."""
 
     USER = "USER"
+    CANCELLER = "CANCELLER"  # the person gave it up: what it cost, and at least a tenth of the hold
     NOBODY = "NOBODY"  # our fault or no GPU used: the hold goes back whole
 
 
@@ -65,7 +66,7 @@ class Consequence:
 REASONS: dict[Reason, Consequence] = {
     Reason.FINISHED: Consequence(Outcome.COMPLETED, False, Payer.USER),
     Reason.STOPPED_BY_USER: Consequence(Outcome.INCOMPLETE, False, Payer.USER),
-    Reason.CANCELLED_BY_USER: Consequence(Outcome.CANCELLED, False, Payer.USER),
+    Reason.CANCELLED_BY_USER: Consequence(Outcome.CANCELLED, False, Payer.CANCELLER),
     Reason.STALLED: Consequence(Outcome.INCOMPLETE, False, Payer.USER),
     Reason.ANOMALY: Consequence(Outcome.INCOMPLETE, False, Payer.USER),
     Reason.HARD_LIMIT: Consequence(Outcome.INCOMPLETE, False, Payer.USER),

@@ -109,3 +109,6 @@ class Unit:
         exact = f"{Decimal(abs(amount)) / _MICROS:f}"
         whole, _, cents = exact.partition(".")
         return f"{'-' if amount < 0 else ''}${whole}.{cents.ljust(2, '0')}"
+
+
+DOLLARS = Unit()

@@ -130,12 +130,49 @@ class LimitSettings(_Section):
     """Sending the dataset may take so long before the attempt is given up."""
     fetch: Duration = 3600.0
     """Bringing the results home is tried for at least so long, even past the job's own limit."""
+    cleanup: Duration = Field(default=600.0, ge=0)
+    """A recipe's cleanup may take so long before the machine is given back all the same."""
     min_hours: float = Field(default=4.0, gt=0)
     """The least time limit that a job gets by itself."""
     max_rentals: int = Field(default=2, ge=1)
     """How many machines may be rented at the same time."""
+    daily_spend: Dollars = MicroDollars(0)
+    """What one person's jobs may cost within a day; a further job waits in the queue. 0 sets no cap."""
+    hourly_alert: Dollars = MicroDollars(10_000_000)
+    """Operators are told when all machines together cost more than this in an hour; 0 never tells."""
     suspicion: Duration = 300.0
     """Machines that a provider's list lost together count as gone when two single reads, so far apart, say so."""
+
+
+class TransferSettings(_Section):
+    """How files travel to machines and back."""
+
+    way: Literal["auto", "rsync", "sftp"] = "auto"
+    """How big files travel: by rsync, by SFTP, or (auto) by rsync where both sides have it and it is worth it."""
+    cache_gb: float = Field(default=20.0, ge=0)
+    """Datasets stay on a machine for its next jobs, up to so many GB; 0 keeps none."""
+    cache_age: Duration = 2592000.0
+    """A dataset that no job used for so long is removed from a machine."""
+
+
+class BillingSettings(_Section):
+    """Prepaid credits for the users of an installation; see the how-to page on credits."""
+
+    enabled: bool = False
+    """Whether jobs are paid for with credits, which operators give out."""
+    unit: Literal["dollars", "points"] = "dollars"
+    """What credits are shown and entered in."""
+    points_per_dollar: int = Field(default=10_000, ge=1, le=1_000_000)
+    """How many points a dollar has; a divisor of 1,000,000, so that no fraction of a micro-dollar comes about."""
+    returned_when_cancelled: float = Field(default=0.9, ge=0, le=1)
+    """The largest share of its hold that comes back when a person cancels a job whose machine was in use."""
+
+    @field_validator("points_per_dollar")
+    @classmethod
+    def _divides_evenly(cls, value: int) -> int:
+        if 1_000_000 % value:
+            raise ValueError("must be a divisor of 1,000,000, such as 100, 1000 or 10000")
+        return value
 
 
 class ArtifactSettings(_Section):
@@ -435,6 +472,8 @@ class Settings(_Section):
     worker: WorkerSettings = WorkerSettings()
     monitoring: MonitoringSettings = MonitoringSettings()
     limits: LimitSettings = LimitSettings()
+    billing: BillingSettings = BillingSettings()
+    transfer: TransferSettings = TransferSettings()
     artifacts: ArtifactSettings = ArtifactSettings()
     bucket: BucketSettings = BucketSettings()
     hub: HubSettings = HubSettings()

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from stationmaster.control.billing.charges import Billing
 from stationmaster.control.providers import build_providers, ssh_key_path
 from stationmaster.control.safety.sweep_rules import SweepPolicy
 from stationmaster.control.worker import Tempo
 from stationmaster.control.world import Policy, World
 from stationmaster.errors import ConfigInvalid
+from stationmaster.money import Unit
 from stationmaster.providers.vastai.keys import read_pair
 from stationmaster.recipes.registry import find
 from stationmaster.remote.connect import connect
@@ -75,7 +77,19 @@ def policy_of(settings: Settings) -> Policy:
         },
         suspicion_seconds=settings.limits.suspicion,
         allow_unverified=settings.ssh.allow_unverified,
+        billing=billing_of(settings),
+        daily_cap=settings.limits.daily_spend,
+        hourly_alert=settings.limits.hourly_alert,
     )
+
+
+def billing_of(settings: Settings) -> Billing | None:
+    """How credits are charged; None where nobody has any."""
+    billing = settings.billing
+    if not billing.enabled:
+        return None
+    unit = Unit(billing.points_per_dollar if billing.unit == "points" else None)
+    return Billing(unit=unit, returned_when_cancelled=billing.returned_when_cancelled)
 
 
 def sweep_policy_of(settings: Settings) -> SweepPolicy:

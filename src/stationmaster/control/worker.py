@@ -13,6 +13,7 @@ from functools import partial
 
 import structlog
 
+from stationmaster.control.billing.spend_alert import watch_spending
 from stationmaster.control.messages.notifier import Notifier
 from stationmaster.control.pen import Pen
 from stationmaster.control.reconcile import HANDLERS, reconcile
@@ -332,6 +333,7 @@ class Worker:
             alert = Alert(kind="unknown_state", job_id=job_id, message=said)
             await self.world.ask_store(self.world.store.alerts.raise_unattended, alert)
         await reconcile_charges(self.world, settled_seconds=self.tempo.settled)
+        await watch_spending(self.world)
         if self._low_credit:
             await watch_credit(self.world, self._low_credit)
         await self.world.ask_store(periodic.done, _SWEEP, token, again_in=self.tempo.sweep)

@@ -11,9 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from stationmaster.control.billing.charges import Billing
 from stationmaster.control.fleet import Fleet
 from stationmaster.errors import NotFound
 from stationmaster.model import Access, Job
+from stationmaster.money import ZERO, MicroDollars
 from stationmaster.providers.base import Provider
 from stationmaster.recipes.registry import StoredRecipe
 from stationmaster.remote.base import Remote
@@ -44,6 +46,9 @@ class Policy:
     suspicion_seconds: float = 300.0  # between the two single reads that a suspicious listing calls for
     max_rentals: Mapping[str, int] = field(default_factory=dict)  # by provider
     allow_unverified: bool = False  # send secrets to machines whose host key nobody could verify
+    billing: Billing | None = None  # None: nobody has credits, and nobody hears of them
+    daily_cap: MicroDollars = ZERO  # what one person's jobs may cost within a day; 0: as much as they like
+    hourly_alert: MicroDollars = ZERO  # what all machines together may cost in an hour before operators are told
 
     def retry_after(self, failures: int) -> float:
         return self.retry_seconds[min(failures, len(self.retry_seconds) - 1)]

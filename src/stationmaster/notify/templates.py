@@ -50,6 +50,9 @@ PRIORITIES: Mapping[str, Priority] = {
     "provisioning": Priority.NORMAL,
     "release": Priority.HIGH,
     "low_credit": Priority.HIGH,
+    "settled": Priority.LOW,
+    "daily_cap": Priority.NORMAL,
+    "spending": Priority.HIGH,
     "internal_error": Priority.HIGH,
     "machine": Priority.HIGH,
     "message": Priority.NORMAL,  # somebody's own words
@@ -111,10 +114,16 @@ _ALERT_TITLES = {
     "provisioning": "Machine Is Not Ready",
     "release": "Machine Could Not Be Released",
     "low_credit": "Credit Is Low",
+    "daily_cap": "Job Waits for the Daily Cap",
+    "spending": "Machines Cost More Than Expected",
     "internal_error": "Stationmaster Tripped",
     "machine": "Machine Needs a Look",
 }
-_NEXT_AFTER_ALERT = {"machine": "stationmaster instances", "low_credit": "add credit at the provider"}
+_NEXT_AFTER_ALERT = {
+    "machine": "stationmaster instances",
+    "spending": "stationmaster instances",
+    "low_credit": "add credit at the provider",
+}
 
 Written = tuple[str, list[str]] | None
 
@@ -213,6 +222,10 @@ def _outcome(event: Event, job: Job, facts: Facts) -> Written:
             return "failed", _failed(event, job, facts)
 
 
+def _settled(event: Event, job: Job, _facts: Facts) -> Written:
+    return "settled", ["🧾 Credits Settled", "", f"Job: {_name(job)}", f"Credits: {event.payload.get('said')}"]
+
+
 def _failed(event: Event, job: Job, facts: Facts) -> list[str]:
     fault = FAULTS.get(Reason(event.payload["reason"]), "unknown")
     before_login = event.payload["outcome"] == Outcome.FAILED_PROVISIONING
@@ -282,6 +295,7 @@ _WRITERS: Mapping[str, Callable[[Event, Job, Facts], Written]] = {
     "terminated": _terminated,
     "anomaly": _anomaly,
     "outcome": _outcome,
+    "settled": _settled,
 }
 
 TOLD_EVENTS = tuple(_WRITERS)

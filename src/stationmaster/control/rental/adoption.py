@@ -103,10 +103,23 @@ def opened_cost(rental: Rental, machine: Machine, *, now: float) -> CostLine:
 
 
 def _with_deadline(job: Job, rental: Rental, machine: Machine, *, now: float) -> Job:
-    """The hard limit counts from the first machine on: hours, or what the money buys at this machine's rate."""
-    if job.deadline_at is not None:
+    """The hard limit counts from the first machine on: hours, or what the money buys at this machine's rate.
+
+    Credits that are held for an attempt are another such limit, and each attempt has its own.
+    """
+    started = rental.create_sent_at or now
+    if job.deadline_at is None:
+        job = replace(job, deadline_at=started + _limit_seconds(job, machine))
+    held = job.memory.get("hold")
+    if held is None or machine.price_per_hour <= 0:
         return job
+    hard = float(job.memory.get("hard_limit_at", job.deadline_at))
+    credit_ends_at = started + held / machine.price_per_hour * 3600
+    return replace(job.remember(hard_limit_at=hard), deadline_at=min(hard, credit_ends_at))
+
+
+def _limit_seconds(job: Job, machine: Machine) -> float:
     seconds = job.spec.max_seconds
     if machine.price_per_hour > 0 and job.spec.max_spend > 0:
         seconds = min(seconds, job.spec.max_spend / machine.price_per_hour * 3600)
-    return replace(job, deadline_at=(rental.create_sent_at or now) + seconds)
+    return seconds

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NoReturn
 
+from stationmaster.control.billing.paying import with_claim
 from stationmaster.control.step import Handler, Step, give_up, go_on, wants_out
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.lifecycle import Move
@@ -16,12 +17,13 @@ async def observe(visit: Visit, _world: World) -> Visit:
     return visit
 
 
-def decide(visit: Visit, _policy: Policy) -> Step[NoReturn]:
+def decide(visit: Visit, policy: Policy) -> Step[NoReturn]:
     job = visit.job
     if wants_out(job):
         said = "cancelled before anything was rented"
         return Step(write=give_up(job, Reason.CANCELLED_BY_USER, now=visit.now, explanation=said))
-    return Step(write=go_on(replace(job, attempt=1), Move.CLAIMED, now=visit.now))
+    write = go_on(replace(job, attempt=1), Move.CLAIMED, now=visit.now)
+    return Step(write=with_claim(write, job, policy, now=visit.now))
 
 
 async def perform(_action: NoReturn, job: Job, _visit: Visit, _world: World) -> Write:

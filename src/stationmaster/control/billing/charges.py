@@ -1,0 +1,39 @@
+"""Who pays for an attempt, by the reason of its end. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from stationmaster.lifecycle import REASONS, Payer
+from stationmaster.model import CostLine, Reason, Rental
+from stationmaster.money import DOLLARS, ZERO, MicroDollars, Unit, rounded_up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Billing:
+    """How credits are counted and charged, where they are."""
+
+    unit: Unit = DOLLARS
+    returned_when_cancelled: float = 0.9  # of the hold, at most
+
+
+def charge(reason: Reason, *, held: MicroDollars, actual: MicroDollars, billing: Billing) -> MicroDollars:
+    """What of the hold an attempt is charged that ended for `reason` and cost `actual`; never more than was held.
+
+    Nothing where no machine was used or where it was our fault; what it cost otherwise, and at least the share that
+    is not given back where the person gave it up.
+    """
+    if actual <= 0 or REASONS[reason].pays is Payer.NOBODY:
+        return ZERO
+    least = 0
+    if REASONS[reason].pays is Payer.CANCELLER:
+        least = held - int(held * Decimal(str(billing.returned_when_cancelled)))
+    return MicroDollars(min(held, rounded_up(max(actual, least), billing.unit.quantum)))
+
+
+def cost_of_attempt(attempt: int, lines: Iterable[CostLine], rentals: Iterable[Rental]) -> MicroDollars:
+    """What the attempt's own machine cost; a surplus machine was nobody's wish and is nobody's charge."""
+    own = {rental.label for rental in rentals if rental.attempt == attempt and not rental.surplus}
+    return MicroDollars(sum(line.amount for line in lines if line.rental_label in own))

@@ -1,0 +1,106 @@
+"""How an attempt is paid for: room in the day's cap and a hold when it begins, a settlement when it is over. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from stationmaster.control.billing.charges import Billing, charge, cost_of_attempt
+from stationmaster.control.step import go_on, outcome_told, state_told, wait
+from stationmaster.control.world import Policy
+from stationmaster.lifecycle import Move, concluded, moved
+from stationmaster.model import SINGLE_USER, Alert, CostLine, Job, Quote, Reason, Rental, State
+from stationmaster.money import MicroDollars, format_dollars, rounded_up
+from stationmaster.store.writes import Hold, Room, Settlement, Told, Write
+
+DAILY_CAP = "daily_cap"
+_ROOM_LOOK_SECONDS = 60.0
+
+
+def payer(job: Job) -> str:
+    """Whose credits and whose cap a job counts against."""
+    return job.spec.owner or SINGLE_USER
+
+
+def least_hold(quote: Quote, billing: Billing) -> MicroDollars:
+    """The credits that must be there before anything is rented: what the job may well come to cost."""
+    return rounded_up(quote.cost_high, billing.unit.quantum)
+
+
+def with_claim(write: Write, job: Job, policy: Policy, *, now: float) -> Write:
+    """The claim of a queued job, with its place in the day's cap and its hold, where there are such."""
+    parts: list[Hold | Settlement | Room] = []
+    if policy.daily_cap and job.spec.quote.cost_expected:
+        parts.append(
+            Room(
+                user=payer(job),
+                job_id=job.id,
+                need=job.spec.quote.cost_expected,
+                cap=policy.daily_cap,
+                otherwise=_waiting_for_room(job, policy),
+            )
+        )
+        write = replace(write, cleared_alerts=(*write.cleared_alerts, DAILY_CAP))
+    if policy.billing is not None and job.spec.quote.cost_high:
+        parts.append(_hold(write.job, policy.billing, otherwise=_ended_in_the_queue(job, policy.billing, now=now)))
+    return replace(write, ledger=(*write.ledger, *parts))
+
+
+def with_settlement(
+    write: Write, job: Job, *, lines: Iterable[CostLine], rentals: Iterable[Rental], policy: Policy, now: float
+) -> Write:
+    """The end of `job`'s attempt with the settlement of its hold, and with the next one's hold if there is a next."""
+    held = job.memory.get("hold")
+    if held is None:
+        return write
+    billing = policy.billing or Billing()  # what was held under it is settled, though it be switched off since
+    reason = Reason(job.memory["further"]) if "further" in job.memory else write.job.reason
+    assert reason is not None, "an attempt is over for a reason"
+    actual = cost_of_attempt(job.attempt, [*lines], rentals)
+    charged = charge(reason, held=MicroDollars(held), actual=actual, billing=billing)
+    settlement = Settlement(job_id=job.id, attempt=job.attempt, charge=charged, note=reason.value)
+    told = _settled_told(job, billing, held=held, charged=charged, actual=actual)
+    settled = replace(write, events=(told, *write.events), ledger=(settlement,))
+    if write.job.state is State.ENDED:
+        return settled
+    otherwise = _ended_for_want_of_credit(settled, job, billing, now=now)
+    return replace(settled, ledger=(settlement, _hold(write.job, billing, otherwise=otherwise)))
+
+
+def _hold(job: Job, billing: Billing, *, otherwise: Write) -> Hold:
+    least = least_hold(job.spec.quote, billing)
+    most = rounded_up(max(job.spec.max_spend, least), billing.unit.quantum)
+    return Hold(user=payer(job), job_id=job.id, attempt=job.attempt, least=least, most=most, otherwise=otherwise)
+
+
+def _waiting_for_room(job: Job, policy: Policy) -> Write:
+    said = f"waits in the queue: {payer(job)}'s jobs may cost {format_dollars(policy.daily_cap)} within a day"
+    return wait(job, _ROOM_LOOK_SECONDS, alerts=(Alert(kind=DAILY_CAP, job_id=job.id, message=said),))
+
+
+def _ended_in_the_queue(job: Job, billing: Billing, *, now: float) -> Write:
+    ended = moved(_short_of_credit(job, billing), Move.GIVE_UP, now=now)
+    return Write(job=ended, due_in=None, events=(outcome_told(ended), state_told(job, ended)))
+
+
+def _ended_for_want_of_credit(settled: Write, job: Job, billing: Billing, *, now: float) -> Write:
+    """In the place of a further attempt: the same facts, and the end."""
+    short = _short_of_credit(job, billing)
+    events = [told for told in settled.events if told.kind != "state"]
+    ended = go_on(short, Move.ALL_GONE, now=now, events=(*events, outcome_told(short)))
+    return replace(settled, job=ended.job, events=ended.events, due_in=None)
+
+
+def _short_of_credit(job: Job, billing: Billing) -> Job:
+    needed = billing.unit.show(least_hold(job.spec.quote, billing))
+    said = f"attempt {job.attempt + 1} needs {needed} of credits, and {payer(job)} has less"
+    return concluded(job, Reason.OUT_OF_CREDIT, explanation=said)
+
+
+def _settled_told(job: Job, billing: Billing, *, held: int, charged: int, actual: int) -> Told:
+    show = billing.unit.show
+    said = f"{show(charged)} of {show(held)} were charged, {show(held - charged)} came back"
+    if actual > held:
+        said = f"{said}; the machine cost {format_dollars(MicroDollars(actual))}, which nobody is charged for"
+    payload = {"attempt": job.attempt, "held": held, "charged": charged, "returned": held - charged, "said": said}
+    return Told(kind="settled", payload=payload)
