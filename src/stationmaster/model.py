@@ -474,6 +474,7 @@ class Registration:
     note: str | None = None
     due_at: float | None = None
 
+    tries: int = 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainedModel:

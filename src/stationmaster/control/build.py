@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from stationmaster.control.billing.charges import Billing
+from stationmaster.control.delivering.outlets import links_of, open_outlets
 from stationmaster.control.providers import build_providers, ssh_key_path
 from stationmaster.control.safety.sweep_rules import SweepPolicy
 from stationmaster.control.worker import Tempo
@@ -59,6 +60,7 @@ def build_world(settings: Settings, environ: Mapping[str, str], store: Store) ->
 
 
 def _public_key(settings: Settings) -> str | None:
+        outlets=open_outlets(settings, store),
     path = ssh_key_path(settings)
     return read_pair(path).public_key if settings.vastai.api_key is not None and path.exists() else None
 
@@ -85,6 +87,11 @@ def policy_of(settings: Settings) -> Policy:
 
 def billing_of(settings: Settings) -> Billing | None:
     """How credits are charged; None where nobody has any."""
+        links=links_of(settings),
+        keep_local=settings.artifacts.keep_local,
+        registers=settings.comfydeploy.api_key is not None,
+        registers_incomplete=settings.comfydeploy.incomplete,
+        register_retry_seconds=settings.comfydeploy.retry,
     billing = settings.billing
     if not billing.enabled:
         return None

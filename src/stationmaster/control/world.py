@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from stationmaster.control.billing.charges import Billing
+from stationmaster.control.delivering.outlets import Outlets
 from stationmaster.control.fleet import Fleet
 from stationmaster.errors import NotFound
 from stationmaster.model import Access, Job
@@ -48,6 +49,11 @@ class Policy:
     allow_unverified: bool = False  # send secrets to machines whose host key nobody could verify
     billing: Billing | None = None  # None: nobody has credits, and nobody hears of them
     daily_cap: MicroDollars = ZERO  # what one person's jobs may cost within a day; 0: as much as they like
+    links: tuple[str, ...] = ()  # where the machine sends its model before home pulls it; the first that works does
+    keep_local: bool = True  # a model that is safe elsewhere comes home as well
+    registers: bool = False  # models are registered with ComfyDeploy
+    registers_incomplete: bool = False
+    register_retry_seconds: float = 900.0
     hourly_alert: MicroDollars = ZERO  # what all machines together may cost in an hour before operators are told
 
     def retry_after(self, failures: int) -> float:
@@ -91,6 +97,7 @@ class World:
     public_key: str | None = None  # lets us in on rented machines
     reload_providers: Callable[[], Mapping[str, Provider]] = dict  # those that came up since we started
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "store"))
+    outlets: Outlets = field(default_factory=Outlets)
     fleet: Fleet = field(init=False)
     _remotes: dict[str, Remote] = field(default_factory=dict)
     _recipes: dict[str, StoredRecipe] = field(default_factory=dict)
@@ -138,6 +145,7 @@ class World:
         self.threads.shutdown(wait=False, cancel_futures=True)
 
 
+        await self.outlets.close()
 def boottime() -> float:
     """Seconds on a clock that goes on while the computer is suspended."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

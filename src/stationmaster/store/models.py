@@ -83,6 +83,7 @@ def _to_row(model: TrainedModel) -> dict[str, Any]:
         "registering": registration.state.value,
         "register_note": registration.note,
         "register_at": registration.due_at,
+        "register_tries": registration.tries,
     }
 
 
@@ -95,7 +96,10 @@ def _from_row(row: RowMapping) -> TrainedModel:
             "places": tuple(known_fields(Place, place) for place in json.loads(row["places"])),
             "previews": tuple(json.loads(row["previews"])),
             "registration": Registration(
-                state=Registering(row["registering"]), note=row["register_note"], due_at=row["register_at"]
+                state=Registering(row["registering"]),
+                note=row["register_note"],
+                due_at=row["register_at"],
+                tries=row["register_tries"],
             ),
         },
     )

@@ -350,6 +350,7 @@ trained_models = sa.Table(
     Column("registering", Text, nullable=False),
     Column("register_note", Text),
     Column("register_at", Double),
+    Column("register_tries", Integer, nullable=False),
     Column("created_at", Double, nullable=False),
     Index("models_of_job", "job_id"),
     Index("models_to_register", "register_at"),

@@ -29,7 +29,7 @@ def test_a_model_is_read_as_it_was_written(store: Store) -> None:
         details={"steps": 4000, "parameters": {"rank": 32}},
         places=(Place(kind="home", address="/m"), Place(kind="hub", address="hf://ann/cats/m", link="l", public=True)),
         previews=("/s/1.png",),
-        registration=Registration(state=Registering.STARTED, note="30 %", due_at=7.5),
+        registration=Registration(state=Registering.STARTED, note="30 %", due_at=7.5, tries=2),
     )
     store.models.put(written)
     assert store.models.listed() == [written]

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from stationmaster.control.delivering import notes
+from stationmaster.control.delivering.chain import Deliver, deliver, file_facts
 from stationmaster.control.rental.company import company
 from stationmaster.control.rental.machine import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
 from stationmaster.control.rental.revive import Revive, needs_reviving, revive
@@ -62,7 +64,7 @@ async def observe(visit: Visit, world: World) -> Seen:
     return Seen(visit=visit, sighting=await sight(visit, world))
 
 
-def decide(seen: Seen, policy: Policy) -> Step[TakeInventory | Fetch | Revive]:
+def decide(seen: Seen, policy: Policy) -> Step[TakeInventory | Deliver | Fetch | Revive]:
     job, now = seen.visit.job, seen.visit.now
     if job.desired is Desired.CANCEL:
         said = "cancelled while the results were fetched"
@@ -79,7 +81,13 @@ def decide(seen: Seen, policy: Policy) -> Step[TakeInventory | Fetch | Revive]:
         return Step(then=TakeInventory())
     if not job.memory["wanted"]:
         return Step(write=_all_safe(job, now=now))
-    return Step(then=Fetch(file=OutputFile(**job.memory["wanted"][0])))
+    file = OutputFile(**job.memory["wanted"][0])
+    if file.kind == OutputKind.CHECKPOINT:
+        if (link := notes.next_link(job, policy.links)) is not None:
+            return Step(then=Deliver(link=link, file=file))
+        if notes.places(job) and not policy.keep_local:
+            return Step(write=wait(job.remember(wanted=job.memory["wanted"][1:]), 0.0))
+    return Step(then=Fetch(file=file))
 
 
 def wanted(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoint]) -> list[OutputFile]:
@@ -135,13 +143,16 @@ def _ending_of_a_bid(job: Job, *, now: float) -> Reason:
     return Reason.MACHINE_STOPPED if has_model and not may_try_again(job, Reason.OUTBID) else Reason.OUTBID
 
 
-async def perform(action: TakeInventory | Fetch | Revive, job: Job, seen: Seen, world: World) -> Write:
+async def perform(action: TakeInventory | Deliver | Fetch | Revive, job: Job, seen: Seen, world: World) -> Write:
     if isinstance(action, Revive):
         return await revive(action, job, seen.visit, world)
     try:
         async with company(host_of(job, world), seen.visit):
             if isinstance(action, TakeInventory):
                 return await _take_inventory(job, world)
+            if isinstance(action, Deliver):
+                checkpoint = checkpoint_of(job, action.file, world.recipe(job.spec.recipe).recipe.outputs)
+                return await deliver(action, job, checkpoint, seen.visit, world)
             return await _fetch(action.file, job, seen, world)
     except Unreachable as problem:
         await drop_connection(job, world)
@@ -171,7 +182,9 @@ async def _fetch(file: OutputFile, job: Job, seen: Seen, world: World) -> Write:
     after = recovered(job).remember(wanted=job.memory["wanted"][1:], transfer=None)
     told: tuple[Told, ...] = ()
     if safe.kind == OutputKind.CHECKPOINT:
-        after = after.remember(model=str(target), model_step=safe.step, model_attempt=job.attempt)
+        after = after.remember(
+            model=str(target), model_step=safe.step, model_attempt=job.attempt, model_file=file_facts(file)
+        )
         if job.memory.get("ending") == Reason.OUTBID.value:
             after = await with_fetched(after, safe, file, world)
         payload = {"path": file.path, "location": str(target), "sha256": file.sha256, "size": file.size}

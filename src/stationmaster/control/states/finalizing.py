@@ -1,45 +1,79 @@
-"""FINALIZING: the model is safe. It gets its well-known names and a summary; then the outcome is written."""
+"""FINALIZING: the model is safe. It is published, catalogued, registered, each step recorded; then the outcome."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import structlog
 
+from stationmaster.control.delivering import notes
+from stationmaster.control.delivering.catalogue import entry_of, slug_of
+from stationmaster.control.delivering.publishing import Publishing, chosen_previews, next_publishing, publish
+from stationmaster.control.delivering.registering import first_registration, step_on
+from stationmaster.control.rental.company import company
 from stationmaster.control.rental.machine import host_of
-from stationmaster.control.step import Handler, Step, give_up, go_on, outcome_told
+from stationmaster.control.step import Handler, Step, give_up, go_on, outcome_told, wait
 from stationmaster.control.training.baselines import remember_run
 from stationmaster.control.training.job_folder import LATEST, MODEL, link
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import RemoteError
 from stationmaster.lifecycle import Move, concluded
-from stationmaster.model import Desired, Job, Reason
-from stationmaster.store.writes import Write
+from stationmaster.model import Desired, Job, Reason, Registering, Registration
+from stationmaster.store.writes import Told, Write
 
 log = structlog.get_logger("stationmaster.finalizing")
 
 
+_CATALOGUED = "catalogued"
+_REGISTERED = "registered"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Publish:
-    """Put links and summary in place; repeating it changes nothing."""
+class Catalogue:
+    """The model is in the catalogue, with where it lies."""
 
     reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Register:
+    """The first try to register the model; further ones come later, from elsewhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conclude:
+    """Put links and summary in place, and write the outcome; repeating it changes nothing."""
+
+    reason: Reason
+
+
+Action = Publishing | Catalogue | Register | Conclude
 
 
 async def observe(visit: Visit, _world: World) -> Visit:
     return visit
 
 
-def decide(visit: Visit, _policy: Policy) -> Step[Publish]:
+def decide(visit: Visit, policy: Policy) -> Step[Action]:
     job = visit.job
     if job.desired is Desired.CANCEL:
         said = "cancelled after the model was fetched"
         return Step(write=give_up(job, Reason.CANCELLED_BY_USER, now=visit.now, explanation=said))
-    return Step(then=Publish(reason=final_reason(job)))
+    return Step(then=_next(job, final_reason(job), policy))
+
+
+def _next(job: Job, reason: Reason, policy: Policy) -> Action:
+    if (publishing := next_publishing(job, reason, policy)) is not None:
+        return publishing
+    if job.memory.get("model_file") and not notes.is_done(job, _CATALOGUED):
+        return Catalogue(reason=reason)
+    if notes.fact(job, "register") and not notes.is_done(job, _REGISTERED):
+        return Register()
+    return Conclude(reason=reason)
 
 
 def final_reason(job: Job) -> Reason:
@@ -52,7 +86,43 @@ def final_reason(job: Job) -> Reason:
     return ending
 
 
-async def perform(action: Publish, job: Job, visit: Visit, world: World) -> Write:
+async def perform(action: Action, job: Job, visit: Visit, world: World) -> Write:
+    match action:
+        case Catalogue():
+            return await _catalogue(action.reason, job, visit, world)
+        case Register():
+            return await _register(job, visit, world)
+        case Conclude():
+            return await _conclude(action, job, visit, world)
+        case _:
+            async with company(host_of(job, world), visit):
+                return await publish(action, job, world)
+
+
+async def _catalogue(reason: Reason, job: Job, visit: Visit, world: World) -> Write:
+    slug = slug_of(job, installation=world.store.installation_id)
+    previews = await chosen_previews(job, world)
+    entry = entry_of(job, reason, slug=slug, previews=previews, registration=Registration(), now=visit.now)
+    if entry is None:
+        return wait(notes.with_done(job, _CATALOGUED), 0.0)
+    entry = replace(entry, registration=first_registration(entry, world.policy, now=visit.now))
+    due = entry.registration.state is Registering.DUE
+    told = Told(kind="catalogued", payload={"model": slug, "note": entry.registration.note})
+    return wait(notes.with_done(job, _CATALOGUED, register=due), 0.0, models=(entry,), events=(told,))
+
+
+async def _register(job: Job, visit: Visit, world: World) -> Write:
+    model = await world.ask_store(world.store.models.of_job, job.id)
+    done = notes.with_done(job, _REGISTERED)
+    if model is None or model.registration.state is not Registering.DUE:
+        return wait(done, 0.0)  # removed, or somebody else was faster
+    retry = world.policy.register_retry_seconds
+    after = await step_on(model, world.outlets, retry_seconds=retry, now=visit.now)
+    told = Told(kind="registration", payload={"state": after.registration.state, "note": after.registration.note})
+    return wait(done, 0.0, models=(after,), events=(told,))
+
+
+async def _conclude(action: Conclude, job: Job, visit: Visit, world: World) -> Write:
     explanation = job.memory.get("ending_explanation") or _explanation(action.reason, job)
     done = concluded(job, action.reason, explanation=explanation)
     await world.ask_store(_put_in_place, world.artifacts(job.id), done)
@@ -96,7 +166,8 @@ def _explanation(reason: Reason, job: Job) -> str | None:
 
 def _put_in_place(folder: Path, job: Job) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    if model := job.memory.get("model"):
+    model = job.memory.get("model")
+    if model and "://" not in model:
         for name in (LATEST, MODEL):
             link(folder / name, Path(model))
     _write_atomically(folder / "summary.json", json.dumps(summary(job), indent=2) + "\n")
@@ -116,6 +187,7 @@ def summary(job: Job) -> dict[str, Any]:
         "outcome": job.outcome,
         "reason": job.reason,
         "model": job.memory.get("model"),
+        "places": [place.address for place in notes.places(job)],
         "steps": progress.step,
         "first_loss": progress.first_loss,
         "last_loss": progress.loss,

@@ -186,7 +186,7 @@ def _all_gone(write: Write, job: Job, *, now: float, policy: Policy) -> Write:
 
 def _kept_memory(job: Job) -> dict[str, object]:
     """A further attempt starts with nothing of the last machine, except what was saved from it."""
-    kept = ("model", "model_step", "model_attempt", "milestone", "collected", "hard_limit_at")
+    kept = ("model", "model_step", "model_attempt", "model_file", "milestone", "collected", "hard_limit_at")
     return {key: job.memory[key] for key in kept if key in job.memory}
 
 

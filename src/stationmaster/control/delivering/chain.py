@@ -1,0 +1,100 @@
+"""The machine sends its model along the chain: to the Hub, else to the bucket; what arrived is verified from home."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from stationmaster.control.delivering import notes
+from stationmaster.control.delivering.bucket import send_from_machine
+from stationmaster.control.delivering.catalogue import slug_of
+from stationmaster.control.delivering.outlets import BUCKET, HUB
+from stationmaster.control.rental.machine import access_from_json, host_of
+from stationmaster.control.step import recovered, wait
+from stationmaster.control.world import Policy, Visit, World
+from stationmaster.delivery.huggingface import HubClient, HubFile, raise_for_answer
+from stationmaster.errors import CommandFailed, DeliveryBusy, DeliveryError, DeliveryRefused
+from stationmaster.model import Checkpoint, Job, Place, SshAccess
+from stationmaster.remote.host import OutputFile
+from stationmaster.store.writes import Told, Write
+
+_LONGEST_WAIT_SECONDS = 60.0  # a place that asks for more is left for the next one: the machine costs meanwhile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deliver:
+    """The machine sends the model to one place; what is there already is not sent again."""
+
+    link: str
+    file: OutputFile
+
+
+async def deliver(action: Deliver, job: Job, checkpoint: Checkpoint, visit: Visit, world: World) -> Write:
+    """The model is safe at that place, or the place gets another try, or the next one its turn.
+
+    Raises Unreachable: a machine that does not answer says nothing about the place.
+    """
+    try:
+        _require_trusted(job, world.policy)
+        place = await (_to_hub if action.link == HUB else _to_bucket)(action.file, job, world)
+    except (DeliveryError, CommandFailed) as problem:
+        return not_delivered(job, action.link, problem, world.policy)
+    safe = replace(checkpoint, location=place.address, verified_at=visit.now)
+    after = notes.with_place(recovered(job), place).remember(
+        model=place.address, model_step=safe.step, model_attempt=job.attempt, model_file=file_facts(action.file)
+    )
+    payload = {"path": action.file.path, "location": place.address, "sha256": safe.sha256, "size": safe.size}
+    return wait(after, 0.0, checkpoints=(safe,), events=(Told(kind="model_safe", payload=payload),))
+
+
+def not_delivered(job: Job, what: str, problem: Exception, policy: Policy) -> Write:
+    """One more try, or, after a refusal or the last one, the next in turn; that is told with the reason."""
+    after, before = notes.with_try(job, what)
+    pause = policy.retry_after(before)
+    if isinstance(problem, DeliveryBusy) and problem.retry_after_seconds is not None:
+        pause = max(pause, problem.retry_after_seconds)
+    is_over = isinstance(problem, DeliveryRefused) or before + 1 >= notes.TRIES or pause > _LONGEST_WAIT_SECONDS
+    if not is_over:
+        return wait(after, pause)
+    told = Told(kind="delivery_failed", payload={"place": what, "problem": str(problem)})
+    return wait(notes.with_failure(after, what, str(problem)), 0.0, events=(told,))
+
+
+def file_facts(file: OutputFile) -> dict[str, object]:
+    return {"name": PurePosixPath(file.path).name, "sha256": file.sha256, "size": file.size, "path": file.path}
+
+
+async def repository_of(job: Job, hub: HubClient, *, installation: str) -> str:
+    """The model's own repository: there, and as private as it should be."""
+    repo = f"{await hub.namespace()}/{slug_of(job, installation=installation)}"
+    await hub.ensure_repository(repo)
+    return repo
+
+
+def hub_place(repo: str, name: str, hub: HubClient) -> Place:
+    return Place(kind=HUB, address=f"hf://{repo}/{name}", link=f"{hub.url}/{repo}", public=not hub.private)
+
+
+def _require_trusted(job: Job, policy: Policy) -> None:
+    access = access_from_json(job.memory["access"])
+    if isinstance(access, SshAccess) and access.unverified and not policy.allow_unverified:
+        raise DeliveryRefused("nobody could verify the machine's host key: no token or signed address goes there")
+
+
+async def _to_hub(file: OutputFile, job: Job, world: World) -> Place:
+    hub = world.outlets.hub
+    assert hub is not None, "a link that is set has its client"
+    assert file.sha256 is not None
+    repo = await repository_of(job, hub, installation=world.store.installation_id)
+    name = PurePosixPath(file.path).name
+    sent = HubFile(name=name, path=file.path, size=file.size, sha256=file.sha256)
+    answer = await host_of(job, world).carry_out("publish", hub.order(repo, [sent], message=f"{name}, job {job.id}"))
+    raise_for_answer(answer)
+    await hub.require(repo, [sent])
+    return hub_place(repo, name, hub)
+
+
+async def _to_bucket(file: OutputFile, job: Job, world: World) -> Place:
+    shelf = world.outlets.shelf
+    assert shelf is not None, "a link that is set has its client"
+    return Place(kind=BUCKET, address=await send_from_machine(file, job, host_of(job, world), shelf))

@@ -1,0 +1,263 @@
+"""After the weights: they go to the outlets from home where the machine could not send them, then samples and card."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from stationmaster.control.delivering import notes
+from stationmaster.control.delivering.bucket import send_from_home, send_from_machine
+from stationmaster.control.delivering.catalogue import base_model_of, is_complete
+from stationmaster.control.delivering.chain import hub_place, not_delivered, repository_of
+from stationmaster.control.delivering.outlets import BUCKET, HUB
+from stationmaster.control.delivering.samples import ChosenSample, choose_samples
+from stationmaster.control.rental.machine import host_of
+from stationmaster.control.step import wait
+from stationmaster.control.world import Policy, World
+from stationmaster.delivery.huggingface import HubClient, HubFile, raise_for_answer
+from stationmaster.delivery.model_card import LICENCES, Card, EarlyEnd, Sample, is_repository, render_card
+from stationmaster.errors import DeliveryError, RemoteError
+from stationmaster.model import Desired, Job, Place, Reason
+from stationmaster.remote.host import OutputFile
+from stationmaster.store.writes import Told, Write
+
+SAMPLES = "samples"
+CARD = "card"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendOn:
+    """Home's own copy of the model goes to an outlet; one that is only on the machine is sent from there."""
+
+    link: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowSamples:
+    """The chosen samples are in the model's repository."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowCard:
+    """The model's card is in its repository, and lists only samples that are there."""
+
+    reason: Reason
+
+
+Publishing = SendOn | ShowSamples | ShowCard
+
+
+def next_publishing(job: Job, reason: Reason, policy: Policy) -> Publishing | None:
+    """What is still to be published of a job's model; None when everything is, or was given up."""
+    if not job.memory.get("model") or job.desired is Desired.CANCEL_KEEP:
+        return None
+    if (link := _link_from_home(job, reason, policy)) is not None:
+        return SendOn(link=link)
+    if all(place.kind != HUB for place in notes.places(job)):
+        return None
+    if not _is_settled(job, SAMPLES):
+        return ShowSamples()
+    return None if _is_settled(job, CARD) else ShowCard(reason=reason)
+
+
+async def publish(action: Publishing, job: Job, world: World) -> Write:
+    """One step of publishing; what fails is tried again a few times, told, and never keeps the machine."""
+    what = _name(action)
+    try:
+        match action:
+            case SendOn():
+                return await _send_on(action.link, job, world)
+            case ShowSamples():
+                return await _show_samples(job, world)
+            case ShowCard():
+                return await _show_card(action.reason, job, world)
+    except (DeliveryError, RemoteError) as problem:
+        return not_delivered(job, what, problem, world.policy)
+
+
+def _name(action: Publishing) -> str:
+    match action:
+        case SendOn():
+            return _from_home(action.link)
+        case ShowSamples():
+            return SAMPLES
+        case ShowCard():
+            return CARD
+
+
+def _link_from_home(job: Job, reason: Reason, policy: Policy) -> str | None:
+    there = {place.kind for place in notes.places(job)}
+    wanted = [] if there else list(policy.links)
+    if BUCKET not in there and _needs_a_copy_for_others(job, reason, policy):
+        wanted.append(BUCKET)
+    return next((link for link in wanted if not notes.has_failed(job, _from_home(link))), None)
+
+
+def _needs_a_copy_for_others(job: Job, reason: Reason, policy: Policy) -> bool:
+    """A service that downloads without credentials cannot read a private repository: it gets a signed address."""
+    if not policy.registers or BUCKET not in policy.links:
+        return False
+    private = any(place.kind == HUB and not place.public for place in notes.places(job))
+    return private and (is_complete(reason) or policy.registers_incomplete)
+
+
+def _from_home(link: str) -> str:
+    return f"{link} from home"
+
+
+def _is_settled(job: Job, what: str) -> bool:
+    return notes.is_done(job, what) or notes.has_failed(job, what)
+
+
+async def _send_on(link: str, job: Job, world: World) -> Write:
+    place = await (_hub_from_home if link == HUB else _bucket_from_home)(job, world)
+    told = Told(kind="published", payload={"place": link, "location": place.address})
+    return wait(notes.with_place(job, place), 0.0, events=(told,))
+
+
+async def _hub_from_home(job: Job, world: World) -> Place:
+    hub = _hub(world)
+    repo = await repository_of(job, hub, installation=world.store.installation_id)
+    known = job.memory["model_file"]
+    file = HubFile(name=known["name"], size=known["size"], sha256=known["sha256"], path=str(job.memory["model"]))
+    await hub.upload(repo, [file], message=f"{file.name}, job {job.id}")
+    await hub.require(repo, [file])
+    return hub_place(repo, file.name, hub)
+
+
+async def _bucket_from_home(job: Job, world: World) -> Place:
+    shelf, known, model = world.outlets.shelf, job.memory["model_file"], str(job.memory["model"])
+    assert shelf is not None, "a link that is set has its client"
+    file = OutputFile(path=known["path"], kind="checkpoint", size=known["size"], mtime=0.0, sha256=known["sha256"])
+    if "://" in model:
+        return Place(kind=BUCKET, address=await send_from_machine(file, job, host_of(job, world), shelf))
+    return Place(kind=BUCKET, address=await send_from_home(Path(model), file, job, shelf))
+
+
+async def _show_samples(job: Job, world: World) -> Write:
+    chosen = await _chosen(job, world)
+    if chosen:
+        hub, repo = _hub(world), _repo(job)
+        on_machine = [HubFile(name=one.name, size=one.size, sha256=one.sha256, path=one.path) for one in chosen]
+        at_home = [HubFile(name=one.name, size=one.size, sha256=one.sha256, path=one.location) for one in chosen]
+        await _put(job, repo, on_machine, at_home, "samples", world)
+        await hub.require(repo, on_machine)
+    shown = [{"url": one.name, "text": one.text} for one in chosen]
+    told = Told(kind="samples_published", payload={"samples": [one.name for one in chosen]})
+    return wait(notes.with_done(job, SAMPLES, samples=shown), 0.0, events=(told,) if chosen else ())
+
+
+async def _show_card(reason: Reason, job: Job, world: World) -> Write:
+    hub, repo = _hub(world), _repo(job)
+    card = HubFile.of_text("README.md", render_card(await _card(reason, job, world)))
+    await _put(job, repo, [card], [card], "card", world)
+    await hub.require(repo, [card])
+    told = Told(kind="card_published", payload={"repository": repo})
+    return wait(notes.with_done(job, CARD), 0.0, events=(told,))
+
+
+async def _put(
+    job: Job, repo: str, on_machine: Sequence[HubFile], at_home: Sequence[HubFile], message: str, world: World
+) -> None:
+    """From the machine, as the weights were; from home where that could not send them or no longer answers."""
+    hub = _hub(world)
+    if not notes.has_failed(job, HUB):
+        try:
+            raise_for_answer(
+                await host_of(job, world).carry_out("publish", hub.order(repo, on_machine, message=message))
+            )
+        except RemoteError:
+            pass  # gone, or it never had trackside's help: home has the same files
+        else:
+            return
+    await hub.upload(repo, at_home, message=message)
+
+
+async def chosen_previews(job: Job, world: World) -> tuple[str, ...]:
+    """Samples that show the model, as they lie at home."""
+    return tuple(one.location for one in await _chosen(job, world))
+
+
+async def _chosen(job: Job, world: World) -> tuple[ChosenSample, ...]:
+    files = await world.ask_store(world.store.checkpoints.of_job, job.id)
+    at_home = [one for one in files if one.location and "://" not in one.location]
+    return await asyncio.to_thread(choose_samples, job, at_home)
+
+
+async def _card(reason: Reason, job: Job, world: World) -> Card:
+    base, known = base_model_of(job), job.memory["model_file"]
+    return Card(
+        name=job.spec.name,
+        recipe=job.spec.recipe,
+        file_name=known["name"],
+        sha256=known["sha256"],
+        framework=world.recipe(job.spec.recipe).recipe.framework,
+        trigger=job.spec.trigger,
+        base_model=base,
+        licence=await _licence(base, _hub(world)),
+        samples=tuple(Sample(**one) for one in notes.fact(job, "samples") or ()),
+        parameters={
+            name: value for name, value in job.spec.parameters.items() if isinstance(value, int | float | bool)
+        },
+        facts=_facts(job),
+        early_end=None if is_complete(reason) else early_end(job, reason),
+    )
+
+
+async def _licence(base: str | None, hub: HubClient) -> Mapping[str, str]:
+    if base is None or not is_repository(base):
+        return {}
+    if base in LICENCES:
+        return LICENCES[base]
+    found = await hub.licence_of(base)
+    return {} if found is None else {name: value for name, value in asdict(found).items() if value is not None}
+
+
+def _facts(job: Job) -> dict[str, str]:
+    progress = job.progress
+    known = {
+        "pictures": job.spec.dataset.images or None,
+        "steps trained": job.memory.get("model_step") or progress.step,
+        "first loss": progress.first_loss,
+        "last loss": progress.loss,
+    }
+    return {name: f"{value:.6g}" for name, value in known.items() if value is not None}
+
+
+_WORDS = {
+    Reason.STALLED: "ETA not converging",
+    Reason.STOPPED_BY_USER: "stopped by its owner",
+    Reason.CANCELLED_BY_USER: "stopped by its owner",
+    Reason.HARD_LIMIT: "the limit of time or money was reached",
+    Reason.MACHINE_STOPPED: "the machine was stopped",
+    Reason.STEP_FAILED: "the trainer failed",
+}
+
+
+def early_end(job: Job, reason: Reason) -> EarlyEnd:
+    """What the card says of a training that did not get to its end."""
+    words = _WORDS.get(reason, reason.value.lower().replace("_", " "))
+    if reason is Reason.ANOMALY:
+        words = ", ".join(job.memory.get("anomalies") or ()) or words
+    steps = job.spec.parameters.get("steps")
+    target = job.progress.total_steps or (steps if isinstance(steps, int) else None)
+    saved = job.memory.get("model_step")
+    return EarlyEnd(
+        reason=words,
+        target_steps=target,
+        completed_steps=saved if saved is not None else job.progress.step,
+        stalled=reason is Reason.STALLED,
+    )
+
+
+def _hub(world: World) -> HubClient:
+    assert world.outlets.hub is not None, "a link that is set has its client"
+    return world.outlets.hub
+
+
+def _repo(job: Job) -> str:
+    place = next(place for place in notes.places(job) if place.kind == HUB)
+    owner, name, _ = place.address.removeprefix("hf://").split("/", 2)
+    return f"{owner}/{name}"

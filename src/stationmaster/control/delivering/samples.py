@@ -1,0 +1,109 @@
+"""The pictures that show a model: the trainer's last ones, and the text that each was made from."""
+
+from __future__ import annotations
+
+import re
+import tarfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from stationmaster.model import Checkpoint, Job
+from stationmaster.recipes.schema import OutputKind
+
+COUNT = 4
+_NUMBER = re.compile(r"_(\d{1,4})\.\w+$")
+_LONGEST_CAPTION = 500
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenSample:
+    """A sample that lies at home; `path` is its place on the machine, `text` what it shows."""
+
+    path: str
+    location: str
+    size: int
+    sha256: str
+    text: str
+
+    @property
+    def name(self) -> str:
+        """Its name in a repository."""
+        return f"samples/{PurePosixPath(self.path).name}"
+
+
+def choose_samples(job: Job, files: Iterable[Checkpoint]) -> tuple[ChosenSample, ...]:
+    """Up to four samples of the latest step, spread over what there is; only such as are verified at home."""
+    found = [
+        one
+        for one in files
+        if one.kind == OutputKind.SAMPLE and one.attempt == job.attempt and one.verified_at and one.location
+    ]
+    latest = max((one.step or 0 for one in found), default=0)
+    last = sorted((one for one in found if (one.step or 0) == latest), key=lambda one: one.path)
+    prompts = _prompts(job)
+    return tuple(
+        ChosenSample(
+            path=one.path,
+            location=str(one.location),
+            size=one.size,
+            sha256=str(one.sha256),
+            text=_text_of(one.path, at, prompts, job),
+        )
+        for at, one in enumerate(spread(last, COUNT))
+    )
+
+
+def spread(values: Sequence[Value], count: int) -> list[Value]:
+    """`count` of the values, evenly over all of them, first and last among them.
+
+    >>> spread("abcdefg", 4)
+    ['a', 'c', 'e', 'g']
+    """
+    if len(values) <= count:
+        return list(values)
+    return [values[round(at * (len(values) - 1) / (count - 1))] for at in range(count)]
+
+
+def captions_of(archive: Path, *, trigger: str | None, count: int = COUNT) -> list[str]:
+    """Captions spread over a packed dataset, each with the trigger; none where the set has none or is gone."""
+    try:
+        with tarfile.open(archive) as tar:
+            members = sorted((one for one in tar if one.name.endswith(".txt")), key=lambda one: one.name)
+            texts = [_read(tar, one) for one in spread(members, count)]
+    except (OSError, tarfile.TarError):
+        return []
+    return [with_trigger(text, trigger) for text in texts if text]
+
+
+def with_trigger(text: str, trigger: str | None) -> str:
+    """The text with the trigger word in it.
+
+    >>> with_trigger("[trigger] in a park", "ohwx"), with_trigger("a cat", "ohwx"), with_trigger("ohwx cat", "ohwx")
+    ('ohwx in a park', 'ohwx, a cat', 'ohwx cat')
+    """
+    filled = text.replace("[trigger]", trigger or "").strip()
+    return filled if not trigger or trigger in filled else f"{trigger}, {filled}"
+
+
+def _prompts(job: Job) -> list[str]:
+    """What the trainer was asked to show, else captions of the set that it was trained on."""
+    asked = job.spec.parameters.get("sample_prompts")
+    if isinstance(asked, str) and asked.strip():
+        return [with_trigger(line, job.spec.trigger) for line in asked.splitlines() if line.strip()]
+    return captions_of(Path(job.spec.dataset.archive), trigger=job.spec.trigger)
+
+
+def _text_of(path: str, at: int, prompts: Sequence[str], job: Job) -> str:
+    found = _NUMBER.search(path)
+    number = int(found[1]) if found else at
+    if prompts:
+        return prompts[number % len(prompts)]
+    return job.spec.trigger or job.spec.name
+
+
+def _read(tar: tarfile.TarFile, member: tarfile.TarInfo) -> str:
+    file = tar.extractfile(member)
+    return "" if file is None else " ".join(file.read(8192).decode("utf-8", "replace").split())[:_LONGEST_CAPTION]
