@@ -51,6 +51,7 @@ class Root:
         self.gpu = os.path.join(self.own, "gpu.csv")
         self.hashes = os.path.join(self.own, "hashes.json")
         self.unpacked = os.path.join(self.own, "unpacked")
+        self.cache = os.path.join(os.path.dirname(self.path), ".cache")  # shared by the jobs of the machine
         self.steps = os.path.join(self.own, "steps")
 
     def make_own_folders(self) -> None:

@@ -23,6 +23,8 @@ _USAGE = """usage: trackside --root ROOT [--part cleanup] VERB
   logs [--step N] [--tail N]                 print the steps' logs as one text
   hash [--chunks N] [--end-writers] PATH...  SHA-256 of files, or of each N bytes of them; first ends
                                              every rsync that still writes to them
+  take ARCHIVE --sha256 HEX [--room N]       a kept archive is in place; else N bytes are made free
+  keep ARCHIVE --sha256 HEX --most-bytes N --most-age S   later jobs may take it
   unpack ARCHIVE DIR --sha256 HEX            verify an archive and unpack it
   inventory                                  all outputs with their SHA-256
   visit --alone S                            a training may go on for S seconds without a visit
@@ -163,6 +165,27 @@ def _hash(root: Root, options: Options, arguments: list[str]) -> int:
     return _print({"files": hash_chunks(root.path, arguments, chunk_bytes)})
 
 
+def _take(root: Root, options: Options, arguments: list[str]) -> int:
+    import time
+
+    from trackside.cache import take
+
+    sha256, room_bytes = options.get("sha256", ""), _count(options, "room", 0)
+    return _print({"taken": take(root, sha256, arguments[0], room_bytes=room_bytes, now=time.time())})
+
+
+def _keep(root: Root, options: Options, arguments: list[str]) -> int:
+    import time
+
+    from trackside.cache import keep
+
+    most_bytes, most_seconds = _count(options, "most-bytes", 0), _seconds(options, "most-age", 0.0)
+    sha256, now = options.get("sha256", ""), time.time()
+    return _print(
+        {"kept": keep(root, sha256, arguments[0], most_bytes=most_bytes, most_seconds=most_seconds, now=now)}
+    )
+
+
 def _unpack(root: Root, options: Options, arguments: list[str]) -> int:
     from trackside.unpack import unpack
 
@@ -278,6 +301,8 @@ _VERBS = {
     "cleanup": _Verb(_cleanup, ["grace="]),
     "logs": _Verb(_logs, ["step=", "tail="]),
     "hash": _Verb(_hash, ["chunks=", "end-writers"], fewest=1, most=100_000),
+    "take": _Verb(_take, ["sha256=", "room="], fewest=1, most=1),
+    "keep": _Verb(_keep, ["sha256=", "most-bytes=", "most-age="], fewest=1, most=1),
     "unpack": _Verb(_unpack, ["sha256="], fewest=2, most=2),
     "inventory": _Verb(_inventory, []),
     "visit": _Verb(_visit, ["alone="]),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from asynchronous_tests import names_in
 from command_line import answer_of, stationmaster
 from own_hosts import environ_with_hosts, host_behind
 from simulated_vast import eventually
@@ -47,7 +48,7 @@ def test_two_jobs_share_an_own_machine_s_slot_and_leave_it_as_it_was(environ: di
     submitted = stationmaster(*train(tmp_path, "--driver", "local", "--id", "first"), environ=environ)
     assert submitted.returncode == 0, submitted.stderr
     second = train(tmp_path, "--provider", "ssh", "--id", "second", "--watch", "--json")
-    jobs = [answer_of(*second, environ=environ, seconds=200), answer_of("show", "first", "--json", environ=environ)]
+    jobs = [answer_of(*second, environ=environ, seconds=200), answer_of("show", "first", "--events", "--json", environ=environ)]
     for job in jobs:
         assert (job["outcome"], job["execution"]["provider"], job["progress"]["step"]) == ("COMPLETED", "ssh", 20)
         assert Path(job["model"]).stat().st_size > 0
@@ -55,7 +56,11 @@ def test_two_jobs_share_an_own_machine_s_slot_and_leave_it_as_it_was(environ: di
         assert job["cost_usd"] > 0
     held_at, gone_at = jobs[0]["rentals"][0]["held_at"], jobs[1]["rentals"][0]["gone_at"]
     assert held_at >= gone_at
-    assert [path.name for path in (tmp_path / "jobs").iterdir()] == [".lock"]
+    assert names_in(tmp_path / "jobs") == [".cache", ".lock"]
+    # The second job found the first one's dataset on the machine; both saw it verified there.
+    told = [[event["kind"] for event in job["progressLog"]] for job in jobs]
+    assert ["data_already_there" in kinds for kinds in told] == [True, False]
+    assert all("data_verified" in kinds for kinds in told)
 
 
 def test_an_untrusted_host_is_refused_before_anything_is_submitted(sshd: Sshd, tmp_path: Path) -> None:

@@ -49,7 +49,12 @@ def build_world(settings: Settings, environ: Mapping[str, str], store: Store) ->
         store=store,
         providers=build_providers(settings, environ, store),
         reload_providers=partial(build_providers, settings, environ, store),
-        connect=partial(connect, ssh_config_path=settings.ssh.config_path, keepalive_seconds=settings.ssh.keepalive),
+        connect=partial(
+            connect,
+            ssh_config_path=settings.ssh.config_path,
+            keepalive_seconds=settings.ssh.keepalive,
+            way=settings.transfer.way,
+        ),
         find_recipe=partial(find, folders=settings.recipes),
         secrets=partial(_secret, settings),
         home=settings.home,
@@ -73,6 +78,8 @@ def policy_of(settings: Settings) -> Policy:
         fetch_seconds=settings.limits.fetch,
         collect_seconds=settings.artifacts.every,
         collect_keep=settings.artifacts.keep,
+        cache_bytes=int(settings.transfer.cache_gb * 1e9),
+        cache_seconds=settings.transfer.cache_age,
         max_rentals={
             "vastai": settings.limits.max_rentals,
             "ssh": sum(host.slots for host in settings.ssh.hosts) or 1,  # a further job waits for its turn

@@ -38,6 +38,8 @@ class Policy:
     fetch_seconds: float = 3600.0
     collect_seconds: float = 600.0  # between two checkpoints that are brought home while the training runs; 0: never
     collect_keep: int = 2
+    cache_bytes: int = 0  # datasets that stay on a machine for later jobs, at most
+    cache_seconds: float = 2592000.0
     provider_look_seconds: float = 2.0  # between two looks at a provider while it works on something of ours
     retry_seconds: tuple[float, ...] = (2.0, 5.0, 15.0, 30.0, 60.0)  # the last one repeats
     attempt_seconds: tuple[float, ...] = (5.0, 30.0)  # before a second, third, … attempt

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from stationmaster.model import Access, LocalAccess, SshAccess
 from stationmaster.remote.base import Remote
 from stationmaster.remote.local import LocalRemote
+
+if TYPE_CHECKING:
+    from stationmaster.remote.ssh_connection import TransferWay
 
 
 def connect(
@@ -17,6 +20,7 @@ def connect(
     allow_unverified: bool = False,
     keepalive_seconds: float = 15.0,
     keepalive_count: int = 3,
+    way: TransferWay = "auto",
 ) -> Remote:
     """The machine, with nothing opened yet. `allow_unverified` lets in hosts without a pinned key: send no secret."""
     match access:
@@ -40,6 +44,7 @@ def connect(
                     allow_unverified=allow_unverified or access.unverified,
                     keepalive_seconds=keepalive_seconds,
                     keepalive_count=keepalive_count,
+                    way=way,
                 )
             )
         case _:

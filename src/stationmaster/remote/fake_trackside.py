@@ -93,6 +93,8 @@ class FakeTrackside:
                 return _said({"files": {path: self._hash(root, path) for path in arguments}})
             case "unpack":
                 return self._unpack(root, *arguments[:2], sha256=_option(arguments, "--sha256") or "")
+            case "take" | "keep":
+                return self._shelve(verb, root, arguments[0], sha256=_option(arguments, "--sha256") or "")
             case "inventory":
                 return _said({"outputs": self._inventory(run)})
             case "visit" | "acknowledge":
@@ -143,6 +145,18 @@ class FakeTrackside:
     def _hash(self, root: str, path: str) -> dict[str, Any] | None:
         data = self._remote.files.get(str(PurePosixPath(root, path)))
         return None if data is None else {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
+
+    def _shelve(self, verb: str, root: str, archive: str, *, sha256: str) -> Completed:
+        """Archives for later jobs, beside the jobs' folders; without bounds."""
+        files, shelf = self._remote.files, str(PurePosixPath(root).parent / ".cache" / sha256)
+        target = str(PurePosixPath(root, archive))
+        if verb == "keep":
+            files[shelf] = files[target]
+            return _said({"kept": True})
+        is_taken = shelf in files and target not in files
+        if is_taken:
+            files[target] = files[shelf]
+        return _said({"taken": is_taken})
 
     def _unpack(self, root: str, archive: str, directory: str, *, sha256: str) -> Completed:
         files, folder = self._remote.files, f"{PurePosixPath(root, directory)}/"

@@ -130,6 +130,20 @@ class Host:
         with _as_file(plan) as local:
             await self.remote.push(local, self.path("plan.json"))
 
+    async def take_kept(self, archive: str, sha256: str, *, room_bytes: int) -> bool:
+        """Whether the archive came from what the machine has kept; else `room_bytes` are made free if need be.
+
+        Nothing is known of its bytes but the name that they were kept under.
+        """
+        argv = self._argv("take", archive, "--sha256", sha256, "--room", str(room_bytes))
+        return bool(_answer(argv, await self.remote.run(argv, timeout=self._file_limit)).get("taken"))
+
+    async def keep(self, archive: str, sha256: str, *, most_bytes: int, most_seconds: float) -> None:
+        """A verified archive stays on the machine for later jobs, within these bounds for all of them."""
+        bounds = ("--most-bytes", str(most_bytes), "--most-age", f"{most_seconds:.0f}")
+        argv = self._argv("keep", archive, "--sha256", sha256, *bounds)
+        _answer(argv, await self.remote.run(argv, timeout=self._file_limit))
+
     async def unpack(self, archive: str, directory: str, sha256: str) -> Unpacked:
         """The archive's files are in `directory`; TransferFailed if the archive is not the one with that hash."""
         argv = self._argv("unpack", archive, directory, "--sha256", sha256)

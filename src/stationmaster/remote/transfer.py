@@ -47,26 +47,31 @@ async def push_verified(host: Host, local: Path, path: str, sha256: str, *, prog
     await push_all_verified(host, [Sending(local=local, path=path, sha256=sha256)], progress=progress)
 
 
-async def push_all_verified(host: Host, files: Sequence[Sending], *, progress: Progress | None = None) -> None:
-    """Every path in the job's folder holds the bytes with its hash; what already did is not sent.
+async def push_all_verified(
+    host: Host, files: Sequence[Sending], *, further_bytes: int = 0, progress: Progress | None = None
+) -> frozenset[str]:
+    """Every path in the job's folder holds the bytes with its hash; what already did is not sent. The paths sent.
 
-    The machine is asked for all hashes at once: a round trip for each file would take longer than the files.
-    After a lost connection the same call sends only what did not arrive. Raises DiskFull before anything is sent or
-    when the disk fills up meanwhile, and TransferFailed when a hash is wrong twice.
+    There must be room for the files and for `further_bytes` that are going to be made of them. The machine is asked
+    for all hashes at once: a round trip for each file would take longer than the files. After a lost connection the
+    same call sends only what did not arrive. Raises DiskFull before anything is sent or when the disk fills up
+    meanwhile, and TransferFailed when a hash is wrong twice.
     """
     found = await _far_hashes(host, files)
     missing = [file for file in files if found[file.path] != file.sha256]
     if not missing:
-        return
+        return frozenset()
+    sent = frozenset(file.path for file in missing)
     spans = {file.path: await _spans(host, file) for file in missing}
-    await _require_far_room(host, missing[0].path, sum(span.size for each in spans.values() for span in each))
+    to_send = sum(span.size for each in spans.values() for span in each)
+    await _require_far_room(host, missing[0].path, to_send + further_bytes)
     for _ in range(_TRIES):
         for file in missing:
             await _push(host, file, spans.pop(file.path, None), progress)
         found = await _far_hashes(host, missing)
         missing = [file for file in missing if found[file.path] != file.sha256]
         if not missing:
-            return
+            return sent
     file = missing[0]
     arrived = found[file.path]
     raise TransferFailed(f"{file.path} arrived with SHA-256 {arrived} instead of {file.sha256}, {_TRIES} times")

@@ -22,6 +22,7 @@ from stationmaster.control.step import (
 from stationmaster.control.training.carrying import metered
 from stationmaster.control.training.collecting import Collected, intact
 from stationmaster.control.training.config_files import written
+from stationmaster.control.training.dataset_cache import kept, may_be_kept, taken
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
 from stationmaster.lifecycle import Move
@@ -30,7 +31,7 @@ from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
 from stationmaster.recipes.registry import StoredRecipe
 from stationmaster.remote.base import Progress
 from stationmaster.remote.host import Host
-from stationmaster.remote.transfer import Sending, push_all_verified, sha256_of
+from stationmaster.remote.transfer import ROOM_TO_SPARE_BYTES, Sending, push_all_verified, sha256_of
 from stationmaster.store.writes import Told, Write
 
 _ARCHIVE = "dataset.tar"
@@ -47,6 +48,14 @@ class Seen:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
     """Everything the training needs is put in place; what is there already is not sent again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """What is worth telling of a transfer that is done."""
+
+    resumed: Collected | None  # the earlier attempt's checkpoint that the training goes on from
+    was_there: bool  # the dataset, since an earlier job
 
 
 async def observe(visit: Visit, world: World) -> Seen:
@@ -79,15 +88,20 @@ def _leave(seen: Seen, reason: Reason, explanation: str) -> Step[Send]:
 async def perform(_action: Send, job: Job, seen: Seen, world: World) -> Write:
     now = seen.visit.now
     try:
-        resumed = await _send(job, seen.visit, world)
+        sent = await _send(job, seen.visit, world)
     except Unreachable as problem:
         await drop_connection(job, world)
         return cut_off(job, now=now, policy=world.policy, problem=str(problem))
     except (RemoteError, DiskFull) as problem:
         return _refused(job, problem, now=now, world=world)
-    told = Told(kind="data_verified", payload={"sha256": job.spec.dataset.sha256, "bytes": job.spec.dataset.size})
     after = recovered(job).remember(absences=None, gone_read_at=None, transfer=None)
-    return go_on(after, Move.DATA_VERIFIED, now=now, events=(told, *_resume_told(resumed)))
+    return go_on(after, Move.DATA_VERIFIED, now=now, events=(*_data_told(job, sent), *_resume_told(sent.resumed)))
+
+
+def _data_told(job: Job, sent: Sent) -> tuple[Told, ...]:
+    payload = {"sha256": job.spec.dataset.sha256, "bytes": job.spec.dataset.size}
+    verified = Told(kind="data_verified", payload=payload)
+    return (Told(kind="data_already_there", payload=payload), verified) if sent.was_there else (verified,)
 
 
 def _resume_told(resumed: Collected | None) -> tuple[Told, ...]:
@@ -107,17 +121,18 @@ def _refused(job: Job, problem: RemoteError | DiskFull, *, now: float, world: Wo
     return replace(written, events=(told, *written.events))
 
 
-async def _send(job: Job, visit: Visit, world: World) -> Collected | None:
-    """Everything is there; the earlier attempt's checkpoint that the training goes on from, if there is one."""
+async def _send(job: Job, visit: Visit, world: World) -> Sent:
+    """Everything is there."""
     host = host_of(job, world)
     await host.install(world.trackside)
     saved = await intact(job) if world.recipe(job.spec.recipe).recipe.resume is not None else None
     async with company(host, visit), metered(job, visit, "sending") as progress:
-        await _send_all(job, host, world, saved, progress)
-    return saved
+        was_there = await _send_all(job, host, world, saved, progress)
+    return Sent(resumed=saved, was_there=was_there)
 
 
-async def _send_all(job: Job, host: Host, world: World, saved: Collected | None, progress: Progress) -> None:
+async def _send_all(job: Job, host: Host, world: World, saved: Collected | None, progress: Progress) -> bool:
+    """Everything is there; whether the dataset was, since an earlier job."""
     stored = world.recipe(job.spec.recipe)
     checkpoint = job.spec.resume_from if saved is None else saved.location
     resume = None if checkpoint is None else _RESUME
@@ -129,8 +144,21 @@ async def _send_all(job: Job, host: Host, world: World, saved: Collected | None,
     if checkpoint is not None:
         sha256 = await world.ask_store(_sha256, Path(checkpoint))
         files.append(Sending(local=Path(checkpoint), path=_RESUME, sha256=sha256))
-    await push_all_verified(host, files, progress=progress)
+    was_there = await _send_files(job, host, files, world.policy, progress)
     await host.unpack(_ARCHIVE, "dataset", job.spec.dataset.sha256)
+    return was_there
+
+
+async def _send_files(job: Job, host: Host, files: list[Sending], policy: Policy, progress: Progress) -> bool:
+    unpacked_bytes = job.spec.dataset.size
+    if not may_be_kept(job, policy):
+        await push_all_verified(host, files, further_bytes=unpacked_bytes, progress=progress)
+        return False
+    room_bytes = job.spec.dataset.size + unpacked_bytes + ROOM_TO_SPARE_BYTES
+    was_taken = await taken(job, host, _ARCHIVE, room_bytes=room_bytes)
+    sent = await push_all_verified(host, files, further_bytes=unpacked_bytes, progress=progress)
+    await kept(job, host, _ARCHIVE, policy)
+    return was_taken and _ARCHIVE not in sent
 
 
 def plan_of(job: Job, world: World, *, root: str, resume_from: str | None) -> Plan:
