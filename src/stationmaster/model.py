@@ -473,8 +473,8 @@ class Registration:
     state: Registering = Registering.NO
     note: str | None = None
     due_at: float | None = None
-
     tries: int = 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainedModel:

@@ -60,12 +60,12 @@ def build_world(settings: Settings, environ: Mapping[str, str], store: Store) ->
         home=settings.home,
         trackside=build_pyz(settings.home / "trackside"),
         policy=policy_of(settings),
+        outlets=open_outlets(settings, store),
         public_key=_public_key(settings),
     )
 
 
 def _public_key(settings: Settings) -> str | None:
-        outlets=open_outlets(settings, store),
     path = ssh_key_path(settings)
     return read_pair(path).public_key if settings.vastai.api_key is not None and path.exists() else None
 
@@ -86,6 +86,11 @@ def policy_of(settings: Settings) -> Policy:
         },
         suspicion_seconds=settings.limits.suspicion,
         allow_unverified=settings.ssh.allow_unverified,
+        links=links_of(settings),
+        keep_local=settings.artifacts.keep_local,
+        registers=settings.comfydeploy.api_key is not None,
+        registers_incomplete=settings.comfydeploy.incomplete,
+        register_retry_seconds=settings.comfydeploy.retry,
         billing=billing_of(settings),
         daily_cap=settings.limits.daily_spend,
         hourly_alert=settings.limits.hourly_alert,
@@ -94,11 +99,6 @@ def policy_of(settings: Settings) -> Policy:
 
 def billing_of(settings: Settings) -> Billing | None:
     """How credits are charged; None where nobody has any."""
-        links=links_of(settings),
-        keep_local=settings.artifacts.keep_local,
-        registers=settings.comfydeploy.api_key is not None,
-        registers_incomplete=settings.comfydeploy.incomplete,
-        register_retry_seconds=settings.comfydeploy.retry,
     billing = settings.billing
     if not billing.enabled:
         return None

@@ -96,10 +96,10 @@ class World:
     home: Path
     trackside: Path
     policy: Policy = field(default_factory=Policy)
+    outlets: Outlets = field(default_factory=Outlets)
     public_key: str | None = None  # lets us in on rented machines
     reload_providers: Callable[[], Mapping[str, Provider]] = dict  # those that came up since we started
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "store"))
-    outlets: Outlets = field(default_factory=Outlets)
     fleet: Fleet = field(init=False)
     _remotes: dict[str, Remote] = field(default_factory=dict)
     _recipes: dict[str, StoredRecipe] = field(default_factory=dict)
@@ -144,10 +144,10 @@ class World:
     async def close(self) -> None:
         for label in list(self._remotes):
             await self.forget_remote(label)
+        await self.outlets.close()
         self.threads.shutdown(wait=False, cancel_futures=True)
 
 
-        await self.outlets.close()
 def boottime() -> float:
     """Seconds on a clock that goes on while the computer is suspended."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
