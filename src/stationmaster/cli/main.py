@@ -12,12 +12,14 @@ import typer
 
 from stationmaster import __version__
 from stationmaster.cli import (
+    credits,
     dataset,
     demo,
     doctor,
     jobs,
     keys,
     logs,
+    models,
     monitor,
     notify,
     offers,
@@ -57,12 +59,14 @@ app.command("cancel")(jobs.cancel)
 app.command("retry")(jobs.retry)
 app.command("ssh")(ssh.ssh)
 app.command("pull")(pull.pull)
+app.add_typer(models.app, name="models")
 app.add_typer(recipes.app, name="recipes")
 app.add_typer(dataset.app, name="dataset")
 app.command("parse")(recorded.parse)
 app.command("replay")(recorded.replay)
 app.add_typer(keys.app, name="keys")
 app.add_typer(users.app, name="users")
+app.add_typer(credits.app, name="credits", hidden=True)  # who has none need not hear of them
 app.add_typer(notify.app, name="notify")
 app.command("monitor")(monitor.monitor)
 app.command("offers")(offers.offers)

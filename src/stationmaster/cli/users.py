@@ -11,6 +11,7 @@ import typer
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
 
 if TYPE_CHECKING:
+    from stationmaster.station.local import LocalStation
     from stationmaster.store.users import User
 
 app = typer.Typer(help="People who are told of their jobs, and how.", no_args_is_help=True, rich_markup_mode=None)
@@ -109,10 +110,12 @@ def list_users(context: typer.Context, as_json: JsonOption = False) -> None:
     """
     with station_of(context, wake=False) as station:
         found = station.store.users.listed()
+        purses = _purses(station, found)
     if as_json or options_of(context).as_json:
-        return print_json([dataclasses.asdict(user) for user in found])
+        return print_json([{**dataclasses.asdict(user), **purses.get(user.name, {})} for user in found])
     for user in found:
-        typer.echo(f"{user.name:<20} {_ways(user)}")
+        words = f"; {purses[user.name]['credits']}" if user.name in purses else ""
+        typer.echo(f"{user.name:<20} {_ways(user)}{words}")
     if not found:
         typer.echo("no users; jobs belong to the single user of the settings (notify.telegram_id and others)")
     return None
@@ -131,6 +134,20 @@ def remove(context: typer.Context, name: NameArgument) -> None:
     with station_of(context, wake=False) as station:
         station.store.users.remove(name)
     typer.echo(f"removed {name}")
+
+
+def _purses(station: LocalStation, found: list[User]) -> dict[str, dict[str, Any]]:
+    """What each can spend, where that matters."""
+    from stationmaster.control.build import billing_of
+
+    billing = billing_of(station.settings)
+    if billing is None:
+        return {}
+    accounts = [station.store.ledger.account(user.name) for user in found]
+    return {
+        account.user: {"credits": billing.unit.show(account.balance), "balance_micros": account.balance}
+        for account in accounts
+    }
 
 
 def _require_free_name(name: str) -> None:

@@ -1,0 +1,139 @@
+"""`credits` as an operator types it, and silence about it where nobody has any."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+import typer
+from typer.testing import CliRunner, Result
+
+from stationmaster.cli.main import app
+from stationmaster.errors import ConfigInvalid, LedgerBroken, NotFound, OutOfCredit, StationmasterError, UserError
+from stationmaster.store.engine import Database
+from stationmaster.store.tables import credit_accounts
+
+
+class Terminal:
+    """Commands in a home of their own."""
+
+    def __init__(self, home: Path, **environ: str) -> None:
+        self.home = home
+        self.environ = {"STATIONMASTER_HOME": str(home), **environ}
+
+    def run(self, *words: str) -> Result:
+        return CliRunner().invoke(app, list(words), env=self.environ)
+
+    def said(self, *words: str) -> str:
+        result = self.run(*words)
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self.said(*words, "--json"))
+
+    def refused(self, *words: str) -> StationmasterError:
+        result = self.run(*words)
+        assert isinstance(result.exception, StationmasterError), result.output
+        return result.exception
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Terminal:
+    opened = Terminal(tmp_path / "home", STATIONMASTER_BILLING__ENABLED="1")
+    opened.said("users", "add", "ann", "--inbox")
+    return opened
+
+
+def test_credits_are_given_shown_and_put_right(terminal: Terminal) -> None:
+    given = terminal.said("credits", "grant", "ann", "25", "--reason", "welcome", "--expires", "30d")
+    assert given == "ann has $25.00 to spend, $0.00 held\n"
+    terminal.said("credits", "grant", "ann", "5", "--as", "top-up", "--reason", "invoice 7", "--id", "invoice-7")
+    again = terminal.said("credits", "grant", "ann", "5", "--as", "top-up", "--reason", "x", "--id", "invoice-7")
+    assert again == "was done before; nothing was changed: ann has $30.00 to spend, $0.00 held\n"
+    assert terminal.said("credits", "adjust", "ann", "-0.5", "--reason", "slip").startswith("ann has $29.50 ")
+    assert "$24.50 of $25.00 from" in terminal.said("credits", "show", "ann"), "what expires is spent first"
+    assert terminal.said("users", "list").split() == ["ann", "inbox;", "$29.50"]
+
+
+def test_a_statement_and_an_export_tell_every_movement(terminal: Terminal) -> None:
+    terminal.said("credits", "grant", "ann", "2", "--reason", "welcome, ann")
+    terminal.said("credits", "adjust", "ann", "-0.25", "--reason", "slip")
+    lines = terminal.said("credits", "statement", "ann").splitlines()
+    assert [line.split()[2] for line in lines[1:]] == ["GRANT", "ADJUSTMENT"]
+    assert "$1.75" in lines[2]
+    rows = list(csv.DictReader(io.StringIO(terminal.said("credits", "export"))))
+    assert [(row["balance_micros"], row["note"]) for row in rows] == [("2000000", "welcome, ann"), ("-250000", "slip")]
+    assert [str(entry["balance_micros"]) for entry in terminal.json("credits", "export", "ann")] == [
+        row["balance_micros"] for row in rows
+    ]
+
+
+def test_verify_says_in_its_last_line_whether_the_ledger_is_sound(terminal: Terminal) -> None:
+    terminal.said("credits", "grant", "ann", "2", "--reason", "welcome")
+    last = terminal.said("credits", "verify").splitlines()[-1]
+    assert last == "the ledger is sound: 1 entries, 1 users, $2.00 and $0.00 held"
+    url = f"sqlite:///{terminal.home / 'stationmaster.db'}"
+    with closing(Database(url)) as database, database.write() as connection:
+        connection.execute(credit_accounts.update().values(balance=sa.literal(3_000_000)))
+    broken = terminal.refused("credits", "verify")
+    assert isinstance(broken, LedgerBroken)
+    assert str(broken) == "the ledger is not sound: 1 problem(s)"
+
+
+def test_points_are_shown_and_read_where_they_are_used(terminal: Terminal) -> None:
+    terminal.environ["STATIONMASTER_BILLING__UNIT"] = "points"
+    assert terminal.said("credits", "grant", "ann", "15120", "--reason", "x").startswith("ann has 15,120 points to")
+    assert terminal.json("credits", "show", "ann")[0]["balance_micros"] == 1_512_000
+    assert "whole number of points" in str(terminal.refused("credits", "grant", "ann", "1.5", "--reason", "x"))
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "said"),
+    [
+        (("grant", "bob", "1", "--reason", "x"), NotFound, "there is no user bob"),
+        (("grant", "ann", "much", "--reason", "x"), UserError, "not an amount of money"),
+        (("grant", "ann", "0", "--reason", "x"), UserError, "above zero"),
+        (("grant", "ann", "1", "--as", "bribe", "--reason", "x"), UserError, "no way to give credits"),
+        (("grant", "ann", "1", "--expires", "soon", "--reason", "x"), UserError, "expires"),
+        (("adjust", "ann", "-1", "--reason", "x"), OutOfCredit, "ann has less than that"),
+        (("refund", "nothing", "--reason", "x"), NotFound, "no credits were ever held"),
+        (("show", "bob"), NotFound, "there is no user bob"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    terminal: Terminal, words: tuple[str, ...], kind: type[StationmasterError], said: str
+) -> None:
+    refused = terminal.refused("credits", *words)
+    assert type(refused) is kind
+    assert said in str(refused)
+    assert terminal.said("credits", "verify").splitlines()[-1].startswith("the ledger is sound")
+
+
+def test_without_billing_credits_are_off_and_nobody_hears_of_them(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path / "home")
+    assert isinstance(terminal.refused("credits", "show"), ConfigInvalid)
+    terminal.said("users", "add", "ann", "--inbox")
+    assert "credits" not in terminal.said("users", "list", "--json")
+
+
+def test_the_help_of_the_other_verbs_does_not_speak_of_credits() -> None:
+    for name, text in helps(typer.main.get_command(app)):
+        if not name.startswith("credits "):
+            assert "credits" not in text, name
+    assert "credits" not in CliRunner().invoke(app, ["--help"]).output
+
+
+def helps(group: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from helps(command, f"{path}{name} ")
+        options = " ".join(str(getattr(each, "help", "")) for each in command.params)
+        yield f"{path}{name} ", f"{command.help} {options}"
