@@ -131,6 +131,7 @@ class Requirements:
     gpus: int = 0
     vram_gib: float = 0.0
     disk_gib: float = 1.0
+    cuda: float | None = None  # that the driver must support, at least
     max_price_per_hour: MicroDollars | None = None
     hours: float = 1.0
     image: str | None = None

@@ -98,6 +98,11 @@ def least_vram_mib(vram_gib: float) -> float:
     return vram_gib * _NOMINAL_MIB
 
 
+def least_cuda(want: Requirements, preferences: Preferences) -> float:
+    """The CUDA version that a driver must support: what the job needs, and what is set."""
+    return max(preferences.min_cuda, want.cuda or 0.0)
+
+
 def price_cap(want: Requirements, preferences: Preferences) -> MicroDollars | None:
     """The most that an hour may cost, all told."""
     caps = [cap for cap in (want.max_price_per_hour, preferences.max_price_per_hour) if cap is not None]
@@ -154,8 +159,8 @@ def _shortcoming(candidate: Candidate, want: Requirements, preferences: Preferen
         return f"its host stays {candidate.contract_hours:.0f} h, {contract_hours:.0f} are needed"
     if _below(offer.reliability, preferences.min_reliability):
         return f"reliability {offer.reliability:.3f} is below {preferences.min_reliability:g}"
-    if want.gpus and _below(candidate.cuda, preferences.min_cuda):
-        return f"CUDA {candidate.cuda:g} is older than {preferences.min_cuda:g}"
+    if want.gpus and _below(candidate.cuda, least_cuda(want, preferences)):
+        return f"CUDA {candidate.cuda:g} is older than {least_cuda(want, preferences):g}"
     return None
 
 

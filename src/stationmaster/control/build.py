@@ -76,6 +76,7 @@ def policy_of(settings: Settings) -> Policy:
         ready_seconds=settings.limits.ready,
         transfer_seconds=settings.limits.transfer,
         fetch_seconds=settings.limits.fetch,
+        cleanup_seconds=settings.limits.cleanup,
         collect_seconds=settings.artifacts.every,
         collect_keep=settings.artifacts.keep,
         cache_bytes=int(settings.transfer.cache_gb * 1e9),

@@ -36,6 +36,7 @@ class Policy:
     ready_seconds: float = 900.0
     transfer_seconds: float = 3600.0
     fetch_seconds: float = 3600.0
+    cleanup_seconds: float = 600.0
     collect_seconds: float = 600.0  # between two checkpoints that are brought home while the training runs; 0: never
     collect_keep: int = 2
     cache_bytes: int = 0  # datasets that stay on a machine for later jobs, at most

@@ -169,7 +169,11 @@ def _check_dataset(folder: Path, rules: Dataset, trigger: str | None) -> tuple[i
 def _best_offer(stored: StoredRecipe, request: TrainRequest, provider: Provider, settings: Settings) -> Offer:
     needs = stored.recipe.needs
     want = Requirements(
-        gpus=needs.gpus, vram_gib=needs.vram_gib, disk_gib=needs.disk_gib, max_price_per_hour=request.max_price
+        gpus=needs.gpus,
+        vram_gib=needs.vram_gib,
+        disk_gib=needs.disk_gib,
+        cuda=needs.cuda,
+        max_price_per_hour=request.max_price,
     )
     offers = asyncio.run(provider.offers(want))
     if not offers and provider.name == "loopback":

@@ -91,11 +91,23 @@ def preflight_problem(facts: dict[str, Any], needs: Needs, *, bytes_per_second: 
         total = gpu.get("memory_total_mib")
         if total is not None and total < needs.vram_gib * 1024 * 0.9:  # a 24 GB card reports a little less
             return f"the GPU has {total / 1024:.1f} GiB of memory, {needs.vram_gib:g} are needed"
+    cuda = facts.get("cuda")
+    if needs.gpus and needs.cuda is not None and cuda is not None and cuda < needs.cuda:
+        return f"its driver supports CUDA {cuda:g}, {needs.cuda:g} is needed (driver: {facts.get('driver')})"
     if needs.gpus and facts.get("allocation") not in ("ok", None):
         return f"the GPU cannot be used: {facts['allocation']}"
     if bytes_per_second is not None and bytes_per_second < _SLOWEST_LINK:
         return f"the link carries only {bytes_per_second / 1000:.0f} kB/s"
     return None
+
+
+def engine_problem(facts: dict[str, Any], runtime: str) -> str | None:
+    """A recipe that runs in containers needs their engine: it is looked for, never installed blindly."""
+    tools = facts.get("tools")
+    if runtime == "host" or tools is None or runtime in tools:
+        return None
+    found = ", ".join(tools) or "nothing"
+    return f"{runtime} is not installed there and the recipe runs in containers (found: {found})"
 
 
 def _chosen(machine: Machine, job: Job) -> Access:
@@ -117,12 +129,14 @@ async def _enter(action: LogIn, access: Access, job: Job, visit: Visit, world: W
     said = await check(remote, ["python3", "-c", _HELLO], timeout=_LOGIN_SECONDS)
     access = _with_job_root(access, said)
     recipe = world.recipe(job.spec.recipe).recipe
-    if _is_untrusted(access, world) and any(step.secrets for step in recipe.steps):
+    if _is_untrusted(access, world) and recipe.secrets:
         said_no = "its host key could not be verified and the recipe needs secrets"
         return _refused(action, job, said_no, now=visit.now)
     host = Host(remote, root=f"{access.job_root}/{job.id}")
     await host.install(world.trackside)
-    problem = preflight_problem(await host.preflight(), recipe.needs, bytes_per_second=await _link_speed(host, access))
+    facts = await host.preflight()
+    problem = preflight_problem(facts, recipe.needs, bytes_per_second=await _link_speed(host, access))
+    problem = problem or engine_problem(facts, recipe.runtime)
     if problem:
         return _refused(action, job, problem, now=visit.now)
     known = recovered(job).remember(access=access_to_json(access), label=action.rental.label, key_attached=None)

@@ -61,6 +61,7 @@ def requirements(job: Job, world: World) -> Requirements:
         gpus=needs.gpus,
         vram_gib=needs.vram_gib,
         disk_gib=needs.disk_gib,
+        cuda=needs.cuda,
         max_price_per_hour=job.spec.max_price_per_hour,
         hours=job.spec.quote.hours_expected,
         image=recipe.image,

@@ -24,6 +24,7 @@ from stationmaster.control.step import Handler, Step, cut_off, give_up, go_on, i
 from stationmaster.control.training.baselines import Comparison, compare, comparison_due
 from stationmaster.control.training.collecting import Collect, at_home, collect, due
 from stationmaster.control.training.following import Follow, follow
+from stationmaster.control.training.health_news import health_news
 from stationmaster.control.training.telling import checkpoint_step, end_told, epoch_told, milestone_told, start_told
 from stationmaster.control.training.vitals import check_vitals
 from stationmaster.control.training.watching import stall_alert, stall_cleared, stall_told, watch_log
@@ -131,6 +132,7 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
         monitoring=monitoring,
         now=now,
     )
+    checked = health_news(before, status)
     milestone, passed = milestone_told(before, watched.progress)
     epoch, epochs = epoch_told(before, watched.progress)
     job = recovered(before).remember(
@@ -138,6 +140,7 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
         **milestone,
         **epoch,
         **health.memory,
+        **checked.memory,
         since=since.after(status).to_json(),
         absences=None,
         gone_read_at=None,
@@ -163,13 +166,19 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
             *epochs,
             *((stall_told(event, monitoring, checkpoint_step=saved),) if event else ()),
             *health.told(),
+            *checked.events,
         ),
         alerts=(
             *_soft_limit(seen),
             *(stall_alert(before, event, monitoring) if event else ()),
             *health.alerts(before),
+            *checked.alerts,
         ),
-        cleared_alerts=(*stall_cleared(event), *(("silence",) if before.unreachable_since is not None else ())),
+        cleared_alerts=(
+            *stall_cleared(event),
+            *checked.cleared_alerts,
+            *(("silence",) if before.unreachable_since is not None else ()),
+        ),
     )
 
 
@@ -258,6 +267,7 @@ def _failure(status: Status) -> str:
         "missing_output": "ended without the files it should have made",
         "unknown_exit": "ended without anybody knowing how",
         "could_not_start": "could not be started",
+        "out_of_memory": "needed more memory than its container may use",
     }.get(step.failure or "", f"ended with exit code {step.exit_code}")
     return f"step {step.name} {how} (try {step.try_number}); see its log"
 
@@ -347,8 +357,7 @@ def _secrets(job: Job, world: World) -> dict[str, str]:
     if isinstance(access, SshAccess) and access.unverified and not world.policy.allow_unverified:
         return {}
     recipe = world.recipe(job.spec.recipe).recipe
-    names = {name for step in recipe.steps for name in step.secrets}
-    return {name: value for name in names if (value := world.secrets(name)) is not None}
+    return {name: value for name in recipe.secrets if (value := world.secrets(name)) is not None}
 
 
 HANDLER = Handler(observe=observe, decide=decide, perform=perform)

@@ -6,6 +6,13 @@ from dataclasses import dataclass, replace
 
 from stationmaster.control.billing.paying import with_settlement
 from stationmaster.control.rental.adoption import opened_cost, surplus_rental
+from stationmaster.control.rental.cleaning import (
+    CleanUp,
+    clean_up,
+    cleanup_limit,
+    is_to_be_cleaned,
+    with_cleanup_begun,
+)
 from stationmaster.control.rental.release import Evidence, Judgement, Next, closed_cost, judge, needs_single_read
 from stationmaster.control.step import Handler, Step, failed_try, go_on, outcome_told, recovered, wait, wants_out
 from stationmaster.control.world import Policy, Visit, World
@@ -38,6 +45,7 @@ class Seen:
     costs: tuple[CostLine, ...]
     evidence: Evidence | None = None
     problem: str | None = None
+    cleanup_limit: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +58,13 @@ class Destroy:
 async def observe(visit: Visit, world: World) -> Seen:
     job = visit.job
     rentals, costs = await world.ask_store(_rentals_and_costs, world.store, job.id)
-    seen = Seen(visit=visit, installation=world.store.installation_id, rentals=rentals, costs=costs)
+    seen = Seen(
+        visit=visit,
+        installation=world.store.installation_id,
+        rentals=rentals,
+        costs=costs,
+        cleanup_limit=cleanup_limit(job, world),
+    )
     if not any(_may_exist(rental) for rental in not_gone(rentals)):
         return replace(seen, evidence=_NOTHING_RENTED)  # a provider that refuses us must not keep the job from ending
     try:
@@ -83,13 +97,15 @@ def not_gone(rentals: tuple[Rental, ...]) -> tuple[Rental, ...]:
     return tuple(rental for rental in rentals if rental.state is not RentalState.GONE)
 
 
-def decide(seen: Seen, policy: Policy) -> Step[Destroy]:
+def decide(seen: Seen, policy: Policy) -> Step[Destroy | CleanUp]:
     job, now = seen.visit.job, seen.visit.now
     job, told = _without_further_attempt(job) if wants_out(job) else (job, ())
     if seen.evidence is None:
         after, seconds, _ = failed_try(job, policy)
         return Step(write=wait(after, seconds, events=told, alerts=_stubborn(seen, policy)))
     judgements = [judge(rental, seen.evidence, now=now) for rental in not_gone(seen.rentals)]
+    if is_to_be_cleaned(job, judgements, limit=seen.cleanup_limit, now=now):
+        return Step(write=Write(job=with_cleanup_begun(job, now=now), events=told), then=CleanUp())
     surplus = _surplus(seen, judgements)
     rentals = (*(judgement.rental for judgement in judgements), *surplus)
     gone = [rental for rental in rentals if rental.state is RentalState.GONE]
@@ -199,7 +215,9 @@ def _stubborn(seen: Seen, policy: Policy) -> tuple[Alert, ...]:
     return (Alert(kind="release", job_id=seen.visit.job.id, message=said),)
 
 
-async def perform(action: Destroy, job: Job, seen: Seen, world: World) -> Write:
+async def perform(action: Destroy | CleanUp, job: Job, seen: Seen, world: World) -> Write:
+    if isinstance(action, CleanUp):
+        return await clean_up(job, seen.visit, world)
     provider = world.provider(job.spec.provider)
     for rental in not_gone(seen.rentals):
         await world.forget_remote(rental.label)

@@ -7,7 +7,7 @@ from typing import Any
 
 from stationmaster.model import Offer, Requirements
 from stationmaster.money import MicroDollars
-from stationmaster.offers import Candidate, Preferences, least_vram_mib
+from stationmaster.offers import Candidate, Preferences, least_cuda, least_vram_mib
 from stationmaster.providers.vastai.wire import OfferRow
 
 _GIB_IN_GB = 1024**3 / 1000**3
@@ -39,7 +39,7 @@ def search_query(want: Requirements, preferences: Preferences, *, storage_gb: fl
         "reliability": {"gte": preferences.min_reliability},
     }
     if want.gpus:
-        query |= {"gpu_ram": {"gte": least_vram_mib(vram_gib)}, "cuda_max_good": {"gte": preferences.min_cuda}}
+        query |= {"gpu_ram": {"gte": least_vram_mib(vram_gib)}, "cuda_max_good": {"gte": least_cuda(want, preferences)}}
     return query
 
 

@@ -1,0 +1,82 @@
+"""The recipe's cleanup: before a machine is given back, whatever happened on it before, and never for longer than it may.
+
+What was asked for and how it ended is kept in the attempt's memory, so that whoever takes over goes on with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from stationmaster.control.rental.machine import drop_connection, host_of
+from stationmaster.control.rental.release import Judgement, Next
+from stationmaster.control.step import wait
+from stationmaster.control.world import Visit, World
+from stationmaster.errors import CommandFailed, RemoteError, UserError
+from stationmaster.model import Job
+from stationmaster.recipes.schema import Recipe
+from stationmaster.store.writes import Told, Write
+
+_LOOK_SECONDS = 1.0
+_SILENCE_SECONDS = 60.0  # a machine that does not answer is not waited for any longer
+_MARGIN_SECONDS = 60.0  # for the stop before the cleanup, and for our own looking
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanUp:
+    """Ask for the cleanup, or how it goes; asking again is harmless."""
+
+
+def cleanup_limit(job: Job, world: World) -> float | None:
+    """How long this job's cleanup may take; None where there is nothing to clean up. Pure but for the recipe."""
+    if "access" not in job.memory:
+        return None
+    try:
+        recipe = world.recipe(job.spec.recipe).recipe
+    except UserError:
+        return None  # a recipe that was taken away must not keep a machine
+    if not recipe.cleanup and recipe.container is None:
+        return None
+    return min(world.policy.cleanup_seconds, _declared_seconds(recipe)) + _MARGIN_SECONDS
+
+
+def is_to_be_cleaned(job: Job, judgements: Iterable[Judgement], *, limit: float | None, now: float) -> bool:
+    """Whether the machine is still there and its cleanup neither over nor out of time."""
+    begun = job.memory.get("cleanup") or {}
+    if limit is None or begun.get("state"):
+        return False
+    there = any(each.rental.label == job.memory.get("label") and each.next is Next.DESTROY for each in judgements)
+    return there and now - begun.get("since", now) < limit
+
+
+def with_cleanup_begun(job: Job, *, now: float) -> Job:
+    begun = job.memory.get("cleanup") or {"since": now}
+    return job.remember(cleanup=begun)
+
+
+async def clean_up(job: Job, visit: Visit, world: World) -> Write:
+    """One look at the cleanup; how it ended is told once."""
+    recipe = world.recipe(job.spec.recipe).recipe
+    try:
+        seen = await host_of(job, world).cleanup(min(recipe.stop.grace, _MARGIN_SECONDS / 2))
+    except CommandFailed as problem:
+        return _over(job, "impossible", problem=str(problem))  # no plan was ever put there
+    except RemoteError as problem:
+        await drop_connection(job, world)
+        if visit.now - job.memory["cleanup"]["since"] < _SILENCE_SECONDS:
+            return wait(job, _LOOK_SECONDS)
+        return _over(job, "unreachable", problem=str(problem))
+    if seen.state == "running":
+        return wait(job, _LOOK_SECONDS)
+    return _over(job, seen.state, failed=list(seen.failed), tail=seen.tail)
+
+
+def _over(job: Job, state: str, **more: Any) -> Write:
+    after = job.remember(cleanup={**job.memory["cleanup"], "state": state})
+    told = () if state in ("nothing", "impossible") else (Told(kind="cleanup", payload={"state": state, **more}),)
+    return wait(after, 0.0, events=told)
+
+
+def _declared_seconds(recipe: Recipe) -> float:
+    return sum(step.tries * (step.timeout + max(step.backoff)) for step in recipe.cleanup)
