@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from stationmaster.config import read_monitoring
 from stationmaster.control.rental.spending import credit_problem
+from stationmaster.control.sources import LocalDataset, brought_home
 from stationmaster.errors import AccessRefused, ConfigInvalid, DiskFull, NotFound, UserError
 from stationmaster.estimate import Estimate, estimate
 from stationmaster.model import DatasetRef, JobSpec, Offer, Quote, Requirements
@@ -39,6 +40,7 @@ class Checked:
     name: str
     trigger: str | None
     provider: str
+    dataset: LocalDataset
     images: int
     dataset_bytes: int
     notes: tuple[str, ...]
@@ -54,7 +56,8 @@ def check_request(request: TrainRequest, settings: Settings, provider: Provider)
     name = checked_name(request.name or request.dataset.name or stored.recipe.name)
     checked_id(request.id)
     read_monitoring(request.monitoring)
-    images, size, notes = _check_dataset(request.dataset, stored.recipe.dataset, request.trigger)
+    dataset = brought_home(request.dataset, settings)
+    images, size, notes = _check_dataset(dataset.path, stored.recipe.dataset, request.trigger)
     offer = _best_offer(stored, request, provider, settings)
     expected = estimate(
         stored.recipe,
@@ -72,6 +75,7 @@ def check_request(request: TrainRequest, settings: Settings, provider: Provider)
         name=name,
         trigger=request.trigger,
         provider=provider.name,
+        dataset=dataset,
         images=images,
         dataset_bytes=size,
         notes=(*notes, *expected.notes),
@@ -100,16 +104,17 @@ def preview_of(checked: Checked, request: TrainRequest) -> Preview:
 
 def spec_of(checked: Checked, request: TrainRequest, folder: Path) -> JobSpec:
     """The specification, with the dataset packed into `folder` under its own hash."""
-    from stationmaster.datasets.pack import pack_into  # Pillow's neighbours: only when something is submitted
+    from stationmaster.datasets.pack import pack_into, write_manifest  # only when something is submitted
     from stationmaster.datasets.source import opened
 
     job_id = request.id or fresh_id()
     _plan(checked, job_id=job_id)  # an unknown name in a template is an error here, not on the rented machine
     folder.mkdir(parents=True, exist_ok=True)
-    with opened(request.dataset) as source:
+    with opened(checked.dataset.path) as source:
         packed = pack_into(source, folder)
+    write_manifest(packed)  # by which a machine that pulls the files itself is checked
     dataset = DatasetRef(
-        source=str(request.dataset.absolute()),
+        source=checked.dataset.source,
         archive=str(packed.path),
         sha256=packed.sha256,
         size=packed.size,
