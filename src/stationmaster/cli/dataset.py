@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,17 +13,24 @@ import typer
 from stationmaster.cli.context import options_of
 from stationmaster.datasets.report import Problem, Report
 from stationmaster.datasets.rules import CaptionRule, DatasetKind, DatasetRules, rules_of
+from stationmaster.datasets.sources.reference import Source, parse_source
 from stationmaster.datasets.tree import shown
 
 if TYPE_CHECKING:
     from stationmaster.datasets.pack import Packed
+    from stationmaster.settings import Settings
 
 app = typer.Typer(help="Look at a dataset before money is spent, or pack it.", no_args_is_help=True)
 
 _SHOWN_PER_CODE = 5
 _DEFAULTS = DatasetRules()
 
-SourceArgument = Annotated[Path, typer.Argument(help="Folder, or .tar or .zip file.", show_default=False)]
+SourceArgument = Annotated[
+    str,
+    typer.Argument(
+        help="Folder, .tar or .zip file, s3://BUCKET/PREFIX, hf://datasets/OWNER/NAME[@REVISION].", show_default=False
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -51,6 +58,8 @@ def check_command(
       stationmaster dataset check ./pairs --recipe flux-kontext-lora@1
 
       stationmaster dataset check ./cats --fix ./cats-repaired
+
+      stationmaster dataset check s3://pictures/cats
     """
     rules = DatasetRules(
         kind=kind,
@@ -63,7 +72,7 @@ def check_command(
     )
     if recipe is not None:
         rules = _rules_of_recipe(recipe, trigger, options_of(context).settings().recipes)
-    report = check(source, rules, fix_to=fix)
+    report = check(parse_source(source), rules, lambda: options_of(context).settings(), fix_to=fix)
     if as_json:
         typer.echo(json.dumps(report.to_json(), indent=2))
     else:
@@ -73,6 +82,7 @@ def check_command(
 
 @app.command("pack")
 def pack_command(
+    context: typer.Context,
     source: SourceArgument,
     target: Annotated[Path, typer.Argument(help="File to write, or a folder (named by SHA-256).", show_default=False)],
     zstd: Annotated[bool, typer.Option("--zstd", help="Compress (needs the zstandard module).")] = False,
@@ -88,7 +98,7 @@ def pack_command(
 
       stationmaster dataset pack ./cats ./archives/ --json
     """
-    packed, manifest = pack(source, target, zstd=zstd)
+    packed, manifest = pack(parse_source(source), target, lambda: options_of(context).settings(), zstd=zstd)
     if as_json:
         typer.echo(json.dumps(packed_json(packed, manifest), indent=2))
     else:
@@ -101,26 +111,28 @@ def _rules_of_recipe(recipe: str, trigger: str | None, folders: Sequence[Path]) 
     return rules_of(find(recipe, folders=folders).recipe.dataset, trigger=trigger)
 
 
-def check(source: Path, rules: DatasetRules, *, fix_to: Path | None = None) -> Report:
+def check(
+    source: Source, rules: DatasetRules, settings: Callable[[], Settings], *, fix_to: Path | None = None
+) -> Report:
     """The report on `source`, or on its repaired copy when one is asked for."""
     # Deferred: Pillow costs 50 ms, which `stationmaster --help` should not pay.
+    from stationmaster.control.sources import opened_source
     from stationmaster.datasets.repair import fix as write_repaired_copy
-    from stationmaster.datasets.source import opened
     from stationmaster.datasets.validate import check as check_folder
 
-    with opened(source) as folder:
+    with opened_source(source, settings) as folder:
         return check_folder(folder, rules) if fix_to is None else write_repaired_copy(folder, fix_to, rules)
 
 
-def pack(source: Path, target: Path, *, zstd: bool = False) -> tuple[Packed, Path]:
+def pack(source: Source, target: Path, settings: Callable[[], Settings], *, zstd: bool = False) -> tuple[Packed, Path]:
     """Pack `source` and write the manifest beside the archive; a folder as target names the file by its hash."""
+    from stationmaster.control.sources import opened_source
     from stationmaster.datasets.archive_writer import Compression
     from stationmaster.datasets.pack import pack as pack_as
     from stationmaster.datasets.pack import pack_into, write_manifest
-    from stationmaster.datasets.source import opened
 
     compression = Compression.ZSTD if zstd else Compression.NONE
-    with opened(source) as folder:
+    with opened_source(source, settings) as folder:
         packed = (pack_into if target.is_dir() else pack_as)(folder, target, compression=compression)
     return packed, write_manifest(packed)
 

@@ -11,6 +11,7 @@ import typer
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
 
 if TYPE_CHECKING:
+    from stationmaster.datasets.sources.reference import Source
     from stationmaster.station.base import Preview, Station, TrainRequest
 
 _FILE_KEYS = {
@@ -25,7 +26,10 @@ def train(
         Path | None, typer.Argument(metavar="[JOB.yaml]", help="A file with these options.", show_default=False)
     ] = None,
     recipe: Annotated[str | None, typer.Option("--recipe", "--tool", help="As in tiny-lora@1.")] = None,
-    dataset: Annotated[Path | None, typer.Option(help="Folder, .tar or .zip with images and captions.")] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(metavar="SOURCE", help="Folder, .tar or .zip file, s3://BUCKET/PREFIX, hf://datasets/OWNER/NAME."),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="What the model is called.")] = None,
     trigger: Annotated[str | None, typer.Option(help="The word that calls the trained subject.")] = None,
     steps: Annotated[int | None, typer.Option(help="How many steps to train.")] = None,
@@ -110,7 +114,7 @@ def request_of(given: dict[str, Any]) -> TrainRequest:
         parameters["steps"] = given["steps"]
     return TrainRequest(
         recipe=str(given["recipe"]),
-        dataset=_folder(given["dataset"]),
+        dataset=_source(given["dataset"]),
         name=given.get("name"),
         trigger=given.get("trigger"),
         parameters=parameters,
@@ -132,13 +136,10 @@ _KINDS = {
 }  # fmt: skip
 
 
-def _folder(value: Any) -> Path:
-    from stationmaster.errors import NotFound
+def _source(value: Any) -> Source:
+    from stationmaster.datasets.sources.reference import parse_source
 
-    try:
-        return Path(str(value)).expanduser()
-    except RuntimeError:
-        raise NotFound(f"there is no home folder for {value}") from None
+    return value if isinstance(value, Path) else parse_source(str(value))
 
 
 def _given(job_file: Path | None, flags: dict[str, Any]) -> dict[str, Any]:
@@ -178,7 +179,8 @@ def _read_job_file(path: Path) -> dict[str, Any]:
         if data.get(key) is not None and not isinstance(data[key], kind):
             raise UserError(f"{path}: {key} must be {'a table of names and values' if kind is dict else 'text'}")
     if data.get("dataset"):
-        data["dataset"] = path.parent / _folder(data["dataset"])
+        source = _source(data["dataset"])
+        data["dataset"] = path.parent / source if isinstance(source, Path) else str(source)
     return data
 
 

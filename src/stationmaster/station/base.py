@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from stationmaster.datasets.sources.reference import Source
 from stationmaster.model import (
     Access,
     Alert,
@@ -19,6 +20,7 @@ from stationmaster.model import (
     Quote,
     Rental,
     StepReading,
+    TrainedModel,
 )
 from stationmaster.money import MicroDollars
 
@@ -28,7 +30,7 @@ class TrainRequest:
     """What a person asks for, before anything is checked."""
 
     recipe: str
-    dataset: Path
+    dataset: Source
     name: str | None = None
     trigger: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -133,6 +135,18 @@ class Station(Protocol):
 
     def pull(self, job_id: str, target: Path) -> Sequence[Path]:
         """Copy what a job brought home to a folder, verified."""
+
+    def models(self) -> Sequence[TrainedModel]:
+        """The catalogue, newest first."""
+
+    def model(self, reference: str) -> TrainedModel:
+        """The model meant by a slug, the beginning of one, a name or a job. Raises NotFound."""
+
+    def publish(self, reference: str) -> TrainedModel:
+        """Put a model that is at home on the Hub, with samples and card; what is there already is not sent again."""
+
+    def download(self, reference: str, target: Path) -> Path:
+        """A verified copy of a model in a folder, from wherever it lies."""
 
     def now(self) -> float: ...
 

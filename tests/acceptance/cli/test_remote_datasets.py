@@ -1,0 +1,89 @@
+"""`dataset` and `train` take a dataset from where it lies."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from contextlib import closing
+from pathlib import Path
+
+from typer.testing import CliRunner, Result
+
+from hub_server import HubServer
+from local_world import LocalWorld, write_pictures
+from s3_servers import S3Server
+from stationmaster.cli.main import app
+from stationmaster.cli.train import request_of
+from stationmaster.config import load_settings
+from stationmaster.delivery.r2 import open_other_bucket
+from stationmaster.errors import StationmasterError
+
+
+def run(*arguments: str, home: Path, **environ: str) -> Result:
+    """A command, in this process; settings come from its environment alone."""
+    return CliRunner().invoke(app, ["--home", str(home), *arguments], env={"NO_COLOR": "1", **environ})
+
+
+def test_a_set_in_a_bucket_and_one_of_the_hub_pack_to_the_same_bytes_as_the_folder(
+    rclone: S3Server, tmp_path: Path
+) -> None:
+    folder = write_pictures(tmp_path / "pictures", 4)
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    key = f"packed-{secrets.token_hex(4)}"
+    at = load_settings({"STATIONMASTER_HOME": str(tmp_path), **rclone.environment()}, folder=tmp_path)
+    with closing(open_other_bucket(at.bucket, rclone.bucket)) as bucket:
+        for path, content in files.items():
+            bucket.put(f"{key}/{path}", content, sha256=hashlib.sha256(content).hexdigest())
+    with HubServer() as hub:
+        hub.add_repo("anna/pictures", files, kind="dataset")
+        environ = {**rclone.environment(), "STATIONMASTER_HUB__URL": hub.url}
+        packed = []
+        for number, source in enumerate([str(folder), f"s3://{rclone.bucket}/{key}", "hf://datasets/anna/pictures"]):
+            done = run("dataset", "pack", source, str(tmp_path / f"{number}.tar"), "--json", home=tmp_path, **environ)
+            assert done.exit_code == 0, done.output
+            packed.append(json.loads(done.stdout))
+        checked = run("dataset", "check", f"s3://{rclone.bucket}/{key}", "--min-images", "4", home=tmp_path, **environ)
+    assert len({one["sha256"] for one in packed}) == 1
+    assert checked.exit_code == 0, checked.output
+    assert "4 images" in checked.stdout
+
+
+def test_a_dataset_that_cannot_be_had_is_one_line_and_a_hint(rclone: S3Server, tmp_path: Path) -> None:
+    for source, environ, word in (
+        (f"s3://{rclone.bucket}/none-there", rclone.environment(), "there is no dataset"),
+        ("s3://pictures/cats", {}, "without a key"),
+        ("ftp://pictures/cats", {}, "no dataset that can be read"),
+    ):
+        done = run("train", "--recipe", "tiny-lora@1", "--dataset", source, "--dry-run", home=tmp_path, **environ)
+        assert isinstance(done.exception, StationmasterError), done.exception
+        assert word in str(done.exception)
+        assert done.exception.hint
+        assert "planted" not in f"{done.exception} {done.exception.hint} {done.output}"
+
+
+def test_a_job_file_may_name_a_dataset_elsewhere() -> None:
+    request = request_of({"recipe": "tiny-lora@1", "dataset": "hf://datasets/anna/cats@v1"})
+    assert str(request.dataset) == "hf://datasets/anna/cats@v1"
+    assert request.dataset.name == "cats"
+
+
+def test_a_job_trains_on_a_set_in_a_bucket(rclone: S3Server, tmp_path: Path) -> None:
+    folder = write_pictures(tmp_path / "pictures", 4)
+    key = f"trained-{secrets.token_hex(4)}/cats"
+    with LocalWorld(tmp_path, **rclone.environment()) as world:
+        with closing(open_other_bucket(world.settings.bucket, rclone.bucket)) as bucket:
+            for path in sorted(folder.rglob("*")):
+                if path.is_file():
+                    content = path.read_bytes()
+                    name = path.relative_to(folder).as_posix()
+                    bucket.put(f"{key}/{name}", content, sha256=hashlib.sha256(content).hexdigest())
+        request = request_of(
+            {"recipe": "tiny-lora@1", "dataset": f"s3://{rclone.bucket}/{key}", "id": "from-a-bucket",
+             "parameters": {"steps": 20, "seconds_per_step": 0}}
+        )  # fmt: skip
+        job = world.station.submit(request).job
+        assert job.spec.name == "cats"
+        assert job.spec.dataset.source == f"s3://{rclone.bucket}/{key}"
+        world.work_until_ended(job.id)
+        assert world.station.view(job.id).job.outcome == "COMPLETED"
