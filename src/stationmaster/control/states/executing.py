@@ -80,8 +80,7 @@ async def observe(visit: Visit, world: World) -> Seen:
     try:
         since = Since.from_json(job.memory.get("since"))
         status = await host_of(job, world).status(since, alone_seconds=alone_seconds(job, now=visit.now))
-        watched = await world.ask_store(world.store.interests.watched, job.id)
-        return replace(seen, status=status, watched=watched, comparison=await compare(job, world))
+        return replace(seen, status=status, watched=visit.watched, comparison=await compare(job, world))
     except RemoteError as problem:
         await drop_connection(job, world)
         return replace(seen, problem=str(problem), sighting=await sight(visit, world))
