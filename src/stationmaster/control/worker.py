@@ -16,7 +16,7 @@ import structlog
 from stationmaster.control.billing.spend_alert import watch_spending
 from stationmaster.control.messages.notifier import Notifier
 from stationmaster.control.pen import Pen
-from stationmaster.control.reconcile import HANDLERS, reconcile
+from stationmaster.control.reconcile import HANDLERS, INTERNAL_ERROR, TRIPS, reconcile
 from stationmaster.control.rental.charges import SETTLED_SECONDS, reconcile_charges
 from stationmaster.control.rental.credit import watch_credit
 from stationmaster.control.safety.sweep import Sweeper
@@ -252,12 +252,12 @@ class Worker:
             log.warning("job.trip_not_written", job=job.id, problem=str(lost))
 
     def _after_trip(self, job: Job, said: str) -> Write:
-        failures = int(job.memory.get("trips", 0))
+        failures = int(job.memory.get(TRIPS, 0))
         return Write(
-            job=job.remember(trips=failures + 1),
+            job=job.remember(**{TRIPS: failures + 1}),
             due_in=self.world.policy.retry_after(failures),
             events=() if failures else (Told(kind="tripped", payload={"problem": said}),),
-            alerts=(Alert(kind="internal_error", job_id=job.id, message=f"in {job.state}: {said}"),),
+            alerts=(Alert(kind=INTERNAL_ERROR, job_id=job.id, message=f"in {job.state}: {said}"),),
         )
 
     async def _renew_loop(self) -> None:

@@ -85,6 +85,20 @@ async def test_a_job_that_trips_over_a_wish_is_not_spun_on(store: Store, tmp_pat
     assert job.memory["trips"] == 1
 
 
+@asynchronous
+async def test_a_job_that_is_well_again_is_no_longer_called_ill(store: Store, tmp_path: Path) -> None:
+    store.jobs.submit(spec("a"))
+    async with worker_of(store, tmp_path) as worker:
+        await worker.work_until_idle()
+    assert [alert.kind for alert in store.alerts.open("a")] == ["internal_error"]
+    store.jobs.desire("a", Desired.CANCEL)
+    async with worker_of(store, tmp_path, FakeProvider()) as worker:
+        await worker.work_until_idle()
+    job = store.jobs.get("a")
+    assert (job.state, "trips" in job.memory) == (State.ENDED, False)
+    assert store.alerts.open("a") == []
+
+
 def test_a_lease_that_may_be_over_is_not_rented_on(store: Store) -> None:
     store.jobs.submit(spec("a"))
     (lease,) = store.leases.claim("me", limit=1, seconds=20)
