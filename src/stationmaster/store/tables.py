@@ -373,7 +373,7 @@ tickets = sa.Table(
     Column("upload", Text),
     Column("state", Text, nullable=False),
     Column("created_at", Double, nullable=False),
-    Column("expires_at", Double),
+    Column("expires_at", Double, nullable=False),
     Column("closed_at", Double),
     Column("problem", Text),
     Index(

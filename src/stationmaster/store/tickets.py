@@ -47,7 +47,7 @@ class NewTicket:
 class Ticket(NewTicket):
     state: TicketState
     upload: str | None = None  # the service's name for an upload in parts
-    expires_at: float | None = None
+    expires_at: float = 0.0
     problem: str | None = None
 
 
@@ -55,8 +55,8 @@ class Tickets:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def open(self, new: NewTicket) -> Ticket:
-        """Write the ticket; where its path has a live one already, that one is the answer."""
+    def open(self, new: NewTicket, *, seconds: float = 900.0) -> Ticket:
+        """Write the ticket, to be used within `seconds`; where its path has a live one, that one is the answer."""
         row = {
             "id": new.id,
             "token_sha256": new.token_sha256,
@@ -72,7 +72,7 @@ class Tickets:
         }
         with self._database.write() as connection:
             now = connection.execute(sa.select(self._database.now)).scalar_one()
-            insert_if_absent(connection, tickets, {**row, "created_at": now})
+            insert_if_absent(connection, tickets, {**row, "created_at": now, "expires_at": now + seconds})
             live = sa.select(tickets).where(
                 tickets.c.job_id == new.job_id,
                 tickets.c.attempt == new.attempt,
@@ -96,16 +96,17 @@ class Tickets:
 
     def issue(self, ticket_id: str, *, seconds: float, upload: str | None = None) -> Ticket:
         """Close the ticket to everybody else before anything is signed. Raises TicketRefused the second time."""
+        now = self._database.now
         change = (
             tickets.update()
-            .where(tickets.c.id == ticket_id, tickets.c.state == TicketState.OPEN.value)
-            .values(state=TicketState.ISSUED.value, upload=upload, expires_at=self._database.now + seconds)
+            .where(tickets.c.id == ticket_id, tickets.c.state == TicketState.OPEN.value, tickets.c.expires_at > now)
+            .values(state=TicketState.ISSUED.value, upload=upload, expires_at=now + seconds)
             .returning(tickets)
         )
         with self._database.write() as connection:
             row = connection.execute(change).mappings().first()
         if row is None:
-            raise TicketRefused("this upload ticket was used before")
+            raise TicketRefused("this upload ticket was used before, or its time is over")
         return _ticket(row)
 
     def close(self, ticket_id: str, state: TicketState, *, problem: str | None = None) -> None:
@@ -117,10 +118,6 @@ class Tickets:
         )
         with self._database.write() as connection:
             connection.execute(change)
-
-    def is_late(self, ticket: Ticket) -> bool:
-        """Whether no upload can begin with what was signed any more, by the database's clock."""
-        return ticket.expires_at is not None and self._database.current_time() >= ticket.expires_at
 
 
 _LIVE = [state.value for state in LIVE_TICKET_STATES]

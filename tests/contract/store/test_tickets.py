@@ -80,9 +80,8 @@ def test_a_ticket_that_nobody_wrote_is_refused(store: Store) -> None:
         store.tickets.issue("made-up", seconds=900)
 
 
-def test_an_issued_ticket_is_late_after_its_time(store: Store) -> None:
-    ticket = store.tickets.open(new_ticket())
-    assert not store.tickets.is_late(ticket)
-    assert not store.tickets.is_late(store.tickets.issue(ticket.id, seconds=900))
-    late = store.tickets.open(new_ticket(2, path="output/other"))
-    assert store.tickets.is_late(store.tickets.issue(late.id, seconds=0))
+def test_a_ticket_that_was_not_used_in_time_is_refused(store: Store) -> None:
+    ticket = store.tickets.open(new_ticket(), seconds=0)
+    with pytest.raises(TicketRefused):
+        store.tickets.issue(ticket.id, seconds=900)
+    assert store.tickets.get(ticket.id).state is TicketState.OPEN

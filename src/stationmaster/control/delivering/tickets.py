@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stationmaster.delivery.object_store import Bucket, SignedRequest, StoredObject
-from stationmaster.errors import DeliveryRefused, TicketRefused
+from stationmaster.errors import DeliveryRefused, NotFound, TicketRefused
 from stationmaster.store.tickets import LIVE_TICKET_STATES, NewTicket, Ticket, Tickets, TicketState
 
 #: R2 takes 4.995 GiB in one request, Amazon 5: larger files go in parts.
@@ -106,7 +106,8 @@ class TicketOffice:
                 quarantine=f"quarantine/{job_id}/{secrets.token_hex(16)}",
                 part_sha256s=tuple(part_sha256s),
                 token_sha256=None if token is None else _sha256(token),
-            )
+            ),
+            seconds=self._seconds,
         )
 
     def take_up(self, *, job_id: str, attempt: int, path: str, sha256: str) -> Standing | None:
@@ -120,10 +121,13 @@ class TicketOffice:
         return None
 
     def admit(self, ticket_id: str, token: str) -> Ticket:
-        """The ticket that this token belongs to. Raises TicketRefused, the same for a wrong token as for no ticket."""
-        ticket = self._tickets.get(ticket_id)
+        """The ticket that this token belongs to. Raises NotFound, the same for a wrong token as for no ticket."""
+        try:
+            ticket = self._tickets.get(ticket_id)
+        except TicketRefused as problem:
+            raise NotFound(str(problem)) from None
         if ticket.token_sha256 is None or not hmac.compare_digest(ticket.token_sha256, _sha256(token)):
-            raise TicketRefused("there is no such upload ticket")
+            raise NotFound("there is no such upload ticket")
         return ticket
 
     def issue(self, ticket_id: str) -> Standing:

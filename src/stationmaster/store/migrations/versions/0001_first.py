@@ -378,7 +378,7 @@ sa.Table(
     Column("upload", Text),
     Column("state", Text, nullable=False),
     Column("created_at", Double, nullable=False),
-    Column("expires_at", Double),
+    Column("expires_at", Double, nullable=False),
     Column("closed_at", Double),
     Column("problem", Text),
     Index(

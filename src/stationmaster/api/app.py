@@ -1,0 +1,40 @@
+"""The HTTP service's routes, put together from what is handed in."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
+
+from stationmaster import __version__
+from stationmaster.api.uploads import upload_routes
+from stationmaster.control.delivering.tickets import TicketOffice
+from stationmaster.errors import StationmasterError
+from stationmaster.store.store import Store
+
+
+def build_app(store: Store, *, office: TicketOffice | None) -> FastAPI:
+    """The service; without `office` machines find no door here."""
+    app = FastAPI(title="Stationmaster", version=__version__, docs_url=None, redoc_url=None)
+    app.add_exception_handler(StationmasterError, _refused)
+
+    @app.get("/healthz", summary="The process answers")
+    def healthz() -> dict[str, object]:
+        return {"ok": True, "version": __version__}
+
+    @app.get("/readyz", summary="The store answers as well")
+    def readyz() -> JSONResponse:
+        try:
+            store.now()
+        except StationmasterError as problem:
+            return JSONResponse({"ready": False, "problem": str(problem)}, status_code=503)
+        return JSONResponse({"ready": True, "uploads": office is not None})
+
+    if office is not None:
+        app.include_router(upload_routes(office))
+    return app
+
+
+def _refused(_request: Request, problem: Exception) -> JSONResponse:
+    """The one place where errors become answers."""
+    assert isinstance(problem, StationmasterError)
+    return JSONResponse({"error": str(problem), "hint": problem.hint}, status_code=problem.http_status)

@@ -1,0 +1,49 @@
+"""The HTTP service as a process."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+
+import uvicorn
+
+from stationmaster.api.app import build_app
+from stationmaster.control.build import open_store
+from stationmaster.control.delivering.bucket import open_shelf
+from stationmaster.errors import ConfigInvalid
+from stationmaster.settings import Settings
+
+_CLOSING_SECONDS = 5
+
+
+def serve(settings: Settings, *, ready: Callable[[str], None]) -> None:
+    """Answer requests until TERM or Ctrl-C; `ready` gets the address. Raises ConfigInvalid for a port in use."""
+    with ExitStack() as opened:
+        listening = opened.enter_context(closing(_listen(settings.serve.host, settings.serve.port)))
+        store = opened.enter_context(closing(open_store(settings)))
+        shelf = open_shelf(settings, store) if settings.serve.public_url is not None else None
+        if shelf is not None:
+            opened.callback(shelf.close)
+        app = build_app(store, office=None if shelf is None else shelf.office)
+        config = uvicorn.Config(
+            app,
+            lifespan="off",
+            log_level="warning",
+            access_log=False,  # tickets are in the paths
+            timeout_graceful_shutdown=_CLOSING_SECONDS,
+        )
+        host, port = listening.getsockname()[:2]
+        ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=128
+        )
+    except OSError as problem:
+        raise ConfigInvalid(
+            f"port {port} on {host} cannot be used: {problem.strerror}", hint="choose another one with --port"
+        ) from None

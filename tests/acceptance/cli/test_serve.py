@@ -1,0 +1,37 @@
+"""`stationmaster serve` as a process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+
+
+def serve(home: Path, *arguments: str) -> subprocess.Popen[str]:
+    argv = [sys.executable, "-m", "stationmaster", "--home", str(home), "serve", *arguments]
+    environ = {"PATH": os.environ["PATH"], "HOME": str(home)}
+    return subprocess.Popen(argv, env=environ, cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_it_says_where_it_answers_and_leaves_when_told(tmp_path: Path) -> None:
+    with serve(tmp_path, "--port", "0") as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        assert httpx.get(f"{url}/readyz", timeout=60).json() == {"ready": True, "uploads": False}
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+    assert "Traceback" not in said
+
+
+def test_a_port_in_use_is_one_line_and_a_hint(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        with serve(tmp_path, "--port", str(taken.getsockname()[1])) as process:
+            _, said = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert said.splitlines()[-1].startswith("hint: ")
+    assert len(said.splitlines()) == 2

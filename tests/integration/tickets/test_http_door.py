@@ -1,0 +1,134 @@
+"""The HTTP door: a machine that was given a ticket asks home for the address itself, and only once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+
+from asynchronous_tests import asynchronous
+from spine_values import job
+from stationmaster.api.app import build_app
+from stationmaster.control.delivering.bucket import BucketShelf, bucket_key, send_from_machine
+from stationmaster.control.delivering.tickets import TicketOffice
+from stationmaster.errors import DeliveryError
+from stationmaster.remote.host import Host, OutputFile
+from stationmaster.store.store import Store
+from stationmaster.store.tickets import TicketState
+
+JOB = job("cats", attempt=1)
+PATH = "output/model.safetensors"
+TOKEN = "a-planted-token"
+
+
+@contextmanager
+def serving(store: Store, office: TicketOffice | None) -> Iterator[str]:
+    """The service on a port of its own; its address."""
+    config = uvicorn.Config(build_app(store, office=office), port=0, lifespan="off", log_level="error")
+    server = uvicorn.Server(config)
+    with config.bind_socket() as listening:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def a_model(host: Host, content: bytes) -> OutputFile:
+    Path(host.path(PATH)).write_bytes(content)
+    sha256 = hashlib.sha256(content).hexdigest()
+    return OutputFile(path=PATH, kind="checkpoint", size=len(content), mtime=0.0, sha256=sha256)
+
+
+def a_ticket(shelf: BucketShelf, content: bytes) -> str:
+    sha256 = hashlib.sha256(content).hexdigest()
+    return shelf.office.open(
+        job_id=JOB.id, attempt=1, path=PATH, size=len(content), sha256=sha256, key="jobs/cats/model", token=TOKEN
+    ).id
+
+
+@asynchronous
+async def test_a_machine_uploads_through_the_door(open_shelf: Any, host: Host, store: Store) -> None:
+    content = os.urandom(100_000)
+    with serving(store, open_shelf().office) as url:
+        shelf = open_shelf(public_url=url)
+        await send_from_machine(a_model(host, content), JOB, host, shelf)
+    assert b"".join(shelf.bucket.read(bucket_key(JOB, PATH))) == content
+    assert [ticket.state for ticket in store.tickets.of_job(JOB.id)] == [TicketState.DONE]
+
+
+@asynchronous
+async def test_a_large_file_goes_through_the_door_in_parts(open_shelf: Any, host: Host, store: Store) -> None:
+    content = os.urandom(11 << 20)
+    with serving(store, open_shelf(largest_put_bytes=6 << 20).office) as url:
+        shelf = open_shelf(public_url=url, largest_put_bytes=6 << 20)
+        await send_from_machine(a_model(host, content), JOB, host, shelf)
+    assert b"".join(shelf.bucket.read(bucket_key(JOB, PATH))) == content
+
+
+@asynchronous
+async def test_other_bytes_do_not_get_through(open_shelf: Any, host: Host, store: Store) -> None:
+    file = a_model(host, b"a" * 1000)
+    Path(host.path(PATH)).write_bytes(b"b" * 1000)
+    with serving(store, open_shelf().office) as url:
+        shelf = open_shelf(public_url=url)
+        with pytest.raises(DeliveryError):
+            await send_from_machine(file, JOB, host, shelf)
+    assert list(shelf.bucket.listed()) == []
+
+
+def test_a_ticket_is_good_once_and_only_with_its_token(open_shelf: Any, store: Store) -> None:
+    shelf, content = open_shelf(), b"weights"
+    ticket = a_ticket(shelf, content)
+    mine, other = ({"Authorization": f"Bearer {token}"} for token in (TOKEN, "another"))
+    with serving(store, shelf.office) as url, httpx.Client(base_url=url, timeout=60) as client:
+        assert client.post(f"/api/uploads/{ticket}").status_code == 409
+        assert client.post(f"/api/uploads/{ticket}", headers=other).status_code == 404
+        assert client.post("/api/uploads/made-up", headers=mine).status_code == 404
+        assert client.post(f"/api/uploads/{ticket}/done", headers=mine).status_code == 409  # nothing was signed
+        used = client.post(f"/api/uploads/{ticket}", headers=mine)
+        again = client.post(f"/api/uploads/{ticket}", headers=mine)
+        assert (used.status_code, again.status_code) == (200, 409)
+        assert used.headers["cache-control"] == "no-store"
+        (request,) = used.json()["requests"]
+        del request["headers"]["Content-Length"]
+        assert httpx.put(request["url"], content=content, headers=request["headers"]).status_code == 200
+        assert client.post(f"/api/uploads/{ticket}/done", headers=other).status_code == 404
+        assert client.post(f"/api/uploads/{ticket}/done", headers=mine).json()["state"] == "DONE"
+    assert b"".join(shelf.bucket.read("jobs/cats/model")) == content
+    assert TOKEN not in str(store.tickets.of_job(JOB.id))
+
+
+def test_of_many_that_come_at_once_one_gets_the_address(open_shelf: Any, store: Store) -> None:
+    shelf = open_shelf()
+    ticket = a_ticket(shelf, b"weights")
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    with serving(store, shelf.office) as url, ThreadPoolExecutor(6) as pool:
+        use = [pool.submit(httpx.post, f"{url}/api/uploads/{ticket}", headers=headers, timeout=60) for _ in range(6)]
+        statuses = sorted(one.result().status_code for one in use)
+    assert statuses == [200, 409, 409, 409, 409, 409]
+
+
+def test_health_needs_no_store_and_readiness_does(store: Store, tmp_path: Path) -> None:
+    with serving(store, None) as url:
+        assert httpx.get(f"{url}/healthz").json()["ok"] is True
+        assert httpx.get(f"{url}/readyz").json() == {"ready": True, "uploads": False}
+        assert httpx.post(f"{url}/api/uploads/any").status_code == 404  # no public address, no door
+        store.database.close()
+        for file in tmp_path.glob("store.db*"):
+            file.unlink()
+        (tmp_path / "store.db").mkdir()
+        assert httpx.get(f"{url}/healthz").status_code == 200
+        assert httpx.get(f"{url}/readyz").status_code == 503
+        (tmp_path / "store.db").rmdir()
