@@ -26,6 +26,7 @@ from stationmaster.cli import (
     pull,
     recipes,
     recorded,
+    serve,
     simulator,
     ssh,
     sweep,
@@ -73,6 +74,7 @@ app.command("offers")(offers.offers)
 app.command("instances")(sweep.instances)
 app.command("sweep")(sweep.sweep)
 app.command("up")(up.up)
+app.command("serve")(serve.serve)
 app.command("worker")(worker.worker)
 app.command("sweeper")(sweep.sweeper)
 app.command("simulator")(simulator.simulator)
