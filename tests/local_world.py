@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from stationmaster.model import State
 from stationmaster.providers.loopback import processes_of
 from stationmaster.station.base import Station, TrainRequest
 from stationmaster.station.local import LocalStation
+from stationmaster.store.engine import Database
+from stationmaster.store.store import Store
 
 _PATIENCE_SECONDS = 90.0
 _QUICK = {"seconds_per_step": 0, "save_every": 10, "sample_every": 20}
@@ -60,15 +63,17 @@ class LocalWorld:
         parameters = {"steps": 20, **_QUICK, **fields.pop("parameters", {})}
         return TrainRequest(recipe="tiny-lora@1", dataset=dataset, parameters=parameters, **fields)
 
-    def work_until(self, condition: Callable[[], bool], *, what: str) -> None:
-        """Run a worker until the condition holds; it leaves as one that was told to."""
-        asyncio.run(self._work_until(condition, what))
+    def work_until(self, condition: Callable[[], bool], *, what: str, later: float = 0.0) -> None:
+        """Run a worker until the condition holds; it leaves as one that was told to. `later`: its clock is ahead."""
+        with closing(Store(Database(self.settings.store_url, clock_offset=later))) as store:
+            asyncio.run(self._work_until(condition, what, store))
 
-    def work_until_ended(self, job_id: str) -> None:
-        self.work_until(lambda: self.station.view(job_id).job.state is State.ENDED, what=f"{job_id} has ended")
+    def work_until_ended(self, job_id: str, *, later: float = 0.0) -> None:
+        ended = f"{job_id} has ended"
+        self.work_until(lambda: self.station.view(job_id).job.state is State.ENDED, what=ended, later=later)
 
-    async def _work_until(self, condition: Callable[[], bool], what: str) -> None:
-        world = build_world(self.settings, self.environ, self._local.store)
+    async def _work_until(self, condition: Callable[[], bool], what: str, store: Store) -> None:
+        world = build_world(self.settings, self.environ, store)
         world.policy = replace(world.policy, provider_look_seconds=0.05)
         worker = Worker(world, tempo_of(self.settings))
         running = asyncio.create_task(worker.run())

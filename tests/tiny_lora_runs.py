@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from PIL import Image, ImageDraw
 
@@ -16,6 +17,7 @@ from stationmaster.recipes.registry import BUILTIN
 TRAINER = BUILTIN / "tiny-lora" / "train.py"
 _COLOURS = [(200, 60, 40), (40, 120, 200), (60, 170, 80), (230, 200, 60)]
 _PATIENCE_SECONDS = 60.0
+Found = TypeVar("Found")
 
 
 def write_images(folder: Path, count: int = 12) -> Path:
@@ -77,13 +79,14 @@ class LiveRun:
     def log(self) -> str:
         return self._log.read_bytes().decode("utf-8", "replace")
 
-    def wait_until(self, condition: Callable[[], object]) -> None:
-        """Wait for something that the run does; fails if it ends or takes a minute instead."""
+    def wait_until(self, condition: Callable[[], Found]) -> Found:
+        """Wait for something that the run does, and what it came to; fails if it ends or takes a minute instead."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
-        while not condition():
+        while not (found := condition()):
             assert self.process.poll() is None, f"ended with {self.process.returncode}: {self.log()[-2000:]}"
             assert time.monotonic() < deadline, self.log()[-2000:]
             time.sleep(0.01)
+        return found
 
     def ended(self) -> int:
         return self.process.wait(timeout=_PATIENCE_SECONDS)

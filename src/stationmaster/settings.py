@@ -101,6 +101,8 @@ class MonitoringSettings(_Section):
     """How often a training that somebody watches is asked."""
     grace_period: Duration = 900.0
     """Time between a stall's alert and the end of the training."""
+    save_timeout: Duration = 180.0
+    """A training that is to end may take so long to save first, or less by its recipe; 0: it is not asked."""
     silence_alert: Duration = 300.0
     """A machine that has not answered for so long raises an alert."""
     provisioning_alert: Duration = 600.0

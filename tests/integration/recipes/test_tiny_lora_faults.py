@@ -36,6 +36,18 @@ def test_asked_to_stop_it_saves_where_it_is(dataset, output, number, status):
     assert "Job stopped" in run.log()
 
 
+def test_asked_to_save_it_does_so_at_the_next_step_and_goes_on(dataset, output):
+    with LiveRun(dataset, output, SLOWLY, "--steps=100000", "--save-every=100000") as run:
+        for saves in (1, 2):
+            step = run.wait_until(lambda: re.findall(r"demo: .* ([1-9]\d*)/100000 ", run.log()))
+            run.process.send_signal(signal.SIGUSR1)
+            run.wait_until(lambda: len(saved(output)) == saves)  # noqa: B023 (waited for here)
+            assert int(saved(output)[-1][5:14]) >= int(step[-1])
+        after = len(run.log())
+        run.wait_until(lambda: re.search(r"demo: .* [1-9]\d*/100000 ", run.log()[after:]))
+    assert "Job stopped" not in run.log()
+
+
 def test_stopped_before_the_first_step_it_saves_nothing(dataset, output):
     with LiveRun(dataset, output, "--fault=stall", "--fault-at=1") as run:
         run.wait_until(lambda: _fault_shown(output))

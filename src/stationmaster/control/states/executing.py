@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from stationmaster.config import monitoring_of
@@ -25,6 +25,7 @@ from stationmaster.control.training.baselines import Comparison, compare, compar
 from stationmaster.control.training.collecting import Collect, at_home, collect, due
 from stationmaster.control.training.following import Follow, follow
 from stationmaster.control.training.health_news import health_news
+from stationmaster.control.training.saving import Save, ask_to_save, save_first, save_told
 from stationmaster.control.training.telling import checkpoint_step, end_told, epoch_told, milestone_told, start_told
 from stationmaster.control.training.vitals import check_vitals
 from stationmaster.control.training.watching import stall_alert, stall_cleared, stall_told, watch_log
@@ -32,6 +33,7 @@ from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import CommandFailed, HostKeyRefused, RemoteError
 from stationmaster.lifecycle import Move
 from stationmaster.model import Alert, Checkpoint, Desired, Job, LogChunk, Progress, Reason, SshAccess
+from stationmaster.recipes.commands import Stop as StopRules
 from stationmaster.recipes.outputs import step_of
 from stationmaster.recipes.schema import Output, OutputKind
 from stationmaster.remote.host import LogPiece, OutputFile, Since, Status, StepStatus
@@ -40,7 +42,6 @@ from stationmaster.store.writes import Told, Write
 
 SOFT_LIMIT_FACTOR = 1.25
 _SOFT_LIMIT_FLOOR_SECONDS = 300.0  # the estimate of a short job is dominated by things it does not know
-_STOP_GRACE_SECONDS = 10.0
 # What a reason to stop means where nothing was trained yet: a stop is a cancel, a machine that was stopped is no loss.
 _BEFORE_TRAINING = {Reason.STOPPED_BY_USER: Reason.CANCELLED_BY_USER, Reason.MACHINE_STOPPED: Reason.MACHINE_LOST}
 _SETTLE_SECONDS = 0.1  # a supervisor that dies at once is not started again at once
@@ -56,6 +57,7 @@ class Seen:
     comparison: Comparison | None = None
     framework: str = "auto"
     outputs: tuple[Output, ...] = ()
+    stopping: StopRules = field(default_factory=StopRules)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,14 +69,16 @@ class Start:
 class Stop:
     """The training is to end; why is written down already."""
 
+    grace_seconds: float
 
-Action = Start | Stop | Revive | Follow | Collect
+
+Action = Start | Save | Stop | Revive | Follow | Collect
 
 
 async def observe(visit: Visit, world: World) -> Seen:
     job = visit.job
     recipe = world.recipe(job.spec.recipe).recipe
-    seen = Seen(visit=visit, status=None, framework=recipe.framework, outputs=recipe.outputs)
+    seen = Seen(visit=visit, status=None, framework=recipe.framework, outputs=recipe.outputs, stopping=recipe.stop)
     if job.desired is Desired.CANCEL:
         return seen
     try:
@@ -102,7 +106,7 @@ def decide(seen: Seen, policy: Policy) -> Step[Action]:
     if reason := _reason_to_stop(job, now=now):
         if not _training_began(status):
             return _leave(seen, _BEFORE_TRAINING.get(reason, reason), "ended before the training began")
-        return Step(write=replace(write, job=job.remember(ending=reason.value)), then=Stop())
+        return _ended(seen, write, reason, policy)
     if not status.supervisor.alive or status.needs_secrets:
         return Step(write=write, then=Start())
     if file := due(job, status, before=seen.visit.job, policy=policy, now=now):
@@ -110,6 +114,17 @@ def decide(seen: Seen, policy: Policy) -> Step[Action]:
     if seen.watched and status.training_alive:
         return Step(write=write, then=Follow())
     return Step(write=write)
+
+
+def _ended(seen: Seen, write: Write, reason: Reason, policy: Policy) -> Step[Action]:
+    """The training is to end: first it saves, if it can, then it is stopped. Each is written down before it is done."""
+    job = write.job.remember(ending=reason.value)
+    monitoring = monitoring_of(job.spec.monitoring, policy.monitoring)
+    saving = save_first(job, reason, seen.stopping.save, monitoring, now=seen.visit.now)
+    if saving is None:
+        return Step(write=replace(write, job=job), then=Stop(grace_seconds=seen.stopping.grace))
+    told = (*write.events, *save_told(job, saving))
+    return Step(write=replace(write, job=saving, events=told), then=Save())
 
 
 def taken_in(seen: Seen, policy: Policy) -> Write:
@@ -245,8 +260,8 @@ def _exited(write: Write, status: Status, outputs: Sequence[Output], *, now: flo
     job = write.job
     ending = job.memory.get("ending")
     explanation = None
-    if ending in STOPPED_ENDINGS and status.finished.result == "done":
-        ending = None  # it was done before the machine was stopped
+    if status.finished.result == "done":
+        ending = None  # it was done before it could be ended
     if ending is None:
         ending = (Reason.FINISHED if status.finished.result == "done" else Reason.STEP_FAILED).value
     if ending == Reason.STEP_FAILED.value:
@@ -329,8 +344,10 @@ async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
         return await collect(action, job, seen.visit, seen.outputs, world)
     host = host_of(job, world)
     try:
+        if isinstance(action, Save):
+            return await ask_to_save(job, world)
         if isinstance(action, Stop):
-            await host.stop(_STOP_GRACE_SECONDS)
+            await host.stop(action.grace_seconds)
         else:
             await host.start(_secrets(job, world))
     except (CommandFailed, HostKeyRefused) as problem:

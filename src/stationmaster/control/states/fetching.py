@@ -96,7 +96,14 @@ def wanted(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoi
     by_path = {checkpoint.path: checkpoint for checkpoint in checkpoints}
     models = [file for file in files if file.kind == OutputKind.CHECKPOINT]
     others = [file for file in files if file.kind != OutputKind.CHECKPOINT]
-    return [*best(models, by_path)[:1], *sorted(others, key=lambda file: file.path)]
+    sound = [file for file in models if not is_spoilt(by_path.get(file.path), job)]
+    return [*best(sound or models, by_path)[:1], *sorted(others, key=lambda file: file.path)]
+
+
+def is_spoilt(checkpoint: Checkpoint | None, job: Job) -> bool:
+    """Whether it was saved when the loss had become no number; what was saved before is worth more."""
+    spoilt_at = job.memory.get("spoilt_at")
+    return spoilt_at is not None and checkpoint is not None and (checkpoint.step or 0) >= spoilt_at
 
 
 def best(models: Iterable[OutputFile], checkpoints: dict[str, Checkpoint]) -> list[OutputFile]:

@@ -54,13 +54,16 @@ def end_told(job: Job, outputs: Sequence[Output]) -> tuple[Told, ...]:
     ending = job.memory.get("ending")
     if ending not in _ENDED_FOR_PEOPLE:
         return ()
-    payload = {"reason": ending, "checkpointStep": checkpoint_step(job.memory.get("outputs") or {}, outputs)}
+    saved = checkpoint_step(job.memory.get("outputs") or {}, outputs, before=job.memory.get("spoilt_at"))
+    payload = {"reason": ending, "checkpointStep": saved}
     return (Told(kind="terminated", payload=payload),)
 
 
-def checkpoint_step(files: Mapping[str, Any], outputs: Sequence[Output]) -> int | None:
-    """The step of the latest checkpoint among the files that the machine has; None where there is none."""
-    return max((step for path in files if (step := step_of(path, outputs)) is not None), default=None)
+def checkpoint_step(files: Mapping[str, Any], outputs: Sequence[Output], *, before: int | None = None) -> int | None:
+    """The step of the latest checkpoint among the machine's files, `before` its loss was no number; None for none."""
+    steps = [step for path in files if (step := step_of(path, outputs)) is not None]
+    sound = [step for step in steps if before is None or step < before]
+    return max(sound or steps, default=None)
 
 
 def _where(progress: Progress) -> dict[str, Any]:

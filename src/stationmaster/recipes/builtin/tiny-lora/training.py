@@ -47,11 +47,13 @@ class Settings:
     fault_tries: int
 
 
-class StopRequest:
-    """Notes the signal that asks for an end; the training looks at it between two steps."""
+class Requests:
+    """Notes the signals that ask for an end or for a checkpoint; the training looks at them between two steps."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
+        self._save = False
+        signal.signal(signal.SIGUSR1, self._note_save)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._note)
 
@@ -62,14 +64,22 @@ class StopRequest:
         """What a shell shows for a process that this signal ended."""
         return 128 + (self.signal or 0)
 
+    def take_save(self) -> bool:
+        """Whether a checkpoint is asked for; each is taken once."""
+        asked, self._save = self._save, False
+        return asked
+
     def _note(self, number: int, _frame: FrameType | None) -> None:
         self.signal = number
+
+    def _note_save(self, _number: int, _frame: FrameType | None) -> None:
+        self._save = True
 
 
 def run(settings: Settings) -> int:
     """Train as `settings` say; returns the exit status."""
     say("Running 1 job")
-    stop = StopRequest()
+    stop = Requests()
     try:
         Training(settings, stop).run()
     except Exception as error:  # noqa: BLE001 - the outermost call: the log must end with the reason
@@ -98,7 +108,7 @@ def recompute_loss(adapter_path: Path, dataset_folder: Path) -> tuple[float, flo
 class Training:
     """One run over one dataset."""
 
-    def __init__(self, settings: Settings, stop: StopRequest) -> None:
+    def __init__(self, settings: Settings, stop: Requests) -> None:
         self.settings, self.stop = settings, stop
         self.samples = settings.output / "samples"
         self.samples.mkdir(parents=True, exist_ok=True)
@@ -189,7 +199,8 @@ class Training:
 
     def _save_and_sample_if_due(self) -> None:
         step = self.adapter.step
-        saving, sampling = step % self.settings.save_every == 0, step % self.settings.sample_every == 0
+        saving = self.stop.take_save() or step % self.settings.save_every == 0
+        sampling = step % self.settings.sample_every == 0
         if step == self.settings.steps or not (saving or sampling):
             return  # after the last step the final save and its samples follow
         self.bar.pause()
