@@ -28,8 +28,8 @@ check: .stamps/dev  ## types, lint, layers
 test-slow: setup  ## tests that take long
 	$(BIN)/pytest -q -m slow --slow
 
-chaos: setup  ## hundreds of seeded kills; SEEDS=500 by default
-	$(BIN)/python -m tests.chaos.marathon --runs $${SEEDS:-500}
+chaos: setup  ## hundreds of seeded kills and storms; SEEDS=500 STORMS=300 SEED=1 LANES=4 by default
+	$(BIN)/python -m tests.chaos.marathon --runs $${SEEDS:-500} --storms $${STORMS:-300} --seed $${SEED:-1} --lanes $${LANES:-4}
 
 bench: .stamps/dev  ## one JSON line for each budget
 	@for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done

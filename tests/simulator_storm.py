@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import random
 import time
 from collections import Counter
@@ -10,21 +12,25 @@ from pathlib import Path
 
 from chaos_loopback import is_alive
 from chaos_specs import a_tiny_dataset
-from simulated_vast import quick_settings
-from stationmaster.model import DatasetRef, Job, Reason, RentalState, State
+from stationmaster.model import DatasetRef, Job, Reason, State
 from stationmaster.simulator.faults import HAPPENING, FaultKind
-from stationmaster.simulator.harness import simulator_thread
 from storm_recipe import storm_job
-from storm_station import StormForge, StormStation
+from storm_station import StormForge, StormStation, holding
 
+_LIMITED = {
+    Reason.MACHINE_NOT_READY: (State.PROVISIONING, 12.0),
+    Reason.TRANSFER_FAILED: (State.TRANSFERRING_DATA, 8.0),
+}
 STORM_SETTINGS = {
     "STATIONMASTER_LIMITS__READY": "12",
     "STATIONMASTER_LIMITS__TRANSFER": "8",
     "STATIONMASTER_LIMITS__FETCH": "3",
 }
+_RENTING: dict[str, dict[str, str]] = {"demand": {}, "bids": {"STATIONMASTER_VASTAI__INTERRUPTIBLE": "true"}}
 JOB_SECONDS = 25.0
-_AT_WORK = (State.TRANSFERRING_DATA, State.EXECUTING, State.FETCHING_RESULTS)
 _FAULT_SECONDS = 1.2
+_ARMED_AT_A_LOOK = 0.3
+_KILLED_AT_A_LOOK = 0.025
 # Faults that only strike what another fault has brought about, or that need an order of ours first.
 _AIMED = {FaultKind.LOST_ANSWER: "create", FaultKind.SLOW_ANSWER: "create"}
 # What must have happened for a job to end for such a reason; a reason that is not here needs its own proof.
@@ -37,6 +43,10 @@ _EXPLAINED_BY: dict[Reason, set[FaultKind]] = {
     Reason.NO_PROVIDER_CREDIT: {FaultKind.CREDIT_GONE},
     Reason.ACCESS_REFUSED: {FaultKind.CREDIT_GONE},
     Reason.NO_OFFER: {FaultKind.OFFER_GONE},
+    Reason.MACHINE_NOT_READY: {
+        FaultKind.NEVER_READY, FaultKind.ERROR_WITH_CONTRACT, FaultKind.HOST_VANISHES, FaultKind.CREDIT_GONE,
+        FaultKind.OUTBID, FaultKind.CONTRACT_ENDS, FaultKind.STATUS_LIES
+    },
     Reason.PREFLIGHT_FAILED: {FaultKind.DISK_FULL, FaultKind.HOST_KEY_SWAPPED, FaultKind.CLOCK_SKEW},
     Reason.TRANSFER_FAILED: {FaultKind.DISK_FULL, FaultKind.HOST_KEY_SWAPPED},
     Reason.STEP_FAILED: {FaultKind.DISK_FULL},
@@ -47,50 +57,55 @@ Tally = Counter[tuple[str, str]]
 
 
 class Storm:
-    """One seeded run: its jobs, its deck of faults, and what became of them."""
+    """One seeded run: its jobs, its deck of faults, and what became of them.
 
-    def __init__(self, seed: int, folder: Path, forge: StormForge, *, kinds: Sequence[FaultKind]) -> None:
+    Its installations rent on `demand` or by `bids`, all at the same account.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        folder: Path,
+        forge: StormForge,
+        *,
+        kinds: Sequence[FaultKind],
+        installations: Sequence[str] = ("demand", "bids"),
+    ) -> None:
         self._draw = random.Random(seed)
+        self._installations = installations
         self._folder = folder
         self._forge = forge
-        self._deck = self._draw.sample(list(kinds), len(kinds))
+        self._left = self._draw.sample(list(kinds), len(kinds))
         self.tally: Tally = Counter()
         self.kills: Counter[tuple[str, str]] = Counter()
 
     def run(self, *, jobs: int, most_seconds: float) -> None:
         """Until every fault has struck, or the time is over; then the dust settles, and everything is checked."""
-        settings = quick_settings(self._folder / "simulator", credit_usd=50.0)
         dataset = a_tiny_dataset(self._folder / "dataset")
-        with simulator_thread(settings) as url:
-            bids = {"STATIONMASTER_VASTAI__INTERRUPTIBLE": "true"}
+        with self._forge.simulator(self._folder / "simulator", credit_usd=50.0) as url, holding() as hold:
             stations = [
-                StormStation(self._folder / "demand", url, self._forge, **STORM_SETTINGS),
-                StormStation(self._folder / "bids", url, self._forge, **STORM_SETTINGS, **bids),
+                hold(StormStation(self._folder / name, url, self._forge, **STORM_SETTINGS, **_RENTING[name]))
+                for name in self._installations
             ]
-            try:
-                self._blow(stations, dataset, jobs=jobs, ends=time.monotonic() + most_seconds)
-                self._calm(stations)
-                for station in stations:
-                    station.check()
-                    check_reasons(station)
-                    self.kills += station.kills
-                self._count(stations)
-            finally:
-                for station in stations:
-                    station.close()
+            self._blow(stations, dataset, jobs=jobs, ends=time.monotonic() + most_seconds)
+            self._calm(stations)
+            for station in stations:
+                station.check()
+                check_reasons(station)
+                self.kills += station.kills
+            self._count(stations)
 
     def _blow(self, stations: list[StormStation], dataset: DatasetRef, *, jobs: int, ends: float) -> None:
         processes = {(station.home.name, role): 0 for station in stations for role in ("worker", "sweeper")}
         submitted = 0
         while time.monotonic() < ends:
-            left = self._left(stations)
-            if not left and submitted >= jobs:
+            self._strike_off(stations)
+            if not self._left and submitted >= jobs:
                 break
-            busy = sum(job.state is not State.ENDED for station in stations for job in station.jobs())
-            if submitted < jobs or busy < min(jobs, 4):
-                self._submit(stations[submitted % 2], dataset, submitted)
+            if submitted < jobs or sum(station.busy() for station in stations) < jobs:
+                self._submit(stations[submitted % len(stations)], dataset, submitted)
                 submitted += 1
-            self._arm(left, stations)
+            self._arm(stations)
             self._keep_going(stations, processes)
             self._pay(stations[0])
             time.sleep(self._draw.uniform(0.05, 0.3))
@@ -100,34 +115,35 @@ class Storm:
                 if pid := processes[station.home.name, role]:
                     station.kill(pid, role)
 
-    def _left(self, stations: list[StormStation]) -> list[FaultKind]:
-        """Faults of the deck that have not met a live rental yet."""
-        met = {strike["kind"] for strike in stations[0].struck() if _met(stations, strike)}
-        return [kind for kind in self._deck if kind not in met]
+    def _strike_off(self, stations: list[StormStation]) -> None:
+        """Faults that have met a live rental are not armed again."""
+        spans = [span for station in stations for span in station.spans()]
+        news = (strike for strike in stations[0].struck() if strike["kind"] in self._left)
+        met = {strike["kind"] for strike in news if any(span.is_met_by(strike) for span in spans)}
+        self._left = [kind for kind in self._left if kind not in met]
 
     def _submit(self, station: StormStation, dataset: DatasetRef, number: int) -> None:
         station.submit(storm_job(f"job-{number}", dataset, journal=station.journal, steps=15, max_seconds=JOB_SECONDS))
 
-    def _arm(self, left: list[FaultKind], stations: list[StormStation]) -> None:
+    def _arm(self, stations: list[StormStation]) -> None:
         """Faults of requests are armed as they come; those of machines one by one, where something is going on."""
         customer = stations[0].customer
         armed = {fault["kind"] for fault in customer.http.get("/simulator/faults").json()["armed"]}
-        for kind in left:
-            if kind not in HAPPENING and kind not in armed and self._draw.random() < 0.15:
+        for kind in self._left:
+            if kind not in HAPPENING and kind not in armed and self._draw.random() < _ARMED_AT_A_LOOK:
                 customer.arm(kind, operation=_AIMED.get(kind), seconds=_FAULT_SECONDS)
-        happening = [kind for kind in left if kind in HAPPENING]
-        if FaultKind.START_QUEUED in left:  # only what was stopped is started again
+        happening = [kind for kind in self._left if kind in HAPPENING]
+        if FaultKind.START_QUEUED in self._left:  # only what was stopped is started again
             happening.append(FaultKind.CREDIT_GONE)
-        if not happening or self._draw.random() > 0.3:
+        if not happening or self._draw.random() > _ARMED_AT_A_LOOK:
             return
         if armed & HAPPENING:
             customer.http.delete("/simulator/faults")  # its machine is gone or down; the others are armed anew
-            return
         kind = self._draw.choice(happening)
-        stations = stations[1:] if kind is FaultKind.OUTBID else stations
-        at_work = [rental for station in stations for rental in _at_work(station)]
+        where = [station for station in stations if kind is not FaultKind.OUTBID or station.home.name == "bids"]
+        at_work = [machine for station in where for machine in station.at_work()]
         if at_work:
-            customer.arm(kind, instance_id=int(self._draw.choice(at_work)), seconds=_FAULT_SECONDS)
+            customer.arm(kind, instance_id=self._draw.choice(at_work), seconds=_FAULT_SECONDS)
 
     def _keep_going(self, stations: list[StormStation], processes: dict[tuple[str, str], int]) -> None:
         """Somebody starts what died; now and then something is killed."""
@@ -136,7 +152,7 @@ class Storm:
                 pid = processes[station.home.name, role]
                 if pid == 0 or not is_alive(pid):
                     processes[station.home.name, role] = station.start(role)
-                elif self._draw.random() < 0.04:
+                elif self._draw.random() < _KILLED_AT_A_LOOK:
                     station.kill(pid, role)
 
     def _pay(self, station: StormStation) -> None:
@@ -146,26 +162,20 @@ class Storm:
     def _calm(self, stations: list[StormStation]) -> None:
         """Whole processes, no more faults, money in the account: everything comes to its end."""
         stations[0].pay(50)
-        for station in stations:
-            worker = station.start("worker")
-            station.until(lambda worker=worker: not is_alive(worker), "the end of every job", seconds=90)
-        for station in stations:
-            sweeper = station.start("sweeper")
-            station.until(lambda station=station: _all_gone(station), "the end of every machine", seconds=30)
+        workers = [station.start("worker") for station in stations]
+        for station, worker in zip(stations, workers, strict=True):
+            station.until(lambda worker=worker: not is_alive(worker), "the end of every job", seconds=120)
+        sweepers = [station.start("sweeper") for station in stations]
+        for station, sweeper in zip(stations, sweepers, strict=True):
+            station.until(lambda station=station: _all_gone(station), "the end of every machine", seconds=60)
             station.leave(sweeper)
 
     def _count(self, stations: list[StormStation]) -> None:
-        """Every strike that met a live rental, with the state of the job that it met."""
+        """Every strike that met a live rental, with the states of the jobs that it met."""
         for strike in stations[0].struck():
-            for state in set(_met(stations, strike)):
+            met = ((station, span) for station in stations for span in station.spans() if span.is_met_by(strike))
+            for state in {state_at(station, span.job_id, float(strike["at"])) for station, span in met}:
                 self.tally[strike["kind"], state] += 1
-
-
-def _at_work(station: StormStation) -> list[str]:
-    """Machines that are past their login and not yet on their way out."""
-    busy = {job.id for job in station.jobs() if job.state in _AT_WORK}
-    return [rental.provider_id for rental in station.rentals()
-            if rental.job_id in busy and rental.state is RentalState.HELD and rental.provider_id]  # fmt: skip
 
 
 def missing(tally: Tally, kinds: Sequence[FaultKind], *, times: int) -> list[str]:
@@ -198,33 +208,25 @@ def check_reasons(station: StormStation) -> None:
         elif job.reason is Reason.HARD_LIMIT:
             assert job.deadline_at is not None
             assert _outcome_at(station, job) >= job.deadline_at, f"{job.id} ended before its limit\n{station.story()}"
-        elif job.reason is not Reason.MACHINE_NOT_READY:  # there the deadline is as good a reason as a fault
+        else:
             explained = _EXPLAINED_BY.get(job.reason, set()) & struck
+            explained |= _by_the_clock(station, job)
             assert explained, f"nothing explains {job.id}: {job.reason} {job.explanation}\n{station.story()}"
 
 
+def _by_the_clock(station: StormStation, job: Job) -> set[str]:
+    """What took longer than it may; a busy computer is enough for that."""
+    state, limit_seconds = _LIMITED.get(job.reason, (None, 0.0)) if job.reason else (None, 0.0)
+    moves = [event for event in station.store.events.of_job(job.id) if event.kind == "state"]
+    waited = [after.at - before.at for before, after in itertools.pairwise(moves) if before.payload["to"] == state]
+    return {"slow"} if waited and waited[-1] >= limit_seconds else set()
+
+
 def _all_gone(station: StormStation) -> bool:
-    return not station.alive() and all(rental.gone_at is not None for rental in station.rentals())
+    return all(span.ends < math.inf for span in station.spans()) and not station.alive()
 
 
-def _met(stations: Sequence[StormStation], strike: dict[str, object]) -> list[str]:
-    return [state for station in stations for state in _states_met(station, strike)]
-
-
-def _states_met(station: StormStation, strike: dict[str, object]) -> list[str]:
-    """States at that moment of the jobs whose rental the fault met; where it met no single machine, of all with one."""
-    at = float(str(strike["at"]))
-    found = []
-    for rental in station.rentals():
-        is_live = rental.create_sent_at is not None and rental.create_sent_at <= at + 0.5
-        is_live = is_live and (rental.gone_at is None or at <= rental.gone_at)
-        is_met = strike["label"] in (None, rental.label) or str(strike["instance_id"]) == rental.provider_id
-        if is_live and is_met:
-            found.append(_state_at(station, rental.job_id, at))
-    return found
-
-
-def _state_at(station: StormStation, job_id: str, at: float) -> str:
+def state_at(station: StormStation, job_id: str, at: float) -> str:
     moves = [event for event in station.store.events.of_job(job_id) if event.kind == "state" and event.at <= at]
     return str(moves[-1].payload["to"]) if moves else State.QUEUED.value
 

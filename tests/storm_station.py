@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import signal
 import subprocess
@@ -12,9 +13,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+import sqlalchemy as sa
 
 from chaos_loopback import WorkerForge, is_alive
 from simulated_vast import API_KEY, Customer
@@ -24,6 +27,7 @@ from stationmaster.control.rental.charges import reconcile_charges
 from stationmaster.model import Job, JobSpec, Rental, RentalState, State
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
+from stationmaster.store.tables import jobs, rentals
 from storm_recipe import check_nobody_trained_twice, write_storm_recipe
 from storm_worker import StormOrder
 
@@ -38,6 +42,8 @@ SETTINGS = {
     "STATIONMASTER_LIMITS__SUSPICION": "0.3",
     "STATIONMASTER_VASTAI__GUARD_LOOK": "0.5",
 }
+
+_AT_WORK = (State.TRANSFERRING_DATA.value, State.EXECUTING.value, State.FETCHING_RESULTS.value)
 
 
 class StormForge(WorkerForge):
@@ -58,6 +64,35 @@ class StormForge(WorkerForge):
         pid = int(self._process.stdout.readline())
         self._pids.append(pid)
         return pid
+
+    @contextmanager
+    def simulator(self, home: Path, **settings: Any) -> Iterator[str]:
+        """The URL of a quick simulator in a process of its own; its machines end with the block."""
+        home.mkdir(parents=True)
+        order = StormOrder(role="simulator", log=str(home / "simulator.log"), simulator={"home": str(home), **settings})
+        pid = self.start_process(order)
+        try:
+            until((home / "url").exists, "the simulator")
+            yield (home / "url").read_text()
+        finally:
+            os.kill(pid, signal.SIGTERM)
+            until(lambda: not is_alive(pid), "the simulator's end")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RentalSpan:
+    """From when until when a rental was live."""
+
+    label: str
+    job_id: str
+    provider_id: str | None
+    begins: float
+    ends: float
+
+    def is_met_by(self, strike: dict[str, Any]) -> bool:
+        """Whether the fault met this rental while it was live; one that struck no single machine met them all."""
+        is_its = strike["label"] in (None, self.label) or str(strike["instance_id"]) == self.provider_id
+        return is_its and self.begins <= float(strike["at"]) <= self.ends
 
 
 class StormStation:
@@ -117,6 +152,32 @@ class StormStation:
     def rentals(self) -> list[Rental]:
         return [rental for job in self.jobs() for rental in self.store.rentals.of_job(job.id)]
 
+    def spans(self) -> list[RentalSpan]:
+        """Every rental, from its intent on. This and the next two are cheap enough to be looked at all the time."""
+        row = rentals.c
+        query = sa.select(row.label, row.job_id, row.provider_id, row.requested_at, row.gone_at)
+        with self.store.database.read() as connection:
+            found = connection.execute(query).all()
+        return [
+            RentalSpan(
+                label=label, job_id=job, provider_id=machine, begins=asked, ends=math.inf if gone is None else gone
+            )
+            for label, job, machine, asked, gone in found
+        ]
+
+    def busy(self) -> int:
+        """How many jobs are on their way."""
+        query = sa.select(sa.func.count()).where(jobs.c.state != State.ENDED.value)
+        with self.store.database.read() as connection:
+            return int(connection.execute(query).scalar_one())
+
+    def at_work(self) -> list[int]:
+        """Machines that are past their login and not yet on their way out."""
+        query = sa.select(rentals.c.provider_id).join(jobs, jobs.c.id == rentals.c.job_id)
+        held = query.where(rentals.c.state == RentalState.HELD.value, rentals.c.provider_id.is_not(None))
+        with self.store.database.read() as connection:
+            return [int(found) for found in connection.execute(held.where(jobs.c.state.in_(_AT_WORK))).scalars()]
+
     def truth(self) -> list[dict[str, Any]]:
         """Every machine of this installation that the simulator ever made, as it really is."""
         made = self.customer.http.get("/simulator/state").json()["instances"]
@@ -128,10 +189,12 @@ class StormStation:
 
     def credit(self) -> float:
         """By the simulator's own word, which no fault bends."""
-        return float(self.customer.http.get("/simulator/state").json()["accounts"][0]["credit"])
+        return self.pay(0)
 
-    def pay(self, dollars: float) -> None:
-        self.customer.http.post("/simulator/accounts", json={"api_key": self.customer.key, "credit": dollars})
+    def pay(self, dollars: float) -> float:
+        """What the account has then."""
+        paid = self.customer.http.post("/simulator/accounts", json={"api_key": self.customer.key, "credit": dollars})
+        return float(paid.json()["credit"])
 
     def alive(self) -> list[dict[str, Any]]:
         return [machine for machine in self.truth() if machine["exists"]]
@@ -140,11 +203,10 @@ class StormStation:
         return list(self.customer.http.get("/simulator/faults").json()["struck"])
 
     def until(self, condition: Callable[[], Any], what: str, *, seconds: float = 60.0) -> Any:
-        ends = time.monotonic() + seconds
-        while not (found := condition()):
-            assert time.monotonic() < ends, f"never came: {what}\n{self.story()}"
-            time.sleep(0.03)
-        return found
+        try:
+            return until(condition, what, seconds=seconds)
+        except AssertionError as never:
+            raise AssertionError(f"{never}\n{self.story()}") from never
 
     def settle(self) -> None:
         """The provider's own charges take the place of our estimates."""
@@ -215,6 +277,14 @@ class StormStation:
     def close(self) -> None:
         self.customer.close()
         self.store.close()
+
+
+def until(condition: Callable[[], Any], what: str, *, seconds: float = 60.0) -> Any:
+    ends = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < ends, f"never came: {what}"
+        time.sleep(0.03)
+    return found
 
 
 Hold = Callable[[StormStation], StormStation]

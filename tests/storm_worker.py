@@ -1,4 +1,4 @@
-"""Workers and sweepers for tests against the simulator, forked from a process that has imported everything already.
+"""Simulators, workers and sweepers for tests, forked from a process that has imported everything already.
 
 Run as a program it reads one order per line (JSON) and answers with the pid of the process that it forked for it.
 """
@@ -6,6 +6,7 @@ Run as a program it reads one order per line (JSON) and answers with the pid of 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import signal
@@ -15,16 +16,27 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+from simulated_vast import quick_settings
 from stationmaster.config import load_settings
 from stationmaster.control.background import WorkerLock
 from stationmaster.control.build import build_world, open_store, sweep_policy_of, tempo_of
 from stationmaster.control.service import serve_sweeper
 from stationmaster.control.worker import Worker
 from stationmaster.settings import Settings
+from stationmaster.simulator.server import Simulator, SimulatorSettings
 from stationmaster.store.store import Store
 
 _LOCK_SECONDS = 5.0
+# Imported by whoever rents or is asked first; here once for all.
+_WANTED_SOON = (
+    "anyio._backends._asyncio",
+    "certifi",
+    "httpcore",
+    "stationmaster.providers.vastai.provider",
+    "stationmaster.remote.ssh",
+)
 _HURRIED = {
     "provider_look_seconds": 0.05,
     "retry_seconds": (0.1, 0.2, 0.5),
@@ -36,19 +48,21 @@ _HURRIED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StormOrder:
-    """One process: a `worker`, which leaves when nothing needs it any more, or a `sweeper`, which stays."""
+    """One process: a `worker`, which leaves when nothing needs it any more; a `sweeper` or a `simulator`, which stay.
+
+    A simulator writes its address to the file `url` in its home.
+    """
 
     role: str
     log: str
-    environ: Mapping[str, str]
+    environ: Mapping[str, str] = field(default_factory=dict)
     policy: Mapping[str, float] = field(default_factory=dict)
+    simulator: Mapping[str, Any] = field(default_factory=dict)
 
 
 def main() -> None:
-    # Imported by whoever rents first; here once for all.
-    import stationmaster.providers.vastai.provider
-    import stationmaster.remote.ssh  # noqa: F401
-
+    for name in _WANTED_SOON:
+        importlib.import_module(name)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead are nobody's zombies
     for line in sys.stdin:
         order = StormOrder(**json.loads(line))
@@ -64,11 +78,7 @@ def _become(order: StormOrder) -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
         _point_streams(order.log)
-        settings = load_settings(order.environ, folder=Path(order.environ["STATIONMASTER_HOME"]))
-        if order.role == "sweeper":
-            serve_sweeper(settings, order.environ)
-        else:
-            _serve_worker(settings, order)
+        _serve(order)
         status = 0
     except BaseException:
         traceback.print_exc()
@@ -76,6 +86,31 @@ def _become(order: StormOrder) -> None:
         sys.stdout.flush(), sys.stderr.flush()
         Path(f"{order.log}.{os.getpid()}.exit").write_text(str(status))
         os._exit(status)
+
+
+def _serve(order: StormOrder) -> None:
+    if order.role == "simulator":
+        asyncio.run(_simulate(quick_settings(Path(order.simulator["home"]), **_but_home(order.simulator))))
+        return
+    settings = load_settings(order.environ, folder=Path(order.environ["STATIONMASTER_HOME"]))
+    if order.role == "sweeper":
+        serve_sweeper(settings, order.environ)
+    else:
+        _serve_worker(settings, order)
+
+
+def _but_home(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name != "home"}
+
+
+async def _simulate(settings: SimulatorSettings) -> None:
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    async with Simulator(settings) as simulator:
+        fresh = settings.home / "url.new"
+        fresh.write_text(simulator.url)
+        fresh.rename(settings.home / "url")
+        await stop.wait()
 
 
 def _point_streams(log: str) -> None:

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import structlog
 
-from chaos.storms import blow
+from chaos.storms import LANES, blow
 from chaos_fake import JOB, FakeStation, Template
 from chaos_loopback import STATES, LoopbackStation, WorkerForge
 from chaos_points import Killed, KillPoints
@@ -68,7 +68,7 @@ def main() -> int:
                 return 1
     _print_tally(tally, arguments.runs, time.monotonic() - began)
     storms = arguments.runs * 3 // 5 if arguments.storms is None else arguments.storms
-    return blow(storms, seed=arguments.seed) if storms else 0
+    return blow(storms, seed=arguments.seed, lanes=arguments.lanes) if storms else 0
 
 
 def _arguments() -> argparse.Namespace:
@@ -76,6 +76,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--storms", type=int, help="storms against the simulator afterwards; three for five runs")
+    parser.add_argument("--lanes", type=int, default=LANES, help="storms side by side")
     return parser.parse_args()
 
 

@@ -11,7 +11,7 @@ from stationmaster.simulator.faults import FaultKind
 from storm_station import StormForge
 
 
-# It ends as soon as every fault has struck, after about a minute; a busy machine is given its time.
+# It ends as soon as every fault has struck, after about half a minute; a busy machine is given its time.
 @pytest.mark.timeout(500)
 def test_after_a_storm_of_every_fault_nothing_bills_and_the_books_balance(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import stat
 import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import asyncssh
 import pytest
 
 from asynchronous_tests import asynchronous
@@ -53,6 +56,22 @@ def test_making_it_again_changes_nothing(tmp_path: Path) -> None:
     again = ensure_pair(tmp_path / "id")
     assert not again.made
     assert (again.public_key, again.private_path.read_bytes()) == (first.public_key, content)
+
+
+def test_those_who_make_the_pair_at_the_same_time_end_up_with_one_whose_halves_belong_together(tmp_path: Path) -> None:
+    together = threading.Barrier(4)
+
+    def make(path: Path) -> str:
+        together.wait()
+        return ensure_pair(path).public_key
+
+    with ThreadPoolExecutor(4) as threads:
+        for turn in range(8):
+            path = tmp_path / str(turn) / "key"
+            halves = [*threads.map(make, [path] * 4), (path.parent / "key.pub").read_text()]
+            private = asyncssh.read_private_key(str(path)).export_public_key().decode()
+            assert {" ".join(half.split()[:2]) for half in halves} == {" ".join(private.split()[:2])}
+            assert sorted(file.name for file in path.parent.iterdir()) == ["key", "key.pub"]
 
 
 def test_a_key_that_others_could_read_is_made_private(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,22 +76,38 @@ async def check(pair: KeyPair, provider: KnowsKeys) -> KeyReport:
 
 
 def _make(private: Path) -> None:
-    """Both halves appear whole: the private one last, so that a crash leaves no pair that looks usable."""
+    """A pair whose halves belong together: of several processes that make one at the same time, the first wins.
+
+    The private half appears first, whole and never replaced; the public one is taken from it, also after a crash.
+    """
     import asyncssh  # 0.2 s to import, and needed once in a lifetime
 
     private.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _public_path(private).unlink(missing_ok=True)  # of a pair whose private half is gone
     key = asyncssh.generate_private_key("ssh-ed25519", comment="stationmaster")
-    _write(_public_path(private), key.export_public_key(), mode=0o644)
-    _write(private, key.export_private_key(), mode=0o600)
+    fresh = _written(private, key.export_private_key())
+    try:
+        os.link(fresh, private)
+    except FileExistsError:
+        pass  # somebody else's is used
+    except OSError:
+        fresh.rename(private)  # a file system without links
+    fresh.unlink(missing_ok=True)
 
 
 def _write(path: Path, content: bytes, *, mode: int) -> None:
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    fresh = _written(path, content)
+    fresh.chmod(mode)
+    fresh.rename(path)
+
+
+def _written(path: Path, content: bytes) -> Path:
+    """A file beside `path` with this content, on disk and for its owner only."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
         os.fsync(file.fileno())
-    fresh.rename(path)
+    return Path(name)
 
 
 def _public_key(private: Path, *, write: bool) -> str:
