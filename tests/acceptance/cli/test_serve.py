@@ -29,9 +29,11 @@ def test_it_says_where_it_answers_and_leaves_when_told(tmp_path: Path) -> None:
 
 
 def test_a_port_in_use_is_one_line_and_a_hint(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        with serve(tmp_path, "--port", str(taken.getsockname()[1])) as process:
-            _, said = process.communicate(timeout=60)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        serve(tmp_path, "--port", str(taken.getsockname()[1])) as process,
+    ):
+        _, said = process.communicate(timeout=60)
     assert process.returncode == 3
     assert said.splitlines()[-1].startswith("hint: ")
     assert len(said.splitlines()) == 2
