@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from stationmaster.parsers.bars import Bar
-from stationmaster.parsers.base import ErrorKind, Family, Fault, Phase, Seen
+from stationmaster.parsers.base import ErrorKind, Fault, Phase, Seen
 from stationmaster.parsers.error_kinds import kind_of
+from stationmaster.parsers.family import Family
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
 

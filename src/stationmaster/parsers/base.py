@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from stationmaster.parsers.bars import Bar
-    from stationmaster.parsers.lines import Line
-    from stationmaster.parsers.memory import Memory
 
 
 class Phase(StrEnum):
@@ -173,21 +166,6 @@ class Seen:
 
     def is_progress(self) -> bool:
         return self.step is not None
-
-
-LineRule = Callable[["Line", "Memory"], "Seen | None"]
-BarRule = Callable[["Bar", "Memory"], "Seen | None"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
-    """One trainer's own shapes. What is common to all trainers is in plain.py."""
-
-    name: str
-    titles: tuple[str, ...] = ()  # other names under which a recipe may ask for it
-    signs: tuple[str, ...] = ()  # lower-case texts that only this trainer prints
-    read_line: LineRule | None = None
-    read_bar: BarRule | None = None
 
 
 def is_finite(value: float | None) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from stationmaster.parsers.base import Family, Phase, Seen
+from stationmaster.parsers.base import Phase, Seen
+from stationmaster.parsers.family import Family
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from stationmaster.parsers.base import Family, Phase, Scope, Seen
+from stationmaster.parsers.base import Phase, Scope, Seen
+from stationmaster.parsers.family import Family
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
 from stationmaster.parsers.pairs import find_pairs

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from stationmaster.parsers.base import Family, Phase, Scope, Seen
+from stationmaster.parsers.base import Phase, Scope, Seen
 from stationmaster.parsers.counters import Counter, find_counter
+from stationmaster.parsers.family import Family
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
 from stationmaster.parsers.pairs import Pair

@@ -18,7 +18,7 @@ from stationmaster.parsers import (
     tables,
     torchtune,
 )
-from stationmaster.parsers.base import Family
+from stationmaster.parsers.family import Family
 
 #: In the order in which they are asked; plain, which reads what is common to all, is asked last.
 FAMILIES: tuple[Family, ...] = (

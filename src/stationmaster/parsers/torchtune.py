@@ -6,7 +6,8 @@ import re
 from dataclasses import replace
 
 from stationmaster.parsers.bars import Bar
-from stationmaster.parsers.base import Family, Scope, Seen
+from stationmaster.parsers.base import Scope, Seen
+from stationmaster.parsers.family import Family
 from stationmaster.parsers.memory import Memory
 from stationmaster.parsers.pairs import find_pairs
 from stationmaster.parsers.stages import training_seen
