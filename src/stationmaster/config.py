@@ -45,6 +45,13 @@ _NOT_SETTINGS = {"STATIONMASTER_MACHINE", "STATIONMASTER_JOB_ROOT", "STATIONMAST
 _COMMAND_SECONDS = 30
 
 
+def secret_of(settings: Settings, name: str) -> str | None:
+    """The value of a secret that a recipe declares by name; None if nobody has set it."""
+    found = settings.hf_token if name == "HF_TOKEN" else None
+    found = found or settings.secrets.get(name)
+    return None if found is None else found.get_secret_value()
+
+
 def load_settings(
     environ: Mapping[str, str],
     *,

@@ -471,6 +471,8 @@ class Settings(_Section):
     """Further folders with recipes."""
     hf_token: SecretStr | None = None
     """Handed to trainings that declare HF_TOKEN."""
+    secrets: dict[str, SecretStr] = {}
+    """Further secrets that recipes may declare, by name; handed to the steps that name them."""
     log_cap_bytes: int = Field(default=64 * 1024 * 1024, ge=1024)
     """How much of one job's log is kept at home."""
     worker: WorkerSettings = WorkerSettings()

@@ -71,6 +71,7 @@ def preview_json(preview: Preview) -> dict[str, Any]:
         "provider": preview.provider,
         "parameters": dict(preview.parameters),
         "images": preview.images,
+        "rows": preview.rows,
         "dataset_bytes": preview.dataset_bytes,
         "quote": quote_json(preview.quote),
         "limits": {"max_hours": preview.max_seconds / 3600, "max_spend_usd": dollars(preview.max_spend)},
@@ -140,10 +141,14 @@ def job_line(job: Job, *, now: float) -> tuple[str, ...]:
     )
 
 
+def _amount(preview: Preview) -> str:
+    return f"{preview.images} images" if preview.images or not preview.rows else f"{preview.rows} rows"
+
+
 def quote_lines(preview: Preview) -> Iterator[str]:
     quote = preview.quote
     low, high = format_duration(quote.hours_low * 3600), format_duration(quote.hours_high * 3600)
-    yield f"{preview.name}: {preview.recipe} on {preview.provider}, {preview.images} images"
+    yield f"{preview.name}: {preview.recipe} on {preview.provider}, {_amount(preview)}"
     yield f"  time   {format_duration(quote.hours_expected * 3600)} (between {low} and {high})"
     yield (
         f"  cost   {format_dollars(quote.cost_expected)} (between {format_dollars(quote.cost_low)} and "

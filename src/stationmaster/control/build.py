@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from stationmaster.config import secret_of
 from stationmaster.control.billing.charges import Billing
 from stationmaster.control.delivering.outlets import links_of, open_outlets
 from stationmaster.control.providers import build_providers, ssh_key_path
@@ -56,7 +57,7 @@ def build_world(settings: Settings, environ: Mapping[str, str], store: Store) ->
             way=settings.transfer.way,
         ),
         find_recipe=partial(find, folders=settings.recipes),
-        secrets=partial(_secret, settings),
+        secrets=partial(secret_of, settings),
         home=settings.home,
         trackside=build_pyz(settings.home / "trackside"),
         policy=policy_of(settings),
@@ -128,10 +129,3 @@ def tempo_of(settings: Settings) -> Tempo:
         sweep=worker.sweep,
         settled=worker.settled,
     )
-
-
-def _secret(settings: Settings, name: str) -> str | None:
-    """The value of a secret that a recipe declares by name."""
-    if name == "HF_TOKEN" and settings.hf_token is not None:
-        return settings.hf_token.get_secret_value()
-    return None

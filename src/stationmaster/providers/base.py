@@ -53,6 +53,14 @@ class CanStop(Protocol):
 
 
 @runtime_checkable
+class HasClusters(Protocol):
+    """A provider that gives several machines to one job, so that they train together."""
+
+    @property
+    def most_nodes(self) -> int: ...
+
+
+@runtime_checkable
 class KnowsHostKeys(Protocol):
     """A provider through which a machine's SSH host keys can be read before the first login."""
 

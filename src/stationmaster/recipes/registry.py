@@ -6,6 +6,7 @@ versions are kept. `tool.yaml` and the same names ending in `.json` are read as 
 
 from __future__ import annotations
 
+import ast
 import difflib
 import re
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ from stationmaster.recipes.reading import check_recipe
 from stationmaster.recipes.schema import RECIPE_NAME, Recipe
 
 BUILTIN = Path(__file__).parent / "builtin"
+HOOKS = frozenset({"parameters", "check"})
 FILE_NAMES = ("recipe.yaml", "recipe.json", "tool.yaml", "tool.json")
 
 _REFERENCE = re.compile(rf"({RECIPE_NAME.pattern})(?:@([1-9][0-9]{{0,8}}))?")
@@ -128,6 +130,7 @@ def _misplaced(recipe: Recipe, file: Path) -> Iterator[Problem]:
             message=f"the recipe is called {recipe.name}, its folder {folder.name}",
             fix=f"rename the folder to {recipe.name}",
         )
+    yield from _wrong_hooks(recipe, file)
     for index, name in enumerate(recipe.files):
         target = (folder / name).resolve()
         if not target.is_file() or not target.is_relative_to(folder):
@@ -138,6 +141,30 @@ def _misplaced(recipe: Recipe, file: Path) -> Iterator[Problem]:
                 message=f"there is no file {name} beside the recipe",
                 fix="put it there or take it from the list",
             )
+
+
+def _wrong_hooks(recipe: Recipe, file: Path) -> Iterator[Problem]:
+    if recipe.hooks is None:
+        return
+    folder = file.parent.resolve()
+    hooks = (folder / recipe.hooks).resolve()
+    problem, fix = None, "put it there or take it from the recipe"
+    if not hooks.is_file() or not hooks.is_relative_to(folder):
+        problem = f"there is no file {recipe.hooks} beside the recipe"
+    else:
+        problem, fix = _hooks_problem(hooks), "define `parameters(parameters, dataset)` or `check(parameters, dataset)`"
+    if problem:
+        yield Problem(file=str(file), line=None, field="hooks", message=problem, fix=fix)
+
+
+def _hooks_problem(hooks: Path) -> str | None:
+    """What is wrong with the file as Python; it is not run."""
+    try:
+        tree = ast.parse(hooks.read_text(encoding="utf-8"))
+    except (SyntaxError, ValueError, OSError) as error:
+        return f"{hooks.name} cannot be read as Python: {error}"
+    defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    return None if defined & HOOKS else f"{hooks.name} defines none of {', '.join(sorted(HOOKS))}"
 
 
 def _nearest(reference: str, name: str, found: Sequence[StoredRecipe], folders: Sequence[Path]) -> str:

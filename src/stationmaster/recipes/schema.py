@@ -192,6 +192,8 @@ class Gated(Part):
 
     repository: Template
     """The model on the Hub, as owner/name; a value that is no such name is not checked."""
+    file: InsidePath = "config.json"
+    """A file of it, by which access is tried."""
     secret: VariableName = "HF_TOKEN"
     """The secret that must have access to it."""
 
@@ -309,4 +311,6 @@ class Recipe(Part):
             raise ValueError("more than one node needs a `launcher`")
         if self.launcher is not None and len(self.training_step.argv) < 2:
             raise ValueError("a launcher needs a training step whose `argv` is a Python and a script")
+        if self.launcher is not None and self.stop.save is not None and self.stop.save.signal is not None:
+            raise ValueError("with a launcher a save is asked for by `touch`: a signal would end the launcher")
         return self

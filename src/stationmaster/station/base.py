@@ -60,6 +60,7 @@ class Preview:
     provider: str
     parameters: Mapping[str, Any]
     images: int
+    rows: int
     dataset_bytes: int
     quote: Quote
     max_seconds: float

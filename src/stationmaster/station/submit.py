@@ -16,13 +16,15 @@ from stationmaster.errors import AccessRefused, ConfigInvalid, DiskFull, NotFoun
 from stationmaster.estimate import Estimate, estimate
 from stationmaster.model import DatasetRef, JobSpec, Offer, Quote, Requirements
 from stationmaster.money import MicroDollars
-from stationmaster.providers.base import Provider
+from stationmaster.providers.base import HasClusters, Provider
 from stationmaster.recipes.parameters import ParameterValue, resolve
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
 from stationmaster.recipes.registry import StoredRecipe, find
 from stationmaster.recipes.schema import Dataset
 from stationmaster.settings import Settings
 from stationmaster.station.base import PlannedStep, Preview, TrainRequest
+from stationmaster.station.gates import check_gates, require_secrets
+from stationmaster.station.hooks import run_hooks
 
 _ID = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # without letters that look like digits
@@ -42,6 +44,7 @@ class Checked:
     provider: str
     dataset: LocalDataset
     images: int
+    rows: int
     dataset_bytes: int
     notes: tuple[str, ...]
     quote: Quote
@@ -57,7 +60,13 @@ def check_request(request: TrainRequest, settings: Settings, provider: Provider)
     checked_id(request.id)
     read_monitoring(request.monitoring)
     dataset = brought_home(request.dataset, settings)
-    images, size, notes = _check_dataset(dataset.path, stored.recipe.dataset, request.trigger)
+    images, rows, size, notes = _check_dataset(dataset.path, stored.recipe.dataset, request.trigger)
+    facts: dict[str, str | int] = {"path": str(dataset.path), "images": images, "rows": rows, "bytes": size}
+    hooked = run_hooks(stored, parameters, facts)
+    parameters = hooked.parameters
+    _require_nodes(stored, provider)
+    require_secrets(stored.recipe, settings)
+    notes = (*notes, *hooked.notes, *check_gates(stored.recipe, parameters, settings))
     offer = _best_offer(stored, request, provider, settings)
     expected = estimate(
         stored.recipe,
@@ -77,6 +86,7 @@ def check_request(request: TrainRequest, settings: Settings, provider: Provider)
         provider=provider.name,
         dataset=dataset,
         images=images,
+        rows=rows,
         dataset_bytes=size,
         notes=(*notes, *expected.notes),
         quote=quote,
@@ -93,6 +103,7 @@ def preview_of(checked: Checked, request: TrainRequest) -> Preview:
         provider=checked.provider,
         parameters=checked.parameters,
         images=checked.images,
+        rows=checked.rows,
         dataset_bytes=checked.dataset_bytes,
         quote=checked.quote,
         max_seconds=checked.max_seconds,
@@ -158,7 +169,7 @@ def checked_name(name: str) -> str:
     return name.strip()
 
 
-def _check_dataset(folder: Path, rules: Dataset, trigger: str | None) -> tuple[int, int, tuple[str, ...]]:
+def _check_dataset(folder: Path, rules: Dataset, trigger: str | None) -> tuple[int, int, int, tuple[str, ...]]:
     from stationmaster.datasets.rules import rules_of
     from stationmaster.datasets.source import opened
     from stationmaster.datasets.validate import check
@@ -168,7 +179,17 @@ def _check_dataset(folder: Path, rules: Dataset, trigger: str | None) -> tuple[i
     with opened(folder) as source:
         report = check(source, rules_of(rules, trigger=trigger))
     report.raise_for_errors()
-    return report.images, report.bytes, tuple(f"{one.path or 'dataset'}: {one.message}" for one in report.warnings)
+    warnings = tuple(f"{one.path or 'dataset'}: {one.message}" for one in report.warnings)
+    return report.images, report.rows, report.bytes, warnings
+
+
+def _require_nodes(stored: StoredRecipe, provider: Provider) -> None:
+    most = provider.most_nodes if isinstance(provider, HasClusters) else 1
+    if stored.recipe.nodes > most:
+        raise UserError(
+            f"{stored.recipe.reference} trains on {stored.recipe.nodes} machines at once, {provider.name} gives {most}",
+            hint="use a provider that has clusters, or a recipe for one machine",
+        )
 
 
 def _best_offer(stored: StoredRecipe, request: TrainRequest, provider: Provider, settings: Settings) -> Offer:

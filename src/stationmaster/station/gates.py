@@ -1,0 +1,74 @@
+"""What a recipe needs that only a person can grant, asked before anything is rented: secrets, and gated models."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from stationmaster.config import secret_of
+from stationmaster.errors import UserError
+from stationmaster.recipes.parameters import ParameterValue
+from stationmaster.recipes.schema import Gated, Recipe
+from stationmaster.recipes.templating import render
+from stationmaster.settings import Settings
+
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
+_LIMIT_SECONDS = 10.0
+_HAS_NO_SUCH_FILE = "EntryNotFound"
+
+
+def require_secrets(recipe: Recipe, settings: Settings) -> None:
+    """Raises UserError for a secret that the recipe's steps get and that nobody has set."""
+    for name in recipe.secrets:
+        if secret_of(settings, name) is None:
+            raise UserError(f"{recipe.reference} needs the secret {name}, which is not set", hint=_how_to_set(name))
+
+
+def check_gates(recipe: Recipe, parameters: Mapping[str, ParameterValue], settings: Settings) -> tuple[str, ...]:
+    """Whether the gated models can be had with the secrets that are set. Raises UserError if one is refused.
+
+    A Hub that does not answer is no refusal: it is a note.
+    """
+    notes = (_check(recipe, gated, parameters, settings) for gated in recipe.gated)
+    return tuple(note for note in notes if note is not None)
+
+
+def _check(recipe: Recipe, gated: Gated, parameters: Mapping[str, ParameterValue], settings: Settings) -> str | None:
+    import httpx  # only the few recipes with gated models need it, and it takes long to import
+
+    repository = render(gated.repository, {"parameters": parameters})
+    if not _REPOSITORY.fullmatch(repository):
+        return None  # a folder on the machine: nobody can say from here
+    url = f"{settings.hub.url.rstrip('/')}/{repository}"
+    token = secret_of(settings, gated.secret)
+    headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
+    try:
+        answer = httpx.head(f"{url}/resolve/main/{quote(gated.file)}", headers=headers, timeout=_LIMIT_SECONDS)
+    except httpx.HTTPError as problem:
+        return f"access to {repository} could not be checked: {type(problem).__name__}"
+    if answer.status_code in (401, 403, 404) and answer.headers.get("X-Error-Code") != _HAS_NO_SUCH_FILE:
+        raise _refused(recipe, gated, repository, url, answer.status_code, has_token=token is not None)
+    if answer.status_code >= 400 and answer.headers.get("X-Error-Code") != _HAS_NO_SUCH_FILE:
+        return f"access to {repository} could not be checked: the Hub answers {answer.status_code}"
+    return None
+
+
+def _refused(recipe: Recipe, gated: Gated, repository: str, url: str, status: int, *, has_token: bool) -> UserError:
+    if not has_token:
+        said, hint = f"the Hub does not give it without {gated.secret}", f"{_how_to_set(gated.secret)}; {_accept(url)}"
+    elif status == 401:
+        said, hint = f"the Hub does not know {gated.secret}", f"make a new token and {_how_to_set(gated.secret)}"
+    elif status == 404:
+        said, hint = "the Hub has no such model, or hides it", "correct the model's name, or ask its owner for access"
+    else:
+        said, hint = f"{gated.secret} has no access to it", _accept(url)
+    return UserError(f"{recipe.reference} needs {repository}, and {said}", hint=hint)
+
+
+def _how_to_set(name: str) -> str:
+    return "set HF_TOKEN" if name == "HF_TOKEN" else f"put {name} into the setting `secrets`"
+
+
+def _accept(url: str) -> str:
+    return f"accept the licence at {url}"

@@ -1,0 +1,106 @@
+"""A recipe's hooks.py: called at home when a job is submitted, in a process of its own with a limit of time and memory.
+
+It is the recipe author's code and runs with the rights of whoever submits; the process keeps it from harming this one
+by accident, not from reading what this user may read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stationmaster.errors import DatasetInvalid, RecipeInvalid
+from stationmaster.recipes.parameters import ParameterValue, resolve
+from stationmaster.recipes.registry import StoredRecipe
+
+_LIMIT_SECONDS = 30.0
+_CPU_SECONDS = 20
+_MEMORY_BYTES = 2 * 1024**3
+_WARNING = "warning: "
+_LONGEST_SAYING = 300
+
+#: Prints go to standard error; the answer is the only thing on standard output.
+_RUNNER = """\
+import json, runpy, sys
+answer_to, sys.stdout = sys.stdout, sys.stderr
+asked = json.load(sys.stdin)
+hooks = runpy.run_path(sys.argv[1])
+parameters = dict(asked["parameters"])
+if "parameters" in hooks:
+    parameters.update(hooks["parameters"](dict(parameters), dict(asked["dataset"])) or {})
+problems = list(hooks["check"](dict(parameters), dict(asked["dataset"])) or ()) if "check" in hooks else []
+json.dump({"parameters": parameters, "problems": problems}, answer_to)
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooked:
+    """What the hooks made of a request."""
+
+    parameters: dict[str, ParameterValue]
+    notes: tuple[str, ...] = ()
+
+
+def run_hooks(
+    stored: StoredRecipe, parameters: Mapping[str, ParameterValue], dataset: Mapping[str, str | int]
+) -> Hooked:
+    """The parameters that the recipe derives, checked like any others, and its warnings.
+
+    Raises DatasetInvalid with the first problem that its `check` names, RecipeInvalid if the hooks themselves fail.
+    """
+    if stored.recipe.hooks is None:
+        return Hooked(parameters=dict(parameters))
+    answer = _answer(stored, {"parameters": dict(parameters), "dataset": dict(dataset)})
+    said = [str(problem) for problem in answer["problems"]]
+    errors = [text for text in said if not text.startswith(_WARNING)]
+    if errors:
+        more = f"; {len(errors) - 1} more" if len(errors) > 1 else ""
+        raise DatasetInvalid(f"{stored.recipe.reference}: {errors[0]}{more}", hint="the recipe's own check says so")
+    notes = tuple(text.removeprefix(_WARNING) for text in said)
+    return Hooked(parameters=resolve(stored.recipe, answer["parameters"]), notes=notes)
+
+
+def _answer(stored: StoredRecipe, asked: Mapping[str, Any]) -> dict[str, Any]:
+    assert stored.recipe.hooks is not None
+    file = (stored.folder / stored.recipe.hooks).resolve()
+    try:
+        with tempfile.TemporaryDirectory(prefix="stationmaster-hooks-") as folder:
+            done = subprocess.run(
+                [sys.executable, "-I", "-B", "-c", _RUNNER, str(file)],
+                input=json.dumps(asked).encode(),
+                capture_output=True,
+                cwd=folder,
+                env={"PATH": os.defpath, "LANG": "C.UTF-8"},
+                timeout=_LIMIT_SECONDS,
+                preexec_fn=_limit,
+                check=False,
+            )
+    except subprocess.TimeoutExpired:
+        raise _failed(stored, f"took longer than {_LIMIT_SECONDS:.0f} s") from None
+    if done.returncode != 0:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise _failed(stored, lines[-1][:_LONGEST_SAYING] if lines else f"ended with {done.returncode}")
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        raise _failed(stored, "gave no answer that can be read") from None
+    return dict(answer)
+
+
+def _limit() -> None:
+    """In the child: no more time and memory than a check needs, and no file of any size."""
+    resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+def _failed(stored: StoredRecipe, why: str) -> RecipeInvalid:
+    name = f"{stored.recipe.reference}: {stored.recipe.hooks}"
+    return RecipeInvalid(f"{name}: {why}", hint="the recipe's author can mend it; `recipes lint` names the file")
