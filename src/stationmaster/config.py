@@ -273,7 +273,7 @@ def _first_problem(error: ValidationError) -> str:
     place = ".".join(str(part) for part in first["loc"])
     message = first["msg"].removeprefix("Value error, ")
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return f"{place}: {message}{more}"
+    return f"{place}: {message}{more}" if place else f"{message}{more}"
 
 
 def _snake(name: str) -> str:

@@ -460,6 +460,14 @@ class Place:
     public: bool = False  # anybody may download it
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplePicture:
+    """A picture at home that shows what a model does, and the text it was made from."""
+
+    path: str
+    text: str
+
+
 class Registering(_OpenEnum):
     """How far a model is with the service that makes pictures with it."""
 
@@ -497,7 +505,7 @@ class TrainedModel:
     owner: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)  # parameters, steps, losses, how long it took
     places: tuple[Place, ...] = ()
-    previews: tuple[str, ...] = ()  # samples: files at home
+    previews: tuple[SamplePicture, ...] = ()
     registration: Registration = Registration()
 
     def place(self, kind: str) -> Place | None:

@@ -491,6 +491,12 @@ class Settings(_Section):
     vastai: VastSettings = VastSettings()
     notify: NotifySettings = NotifySettings()
 
+    @model_validator(mode="after")
+    def _may_publish(self) -> Settings:
+        if self.hub.publish and self.hf_token is None:
+            raise ValueError("hub.publish needs hf_token, a token of the Hub that may write")
+        return self
+
     @field_validator("provider")
     @classmethod
     def _seed_alias(cls, value: str) -> str:

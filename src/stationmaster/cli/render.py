@@ -55,6 +55,14 @@ def job_json(view: JobView, events: Sequence[Event] = ()) -> dict[str, Any]:
         "progress": progress_json(job.progress),
         "progressLog": [event_json(event) for event in events],
         "model": job.memory.get("model"),
+        "catalogue": None
+        if view.trained is None
+        else {
+            "slug": view.trained.slug,
+            "places": [place.address for place in view.trained.places],
+            "registration": view.trained.registration.state,
+            "note": view.trained.registration.note,
+        },
         "cost_usd": dollars(view.cost),
         "quote": quote_json(spec.quote),
         "limits": {"max_hours": spec.max_seconds / 3600, "max_spend_usd": dollars(spec.max_spend)},
@@ -179,6 +187,9 @@ def view_lines(view: JobView) -> Iterator[str]:
     for checkpoint in view.checkpoints:
         if checkpoint.kind == "checkpoint" and checkpoint.verified_at:
             yield f"  model     {checkpoint.location}"
+    if view.trained is not None:
+        note = view.trained.registration.note
+        yield f"  catalogue {view.trained.slug}" + (f", {note}" if note else "")
     yield f"  cost      {format_dollars(view.cost)} (quoted {format_dollars(job.spec.quote.cost_expected)})"
     for rental in view.rentals:
         yield f"  machine   {rental.provider_id or '?'} {rental.state} ({rental.label})"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
 
 from stationmaster.control.background import WorkerLock, running_worker
 from stationmaster.control.build import build_world, open_store, sweep_policy_of, tempo_of
+from stationmaster.control.delivering.registering import Registrar
 from stationmaster.control.messages.post import open_post
 from stationmaster.control.safety.sweep import Sweeper
 from stationmaster.control.worker import Worker
@@ -88,19 +89,31 @@ async def _work(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, worker.leave)
-    until = Idle(store, background_lock, linger_seconds=settings.worker.linger).is_over if background_lock else None
+    registrar = Registrar(world, owner=worker.owner, retry_seconds=world.policy.register_retry_seconds)
+    registering = asyncio.create_task(registrar.run())
     try:
-        await worker.run(until=until)
+        await worker.run(until=_until(settings, store, background_lock))
     finally:
+        registering.cancel()
+        await asyncio.wait([registering])
         await post.close()
         await world.close()
+
+
+def _until(settings: Settings, store: Store, lock: WorkerLock | None) -> Callable[[], Awaitable[bool]] | None:
+    """When a background worker may go; one in the foreground stays."""
+    if lock is None:
+        return None
+    registers = settings.comfydeploy.api_key is not None
+    return Idle(store, lock, linger_seconds=settings.worker.linger, registers=registers).is_over
 
 
 class Idle:
     """A background worker stays while a job is unfinished, a machine may bill or a message waits, and a bit longer."""
 
-    def __init__(self, store: Store, lock: WorkerLock, *, linger_seconds: float) -> None:
+    def __init__(self, store: Store, lock: WorkerLock, *, linger_seconds: float, registers: bool = False) -> None:
         self._store = store
+        self._registers = registers
         self._lock = lock
         self._linger_seconds = linger_seconds
         self._since: float | None = None
@@ -120,5 +133,9 @@ class Idle:
         return False
 
     async def _is_needed(self) -> bool:
-        waiting = self._store.jobs.count_needing_a_worker, self._store.outbox.count_pending
+        waiting = (
+            self._store.jobs.count_needing_a_worker,
+            self._store.outbox.count_pending,
+            *([self._store.models.count_to_register] if self._registers else []),
+        )
         return any([await asyncio.to_thread(count) for count in waiting])

@@ -83,6 +83,7 @@ class JobView:
     checkpoints: tuple[Checkpoint, ...]
     alerts: tuple[Alert, ...]
     access: Access | None
+    trained: TrainedModel | None = None  # its model in the catalogue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,12 +17,24 @@ from stationmaster.control.providers import find_provider
 from stationmaster.control.rental.machine import access_from_json
 from stationmaster.errors import IllegalMove, NotFound, TransferFailed
 from stationmaster.lifecycle import TERMINAL, shown, stage
-from stationmaster.model import Access, Checkpoint, CostLine, Desired, Event, Job, LogChunk, State, StepReading
+from stationmaster.model import (
+    Access,
+    Checkpoint,
+    CostLine,
+    Desired,
+    Event,
+    Job,
+    LogChunk,
+    State,
+    StepReading,
+    TrainedModel,
+)
 from stationmaster.money import MicroDollars, cost
 from stationmaster.providers.base import Provider
 from stationmaster.recipes.registry import find
 from stationmaster.settings import Settings
 from stationmaster.station.base import Accepted, JobView, Preview, TrainRequest, Wanted
+from stationmaster.station.models import download_model, forget_home, publish_model
 from stationmaster.station.submit import check_request, checked_id, preview_of, spec_of
 
 _INTEREST_SECONDS = 10.0
@@ -85,6 +97,7 @@ class LocalStation:
             checkpoints=tuple(self.store.checkpoints.of_job(job_id)),
             alerts=tuple(self.store.alerts.open(job_id)),
             access=_access(job),
+            trained=self.store.models.of_job(job_id) if job.memory.get("model_file") else None,
         )
 
     def jobs(self, *, with_ended: bool, limit: int = 100) -> Sequence[Job]:
@@ -96,6 +109,7 @@ class LocalStation:
 
     def remove(self, job_id: str) -> None:
         self.store.jobs.remove(job_id)
+        forget_home(job_id, self.store)
         shutil.rmtree(self.settings.home / "jobs" / job_id, ignore_errors=True)
 
     def events(self, job_id: str, *, after_version: int = 0) -> Sequence[Event]:
@@ -125,12 +139,31 @@ class LocalStation:
                 waker.wait(_LOOK_SECONDS)
 
     def pull(self, job_id: str, target: Path) -> Sequence[Path]:
-        safe = [one for one in self.store.checkpoints.of_job(job_id) if one.location and one.verified_at]
+        kept = [one for one in self.store.checkpoints.of_job(job_id) if one.location and one.verified_at]
+        safe = [one for one in kept if "://" not in str(one.location)]
         if not safe:
             raise NotFound(
                 f"job {job_id} has nothing at home yet", hint=f"see how it stands: stationmaster show {job_id}"
             )
         return [_copy_verified(one, target) for one in safe]
+
+    def models(self) -> Sequence[TrainedModel]:
+        return self.store.models.listed()
+
+    def model(self, reference: str) -> TrainedModel:
+        found = self.store.models.matching(reference)
+        if not found:
+            raise NotFound(f"there is no model {reference}", hint="run `stationmaster models list` to see them")
+        if len(found) > 1:
+            slugs = ", ".join(model.slug for model in found[:5])
+            raise NotFound(f"{reference} may be any of {len(found)} models", hint=f"name one of them: {slugs}")
+        return found[0]
+
+    def publish(self, reference: str) -> TrainedModel:
+        return publish_model(self.model(reference), self.settings, self.store)
+
+    def download(self, reference: str, target: Path) -> Path:
+        return download_model(self.model(reference), target, self.settings, self.store)
 
     def now(self) -> float:
         return self.store.now()

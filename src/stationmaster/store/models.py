@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
-from stationmaster.model import Place, Registering, Registration, TrainedModel
+from stationmaster.model import Place, Registering, Registration, SamplePicture, TrainedModel
 from stationmaster.store.codec import dumps, known_fields
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import trained_models
@@ -79,7 +79,7 @@ def _to_row(model: TrainedModel) -> dict[str, Any]:
         **plain,
         "details": dumps(dict(model.details)),
         "places": dumps([dataclasses.asdict(place) for place in model.places]),
-        "previews": dumps(list(model.previews)),
+        "previews": dumps([dataclasses.asdict(preview) for preview in model.previews]),
         "registering": registration.state.value,
         "register_note": registration.note,
         "register_at": registration.due_at,
@@ -94,7 +94,7 @@ def _from_row(row: RowMapping) -> TrainedModel:
             **row,
             "details": json.loads(row["details"]),
             "places": tuple(known_fields(Place, place) for place in json.loads(row["places"])),
-            "previews": tuple(json.loads(row["previews"])),
+            "previews": tuple(known_fields(SamplePicture, preview) for preview in json.loads(row["previews"])),
             "registration": Registration(
                 state=Registering(row["registering"]),
                 note=row["register_note"],

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from spine_values import spec
-from stationmaster.model import Place, Registering, Registration, TrainedModel
+from stationmaster.model import Place, Registering, Registration, SamplePicture, TrainedModel
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
 
@@ -28,7 +28,7 @@ def test_a_model_is_read_as_it_was_written(store: Store) -> None:
         owner="ann",
         details={"steps": 4000, "parameters": {"rank": 32}},
         places=(Place(kind="home", address="/m"), Place(kind="hub", address="hf://ann/cats/m", link="l", public=True)),
-        previews=("/s/1.png",),
+        previews=(SamplePicture(path="/s/1.png", text="ohwx cat: asleep"),),
         registration=Registration(state=Registering.STARTED, note="30 %", due_at=7.5, tries=2),
     )
     store.models.put(written)

@@ -108,4 +108,4 @@ def test_a_model_that_is_safe_elsewhere_need_not_come_home(hub: HubServer, tmp_p
     assert set(run.places()) == {"hub"}
     assert not list(run.home.rglob("*.safetensors"))
     assert run.model.previews
-    assert all(Path(preview).is_file() for preview in run.model.previews)
+    assert all(Path(preview.path).is_file() for preview in run.model.previews)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+from typing import Any
 
 from stationmaster.control.delivering import notes
 from stationmaster.control.delivering.outlets import HOME
 from stationmaster.delivery.model_card import family_of
 from stationmaster.lifecycle import REASONS
-from stationmaster.model import Job, Outcome, Place, Reason, Registration, TrainedModel
+from stationmaster.model import Job, Outcome, Place, Reason, SamplePicture, TrainedModel
 
 
 def slug_of(job: Job, *, installation: str) -> str:
@@ -34,14 +35,13 @@ def is_complete(reason: Reason) -> bool:
 
 
 def entry_of(
-    job: Job, reason: Reason, *, slug: str, previews: tuple[str, ...], registration: Registration, now: float
+    job: Job, reason: Reason, *, slug: str, framework: str | None, previews: tuple[SamplePicture, ...], now: float
 ) -> TrainedModel | None:
     """The job's line in the catalogue; None when it left no model."""
     file, model = job.memory.get("model_file"), job.memory.get("model")
     if file is None or model is None:
         return None
     at_home = (Place(kind=HOME, address=model),) if "://" not in model else ()
-    progress = job.progress
     return TrainedModel(
         slug=slug,
         job_id=job.id,
@@ -57,16 +57,23 @@ def entry_of(
         base_model=base_model_of(job),
         dataset_sha256=job.spec.dataset.sha256,
         owner=job.spec.owner,
-        details={
-            "parameters": dict(job.spec.parameters),
-            "steps": progress.step,
-            "total_steps": progress.total_steps,
-            "first_loss": progress.first_loss,
-            "last_loss": progress.loss,
-            "reason": reason.value,
-            "not_published": dict(notes.failures(job)),
-        },
+        details=_details(job, reason, framework),
         places=(*at_home, *notes.places(job)),
         previews=previews,
-        registration=registration,
     )
+
+
+def _details(job: Job, reason: Reason, framework: str | None) -> dict[str, Any]:
+    progress, saved, wanted = job.progress, job.memory.get("model_step"), job.spec.parameters.get("steps")
+    return {
+        "framework": framework,
+        "parameters": dict(job.spec.parameters),
+        "images": job.spec.dataset.images,
+        "steps": saved if saved is not None else progress.step,
+        "target_steps": progress.total_steps or (wanted if isinstance(wanted, int) else None),
+        "first_loss": progress.first_loss,
+        "last_loss": progress.loss,
+        "reason": reason.value,
+        "anomalies": list(job.memory.get("anomalies") or ()),
+        "not_published": dict(notes.failures(job)),
+    }

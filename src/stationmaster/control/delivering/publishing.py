@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from stationmaster.control.delivering import notes
 from stationmaster.control.delivering.bucket import send_from_home, send_from_machine
-from stationmaster.control.delivering.catalogue import base_model_of, is_complete
+from stationmaster.control.delivering.cards import card_of, licence_of
+from stationmaster.control.delivering.catalogue import entry_of, is_complete, slug_of
 from stationmaster.control.delivering.chain import hub_place, not_delivered, repository_of
 from stationmaster.control.delivering.outlets import BUCKET, HUB
 from stationmaster.control.delivering.samples import ChosenSample, choose_samples
@@ -17,9 +18,9 @@ from stationmaster.control.rental.machine import host_of
 from stationmaster.control.step import wait
 from stationmaster.control.world import Policy, World
 from stationmaster.delivery.huggingface import HubClient, HubFile, raise_for_answer
-from stationmaster.delivery.model_card import LICENCES, Card, EarlyEnd, Sample, is_repository, render_card
+from stationmaster.delivery.model_card import Sample, render_card
 from stationmaster.errors import DeliveryError, RemoteError
-from stationmaster.model import Desired, Job, Place, Reason
+from stationmaster.model import Desired, Job, Place, Reason, SamplePicture, TrainedModel
 from stationmaster.remote.host import OutputFile
 from stationmaster.store.writes import Told, Write
 
@@ -151,7 +152,10 @@ async def _show_samples(job: Job, world: World) -> Write:
 
 async def _show_card(reason: Reason, job: Job, world: World) -> Write:
     hub, repo = _hub(world), _repo(job)
-    card = HubFile.of_text("README.md", render_card(await _card(reason, job, world)))
+    model = await entry(job, reason, world, now=job.state_since)
+    assert model is not None, "what is in a repository has weights"
+    samples = [Sample(**one) for one in notes.fact(job, "samples") or ()]
+    card = HubFile.of_text("README.md", render_card(card_of(model, samples, await licence_of(model, hub))))
     await _put(job, repo, [card], [card], "card", world)
     await hub.require(repo, [card])
     told = Told(kind="card_published", payload={"repository": repo})
@@ -175,81 +179,18 @@ async def _put(
     await hub.upload(repo, at_home, message=message)
 
 
-async def chosen_previews(job: Job, world: World) -> tuple[str, ...]:
-    """Samples that show the model, as they lie at home."""
-    return tuple(one.location for one in await _chosen(job, world))
+async def entry(job: Job, reason: Reason, world: World, *, now: float) -> TrainedModel | None:
+    """The model as the catalogue has it; None when the job left none."""
+    previews = tuple(SamplePicture(path=one.location, text=one.text) for one in await _chosen(job, world))
+    framework = world.recipe(job.spec.recipe).recipe.framework
+    slug = slug_of(job, installation=world.store.installation_id)
+    return entry_of(job, reason, slug=slug, framework=framework, previews=previews, now=now)
 
 
 async def _chosen(job: Job, world: World) -> tuple[ChosenSample, ...]:
     files = await world.ask_store(world.store.checkpoints.of_job, job.id)
     at_home = [one for one in files if one.location and "://" not in one.location]
     return await asyncio.to_thread(choose_samples, job, at_home)
-
-
-async def _card(reason: Reason, job: Job, world: World) -> Card:
-    base, known = base_model_of(job), job.memory["model_file"]
-    return Card(
-        name=job.spec.name,
-        recipe=job.spec.recipe,
-        file_name=known["name"],
-        sha256=known["sha256"],
-        framework=world.recipe(job.spec.recipe).recipe.framework,
-        trigger=job.spec.trigger,
-        base_model=base,
-        licence=await _licence(base, _hub(world)),
-        samples=tuple(Sample(**one) for one in notes.fact(job, "samples") or ()),
-        parameters={
-            name: value for name, value in job.spec.parameters.items() if isinstance(value, int | float | bool)
-        },
-        facts=_facts(job),
-        early_end=None if is_complete(reason) else early_end(job, reason),
-    )
-
-
-async def _licence(base: str | None, hub: HubClient) -> Mapping[str, str]:
-    if base is None or not is_repository(base):
-        return {}
-    if base in LICENCES:
-        return LICENCES[base]
-    found = await hub.licence_of(base)
-    return {} if found is None else {name: value for name, value in asdict(found).items() if value is not None}
-
-
-def _facts(job: Job) -> dict[str, str]:
-    progress = job.progress
-    known = {
-        "pictures": job.spec.dataset.images or None,
-        "steps trained": job.memory.get("model_step") or progress.step,
-        "first loss": progress.first_loss,
-        "last loss": progress.loss,
-    }
-    return {name: f"{value:.6g}" for name, value in known.items() if value is not None}
-
-
-_WORDS = {
-    Reason.STALLED: "ETA not converging",
-    Reason.STOPPED_BY_USER: "stopped by its owner",
-    Reason.CANCELLED_BY_USER: "stopped by its owner",
-    Reason.HARD_LIMIT: "the limit of time or money was reached",
-    Reason.MACHINE_STOPPED: "the machine was stopped",
-    Reason.STEP_FAILED: "the trainer failed",
-}
-
-
-def early_end(job: Job, reason: Reason) -> EarlyEnd:
-    """What the card says of a training that did not get to its end."""
-    words = _WORDS.get(reason, reason.value.lower().replace("_", " "))
-    if reason is Reason.ANOMALY:
-        words = ", ".join(job.memory.get("anomalies") or ()) or words
-    steps = job.spec.parameters.get("steps")
-    target = job.progress.total_steps or (steps if isinstance(steps, int) else None)
-    saved = job.memory.get("model_step")
-    return EarlyEnd(
-        reason=words,
-        target_steps=target,
-        completed_steps=saved if saved is not None else job.progress.step,
-        stalled=reason is Reason.STALLED,
-    )
 
 
 def _hub(world: World) -> HubClient:

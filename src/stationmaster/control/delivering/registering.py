@@ -10,7 +10,7 @@ import structlog
 from stationmaster.control.delivering.outlets import BUCKET, HUB, Outlets
 from stationmaster.control.world import Policy, World
 from stationmaster.delivery.comfydeploy import Download
-from stationmaster.errors import DeliveryError, StoreError
+from stationmaster.errors import DeliveryError
 from stationmaster.model import Registering, Registration, TrainedModel
 
 log = structlog.get_logger("stationmaster.registering")
@@ -87,8 +87,8 @@ class Registrar:
         while self._world.outlets.comfydeploy is not None:
             try:
                 await self.look()
-            except StoreError as problem:
-                log.warning("registering.store", problem=str(problem))
+            except Exception as problem:  # jobs go on whatever becomes of this
+                log.error("registering.tripped", problem=str(problem), exc_info=True)
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def look(self) -> None:

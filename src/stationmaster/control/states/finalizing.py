@@ -11,8 +11,7 @@ from typing import Any
 import structlog
 
 from stationmaster.control.delivering import notes
-from stationmaster.control.delivering.catalogue import entry_of, slug_of
-from stationmaster.control.delivering.publishing import Publishing, chosen_previews, next_publishing, publish
+from stationmaster.control.delivering.publishing import Publishing, entry, next_publishing, publish
 from stationmaster.control.delivering.registering import first_registration, step_on
 from stationmaster.control.rental.company import company
 from stationmaster.control.rental.machine import host_of
@@ -22,7 +21,7 @@ from stationmaster.control.training.job_folder import LATEST, MODEL, link
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import RemoteError
 from stationmaster.lifecycle import Move, concluded
-from stationmaster.model import Desired, Job, Reason, Registering, Registration
+from stationmaster.model import Desired, Job, Reason, Registering
 from stationmaster.store.writes import Told, Write
 
 log = structlog.get_logger("stationmaster.finalizing")
@@ -100,15 +99,13 @@ async def perform(action: Action, job: Job, visit: Visit, world: World) -> Write
 
 
 async def _catalogue(reason: Reason, job: Job, visit: Visit, world: World) -> Write:
-    slug = slug_of(job, installation=world.store.installation_id)
-    previews = await chosen_previews(job, world)
-    entry = entry_of(job, reason, slug=slug, previews=previews, registration=Registration(), now=visit.now)
-    if entry is None:
+    model = await entry(job, reason, world, now=visit.now)
+    if model is None:
         return wait(notes.with_done(job, _CATALOGUED), 0.0)
-    entry = replace(entry, registration=first_registration(entry, world.policy, now=visit.now))
-    due = entry.registration.state is Registering.DUE
-    told = Told(kind="catalogued", payload={"model": slug, "note": entry.registration.note})
-    return wait(notes.with_done(job, _CATALOGUED, register=due), 0.0, models=(entry,), events=(told,))
+    model = replace(model, registration=first_registration(model, world.policy, now=visit.now))
+    due = model.registration.state is Registering.DUE
+    told = Told(kind="catalogued", payload={"model": model.slug, "note": model.registration.note})
+    return wait(notes.with_done(job, _CATALOGUED, register=due), 0.0, models=(model,), events=(told,))
 
 
 async def _register(job: Job, visit: Visit, world: World) -> Write:

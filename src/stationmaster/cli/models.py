@@ -1,0 +1,146 @@
+"""`stationmaster models`: the catalogue of what was trained, and where it can be had."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+
+if TYPE_CHECKING:
+    from stationmaster.model import TrainedModel
+
+app = typer.Typer(
+    help="Models that were trained, and where they can be had.", no_args_is_help=True, rich_markup_mode=None
+)
+
+ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="A model's slug, its beginning, its name or job.")]
+
+
+@app.command("list")
+def list_models(context: typer.Context, as_json: JsonOption = False) -> None:
+    """List the models of the catalogue, newest first.
+
+    Examples:
+
+      stationmaster models list
+
+      stationmaster models list --json
+    """
+    with station_of(context, wake=False) as station:
+        found = station.models()
+    if as_json or options_of(context).as_json:
+        return print_json([model_json(model) for model in found])
+    for model in found:
+        kinds = ", ".join(place.kind for place in model.places) or "nowhere"
+        state = "" if model.complete else "  incomplete"
+        typer.echo(f"{model.slug:<32} {model.family or '-':<20} {model.size / 1e6:>9.1f} MB  {kinds}{state}")
+    if not found:
+        typer.echo("no models yet; a training that ends with one puts it here")
+    return None
+
+
+@app.command("show")
+def show(context: typer.Context, model: ModelArgument, as_json: JsonOption = False) -> None:
+    """Show one model: what it is, what it was made of, where it lies.
+
+    Examples:
+
+      stationmaster models show cats-0a1b2c
+
+      stationmaster models show cats --json
+    """
+    with station_of(context, wake=False) as station:
+        found = station.model(model)
+    if as_json or options_of(context).as_json:
+        return print_json(model_json(found))
+    for name, value in _lines(found):
+        typer.echo(f"{name:<14} {value}")
+    return None
+
+
+@app.command("publish")
+def publish(context: typer.Context, model: ModelArgument, as_json: JsonOption = False) -> None:
+    """Put a model that is at home on the Hub, with its samples and card; what is there already is not sent again.
+
+    Examples:
+
+      HF_TOKEN=hf_… stationmaster models publish cats-0a1b2c
+
+      stationmaster models publish cats --json
+    """
+    with station_of(context) as station:
+        published = station.publish(model)
+    place = published.place("hub")
+    if as_json or options_of(context).as_json:
+        return print_json(model_json(published))
+    typer.echo(f"published: {place.link if place else published.slug}")
+    return None
+
+
+@app.command("download")
+def download(
+    context: typer.Context,
+    model: ModelArgument,
+    target: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to.")] = Path(),
+    as_json: JsonOption = False,
+) -> None:
+    """Copy a model's weights to a folder, from home, the bucket or the Hub; the copy is verified.
+
+    Examples:
+
+      stationmaster models download cats-0a1b2c
+
+      stationmaster models download cats ./loras
+    """
+    with station_of(context, wake=False) as station:
+        copy = station.download(model, target)
+    if as_json or options_of(context).as_json:
+        return print_json({"file": str(copy)})
+    typer.echo(str(copy))
+    return None
+
+
+def model_json(model: TrainedModel) -> dict[str, Any]:
+    """One model for programs; names are stable."""
+    from stationmaster.cli.render import instant
+
+    return {
+        **dataclasses.asdict(model),
+        "created_at": instant(model.created_at),
+        "registration": {"state": model.registration.state, "note": model.registration.note},
+    }
+
+
+def _lines(model: TrainedModel) -> Iterator[tuple[str, str]]:
+    details = model.details
+    steps = "/".join(str(details[name]) for name in ("steps", "target_steps") if details.get(name) is not None)
+    known = {
+        "model": model.slug,
+        "name": model.name,
+        "family": model.family,
+        "trigger": model.trigger,
+        "file": f"{model.file_name}, {model.size:,} bytes",
+        "sha256": model.sha256,
+        "trained": f"{'complete' if model.complete else 'incomplete'}, step {steps}" if steps else None,
+        "recipe": model.recipe,
+        "base model": model.base_model,
+        "dataset": model.dataset_sha256,
+        "job": model.job_id,
+    }
+    yield from ((name, str(value)) for name, value in known.items() if value is not None)
+    for place in model.places:
+        yield place.kind, place.address + (f"  {place.link}" if place.link else "")
+    for preview in model.previews:
+        yield "preview", f"{preview.path}  {preview.text}"
+    for place_name, problem in (details.get("not_published") or {}).items():
+        yield "not sent", f"{place_name}: {problem}"
+    state, note = model.registration.state, model.registration.note
+    if state != "NO":
+        yield "registration", f"{state.lower()}{f': {note}' if note else ''}"
+    elif note:
+        yield "registration", note
