@@ -51,6 +51,10 @@ class Bucket:
         self.name = name
         self.prefix = prefix.strip("/")
 
+    def below(self, folder: str) -> Bucket:
+        """The same bucket, seen from a folder of it."""
+        return Bucket(self._client, name=self.name, prefix=self.full_key(folder))
+
     def location(self, key: str = "") -> str:
         """The address that people and the store know an object by."""
         return f"s3://{self.name}/{self.full_key(key)}"

@@ -94,6 +94,12 @@ class Tickets:
         with self._database.read() as connection:
             return [_ticket(row) for row in connection.execute(query).mappings()]
 
+    def live(self) -> list[Ticket]:
+        """Every ticket that an upload may still come for."""
+        with self._database.read() as connection:
+            rows = connection.execute(sa.select(tickets).where(tickets.c.state.in_(_LIVE))).mappings()
+            return [_ticket(row) for row in rows]
+
     def issue(self, ticket_id: str, *, seconds: float, upload: str | None = None) -> Ticket:
         """Close the ticket to everybody else before anything is signed. Raises TicketRefused the second time."""
         now = self._database.now

@@ -37,9 +37,10 @@ class BucketShelf:
 
 def open_shelf(settings: Settings, store: Store) -> BucketShelf | None:
     """The settings' bucket; None where none is set. Raises ConfigInvalid."""
-    bucket = open_bucket(settings.bucket)
-    if bucket is None:
+    whole = open_bucket(settings.bucket)
+    if whole is None:
         return None
+    bucket = whole.below(store.installation_id)  # others may use the same bucket, and the same names for their jobs
     office = TicketOffice(store.tickets, bucket, seconds=settings.bucket.ticket)
     return BucketShelf(bucket=bucket, store=BucketStore(bucket), office=office, public_url=settings.serve.public_url)
 

@@ -25,6 +25,7 @@ LARGEST_PUT_BYTES = int(4.9 * 2**30)
 PART_BYTES = 64 << 20
 
 _MOST_PARTS = 10_000
+_QUARANTINE = "quarantine"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +92,10 @@ class TicketOffice:
         part_sha256s: Sequence[str] = (),
         token: str | None = None,
     ) -> Ticket:
-        """A ticket that nothing was signed for; one that an earlier try left behind is void from now on."""
+        """A ticket that nothing was signed for; what an earlier try left behind is void and gone from now on."""
         for left in self._left_behind(job_id, attempt, path):
             self.throw_away(left, "an earlier try broke off")
+        self.tidy()
         return self._tickets.open(
             NewTicket(
                 id=secrets.token_hex(16),
@@ -103,7 +105,7 @@ class TicketOffice:
                 size=size,
                 sha256=sha256,
                 key=key,
-                quarantine=f"quarantine/{job_id}/{secrets.token_hex(16)}",
+                quarantine=f"{_QUARANTINE}/{job_id}/{secrets.token_hex(16)}",
                 part_sha256s=tuple(part_sha256s),
                 token_sha256=None if token is None else _sha256(token),
             ),
@@ -170,13 +172,15 @@ class TicketOffice:
             self._bucket.abandon_parts(ticket.quarantine, ticket.upload)
         self._bucket.delete(ticket.quarantine)
 
-    def sweep(self, job_id: str) -> None:
-        """Nothing of the job is left in quarantine: an address that is used late leaves an object that nobody wants."""
-        for ticket in self._tickets.of_job(job_id):
-            if ticket.state in LIVE_TICKET_STATES:
-                self.throw_away(ticket, "the job is over")
-        for left in list(self._bucket.listed(f"quarantine/{job_id}/")):
-            self._bucket.delete(left.key)
+    def tidy(self) -> None:
+        """Nothing is left in quarantine but what is on its way: an address used late leaves an object there."""
+        found = list(self._bucket.listed(f"{_QUARANTINE}/"))
+        awaited = {
+            ticket.quarantine for ticket in self._tickets.live()
+        }  # read last: each was written before its upload
+        for left in found:
+            if left.key not in awaited:
+                self._bucket.delete(left.key)
 
     def _left_behind(self, job_id: str, attempt: int, path: str) -> list[Ticket]:
         return [
