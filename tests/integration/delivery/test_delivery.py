@@ -1,4 +1,4 @@
-"""Whole jobs with real trainings: the model goes along the chain, and whatever breaks on the way it is safe somewhere."""
+"""Whole jobs with real trainings: the model goes along the chain, and whatever breaks on the way, it is safe."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_model_goes_to_the_hub_with_samples_and_card_and_comes_home(hub: HubSe
     for shown in front["widget"]:
         assert hub.content(repo, shown["output"]["url"])
         assert "ohwx cat" in shown["text"]
-    assert [told["location"] for told in run.told("model_safe")][0].startswith("hf://")
+    assert run.told("model_safe")[0]["location"].startswith("hf://")
 
 
 def test_a_model_that_the_hub_refuses_goes_to_the_bucket(hub: HubServer, bucket: S3Server, tmp_path: Path) -> None:
