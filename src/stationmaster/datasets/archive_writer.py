@@ -47,13 +47,14 @@ class ArchiveWriter:
             self._thread.shutdown(cancel_futures=True)
 
     def write(self, data: bytes) -> None:
-        self.taken += len(data)
-        if len(data) >= _LARGE:
+        size = len(data)
+        self.taken += size
+        if size >= _LARGE:
             self._hand_over_parts()
             self._hand_over(data)
             return
         self._parts.append(data)
-        self._parts_size += len(data)
+        self._parts_size += size
         if self._parts_size >= _GATHERED:
             self._hand_over_parts()
 

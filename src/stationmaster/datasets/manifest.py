@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from typing import NamedTuple
 
 FORMAT = "stationmaster-dataset/1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileRecord:
+class FileRecord(NamedTuple):
+    """One file; no dataclass, for the reason that an entry of a folder is none."""
+
     path: str
     size: int
     sha256: str

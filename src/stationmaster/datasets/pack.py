@@ -24,12 +24,15 @@ from stationmaster.datasets.tree import (
     files_of,
     identity_of,
     open_unchanged,
+    read_unchanged,
     scan,
     shown,
 )
 from stationmaster.errors import DatasetInvalid, DiskFull, UserError
 
 _CHUNK = 1 << 20
+_SMALL = 1 << 16  # read at once
+_PADDING = bytes(BLOCK)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,19 +131,13 @@ def _prepare(directory: Path, folder: Path) -> None:
 def _packable(folder: Path) -> tuple[Entry, ...]:
     entries = scan(folder)
     for entry in entries:
-        if entry.kind is EntryKind.HIDDEN:
-            continue
-        if entry.kind is not EntryKind.FILE:
+        if entry.kind is not EntryKind.FILE and entry.kind is not EntryKind.HIDDEN:
             raise DatasetInvalid(
                 f"{shown(entry.path)} cannot be packed: {_UNPACKABLE[entry.kind]}",
                 hint="run `stationmaster dataset check` for the whole list",
             )
-        if not _is_text(entry.path):
-            raise DatasetInvalid(
-                f"the name of {shown(entry.path)} is not UTF-8",
-                hint="rename the file, or let `stationmaster dataset check --fix` do it in a copy",
-            )
     files = files_of(entries)
+    _require_text(files)
     if not files:
         raise DatasetInvalid(f"there is nothing to pack in {shown(str(folder))}", hint="check the path of the dataset")
     return files
@@ -153,6 +150,18 @@ _UNPACKABLE = {
     EntryKind.SPECIAL: "it is neither a file nor a folder",
     EntryKind.UNREADABLE: "it may not be read",
 }
+
+
+def _require_text(files: tuple[Entry, ...]) -> None:
+    """All names at once: encoding each by itself takes longer than reading the folder."""
+    try:
+        "".join([entry.path for entry in files]).encode("utf-8")
+    except UnicodeEncodeError:
+        broken = next(entry for entry in files if not _is_text(entry.path))
+        raise DatasetInvalid(
+            f"the name of {shown(broken.path)} is not UTF-8",
+            hint="rename the file, or let `stationmaster dataset check --fix` do it in a copy",
+        ) from None
 
 
 def _is_text(path: str) -> bool:
@@ -208,13 +217,12 @@ def _sync_folder(directory: Path) -> None:
 def _write_tar(entries: tuple[Entry, ...], archive: ArchiveWriter) -> Iterator[FileRecord]:
     written_folders: set[str] = set()
     for entry in entries:
-        for folder in _parents(entry.path):
-            if folder not in written_folders:
-                written_folders.add(folder)
-                archive.write(folder_header(folder))
-        archive.write(file_header(entry.path, entry.size))
-        yield record_file(entry, archive.write)
-        archive.write(bytes(-entry.size % BLOCK))
+        if "/" in entry.path and entry.folder not in written_folders:
+            for folder in _parents(entry.path):
+                if folder not in written_folders:
+                    written_folders.add(folder)
+                    archive.write(folder_header(folder))
+        yield _write_small(entry, archive) if entry.size <= _SMALL else _write_large(entry, archive)
     archive.write(bytes(2 * BLOCK))
     archive.write(bytes(-archive.taken % RECORD))
 
@@ -224,6 +232,20 @@ def _parents(path: str) -> Iterator[str]:
     while at >= 0:
         yield path[:at]
         at = path.find("/", at + 1)
+
+
+def _write_small(entry: Entry, archive: ArchiveWriter) -> FileRecord:
+    """In as few calls as can be: sets of captions have tens of thousands of these."""
+    path, size, data = entry.path, entry.size, read_unchanged(entry)
+    archive.write(file_header(path, size) + data + _PADDING[: -size % BLOCK])
+    return FileRecord(path, size, hashlib.sha256(data).hexdigest())
+
+
+def _write_large(entry: Entry, archive: ArchiveWriter) -> FileRecord:
+    archive.write(file_header(entry.path, entry.size))
+    record = record_file(entry, archive.write)
+    archive.write(_PADDING[: -entry.size % BLOCK])
+    return record
 
 
 def _read(file: BinaryIO, size: int, entry: Entry) -> bytes:

@@ -5,6 +5,8 @@ Written here and not by `tarfile`, whose bytes have changed between versions of 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 BLOCK = 512
 RECORD = 20 * BLOCK
 
@@ -19,6 +21,7 @@ _OWNER = b"0000000\0" * 2
 _TIME = b"00000000000\0"
 _TAIL = bytes(100) + b"ustar\x0000" + bytes(247)
 _FIXED_SUM = {kind: sum(mode + _OWNER + _TIME + kind + _TAIL) + 8 * ord(" ") for kind, mode in _MODE.items()}
+_BLOCK = {kind: b"%b" + mode + _OWNER + b"%b" + _TIME + b"%06o\0 " + kind + _TAIL for kind, mode in _MODE.items()}
 
 
 def file_header(path: str, size: int) -> bytes:
@@ -31,21 +34,27 @@ def folder_header(path: str) -> bytes:
 
 
 def _header(path: str, size: int, kind: bytes) -> bytes:
+    if size < _SIZE_LIMIT and len(path) <= _NAME_BYTES and path.isascii():
+        return _block(path.encode(), size, kind)
     records = b""
     if len(path) > _NAME_BYTES or not path.isascii():
         records += _pax_record(b"path", path.encode())
     if size >= _SIZE_LIMIT:
         records += _pax_record(b"size", b"%d" % size)
     block = _block(path.encode("ascii", "replace")[:_NAME_BYTES], size if size < _SIZE_LIMIT else 0, kind)
-    if not records:
-        return block
     return _block(_PAX_NAME, len(records), _PAX) + records + bytes(-len(records) % BLOCK) + block
 
 
 def _block(name: bytes, size: int, kind: bytes) -> bytes:
-    octal_size = b"%011o\0" % size
-    checksum = b"%06o\0 " % (_FIXED_SUM[kind] + sum(name) + sum(octal_size))
-    return name.ljust(_NAME_BYTES, b"\0") + _MODE[kind] + _OWNER + octal_size + _TIME + checksum + kind + _TAIL
+    octal_size, size_sum = _octal(size)
+    return _BLOCK[kind] % (name.ljust(_NAME_BYTES, b"\0"), octal_size, _FIXED_SUM[kind] + sum(name) + size_sum)
+
+
+@lru_cache(maxsize=4096)  # captions come in few sizes
+def _octal(size: int) -> tuple[bytes, int]:
+    """The size as it is written, and what it adds to the checksum."""
+    digits = b"%011o\0" % size
+    return digits, sum(digits)
 
 
 def _pax_record(key: bytes, value: bytes) -> bytes:

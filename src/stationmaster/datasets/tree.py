@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from io import BufferedReader
 from pathlib import Path
+from typing import NamedTuple
 
 from stationmaster.errors import DatasetInvalid, NotFound
 
 MAX_ENTRIES = 500_000
+# O_NONBLOCK: a pipe put in a file's place must not hang us; the identity then gives it away.
+_OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _JUNK = frozenset({"thumbs.db", "desktop.ini", "__macosx"})  # left behind by file managers, as dot files are
 
 
@@ -26,9 +28,11 @@ class EntryKind(StrEnum):
     UNREADABLE = "unreadable"  # may not be listed or looked at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One thing in the folder. `path` is relative, with `/` between its parts."""
+class Entry(NamedTuple):
+    """One thing in the folder. `path` is relative, with `/` between its parts.
+
+    No dataclass: there may be hundreds of thousands, and these are made three times as fast.
+    """
 
     path: str
     kind: EntryKind
@@ -76,20 +80,27 @@ def files_of(entries: Iterable[Entry]) -> tuple[Entry, ...]:
 
 def open_unchanged(entry: Entry) -> BufferedReader:
     """The file as it was when scanned. Raises DatasetInvalid if it was changed or replaced; never blocks."""
-    try:
-        # O_NONBLOCK: a pipe put in the file's place must not hang us; the identity then gives it away.
-        descriptor = os.open(entry.source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError as exc:
-        raise changed(entry) from exc
-    except OSError as exc:
-        raise DatasetInvalid(
-            f"{shown(entry.path)} cannot be read: {exc.strerror}", hint="make the file readable, or remove it"
-        ) from exc
+    descriptor = _opened(entry)
     file = os.fdopen(descriptor, "rb")
     if identity_of(os.fstat(descriptor)) != entry.identity:
         file.close()
         raise changed(entry)
     return file
+
+
+def read_unchanged(entry: Entry) -> bytes:
+    """The bytes of a small file as it was when scanned; otherwise as `open_unchanged`."""
+    descriptor = _opened(entry)
+    try:
+        data = os.read(descriptor, entry.size + 1)
+        # Looked at after the reading: whoever wrote to it in between has changed its time or size.
+        if len(data) != entry.size or identity_of(os.fstat(descriptor)) != entry.identity:
+            raise changed(entry)
+    except OSError as exc:
+        raise _unreadable(entry, exc) from exc
+    finally:
+        os.close(descriptor)
+    return data
 
 
 def identity_of(status: os.stat_result) -> tuple[int, ...]:
@@ -100,6 +111,21 @@ def changed(entry: Entry) -> DatasetInvalid:
     return DatasetInvalid(
         f"{shown(entry.path)} changed while it was being read",
         hint="wait until nothing writes to the dataset folder, then try again",
+    )
+
+
+def _opened(entry: Entry) -> int:
+    try:
+        return os.open(entry.source, _OPEN_FLAGS)
+    except FileNotFoundError as exc:
+        raise changed(entry) from exc
+    except OSError as exc:
+        raise _unreadable(entry, exc) from exc
+
+
+def _unreadable(entry: Entry, exc: OSError) -> DatasetInvalid:
+    return DatasetInvalid(
+        f"{shown(entry.path)} cannot be read: {exc.strerror}", hint="make the file readable, or remove it"
     )
 
 
