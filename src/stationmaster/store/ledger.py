@@ -101,15 +101,16 @@ class Ledger:
 
     def account(self, user: str) -> CreditAccount:
         """The person's credits now; what has expired is written off first."""
+        if user not in self.users():
+            return CreditAccount(user=user)
         with self._database.write() as connection:
-            found = connection.execute(_ACCOUNT, {"b_user": user}).one_or_none()
-            if found is None:
-                return CreditAccount(user=user)
             self._posting.lock(connection, user)
             self._posting.spendable(connection, user)
-            row = connection.execute(_ACCOUNT, {"b_user": user}).mappings().one()
-            lots = connection.execute(_LOTS, {"b_user": user}).mappings().all()
-        return CreditAccount(**row, lots=tuple(known_fields(CreditLot, dict(lot)) for lot in lots))
+            rows = connection.execute(_LOTS, {"b_user": user}).mappings().all()
+            held = int(connection.execute(_HELD, {"b_user": user}).scalar_one())
+        lots = tuple(known_fields(CreditLot, dict(row)) for row in rows)
+        balance = MicroDollars(sum(lot.remaining for lot in lots))
+        return CreditAccount(user=user, balance=balance, held=MicroDollars(held), lots=lots)
 
     def users(self) -> list[str]:
         """Everybody who has or had credits."""
@@ -181,7 +182,9 @@ def _entry(row: RowMapping) -> LedgerEntry:
     return known_fields(LedgerEntry, {**row, "kind": EntryKind(row["kind"])})
 
 
-_ACCOUNT = sa.select(credit_accounts).where(credit_accounts.c.user == sa.bindparam("b_user"))
+_HELD = sa.select(sa.func.coalesce(sa.func.sum(ledger_entries.c.held), 0)).where(
+    ledger_entries.c.user == sa.bindparam("b_user")
+)
 _LOTS = (
     sa.select(credit_lots)
     .where(credit_lots.c.user == sa.bindparam("b_user"), credit_lots.c.remaining > 0)

@@ -24,7 +24,7 @@ RETURN_GRACE_SECONDS = 7 * 86_400.0
 
 
 class Posting:
-    """What is done to accounts inside somebody else's transaction. Every change begins with the account's lock."""
+    """What is done to accounts inside somebody else's transaction. Whoever spends begins with the account's lock."""
 
     def __init__(self, database: Database) -> None:
         now = database.now
@@ -62,9 +62,9 @@ class Posting:
         return write
 
     def lock(self, connection: Connection, user: str) -> None:
-        """Nobody else moves this person's credits until the transaction ends."""
+        """Nobody else spends this person's credits until the transaction ends."""
         if connection.execute(_LOCK, {"b_user": user}).one_or_none() is None:
-            insert_if_absent(connection, credit_accounts, {"user": user, "balance": 0, "held": 0})
+            insert_if_absent(connection, credit_accounts, {"user": user})
             connection.execute(_LOCK, {"b_user": user}).one()
 
     def spendable(self, connection: Connection, user: str) -> list[tuple[str, int]]:
@@ -74,24 +74,22 @@ class Posting:
         return [(row["id"], row["remaining"]) for row in rows if not row["expired"]]
 
     def post(self, connection: Connection, user: str, entries: Sequence[dict[str, Any]]) -> None:
-        """Write entries of one account, which is locked, and what they change."""
+        """Write entries of one account, each a part of the same movement."""
         common = {"user": user, "job": None, "attempt": None, "key": None, "note": "", "actor": _WORKER}
-        rows = [{**common, "part": part, **entry} for part, entry in enumerate(entries)]
-        connection.execute(self._insert, rows)
-        balance, held = sum(row["balance"] for row in rows), sum(row["held"] for row in rows)
-        connection.execute(_CHANGE_ACCOUNT, {"b_user": user, "b_balance": balance, "b_held": held})
+        connection.execute(self._insert, [{**common, "part": part, **entry} for part, entry in enumerate(entries)])
 
     def take(self, connection: Connection, parts: Iterable[tuple[str, int]]) -> None:
         """Lower what lots hold."""
-        rows = [{"b_lot": lot, "b_amount": amount} for lot, amount in parts]
-        if rows:
+        if rows := _in_order(parts):
             connection.execute(_TAKE, rows)
 
     def _hold(self, connection: Connection, hold: Hold) -> MicroDollars | None:
-        self.lock(connection, hold.user)
-        before = connection.execute(_OF_ATTEMPT, {"b_job": hold.job_id, "b_attempt": hold.attempt}).mappings().all()
-        if before:  # nothing is held twice; what is settled is not held again
-            return MicroDollars(sum(row["held"] for row in before)) or None
+        attempt = {"b_job": hold.job_id, "b_attempt": hold.attempt}
+        found = connection.execute(_LOCK_TO_HOLD, {"b_user": hold.user, **attempt}).one_or_none()
+        if found is None:
+            return None  # somebody who never had credits
+        if found.is_held:  # nothing is held twice, and what is settled is not held again
+            return MicroDollars(sum(row["held"] for row in connection.execute(_OF_ATTEMPT, attempt).mappings())) or None
         lots = self.spendable(connection, hold.user)
         amount = min(hold.most, sum(remaining for _, remaining in lots))
         parts = drawn(amount, lots) if amount >= hold.least else None
@@ -110,7 +108,6 @@ class Posting:
         if not holds or len(holds) < len(entries):
             return  # never held, or settled already
         user = holds[0]["user"]
-        self.lock(connection, user)
         charged, returned = _split(holds, settlement.charge)
         named = {"job": settlement.job_id, "attempt": settlement.attempt, "note": settlement.note}
         self.post(
@@ -126,7 +123,7 @@ class Posting:
             ],
         )
         if returned:
-            connection.execute(self._give_back, [{"b_lot": lot, "b_amount": amount} for lot, amount in returned])
+            connection.execute(self._give_back, _in_order(returned))
 
     def _has_room(self, connection: Connection, room: Room) -> bool:
         self.lock(connection, room.user)
@@ -140,6 +137,11 @@ class Posting:
             entry = {"kind": EntryKind.EXPIRY.value, "held": 0}
             self.post(connection, user, [{**entry, "lot": lot, "balance": -amount} for lot, amount in parts])
             self.take(connection, parts)
+
+
+def _in_order(parts: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:
+    """Lots are always changed in the same order: two that wait for each other never end."""
+    return [{"b_lot": lot, "b_amount": amount} for lot, amount in sorted(parts)]
 
 
 def _split(
@@ -157,7 +159,12 @@ def _split(
 SPENDING_ORDER = (credit_lots.c.expires_at.is_(None), credit_lots.c.expires_at, credit_lots.c.at, credit_lots.c.id)
 """Credits that expire first, then the oldest."""
 
-_LOCK = sa.select(credit_accounts.c.balance).where(credit_accounts.c.user == sa.bindparam("b_user")).with_for_update()
+_LOCK = sa.select(credit_accounts.c.user).where(credit_accounts.c.user == sa.bindparam("b_user")).with_for_update()
+_LOCK_TO_HOLD = _LOCK.add_columns(
+    sa.exists()
+    .where(ledger_entries.c.job == sa.bindparam("b_job"), ledger_entries.c.attempt == sa.bindparam("b_attempt"))
+    .label("is_held")
+)
 _OF_ATTEMPT = (
     sa.select(ledger_entries)
     .where(ledger_entries.c.job == sa.bindparam("b_job"), ledger_entries.c.attempt == sa.bindparam("b_attempt"))
@@ -167,12 +174,4 @@ _TAKE = (
     credit_lots.update()
     .where(credit_lots.c.id == sa.bindparam("b_lot"))
     .values(remaining=credit_lots.c.remaining - sa.bindparam("b_amount", type_=sa.BigInteger))
-)
-_CHANGE_ACCOUNT = (
-    credit_accounts.update()
-    .where(credit_accounts.c.user == sa.bindparam("b_user"))
-    .values(
-        balance=credit_accounts.c.balance + sa.bindparam("b_balance", type_=sa.BigInteger),
-        held=credit_accounts.c.held + sa.bindparam("b_held", type_=sa.BigInteger),
-    )
 )

@@ -121,16 +121,13 @@ def _add_to_attempt(sums: _Sums, row: RowMapping) -> None:
 
 
 def _accounts(connection: Connection, sums: _Sums) -> Iterator[str]:
-    known = set()
-    for row in connection.execute(sa.select(credit_accounts)).mappings():
-        user = row["user"]
-        known.add(user)
-        if row["balance"] != sums.balances[user]:
-            yield f"{user}: the account says {row['balance']}, its entries {sums.balances[user]}"
-        if row["held"] != sums.held[user]:
-            yield f"{user}: the account holds {row['held']}, its entries {sums.held[user]}"
-        if row["balance"] < 0 or row["held"] < 0:
-            yield f"{user}: less than nothing"
+    spendable: dict[str, int] = defaultdict(int)
+    for row in connection.execute(sa.select(credit_lots.c.user, credit_lots.c.remaining)):
+        spendable[row.user] += row.remaining
+    known = set(connection.execute(sa.select(credit_accounts.c.user)).scalars())
+    for user in sorted(known | spendable.keys()):
+        if spendable[user] != sums.balances[user]:
+            yield f"{user}: {spendable[user]} can be spent, the entries add up to {sums.balances[user]}"
     for user in sorted(sums.balances.keys() - known):
         yield f"{user}: entries without an account"
     by_user: dict[str, int] = defaultdict(int)

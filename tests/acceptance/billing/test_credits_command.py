@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 import typer
 from typer.testing import CliRunner, Result
 
 from stationmaster.cli.main import app
 from stationmaster.errors import ConfigInvalid, LedgerBroken, NotFound, OutOfCredit, StationmasterError, UserError
 from stationmaster.store.engine import Database
-from stationmaster.store.tables import credit_accounts
+from stationmaster.store.tables import credit_lots
 
 
 class Terminal:
@@ -82,10 +81,10 @@ def test_verify_says_in_its_last_line_whether_the_ledger_is_sound(terminal: Term
     assert last == "the ledger is sound: 1 entries, 1 users, $2.00 and $0.00 held"
     url = f"sqlite:///{terminal.home / 'stationmaster.db'}"
     with closing(Database(url)) as database, database.write() as connection:
-        connection.execute(credit_accounts.update().values(balance=sa.literal(3_000_000)))
+        connection.execute(credit_lots.update().values(remaining=1_000_000))
     broken = terminal.refused("credits", "verify")
     assert isinstance(broken, LedgerBroken)
-    assert str(broken) == "the ledger is not sound: 1 problem(s)"
+    assert str(broken).startswith("the ledger is not sound: ")
 
 
 def test_points_are_shown_and_read_where_they_are_used(terminal: Terminal) -> None:

@@ -279,15 +279,11 @@ sa.Table(
     Column("seq", BigInteger, nullable=False),
 )
 
-# Credits. Each account's row is also the lock under which its credits move.
+# Who has or had credits: the row is the lock under which they are spent.
 sa.Table(
     "credit_accounts",
     metadata,
     Column("user", Text, primary_key=True),
-    Column("balance", BigInteger, nullable=False),
-    Column("held", BigInteger, nullable=False),
-    CheckConstraint("balance >= 0", name="credit_balance_not_negative"),
-    CheckConstraint("held >= 0", name="credit_held_not_negative"),
 )
 
 # Credits that came in together, and what is left of them: those that expire are spent first, then the oldest.
