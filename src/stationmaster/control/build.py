@@ -12,6 +12,7 @@ from stationmaster.control.providers import build_providers, ssh_key_path
 from stationmaster.control.safety.sweep_rules import SweepPolicy
 from stationmaster.control.worker import Tempo
 from stationmaster.control.world import Policy, World
+from stationmaster.delivery.r2 import open_other_bucket
 from stationmaster.errors import ConfigInvalid
 from stationmaster.money import Unit
 from stationmaster.providers.vastai.keys import read_pair
@@ -63,6 +64,7 @@ def build_world(settings: Settings, environ: Mapping[str, str], store: Store) ->
         policy=policy_of(settings),
         outlets=open_outlets(settings, store),
         public_key=_public_key(settings),
+        open_bucket=partial(open_other_bucket, settings.bucket) if settings.bucket.access_key is not None else None,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 from stationmaster.control.billing.charges import Billing
 from stationmaster.control.delivering.outlets import Outlets
 from stationmaster.control.fleet import Fleet
+from stationmaster.delivery.object_store import Bucket
 from stationmaster.errors import NotFound
 from stationmaster.model import Access, Job
 from stationmaster.money import ZERO, MicroDollars
@@ -99,6 +100,7 @@ class World:
     policy: Policy = field(default_factory=Policy)
     outlets: Outlets = field(default_factory=Outlets)
     public_key: str | None = None  # lets us in on rented machines
+    open_bucket: Callable[[str], Bucket] | None = None  # any bucket that the settings' key may read
     reload_providers: Callable[[], Mapping[str, Provider]] = dict  # those that came up since we started
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "store"))
     fleet: Fleet = field(init=False)

@@ -145,6 +145,8 @@ class Dataset(Part):
     """What each line of a text dataset is; any of them where nothing is said."""
     min_rows: int = Field(default=10, ge=1)
     """Lines of a text dataset, at least."""
+    pull: bool = True
+    """Whether the machine may fetch a dataset that lies in a bucket by itself, with signed addresses."""
 
 
 class Config(Part):
