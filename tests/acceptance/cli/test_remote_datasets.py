@@ -8,6 +8,7 @@ import secrets
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner, Result
 
 from hub_server import HubServer
@@ -68,22 +69,40 @@ def test_a_job_file_may_name_a_dataset_elsewhere() -> None:
     assert request.dataset.name == "cats"
 
 
-def test_a_job_trains_on_a_set_in_a_bucket(rclone: S3Server, tmp_path: Path) -> None:
+def put_pictures(folder: Path, key: str, world: LocalWorld, server: S3Server) -> None:
+    with closing(open_other_bucket(world.settings.bucket, server.bucket)) as bucket:
+        for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+            content = path.read_bytes()
+            name = path.relative_to(folder).as_posix()
+            bucket.put(f"{key}/{name}", content, sha256=hashlib.sha256(content).hexdigest())
+
+
+@pytest.mark.parametrize("changes_later", [False, True])
+def test_the_machine_fetches_a_set_from_the_bucket_itself_and_is_sent_what_it_cannot_have(
+    rclone: S3Server, tmp_path: Path, changes_later: bool
+) -> None:
     folder = write_pictures(tmp_path / "pictures", 4)
     key = f"trained-{secrets.token_hex(4)}/cats"
     with LocalWorld(tmp_path, **rclone.environment()) as world:
-        with closing(open_other_bucket(world.settings.bucket, rclone.bucket)) as bucket:
-            for path in sorted(folder.rglob("*")):
-                if path.is_file():
-                    content = path.read_bytes()
-                    name = path.relative_to(folder).as_posix()
-                    bucket.put(f"{key}/{name}", content, sha256=hashlib.sha256(content).hexdigest())
+        put_pictures(folder, key, world, rclone)
         request = request_of(
             {"recipe": "tiny-lora@1", "dataset": f"s3://{rclone.bucket}/{key}", "id": "from-a-bucket",
-             "parameters": {"steps": 20, "seconds_per_step": 0}}
+             "parameters": {"steps": 10, "seconds_per_step": 0}}
         )  # fmt: skip
         job = world.station.submit(request).job
         assert job.spec.name == "cats"
         assert job.spec.dataset.source == f"s3://{rclone.bucket}/{key}"
-        world.work_until_ended(job.id)
-        assert world.station.view(job.id).job.outcome == "COMPLETED"
+        if changes_later:
+            for caption in folder.rglob("*.txt"):
+                caption.write_text("something else by now")
+            put_pictures(folder, key, world, rclone)
+        world.work_until(lambda: "EXECUTING" in _states(world, job.id), what="the dataset is there")
+        told = [event.kind for event in world.station.events(job.id)]
+        assert ("data_pulled" in told) is not changes_later
+        assert "data_verified" in told
+        everything = str([(event.kind, event.payload) for event in world.station.events(job.id)])
+        assert "X-Amz" not in everything
+
+
+def _states(world: LocalWorld, job_id: str) -> list[str]:
+    return [event.payload["to"] for event in world.station.events(job_id) if event.kind == "state"]

@@ -23,6 +23,7 @@ from stationmaster.control.training.carrying import metered
 from stationmaster.control.training.collecting import Collected, intact
 from stationmaster.control.training.config_files import written
 from stationmaster.control.training.dataset_cache import kept, may_be_kept, taken
+from stationmaster.control.training.dataset_pull import pulled
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
 from stationmaster.lifecycle import Move
@@ -35,6 +36,7 @@ from stationmaster.remote.transfer import ROOM_TO_SPARE_BYTES, Sending, push_all
 from stationmaster.store.writes import Told, Write
 
 _ARCHIVE = "dataset.tar"
+_DATASET = "dataset"
 _RESUME = "resume/checkpoint.safetensors"
 _MOST_FAILURES = 3
 
@@ -55,7 +57,7 @@ class Sent:
     """What is worth telling of a transfer that is done."""
 
     resumed: Collected | None  # the earlier attempt's checkpoint that the training goes on from
-    was_there: bool  # the dataset, since an earlier job
+    how: str | None  # the event that says how the dataset came, unless it was sent
 
 
 async def observe(visit: Visit, world: World) -> Seen:
@@ -101,7 +103,7 @@ async def perform(_action: Send, job: Job, seen: Seen, world: World) -> Write:
 def _data_told(job: Job, sent: Sent) -> tuple[Told, ...]:
     payload = {"sha256": job.spec.dataset.sha256, "bytes": job.spec.dataset.size}
     verified = Told(kind="data_verified", payload=payload)
-    return (Told(kind="data_already_there", payload=payload), verified) if sent.was_there else (verified,)
+    return (Told(kind=sent.how, payload=payload), verified) if sent.how is not None else (verified,)
 
 
 def _resume_told(resumed: Collected | None) -> tuple[Told, ...]:
@@ -127,12 +129,12 @@ async def _send(job: Job, visit: Visit, world: World) -> Sent:
     await host.install(world.trackside)
     saved = await intact(job) if world.recipe(job.spec.recipe).recipe.resume is not None else None
     async with company(host, visit), metered(job, visit, "sending") as progress:
-        was_there = await _send_all(job, host, world, saved, progress)
-    return Sent(resumed=saved, was_there=was_there)
+        how = await _send_all(job, host, world, saved, progress)
+    return Sent(resumed=saved, how=how)
 
 
-async def _send_all(job: Job, host: Host, world: World, saved: Collected | None, progress: Progress) -> bool:
-    """Everything is there; whether the dataset was, since an earlier job."""
+async def _send_all(job: Job, host: Host, world: World, saved: Collected | None, progress: Progress) -> str | None:
+    """Everything is there; the event that says how the dataset came, unless it was sent."""
     stored = world.recipe(job.spec.recipe)
     checkpoint = job.spec.resume_from if saved is None else saved.location
     resume = None if checkpoint is None else _RESUME
@@ -144,21 +146,23 @@ async def _send_all(job: Job, host: Host, world: World, saved: Collected | None,
     if checkpoint is not None:
         sha256 = await world.ask_store(_sha256, Path(checkpoint))
         files.append(Sending(local=Path(checkpoint), path=_RESUME, sha256=sha256))
-    was_there = await _send_files(job, host, files, world.policy, progress)
-    await host.unpack(_ARCHIVE, "dataset", job.spec.dataset.sha256)
-    return was_there
+    how = await _send_files(job, host, files, world, progress)
+    await host.unpack(_ARCHIVE, _DATASET, job.spec.dataset.sha256)  # nothing is done to what was pulled
+    return how
 
 
-async def _send_files(job: Job, host: Host, files: list[Sending], policy: Policy, progress: Progress) -> bool:
+async def _send_files(job: Job, host: Host, files: list[Sending], world: World, progress: Progress) -> str | None:
     unpacked_bytes = job.spec.dataset.size
-    if not may_be_kept(job, policy):
-        await push_all_verified(host, files, further_bytes=unpacked_bytes, progress=progress)
-        return False
+    is_kept = may_be_kept(job, world.policy)
     room_bytes = job.spec.dataset.size + unpacked_bytes + ROOM_TO_SPARE_BYTES
-    was_taken = await taken(job, host, _ARCHIVE, room_bytes=room_bytes)
+    was_taken = is_kept and await taken(job, host, _ARCHIVE, room_bytes=room_bytes)
+    if not was_taken and await pulled(job, host, _DATASET, world):
+        await push_all_verified(host, [file for file in files if file.path != _ARCHIVE], progress=progress)
+        return "data_pulled"
     sent = await push_all_verified(host, files, further_bytes=unpacked_bytes, progress=progress)
-    await kept(job, host, _ARCHIVE, policy)
-    return was_taken and _ARCHIVE not in sent
+    if is_kept:
+        await kept(job, host, _ARCHIVE, world.policy)
+    return "data_already_there" if was_taken and _ARCHIVE not in sent else None
 
 
 def plan_of(job: Job, world: World, *, root: str, resume_from: str | None) -> Plan:

@@ -1,0 +1,67 @@
+"""A dataset that lies in a bucket is fetched by the machine itself, over its own line. If it cannot be, it is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from stationmaster.control.rental.machine import access_from_json
+from stationmaster.control.world import Policy, World
+from stationmaster.datasets.sources.reference import BucketSource, parse_source
+from stationmaster.delivery.object_store import Bucket
+from stationmaster.errors import CommandFailed, DeliveryError
+from stationmaster.model import DatasetRef, Job, SshAccess
+from stationmaster.remote.host import Host
+
+log = structlog.get_logger("stationmaster.transferring")
+
+_ADDRESS_SECONDS = 3600.0
+
+
+async def pulled(job: Job, host: Host, folder: str, world: World) -> bool:
+    """Whether `folder` holds the dataset, fetched by the machine, every file with the SHA-256 that it has at home.
+
+    The machine gets signed addresses, which read these files and nothing else, on standard input.
+    """
+    source = _source(job, world)
+    if source is None or world.open_bucket is None or not _is_trusted(job, world.policy):
+        return False
+    try:
+        bucket = world.open_bucket(source.bucket)
+        try:
+            files = await asyncio.to_thread(_signed, job.spec.dataset, source, bucket)
+        finally:
+            bucket.close()
+        order = {"directory": folder, "fingerprint": job.spec.dataset.sha256, "files": files}
+        answer = await host.carry_out("download", order)
+    except (OSError, ValueError, DeliveryError, CommandFailed) as problem:
+        answer = {"problem": str(problem)}
+    if not answer.get("ok"):
+        log.info("dataset.not_pulled", job=job.id, problem=answer.get("problem"))
+    return bool(answer.get("ok"))
+
+
+def _source(job: Job, world: World) -> BucketSource | None:
+    """The prefix that the dataset's files lie below; an archive was unpacked at home, and is sent from there."""
+    if "://" not in job.spec.dataset.source or not world.recipe(job.spec.recipe).recipe.dataset.pull:
+        return None
+    source = parse_source(job.spec.dataset.source)
+    return source if isinstance(source, BucketSource) else None
+
+
+def _is_trusted(job: Job, policy: Policy) -> bool:
+    access = access_from_json(job.memory["access"])
+    return not (isinstance(access, SshAccess) and access.unverified) or policy.allow_unverified
+
+
+def _signed(dataset: DatasetRef, source: BucketSource, bucket: Bucket) -> list[dict[str, Any]]:
+    manifest = json.loads(Path(f"{dataset.archive}.manifest.json").read_text(encoding="utf-8"))
+    prefix = f"{source.key}/" if source.key else ""
+    return [
+        {**file, "url": bucket.sign_get(f"{prefix}{file['path']}", seconds=_ADDRESS_SECONDS)}
+        for file in manifest["files"]
+    ]
