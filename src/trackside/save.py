@@ -85,15 +85,16 @@ def _ask(root: Root, plan: Plan, how: Save, training: Try) -> bool:
 def _look(root: Root, plan: Plan, how: Save, asked: Mapping[str, Any]) -> dict[str, Any]:
     now = clock.now()
     new = [path for path, mark in _marks(root, how).items() if asked["before"].get(path) != mark]
-    if new and all(_is_written(root.inside(path), now.wall) for path in new):
-        return _answer("saved", files=new)
+    written = [path for path in new if _is_written(root.inside(path), now.wall)]
+    if written:
+        return _answer("saved", files=written)
     at = moment_from_record(asked)
     if _is_over(at, now, how):
         return _answer("timed_out")
     if _running_training(root, plan) is None:
         # It ended meanwhile: what it has left by now is all that will come.
-        written = [path for path in new if is_whole(root.inside(path))]
-        return _answer("saved", files=written) if written else _answer("not_running")
+        left = [path for path in new if is_whole(root.inside(path))]
+        return _answer("saved", files=left) if left else _answer("not_running")
     return _answer("saving")
 
 
@@ -103,12 +104,15 @@ def _is_over(at: Moment | None, now: Moment, how: Save) -> bool:
 
 
 def _is_written(path: str, wall: float) -> bool:
-    """Whole, and not touched for a moment; a time in the future comes from another clock and says nothing."""
+    """Whole; and where nobody can tell that from its content, not touched for a moment.
+
+    A time in the future comes from another clock and says nothing.
+    """
     try:
         age = wall - os.stat(path).st_mtime
     except OSError:
         return False
-    return is_whole(path) and not 0 <= age < _SETTLED_SECONDS
+    return is_whole(path) and (path.endswith(".safetensors") or not 0 <= age < _SETTLED_SECONDS)
 
 
 def _marks(root: Root, how: Save) -> dict[str, list[int]]:

@@ -91,7 +91,8 @@ class Save(Part):
     touch: Template | None = None
     """Or a file in the job's folder that is made; the trainer looks for it."""
     proof: Template
-    """A pattern in the job's folder: saved once a file of it is new or changed, whole, and no longer written to."""
+    """A pattern in the job's folder: saved once a file of it is new or changed, and whole. Of several files that make
+    one checkpoint, name the one that is written last."""
     timeout: Positive = 180.0
     """How long the training may take to save; then it is ended without."""
 

@@ -197,3 +197,16 @@ def test_a_cleanup_past_its_time_does_not_go_on_for_ever(job: Bench) -> None:
 def test_without_a_cleanup_there_is_nothing_to_wait_for(job: Bench, tmp_path: Path) -> None:
     job.plan(step("train", "true"))
     assert job.call("cleanup")["state"] == "nothing"
+
+
+def test_a_training_that_saves_all_the_time_has_saved(job: Bench) -> None:
+    """Every file is gone again before it has rested for a moment; that it is whole must do."""
+    endless = TRAINER.replace("if len(asked) > saved:", "if True:").replace("time.sleep(0.3)", "time.sleep(0.01)")
+    endless += "\n    if saved > 2: os.unlink(os.path.join(root, 'output', 'model-%d.safetensors' % (saved - 2)))\n"
+    job.plan(
+        {"name": "train", "argv": [sys.executable, "-S", "-c", endless, str(job.root)], "training": True},
+        save=BY_SIGNAL,
+    )
+    job.start()
+    until(lambda: "ready" in job.text())
+    assert job.call("save", "--id", "a", "--wait", "50")["state"] == "saved"
