@@ -13,6 +13,7 @@ from pathlib import Path
 from chaos_invariants import check_store
 from chaos_points import Clock, FreezePoints, KillPoints, Point, Watched, WatchedDatabase
 from chaos_specs import a_job, write_chaos_recipe
+from stationmaster.control.delivering.outlets import Outlets
 from stationmaster.control.safety.sweep import Sweeper
 from stationmaster.control.worker import Worker
 from stationmaster.control.world import Policy, World
@@ -150,6 +151,10 @@ class FakeStation:
         offer = Offer(id="fake-offer", provider="fake", price_per_hour=self.provider.price_per_hour)
         asyncio.run(self.provider.create(offer, label=label, want=Requirements()))
 
+    def outlets(self, _point: Point) -> Outlets:
+        """Where models go besides home: nowhere."""
+        return Outlets()
+
     def store(self) -> AbstractContextManager[Store]:
         """The store as somebody else sees it."""
         return self.template.opened(KillPoints(), self.clock)
@@ -179,6 +184,7 @@ class FakeStation:
                 home=self.folder / "home",
                 trackside=self.template.folder / "trackside.pyz",
                 policy=self.policy,
+                outlets=self.outlets(point),
                 threads=threads,
             )
             await self._until_ended(Worker(world, owner=f"worker-{self._workers}"), world)

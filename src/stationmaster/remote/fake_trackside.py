@@ -16,6 +16,8 @@ from stationmaster.remote.base import Completed
 from stationmaster.remote.fake import Call, FakeRemote
 from stationmaster.remote.fake_run import FakeRun, Script
 
+Publisher = Callable[[dict[str, Any], Callable[[str], bytes | None]], dict[str, Any]]
+
 _VERBS_WITH_PLAN = ("start", "status", "stop", "save", "cleanup", "inventory")
 
 __all__ = ["FakeRun", "FakeTrackside", "Script"]
@@ -37,6 +39,8 @@ class FakeTrackside:
         python: str = "python3",
     ) -> None:
         self.runs: dict[str, FakeRun] = {}
+        #: Answers `publish`: called with the order and with what reads a file of the job's folder.
+        self.publisher: Publisher | None = None
         self.disk_total_bytes = 100 * 2**30
         self.disk_free_bytes = 80 * 2**30
         self._remote = remote
@@ -97,6 +101,9 @@ class FakeTrackside:
                 return self._shelve(verb, root, arguments[0], sha256=_option(arguments, "--sha256") or "")
             case "inventory":
                 return _said({"outputs": self._inventory(run)})
+            case "publish" if self.publisher is not None:
+                files = self._remote.files
+                return _said(self.publisher(json.loads(stdin), lambda path: files.get(str(PurePosixPath(root, path)))))
             case "visit" | "acknowledge":
                 return Completed(exit_status=0)
             case "preflight":

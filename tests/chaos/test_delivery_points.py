@@ -1,0 +1,147 @@
+"""A worker dies at every recorded step of a delivery: the model is safe all the same, and nothing is told twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chaos_delivery import DeliveringStation, delivery_points
+from chaos_fake import SCRIPT, LiveMachine, Template
+from chaos_points import Killed, KillPoints
+from fake_hub import HIDDEN, FakeHub
+from stationmaster.errors import DeliveryBusy, DeliveryRefused
+from stationmaster.model import Outcome, Reason, Registering
+from stationmaster.remote.fake import Fault
+from stationmaster.remote.fake_run import safetensors_bytes
+
+SLICES = range(3)  # so that several processes can share the points
+FAR_TOO_MANY_POINTS = 1500
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    return Template(tmp_path_factory.mktemp("template"))
+
+
+def points_of_a_clean_run(template: Template, folder: Path) -> list[str]:
+    station = DeliveringStation(template, folder / "clean")
+    points = KillPoints()
+    station.work(points)
+    station.check_delivered()
+    return points.names
+
+
+def finish(station: DeliveringStation) -> None:
+    station.let_leases_lapse()
+    station.work(KillPoints(kill_at=FAR_TOO_MANY_POINTS))
+
+
+@pytest.mark.parametrize("part", SLICES)
+def test_a_delivery_survives_the_death_of_its_worker_at_every_point(
+    part: int, template: Template, tmp_path: Path
+) -> None:
+    names = points_of_a_clean_run(template, tmp_path)
+    for at in delivery_points(names)[part :: len(SLICES)]:
+        station = DeliveringStation(template, tmp_path / str(at))
+        with pytest.raises(Killed):
+            station.work(KillPoints(kill_at=at))
+        finish(station)
+        try:
+            station.check_delivered()
+        except AssertionError as problem:
+            raise AssertionError(f"killed at point {at}, {names[at]}: {problem}") from problem
+
+
+def test_every_conversation_of_a_delivery_is_among_the_points(template: Template, tmp_path: Path) -> None:
+    names = points_of_a_clean_run(template, tmp_path)
+    chosen = {names[at] for at in delivery_points(names)}
+    for edge in ("hub.ensure_repository", "hub.require", "remote.run", "remote.pull", "comfydeploy.start"):
+        assert {f"before {edge}", f"after {edge}"} <= chosen
+
+
+@pytest.mark.parametrize("problem", [DeliveryRefused("403"), DeliveryBusy("503")])
+def test_what_the_hub_does_not_take_is_pulled_home_and_told(
+    problem: DeliveryRefused | DeliveryBusy, template: Template, tmp_path: Path
+) -> None:
+    hub = FakeHub()
+    hub.refuses = problem
+    station = DeliveringStation(template, tmp_path / "run", hub=hub)
+    station.work(KillPoints())
+    station.check()
+    assert [place.kind for place in station.model().places] == ["home"]
+    assert [told["place"] for told in station.events("delivery_failed")] == ["hub", "hub from home"]
+    tries = 1 if isinstance(problem, DeliveryRefused) else 3
+    assert len([who for who in hub.uploads if who.startswith("machine")]) == tries
+    assert station.model().registration.note == "not registered: not published"
+
+
+def test_a_pause_longer_than_a_minute_gives_the_next_place_its_turn_at_once(template: Template, tmp_path: Path) -> None:
+    hub = FakeHub()
+    hub.refuses = DeliveryBusy("429", retry_after_seconds=300.0)
+    station = DeliveringStation(template, tmp_path / "run", hub=hub)
+    station.work(KillPoints())
+    assert len([who for who in hub.uploads if who.startswith("machine")]) == 1
+
+
+def test_what_the_machine_cannot_send_is_sent_from_home(template: Template, tmp_path: Path) -> None:
+    hub = FakeHub()
+    hub.refuses, hub.from_machine_only = DeliveryRefused("the machine has no way out"), True
+    station = DeliveringStation(template, tmp_path / "run", hub=hub)
+    station.work(KillPoints())
+    station.check_delivered()
+    assert [who for who in hub.uploads if who.startswith("home")] != []
+
+
+def test_a_private_model_without_a_bucket_says_why_it_is_not_registered(template: Template, tmp_path: Path) -> None:
+    station = DeliveringStation(template, tmp_path / "run", hub=FakeHub(private=True))
+    station.work(KillPoints())
+    registration = station.model().registration
+    assert (registration.state, registration.note) == (Registering.NO, "not registered: private, no bucket")
+    assert station.comfydeploy.started == {}
+    assert station.events("catalogued")[0]["note"] == "not registered: private, no bucket"
+
+
+def test_with_everything_down_the_hard_limit_ends_it_only_after_a_pull_was_tried(
+    template: Template, tmp_path: Path
+) -> None:
+    pulled = points_until_a_pull(template, tmp_path)
+    hub = FakeHub()
+    hub.refuses = DeliveryRefused("403")
+    station = DeliveringStation(template, tmp_path / "run", hub=hub)
+    station.prepare = no_file_comes_through
+    with pytest.raises(Killed):
+        station.work(KillPoints(kill_at=pulled))
+    station.clock.advance(40_000)  # past the job's own limit, and past the time that fetching has for itself
+    assert station.job().outcome is None
+    finish(station)
+    assert (station.job().outcome, station.job().reason) == (Outcome.INCOMPLETE, Reason.HARD_LIMIT)
+    assert "before a model was saved" in str(station.job().explanation)
+    assert station.provider.machines == {}
+    assert sum(call[0] == "pull" for machine in station.machines.values() for call in machine.remote.calls) >= 1
+
+
+def test_the_token_is_in_no_memory_event_or_row(template: Template, tmp_path: Path) -> None:
+    hub = FakeHub()
+    hub.refuses = DeliveryRefused("403")
+    station = DeliveringStation(template, tmp_path / "run", hub=hub)
+    station.work(KillPoints())
+    assert any(who.startswith("machine") for who in hub.uploads)
+    for path in template.folder.glob("live.db*"):
+        assert HIDDEN.encode() not in path.read_bytes()
+
+
+def no_file_comes_through(machine: LiveMachine) -> None:
+    machine.remote.heal()
+    machine.remote.fail(Fault.CUT_BEFORE, times=None, only="pull")
+
+
+def points_until_a_pull(template: Template, folder: Path) -> int:
+    """When a worker that cannot pull has tried it once."""
+    hub = FakeHub()
+    hub.refuses = DeliveryRefused("403")
+    station = DeliveringStation(template, folder / "looking", hub=hub)
+    points = KillPoints()
+    station.work(points)
+    assert station.model().size == len(safetensors_bytes(SCRIPT.training_steps))
+    return points.names.index("after remote.pull") + 1
