@@ -58,6 +58,10 @@ class LocalWorld:
                 os.kill(pid, signal.SIGKILL)
         self._local.close()
 
+    @property
+    def store(self) -> Store:
+        return self._local.store
+
     def request(self, dataset: Path, **fields: Any) -> TrainRequest:
         """A short real training."""
         parameters = {"steps": 20, **_QUICK, **fields.pop("parameters", {})}

@@ -69,8 +69,8 @@ class Sshd:
 
 
 @contextmanager
-def running_sshd(folder: Path) -> Iterator[Sshd]:
-    """An sshd that answers, until the block ends. Skips the test where no sshd is installed."""
+def running_sshd(folder: Path, *, config: str = "") -> Iterator[Sshd]:
+    """An sshd that answers, until the block ends; `config` is added to its settings. Skips where none is installed."""
     program = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
     if program is None:
         pytest.skip("sshd is not installed")
@@ -80,7 +80,7 @@ def running_sshd(folder: Path) -> Iterator[Sshd]:
     _make_key(folder / "client_key")
     shutil.copy(folder / "client_key.pub", folder / "authorized_keys")
     port = free_port()
-    (folder / "sshd_config").write_text(_CONFIG.format(port=port, folder=folder))
+    (folder / "sshd_config").write_text(_CONFIG.format(port=port, folder=folder) + config)
     with (folder / "sshd.log").open("wb") as log:
         process = subprocess.Popen([program, "-D", "-e", "-f", str(folder / "sshd_config")], stderr=log)
     try:

@@ -333,6 +333,13 @@ class SshSettings(_Section):
         return value
 
 
+class BootstrapSettings(_Section):
+    """What is done to a machine's system before its first training."""
+
+    install_drivers: bool = False
+    """Whether a missing Docker, podman or NVIDIA driver is installed on own machines where the login is root."""
+
+
 class VastSettings(_Section):
     api_key: SecretStr | None = None
     """The account's key; needed as soon as Vast.ai is used."""
@@ -488,6 +495,7 @@ class Settings(_Section):
     sweep: SweepSettings = SweepSettings()
     loopback: LoopbackSettings = LoopbackSettings()
     ssh: SshSettings = SshSettings()
+    bootstrap: BootstrapSettings = BootstrapSettings()
     vastai: VastSettings = VastSettings()
     notify: NotifySettings = NotifySettings()
 

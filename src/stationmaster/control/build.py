@@ -90,6 +90,7 @@ def policy_of(settings: Settings) -> Policy:
         },
         suspicion_seconds=settings.limits.suspicion,
         allow_unverified=settings.ssh.allow_unverified,
+        install_drivers=settings.bootstrap.install_drivers,
         links=links_of(settings),
         keep_local=settings.artifacts.keep_local,
         registers=settings.comfydeploy.api_key is not None,

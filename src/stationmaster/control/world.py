@@ -51,6 +51,7 @@ class Policy:
     suspicion_seconds: float = 300.0  # between the two single reads that a suspicious listing calls for
     max_rentals: Mapping[str, int] = field(default_factory=dict)  # by provider
     allow_unverified: bool = False  # send secrets to machines whose host key nobody could verify
+    install_drivers: bool = False  # what a recipe needs of an own machine's system may be installed there, by root
     billing: Billing | None = None  # None: nobody has credits, and nobody hears of them
     daily_cap: MicroDollars = ZERO  # what one person's jobs may cost within a day; 0: as much as they like
     links: tuple[str, ...] = ()  # where the machine sends its model before home pulls it; the first that works does

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from stationmaster.control.rental.drivers import advice, install, machine_told, may_install, missing_parts
 from stationmaster.control.rental.machine import access_to_json
 from stationmaster.control.step import cut_off, give_up, go_on, recovered, wait
 from stationmaster.control.world import Visit, World
@@ -134,16 +135,34 @@ async def _enter(action: LogIn, access: Access, job: Job, visit: Visit, world: W
         return _refused(action, job, said_no, now=visit.now)
     host = Host(remote, root=f"{access.job_root}/{job.id}")
     await host.install(world.trackside)
-    facts = await host.preflight()
+    facts, told = await _checked(action, host, job, visit, world)
     problem = preflight_problem(facts, recipe.needs, bytes_per_second=await _link_speed(host, access))
     problem = problem or engine_problem(facts, recipe.runtime)
     if problem:
-        return _refused(action, job, problem, now=visit.now)
+        hint = advice(action.rental, world.policy) if missing_parts(facts, recipe) else ""
+        refused = _refused(action, job, problem + hint, now=visit.now)
+        return replace(refused, events=(*told, *refused.events))
     known = recovered(job).remember(access=access_to_json(access), label=action.rental.label, key_attached=None)
-    told = [Told(kind="logged_in", payload={"host": access.host if isinstance(access, SshAccess) else "this computer"})]
+    where = access.host if isinstance(access, SshAccess) else "this computer"
+    told.append(Told(kind="logged_in", payload={"host": where}))
     if isinstance(access, SshAccess) and access.unverified:
         told.append(Told(kind="host_key_unverified", payload={"host": access.host}))
     return go_on(known, Move.REACHABLE, now=visit.now, events=tuple(told), cleared_alerts=("provisioning", "silence"))
+
+
+async def _checked(
+    action: LogIn, host: Host, job: Job, visit: Visit, world: World
+) -> tuple[dict[str, Any], list[Told]]:
+    """What the machine has; where that is allowed, what the recipe needs of its system is installed first."""
+    facts = await host.preflight()
+    missing = missing_parts(facts, world.recipe(job.spec.recipe).recipe)
+    told = [machine_told(facts, missing)]
+    if missing and may_install(action.rental, world.policy):
+        await visit.record(wait(job, 0.0, events=(Told(kind="installing", payload={"parts": list(missing)}),)))
+        await install(host.remote, missing)
+        facts = await host.preflight()
+        told.append(Told(kind="installed", payload={"parts": list(missing)}))
+    return facts, told
 
 
 def _is_untrusted(access: Access, world: World) -> bool:
