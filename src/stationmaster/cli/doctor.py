@@ -77,6 +77,7 @@ def _findings(options: Options, settings: Settings) -> Iterator[Finding]:
     yield Finding("settings", True, f"home {settings.home}, provider {settings.provider}")
     yield from _store_findings(settings)
     yield _disk(settings)
+    yield from _bucket_findings(settings)
     yield from _tool_findings()
     yield from _demo_findings()
 
@@ -112,6 +113,25 @@ def _store_findings(settings: Settings) -> Iterator[Finding]:
 def _disk(settings: Settings) -> Finding:
     free = shutil.disk_usage(settings.home).free / 1024**3
     return Finding("disk", free > 1, f"{free:.1f} GiB free", "" if free > 1 else "free some room for models")
+
+
+def _bucket_findings(settings: Settings) -> Iterator[Finding]:
+    """Nothing where no bucket is set; else whether it can be written to."""
+    from stationmaster.delivery.r2 import open_bucket
+    from stationmaster.errors import StationmasterError
+
+    try:
+        bucket = open_bucket(settings.bucket)
+        if bucket is None:
+            return
+        try:
+            checked = "checks checksums" if bucket.checks_sums else "does not check checksums; home reads files back"
+        finally:
+            bucket.close()
+    except StationmasterError as problem:
+        yield Finding("bucket", False, str(problem), problem.hint or "")
+        return
+    yield Finding("bucket", True, f"{bucket.location()} can be written, and {checked}")
 
 
 def _tool_findings() -> Iterator[Finding]:
