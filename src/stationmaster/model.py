@@ -246,6 +246,7 @@ class JobSpec:
     monitoring: Mapping[str, Any] = field(default_factory=dict)
     retry_of: str | None = None
     resume_from: str | None = None  # a verified checkpoint at home
+    resume_step: int | None = None  # the training step at which it was made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,13 +15,16 @@ def output_of(path: str, outputs: Iterable[Output]) -> Output | None:
     return next((output for output in outputs if _matches(parts, tuple(output.pattern.split("/")))), None)
 
 
-def step_of(path: str, outputs: Iterable[Output]) -> int | None:
-    """The training step in the name of `path`; None where the name has none, as a final model's has not."""
+def step_of(path: str, outputs: Iterable[Output], *, offset: int | None = None) -> int | None:
+    """The training step in the name of `path`; None where the name has none, as a final model's has not.
+
+    `offset` is the step from which a trainer that counts from 0 went on.
+    """
     output = output_of(path, outputs)
     if output is None or output.step is None:
         return None
     found = re.search(output.step, path)
-    return int(found[1]) if found and found[1] and found[1].isdecimal() else None
+    return int(found[1]) + (offset or 0) if found and found[1] and found[1].isdecimal() else None
 
 
 def _matches(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:

@@ -69,8 +69,14 @@ class LocalStation:
                 f"the packed dataset of job {old.id} is no longer at home",
                 hint=f"start it anew: stationmaster train --dataset {old.spec.dataset.source}",
             )
-        checkpoint = self._best_checkpoint(old) if resume else None
-        spec = replace(old.spec, id=checked_id(new_id), retry_of=old.id, resume_from=checkpoint)
+        best = self._best_checkpoint(old) if resume else None
+        spec = replace(
+            old.spec,
+            id=checked_id(new_id),
+            retry_of=old.id,
+            resume_from=None if best is None else best.location,
+            resume_step=None if best is None else best.step,
+        )
         submitted = self.store.jobs.submit(spec)
         return Accepted(job=submitted.job, created=submitted.created)
 
@@ -182,7 +188,7 @@ class LocalStation:
         known = ", ".join([SINGLE_USER, *(user.name for user in self.store.users.listed())])
         raise NotFound(f"there is no user {name}", hint=f"known: {known}; add one: stationmaster users add {name}")
 
-    def _best_checkpoint(self, job: Job) -> str:
+    def _best_checkpoint(self, job: Job) -> Checkpoint:
         if find(job.spec.recipe, folders=self.settings.recipes).recipe.resume is None:
             raise IllegalMove(f"{job.spec.recipe} cannot go on from a checkpoint", hint="leave out --resume")
         safe = [
@@ -193,7 +199,7 @@ class LocalStation:
         if not safe:
             raise NotFound(f"job {job.id} has no verified checkpoint at home", hint="leave out --resume")
         best = max(safe, key=lambda one: (one.attempt, one.step is None, one.step or 0))
-        return str(best.location)
+        return best if best.step is not None else replace(best, step=job.progress.step)
 
 
 def _so_far(line: CostLine, *, now: float) -> int:

@@ -95,7 +95,7 @@ def test_an_end_that_nobody_asked_for_names_the_latest_checkpoint() -> None:
     ended = job(memory={"ending": Reason.STALLED.value, "outputs": files})
     (event,) = end_told(ended, OUTPUTS)
     assert event.payload == {"reason": "STALLED", "checkpointStep": 200}
-    assert checkpoint_step({}, OUTPUTS) is None
+    assert checkpoint_step(job(), OUTPUTS) is None
     asked = replace(ended, memory={"ending": Reason.STOPPED_BY_USER.value})
     assert end_told(asked, OUTPUTS) == ()
     assert end_told(job(memory={"ending": Reason.FINISHED.value}), OUTPUTS) == ()

@@ -1,4 +1,4 @@
-"""The recipe's cleanup: before a machine is given back, whatever happened on it before, and never for longer than it may.
+"""The recipe's cleanup: before a machine is given back, whatever happened on it, and never for longer than it may.
 
 What was asked for and how it ended is kept in the attempt's memory, so that whoever takes over goes on with it.
 """

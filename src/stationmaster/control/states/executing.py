@@ -166,7 +166,7 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
         outputs={file.path: [file.size, file.mtime] for file in _models(status.outputs)},
     )
     event = watched.event
-    saved = checkpoint_step(job.memory["outputs"], seen.outputs)
+    saved = checkpoint_step(job, seen.outputs)
     return Write(
         job=replace(job, progress=watched.progress),
         due_in=_next_look(seen, watched.progress, monitoring),
@@ -317,7 +317,7 @@ def checkpoint_of(job: Job, file: OutputFile, outputs: Sequence[Output]) -> Chec
         path=file.path,
         kind=file.kind,
         size=file.size,
-        step=step_of(file.path, outputs),
+        step=step_of(file.path, outputs, offset=job.memory.get("step_offset")),
         sha256=file.sha256,
     )
 

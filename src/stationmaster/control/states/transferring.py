@@ -30,6 +30,7 @@ from stationmaster.lifecycle import Move
 from stationmaster.model import Job, Reason
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
 from stationmaster.recipes.registry import StoredRecipe
+from stationmaster.recipes.schema import Recipe
 from stationmaster.remote.base import Progress
 from stationmaster.remote.host import Host
 from stationmaster.remote.transfer import ROOM_TO_SPARE_BYTES, Sending, push_all_verified, sha256_of
@@ -96,7 +97,8 @@ async def perform(_action: Send, job: Job, seen: Seen, world: World) -> Write:
         return cut_off(job, now=now, policy=world.policy, problem=str(problem))
     except (RemoteError, DiskFull) as problem:
         return _refused(job, problem, now=now, world=world)
-    after = recovered(job).remember(absences=None, gone_read_at=None, transfer=None)
+    offset = step_offset(job, sent.resumed, world.recipe(job.spec.recipe).recipe)
+    after = recovered(job).remember(absences=None, gone_read_at=None, transfer=None, step_offset=offset)
     return go_on(after, Move.DATA_VERIFIED, now=now, events=(*_data_told(job, sent), *_resume_told(sent.resumed)))
 
 
@@ -138,7 +140,8 @@ async def _send_all(job: Job, host: Host, world: World, saved: Collected | None,
     stored = world.recipe(job.spec.recipe)
     checkpoint = job.spec.resume_from if saved is None else saved.location
     resume = None if checkpoint is None else _RESUME
-    plan = plan_of(job, world, root=host.root, resume_from=resume)
+    step = resume_step(job, saved)
+    plan = plan_of(job, world, root=host.root, resume_from=resume, step=step)
     await host.put_plan(plan.as_json())
     files = await world.ask_store(_shipped, stored)
     files += await world.ask_store(written, plan.configs, world.artifacts(job.id))
@@ -165,7 +168,17 @@ async def _send_files(job: Job, host: Host, files: list[Sending], world: World, 
     return "data_already_there" if was_taken and _ARCHIVE not in sent else None
 
 
-def plan_of(job: Job, world: World, *, root: str, resume_from: str | None) -> Plan:
+def resume_step(job: Job, saved: Collected | None) -> int | None:
+    """The training step of the checkpoint that the attempt goes on from; None for none, or where nobody knows."""
+    return job.spec.resume_step if saved is None else saved.step
+
+
+def step_offset(job: Job, saved: Collected | None, recipe: Recipe) -> int | None:
+    """What is added to the steps that the trainer counts, where it counts from 0 again after a resume."""
+    return resume_step(job, saved) if recipe.resume is not None and recipe.resume.counts_from_zero else None
+
+
+def plan_of(job: Job, world: World, *, root: str, resume_from: str | None, step: int | None = None) -> Plan:
     identity = JobIdentity(id=job.id, name=job.spec.name, trigger=job.spec.trigger or "", attempt=job.attempt)
     return render_plan(
         world.recipe(job.spec.recipe).recipe,
@@ -173,6 +186,7 @@ def plan_of(job: Job, world: World, *, root: str, resume_from: str | None) -> Pl
         job=identity,
         machine_root=root,
         resume_from=resume_from,
+        resume_step=step,
     )
 
 

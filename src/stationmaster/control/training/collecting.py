@@ -171,7 +171,7 @@ async def _fetched(
     async with metered(job, visit, "fetching") as progress:
         await pull_verified(host, file.path, target, there.sha256, progress=progress)
     opened = await asyncio.to_thread(_opened, target)
-    step = step_of(file.path, outputs)
+    step = step_of(file.path, outputs, offset=job.memory.get("step_offset"))
     one = Collected(
         attempt=job.attempt,
         path=file.path,

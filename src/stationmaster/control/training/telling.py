@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from stationmaster.model import Job, Progress, Reason
@@ -54,14 +54,15 @@ def end_told(job: Job, outputs: Sequence[Output]) -> tuple[Told, ...]:
     ending = job.memory.get("ending")
     if ending not in _ENDED_FOR_PEOPLE:
         return ()
-    saved = checkpoint_step(job.memory.get("outputs") or {}, outputs, before=job.memory.get("spoilt_at"))
+    saved = checkpoint_step(job, outputs, before=job.memory.get("spoilt_at"))
     payload = {"reason": ending, "checkpointStep": saved}
     return (Told(kind="terminated", payload=payload),)
 
 
-def checkpoint_step(files: Mapping[str, Any], outputs: Sequence[Output], *, before: int | None = None) -> int | None:
+def checkpoint_step(job: Job, outputs: Sequence[Output], *, before: int | None = None) -> int | None:
     """The step of the latest checkpoint among the machine's files, `before` its loss was no number; None for none."""
-    steps = [step for path in files if (step := step_of(path, outputs)) is not None]
+    files, offset = job.memory.get("outputs") or {}, job.memory.get("step_offset")
+    steps = [step for path in files if (step := step_of(path, outputs, offset=offset)) is not None]
     sound = [step for step in steps if before is None or step < before]
     return max(sound or steps, default=None)
 

@@ -54,9 +54,10 @@ def watch_log(job: Job, status: Status, *, framework: str, monitoring: Monitorin
             if piece.stream in training:
                 watch.observe(seen_from(found, at=at, moved=signs.feed(part.decode("utf-8", "replace"))))
     event = watch.look(status.wall).event if status.training_alive else None
+    readings = [_shifted(reading, _offset(job)) for reading in readings]
     return Watched(
         memory={"reader": reader.state(), "watch": watch.state(), "signs": signs.state()},
-        progress=_progress(job.progress, reader, readings, status, now=now),
+        progress=_progress(job.progress, reader, readings, status, now=now, offset=_offset(job)),
         log_readings=tuple(readings),
         readings=_step_readings(job, readings, now=now),
         event=event,
@@ -94,8 +95,21 @@ def _reader(job: Job, framework: str) -> LogReader:
 
 
 def _configured_steps(job: Job) -> int | None:
+    """How many steps the trainer itself will count."""
     steps = job.spec.parameters.get("steps")
-    return steps if isinstance(steps, int) else None
+    return max(1, steps - _offset(job)) if isinstance(steps, int) else None
+
+
+def _offset(job: Job) -> int:
+    """The step from which a trainer that counts from 0 went on; reader and watch see what it counts itself."""
+    return int(job.memory.get("step_offset") or 0)
+
+
+def _shifted(reading: Reading, offset: int) -> Reading:
+    if not offset or reading.step is None:
+        return reading
+    total = None if reading.total_steps is None else reading.total_steps + offset
+    return replace(reading, step=reading.step + offset, total_steps=total)
 
 
 def _watch(job: Job, monitoring: MonitoringSettings) -> tuple[StallWatch, SignsOfLife]:
@@ -147,15 +161,16 @@ def _timed(piece: LogPiece, *, wall: float, finely: bool) -> Iterator[tuple[floa
 
 
 def _progress(
-    before: Progress, reader: LogReader, readings: Iterable[Reading], status: Status, *, now: float
+    before: Progress, reader: LogReader, readings: Iterable[Reading], status: Status, *, now: float, offset: int
 ) -> Progress:
     read = reader.summary()
+    step = None if read.step is None else read.step + offset
     losses = (reading.loss for reading in readings if reading.loss is not None)
     active = next((step.name for step in status.steps if step.state == "running"), None)
     return replace(
         before,
-        step=read.step,
-        total_steps=read.total_steps,
+        step=step,
+        total_steps=None if read.total_steps is None else read.total_steps + offset,
         epoch=read.epoch,
         loss=read.loss,
         first_loss=before.first_loss if before.first_loss is not None else next(losses, read.loss),
@@ -164,7 +179,7 @@ def _progress(
         eta_seconds=read.eta_seconds,
         phase=read.phase,
         active_step=active,
-        at=now if read.step != before.step else before.at,
+        at=now if step != before.step else before.at,
     )
 
 

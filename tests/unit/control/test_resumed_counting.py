@@ -1,0 +1,66 @@
+"""A trainer that counts from 0 after a resume: progress, readings and checkpoints go on where the last attempt was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from spine_values import job, spec
+from stationmaster.control.states.executing import checkpoint_of
+from stationmaster.control.states.transferring import step_offset
+from stationmaster.control.training.collecting import Collected
+from stationmaster.control.training.telling import checkpoint_step
+from stationmaster.control.training.watching import watch_log
+from stationmaster.model import Job, State
+from stationmaster.recipes.registry import find
+from stationmaster.remote.host import LogPiece, OutputFile, Status, StepStatus
+from stationmaster.settings import MonitoringSettings
+
+SDXL, TINY = find("sdxl-lora@1").recipe, find("tiny-lora@1").recipe
+LOG = b"\rsteps:  10%|#         | 100/1000 [03:20<30:00,  2.00s/it, avr_loss=0.0934]"
+SAVED = Collected(
+    attempt=1, path="output/x-step00001000.safetensors", size=1, mtime=0.0, sha256="0" * 64, location="/home/x",
+    verified_at=1.0, step=1000,
+)  # fmt: skip
+
+
+def resumed() -> Job:
+    made = job(state=State.EXECUTING, spec=replace(spec(), recipe="sdxl-lora@1", parameters={"steps": 2000}), attempt=2)
+    return made.remember(step_offset=step_offset(made, SAVED, SDXL))
+
+
+def status() -> Status:
+    train = StepStatus(index=0, name="train", state="running", training=True, try_number=1, started_at=1.0)
+    piece = LogPiece(stream="0.1", inode=1, start=0, end=len(LOG), data=LOG)
+    return Status(
+        wall=200.0, monotonic=200.0, boot_id="b", started=True, steps=(train,), log=(piece,), training_alive=True
+    )
+
+
+def test_progress_and_readings_go_on_from_the_checkpoint_s_step():
+    seen = watch_log(resumed(), status(), framework="kohya", monitoring=MonitoringSettings(), now=500.0)
+    assert (seen.progress.step, seen.progress.total_steps) == (1100, 2000)
+    assert seen.progress.eta_seconds == 1800
+    assert [reading.step for reading in seen.readings] == [1100]
+
+
+def test_the_second_look_goes_on_as_the_first():
+    before = resumed()
+    first = watch_log(before, status(), framework="kohya", monitoring=MonitoringSettings(), now=500.0)
+    after = replace(before.remember(**first.memory), progress=first.progress)
+    later = replace(status(), log=(replace(status().log[0], data=LOG.replace(b" 100/", b" 150/"), start=90, end=180),))
+    seen = watch_log(after, later, framework="kohya", monitoring=MonitoringSettings(), now=600.0)
+    assert (seen.progress.step, seen.progress.total_steps) == (1150, 2000)
+
+
+def test_checkpoints_bear_the_step_of_the_whole_training():
+    file = OutputFile(path="output/cats-step00000250.safetensors", kind="checkpoint", size=1, mtime=0.0)
+    assert checkpoint_of(resumed(), file, SDXL.outputs).step == 1250
+    assert checkpoint_step(resumed().remember(outputs={file.path: [1, 0.0]}), SDXL.outputs) == 1250
+
+
+@pytest.mark.parametrize(("recipe", "offset"), [(SDXL, 1000), (TINY, None)])
+def test_only_a_trainer_that_forgets_its_count_is_helped(recipe, offset):
+    assert step_offset(job(), SAVED, recipe) == offset
+    assert step_offset(job(), None, recipe) is None
