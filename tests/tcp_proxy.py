@@ -113,6 +113,8 @@ class TcpProxy:
                     return
                 if self.bytes_per_second is not None:
                     await asyncio.sleep(len(data) / self.bytes_per_second)
+                if writer.is_closing():
+                    return
                 writer.write(data)
                 await writer.drain()
 
