@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from statistics import median
+from typing import Any
 
 from stationmaster.errors import RecipeInvalid
+from stationmaster.model import FinishedRun
 from stationmaster.money import MicroDollars, cost
 from stationmaster.recipes.parameters import ParameterValue
 from stationmaster.recipes.schema import Recipe
@@ -43,7 +46,11 @@ GPU_FACTORS: Mapping[str, float] = {
     "V100": 2.50,
     "T4": 6.50,
 }
+_REFERENCE_GPU = "RTX 4090"
 _UNKNOWN_GPU_SPREAD = 0.5
+_ENOUGH_RUNS = 3  # fewer say little
+_LEAST_SPREAD = 0.1  # the next run is never quite like those before
+_MOST_CORRECTION = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +66,16 @@ class Estimate:
     high_cost: MicroDollars
     notes: tuple[str, ...]
     """What was assumed, for the person who reads the numbers."""
+    past_runs: int = 0
+    """By how many earlier runs the hours were corrected."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaling:
+    """A job's hours on an RTX 4090, and those of them that are the same on every GPU."""
+
+    on_reference: float
+    fixed: float
 
 
 def estimate(
@@ -69,21 +86,27 @@ def estimate(
     gpu: str | None,
     rate_per_hour: MicroDollars,
     start_seconds: float = 0.0,
+    past: Iterable[FinishedRun] = (),
 ) -> Estimate:
     """Hours and cost of one run; `start_seconds` is what the provider needs before and after the training.
 
-    `parameters` are those that `resolve` returned. Raises RecipeInvalid if the time model has no number for them.
+    `parameters` are those that `resolve` returned; `past` are earlier runs of the recipe, of which those on the same
+    GPU correct the recipe's own model. Raises RecipeInvalid if the time model has no number for the parameters.
     """
     model = recipe.time
-    values: Values = {"parameters": parameters, "dataset": {"images": images}}
-    steps = int(_number(recipe, model.steps, values))
     factor, notes = _factor_or_reference(gpu, model.reference_gpu)
-    working = steps * _number(recipe, model.seconds_per_step, values) * factor
-    expected = start_seconds + model.fixed + images * model.seconds_per_image + working
-    spread = max(model.spread, _UNKNOWN_GPU_SPREAD) if notes else model.spread
-    low, high = expected * (1 - spread), expected * (1 + spread)
+    fixed, working = _seconds(recipe, parameters, images=images)
+    training = fixed + working * factor
+    correction = _correction(recipe, past, gpu=gpu)
+    if correction is not None:
+        notes = (f"as {correction.runs} earlier runs: {correction.usual:.2f} times the recipe's own estimate",)
+        low, expected, high = (start_seconds + training * ratio for ratio in correction.ratios)
+    else:
+        spread = max(model.spread, _UNKNOWN_GPU_SPREAD) if notes else model.spread
+        expected = start_seconds + training
+        low, high = expected * (1 - spread), expected * (1 + spread)
     return Estimate(
-        steps=steps,
+        steps=_steps(recipe, parameters, images=images),
         low_hours=low / 3600,
         expected_hours=expected / 3600,
         high_hours=high / 3600,
@@ -91,7 +114,20 @@ def estimate(
         expected_cost=cost(rate_per_hour, expected),
         high_cost=cost(rate_per_hour, high),
         notes=notes,
+        past_runs=0 if correction is None else correction.runs,
     )
+
+
+def scaling(
+    recipe: Recipe, parameters: Mapping[str, ParameterValue], *, images: int, start_seconds: float = 0.0
+) -> Scaling:
+    """The hours by which offers with other GPUs are compared. Raises RecipeInvalid as `estimate` does."""
+    fixed, working = _seconds(recipe, parameters, images=images)
+    fixed += start_seconds
+    if recipe.time.reference_gpu is None:
+        return Scaling(on_reference=(fixed + working) / 3600, fixed=(fixed + working) / 3600)
+    factor, _ = _factor_or_reference(_REFERENCE_GPU, recipe.time.reference_gpu)
+    return Scaling(on_reference=(fixed + working * factor) / 3600, fixed=fixed / 3600)
 
 
 def gpu_factor(name: str) -> float | None:
@@ -100,9 +136,65 @@ def gpu_factor(name: str) -> float | None:
     >>> gpu_factor("NVIDIA GeForce RTX 3090 Ti"), gpu_factor("H100_SXM"), gpu_factor("Voodoo 2")
     (1.9, 0.42, None)
     """
-    words = f" {re.sub(r'[^A-Z0-9]+', ' ', name.upper())} "
+    words = f" {_words(name)} "
     fitting = [known for known in GPU_FACTORS if f" {known} " in words]
     return GPU_FACTORS[max(fitting, key=len)] if fitting else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Correction:
+    """How long earlier runs took as a share of what the recipe's model says of them."""
+
+    runs: int
+    best: float
+    usual: float
+    worst: float
+
+    @property
+    def ratios(self) -> tuple[float, float, float]:
+        """Of the low, the expected and the high figure."""
+        low, high = self.usual * (1 - _LEAST_SPREAD), self.usual * (1 + _LEAST_SPREAD)
+        return min(self.best, low), self.usual, max(self.worst, high)
+
+
+def _correction(recipe: Recipe, past: Iterable[FinishedRun], *, gpu: str | None) -> _Correction | None:
+    ratios = [ratio for run in past if _same(run.gpu, gpu) and (ratio := _ratio(recipe, run)) is not None]
+    if len(ratios) < _ENOUGH_RUNS:
+        return None
+    limits = 1 / _MOST_CORRECTION, _MOST_CORRECTION
+    best, usual, worst = (min(max(ratio, limits[0]), limits[1]) for ratio in (min(ratios), median(ratios), max(ratios)))
+    return _Correction(runs=len(ratios), best=best, usual=usual, worst=worst)
+
+
+def _ratio(recipe: Recipe, run: FinishedRun) -> float | None:
+    """What an earlier run took of what the model says; None where the model has nothing to say of it."""
+    try:
+        fixed, working = _seconds(recipe, run.parameters, images=run.images)
+    except RecipeInvalid:
+        return None
+    expected = fixed + working * _factor_or_reference(run.gpu, recipe.time.reference_gpu)[0]
+    return run.seconds / expected if expected > 0 and run.seconds > 0 else None
+
+
+def _same(one: str | None, other: str | None) -> bool:
+    return _words(one or "") == _words(other or "")
+
+
+def _words(name: str) -> str:
+    return re.sub(r"[^A-Z0-9]+", " ", name.upper()).strip()
+
+
+def _seconds(recipe: Recipe, parameters: Mapping[str, Any], *, images: int) -> tuple[float, float]:
+    """Those that are the same on every GPU, and those of the steps on the recipe's reference GPU."""
+    model = recipe.time
+    values: Values = {"parameters": parameters, "dataset": {"images": images}}
+    steps = _steps(recipe, parameters, images=images)
+    working = steps * _number(recipe, model.seconds_per_step, values)
+    return model.fixed + images * model.seconds_per_image, working
+
+
+def _steps(recipe: Recipe, parameters: Mapping[str, Any], *, images: int) -> int:
+    return int(_number(recipe, recipe.time.steps, {"parameters": parameters, "dataset": {"images": images}}))
 
 
 def _number(recipe: Recipe, expression: str | float, values: Values) -> float:

@@ -133,7 +133,8 @@ class Requirements:
     disk_gib: float = 1.0
     cuda: float | None = None  # that the driver must support, at least
     max_price_per_hour: MicroDollars | None = None
-    hours: float = 1.0
+    hours: float = 1.0  # of the whole job on an RTX 4090
+    fixed_hours: float = 0.0  # those of them that no GPU makes shorter or longer
     image: str | None = None
     interruptible: bool = False  # a bid: cheaper, may be taken away
     traffic_gib: float = 0.0  # expected up and down together
@@ -224,6 +225,22 @@ class Quote:
     cost_low: MicroDollars
     cost_expected: MicroDollars
     cost_high: MicroDollars
+    gpu: str | None = None  # on which these hours are
+    past_runs: int = 0  # by how many runs like it the hours were corrected
+    reference_hours: float | None = None  # on an RTX 4090, so that other offers can be compared
+    fixed_hours: float = 0.0  # those of them that are the same on every GPU
+    disk_gib: float = 0.0  # that the price includes
+    traffic_gib: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedRun:
+    """A training that ended well: what it was, where it ran, and how long its steps took together."""
+
+    parameters: Mapping[str, Any]
+    images: int
+    gpu: str | None
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from stationmaster.cli import (
     dataset,
     demo,
     doctor,
+    estimate,
     jobs,
     keys,
     logs,
@@ -51,6 +52,7 @@ app = typer.Typer(
 
 app.command("demo")(demo.demo)
 app.command("train")(train.train)
+app.command("estimate")(estimate.estimate)
 app.add_typer(jobs.app, name="jobs")
 app.command("show")(jobs.show)
 app.command("logs")(logs.logs)

@@ -97,6 +97,10 @@ def quote_json(quote: Quote) -> dict[str, Any]:
             "expected": dollars(quote.cost_expected),
             "high": dollars(quote.cost_high),
         },
+        "gpu": quote.gpu,
+        "disk_gib": quote.disk_gib,
+        "traffic_gib": quote.traffic_gib,
+        "past_runs": quote.past_runs,
     }
 
 
@@ -155,17 +159,26 @@ def _amount(preview: Preview) -> str:
 
 def quote_lines(preview: Preview) -> Iterator[str]:
     quote = preview.quote
-    low, high = format_duration(quote.hours_low * 3600), format_duration(quote.hours_high * 3600)
     yield f"{preview.name}: {preview.recipe} on {preview.provider}, {_amount(preview)}"
+    yield from price_lines(quote)
+    spend = f" and {format_dollars(preview.max_spend)}" if preview.max_spend else ""
+    yield f"  limit  {format_duration(preview.max_seconds)}{spend}, then it is ended and the model saved"
+    for note in preview.notes:
+        yield f"  note   {note}"
+
+
+def price_lines(quote: Quote) -> Iterator[str]:
+    """Time and cost, each with what it may well be."""
+    low, high = format_duration(quote.hours_low * 3600), format_duration(quote.hours_high * 3600)
     yield f"  time   {format_duration(quote.hours_expected * 3600)} (between {low} and {high})"
     yield (
         f"  cost   {format_dollars(quote.cost_expected)} (between {format_dollars(quote.cost_low)} and "
         f"{format_dollars(quote.cost_high)}) at {format_dollars(quote.price_per_hour, 3)}/h"
     )
-    spend = f" and {format_dollars(preview.max_spend)}" if preview.max_spend else ""
-    yield f"  limit  {format_duration(preview.max_seconds)}{spend}, then it is ended and the model saved"
-    for note in preview.notes:
-        yield f"  note   {note}"
+    if quote.price_per_hour and quote.disk_gib:
+        machine = quote.gpu or "a machine without a GPU"
+        extras = f"{quote.disk_gib:.0f} GiB of disk and {quote.traffic_gib:.1f} GiB of traffic included"
+        yield f"  for    {machine}, {extras}"
 
 
 def view_lines(view: JobView) -> Iterator[str]:

@@ -64,7 +64,7 @@ def train(
         {
             "recipe": recipe, "dataset": dataset, "name": name, "trigger": trigger, "steps": steps,
             "provider": provider, "account": account, "id": job_id, "owner": owner, "max_price": max_price,
-            "max_hours": max_hours, "max_spend": max_spend, "parameters": _pairs(parameter or []),
+            "max_hours": max_hours, "max_spend": max_spend, "parameters": pairs(parameter or []),
         },
     )  # fmt: skip
     request = request_of(given)
@@ -184,7 +184,7 @@ def _read_job_file(path: Path) -> dict[str, Any]:
     return data
 
 
-def _pairs(words: list[str]) -> dict[str, str]:
+def pairs(words: list[str]) -> dict[str, str]:
     from stationmaster.errors import UserError
 
     pairs = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 import shutil
@@ -10,12 +9,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from stationmaster.control.build import open_store
+from stationmaster.control.billing.asking import purse_notes
+from stationmaster.control.build import open_store, policy_of
 from stationmaster.control.messages.address_book import SINGLE_USER
 from stationmaster.control.providers import find_provider
 from stationmaster.control.rental.machine import access_from_json
-from stationmaster.errors import IllegalMove, NotFound, TransferFailed
+from stationmaster.errors import IllegalMove, NotFound
 from stationmaster.lifecycle import TERMINAL, shown, stage
 from stationmaster.model import (
     Access,
@@ -25,17 +26,21 @@ from stationmaster.model import (
     Event,
     Job,
     LogChunk,
+    Quote,
     State,
     StepReading,
     TrainedModel,
 )
 from stationmaster.money import MicroDollars, cost
 from stationmaster.providers.base import Provider
+from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.registry import find
 from stationmaster.settings import Settings
+from stationmaster.station.artifacts import can_be_had, copied
 from stationmaster.station.base import Accepted, JobView, Preview, TrainRequest, Wanted
 from stationmaster.station.models import download_model, forget_home, publish_model
-from stationmaster.station.submit import check_request, checked_id, preview_of, spec_of
+from stationmaster.station.quoting import Work, quote_work
+from stationmaster.station.submit import Checked, check_request, checked_id, preview_of, spec_of
 
 _INTEREST_SECONDS = 10.0
 _LOOK_SECONDS = 1.0
@@ -50,13 +55,31 @@ class LocalStation:
 
     def preview(self, request: TrainRequest) -> Preview:
         self._require_owner(request.owner)
-        return preview_of(check_request(request, self.settings, self.provider(request.provider)), request)
+        checked = self._checked(request)
+        notes = (*checked.notes, *purse_notes(self.store, checked.quote, request.owner, policy_of(self.settings)))
+        return preview_of(replace(checked, notes=notes), request)
+
+    def quote(
+        self,
+        recipe: str,
+        parameters: Mapping[str, Any],
+        *,
+        images: int,
+        provider: str | None = None,
+        max_price: MicroDollars | None = None,
+    ) -> tuple[Quote, tuple[str, ...]]:
+        """What a training on so many images would take and cost now, and what was assumed. Writes nothing."""
+        found = find(recipe, folders=self.settings.recipes).recipe
+        work = Work(recipe=found, parameters=resolve(found, parameters), images=images, max_price=max_price)
+        past = self.store.finished_runs.of_recipe
+        return quote_work(work, self.provider(provider), past_runs=past, home=self.settings.home)
 
     def submit(self, request: TrainRequest) -> Accepted:
         if request.id is not None and (found := self.store.jobs.matching(request.id)) and found[0].id == request.id:
             return Accepted(job=found[0], created=False)
         self._require_owner(request.owner)
-        checked = check_request(request, self.settings, self.provider(request.provider))
+        checked = self._checked(request)
+        purse_notes(self.store, checked.quote, request.owner, policy_of(self.settings))
         submitted = self.store.jobs.submit(spec_of(checked, request, self.settings.home / "datasets"))
         return Accepted(job=submitted.job, created=submitted.created)
 
@@ -145,13 +168,12 @@ class LocalStation:
                 waker.wait(_LOOK_SECONDS)
 
     def pull(self, job_id: str, target: Path) -> Sequence[Path]:
-        kept = [one for one in self.store.checkpoints.of_job(job_id) if one.location and one.verified_at]
-        safe = [one for one in kept if "://" not in str(one.location)]
+        safe = [one for one in self.store.checkpoints.of_job(job_id) if can_be_had(one, self.settings)]
         if not safe:
             raise NotFound(
                 f"job {job_id} has nothing at home yet", hint=f"see how it stands: stationmaster show {job_id}"
             )
-        return [_copy_verified(one, target) for one in safe]
+        return [copied(one, target / Path(one.path).name, self.settings) for one in safe]
 
     def models(self) -> Sequence[TrainedModel]:
         return self.store.models.listed()
@@ -181,6 +203,10 @@ class LocalStation:
         """The provider of this name, else the settings' one. Raises ConfigInvalid."""
         return find_provider(name or self.settings.provider, self.settings, self._environ, self.store)
 
+    def _checked(self, request: TrainRequest) -> Checked:
+        provider = self.provider(request.provider)
+        return check_request(request, self.settings, provider, past_runs=self.store.finished_runs.of_recipe)
+
     def _require_owner(self, name: str | None) -> None:
         """A job's messages must reach somebody. Raises NotFound for a person whom nobody has added."""
         if name is None or name == SINGLE_USER or self.store.users.find(name) is not None:
@@ -194,11 +220,14 @@ class LocalStation:
         safe = [
             one
             for one in self.store.checkpoints.of_job(job.id)
-            if one.kind == "checkpoint" and one.verified_at and one.location and Path(one.location).is_file()
+            if one.kind == "checkpoint" and can_be_had(one, self.settings) and not _is_gone(one)
         ]
         if not safe:
             raise NotFound(f"job {job.id} has no verified checkpoint at home", hint="leave out --resume")
         best = max(safe, key=lambda one: (one.attempt, one.step is None, one.step or 0))
+        if "://" in str(best.location):
+            here = copied(best, self.settings.home / "jobs" / job.id / best.path, self.settings)
+            best = replace(best, location=str(here))
         return best if best.step is not None else replace(best, step=job.progress.step)
 
 
@@ -221,18 +250,5 @@ def _what_follows(job: Job, desired: Desired) -> str:
     return "the machine is being given back; nothing is kept"
 
 
-def _copy_verified(one: Checkpoint, target: Path) -> Path:
-    source = Path(str(one.location))
-    goal = target / Path(one.path).name
-    goal.parent.mkdir(parents=True, exist_ok=True)
-    fresh = goal.with_name(f".{goal.name}.new")
-    shutil.copyfile(source, fresh)
-    with fresh.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
-    if found != one.sha256:
-        fresh.unlink()
-        raise TransferFailed(
-            f"{source} has changed since it was brought home: its SHA-256 is {found}, not {one.sha256}"
-        )
-    fresh.replace(goal)
-    return goal
+def _is_gone(one: Checkpoint) -> bool:
+    return "://" not in str(one.location) and not Path(str(one.location)).is_file()

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import secrets
-import shutil
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from stationmaster.config import read_monitoring
-from stationmaster.control.rental.spending import credit_problem
 from stationmaster.control.sources import LocalDataset, brought_home
-from stationmaster.errors import AccessRefused, ConfigInvalid, DiskFull, NotFound, UserError
-from stationmaster.estimate import Estimate, estimate
-from stationmaster.model import DatasetRef, JobSpec, Offer, Quote, Requirements
+from stationmaster.errors import ConfigInvalid, NotFound, UserError
+from stationmaster.model import DatasetRef, JobSpec, Quote
 from stationmaster.money import MicroDollars
 from stationmaster.providers.base import HasClusters, Provider
 from stationmaster.recipes.parameters import ParameterValue, resolve
@@ -25,12 +21,12 @@ from stationmaster.settings import Settings
 from stationmaster.station.base import PlannedStep, Preview, TrainRequest
 from stationmaster.station.gates import check_gates, require_secrets
 from stationmaster.station.hooks import run_hooks
+from stationmaster.station.quoting import PastRuns, Work, quote_work
 
 _ID = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # without letters that look like digits
 _PREVIEW_ROOT = "/opt/stationmaster/jobs"
 _SPEND_FACTOR = 2
-_START_SECONDS = 180.0  # until a rented machine can be logged in to, and to give it back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +48,9 @@ class Checked:
     max_spend: MicroDollars
 
 
-def check_request(request: TrainRequest, settings: Settings, provider: Provider) -> Checked:
+def check_request(
+    request: TrainRequest, settings: Settings, provider: Provider, *, past_runs: PastRuns = lambda _recipe: ()
+) -> Checked:
     """Recipe, parameters, names, dataset, offers and price. Raises the UserError that names what to change."""
     stored = find(request.recipe, folders=settings.recipes)
     parameters = resolve(stored.recipe, request.parameters)
@@ -67,17 +65,14 @@ def check_request(request: TrainRequest, settings: Settings, provider: Provider)
     _require_nodes(stored, provider)
     require_secrets(stored.recipe, settings)
     notes = (*notes, *hooked.notes, *check_gates(stored.recipe, parameters, settings))
-    offer = _best_offer(stored, request, provider, settings)
-    expected = estimate(
-        stored.recipe,
-        parameters,
+    work = Work(
+        recipe=stored.recipe,
+        parameters=parameters,
         images=images,
-        gpu=offer.gpu,
-        rate_per_hour=offer.price_per_hour,
-        start_seconds=0.0 if provider.name == "loopback" else _START_SECONDS,
+        dataset_bytes=size,
+        max_price=request.max_price,
     )
-    quote = _quote(expected, offer)
-    _require_credit(quote, provider)
+    quote, assumed = quote_work(work, provider, past_runs=past_runs, home=settings.home)
     return Checked(
         stored=stored,
         parameters=parameters,
@@ -88,7 +83,7 @@ def check_request(request: TrainRequest, settings: Settings, provider: Provider)
         images=images,
         rows=rows,
         dataset_bytes=size,
-        notes=(*notes, *expected.notes),
+        notes=(*notes, *assumed),
         quote=quote,
         max_seconds=_max_seconds(request, quote, settings),
         max_spend=_max_spend(request, quote),
@@ -190,56 +185,6 @@ def _require_nodes(stored: StoredRecipe, provider: Provider) -> None:
             f"{stored.recipe.reference} trains on {stored.recipe.nodes} machines at once, {provider.name} gives {most}",
             hint="use a provider that has clusters, or a recipe for one machine",
         )
-
-
-def _best_offer(stored: StoredRecipe, request: TrainRequest, provider: Provider, settings: Settings) -> Offer:
-    needs = stored.recipe.needs
-    want = Requirements(
-        gpus=needs.gpus,
-        vram_gib=needs.vram_gib,
-        disk_gib=needs.disk_gib,
-        cuda=needs.cuda,
-        max_price_per_hour=request.max_price,
-    )
-    offers = asyncio.run(provider.offers(want))
-    if not offers and provider.name == "loopback":
-        _require_room(settings.home, needs.disk_gib)
-    if not offers:
-        raise UserError(
-            f"{provider.name} has nothing to offer that fits {stored.recipe.reference}",
-            hint=f"it needs {needs.gpus} GPU with {needs.vram_gib:g} GiB and {needs.disk_gib:g} GiB of disk; raise the "
-            "price cap (--max-price, VASTAI_MAX_BID_PER_HOUR), allow other GPUs (VASTAI_PREFERRED_GPUS), or wait for "
-            "the market to change: `stationmaster offers` says what was left out",
-        )
-    return offers[0]
-
-
-def _require_room(home: Path, needed_gib: float) -> None:
-    free_gib = shutil.disk_usage(home).free / 1024**3
-    if free_gib < needed_gib:
-        raise DiskFull(
-            f"{home} has {free_gib:.2f} GiB of disk free, the training needs {needed_gib:g}",
-            hint="free some room, or set STATIONMASTER_HOME to a larger disk",
-        )
-
-
-def _require_credit(quote: Quote, provider: Provider) -> None:
-    """A key that is refused and an account that is empty are told now, and not by a job that fails in a minute."""
-    problem = asyncio.run(credit_problem(quote, provider))
-    if problem is not None:
-        raise AccessRefused(problem, hint="add credit at https://cloud.vast.ai/billing/, or train fewer --steps")
-
-
-def _quote(expected: Estimate, offer: Offer) -> Quote:
-    return Quote(
-        hours_low=expected.low_hours,
-        hours_expected=expected.expected_hours,
-        hours_high=expected.high_hours,
-        price_per_hour=offer.price_per_hour,
-        cost_low=expected.low_cost,
-        cost_expected=expected.expected_cost,
-        cost_high=expected.high_cost,
-    )
 
 
 def _max_seconds(request: TrainRequest, quote: Quote, settings: Settings) -> float:

@@ -8,6 +8,7 @@ from stationmaster.store.checkpoints import Checkpoints
 from stationmaster.store.costs import Costs
 from stationmaster.store.engine import Database
 from stationmaster.store.events import Events
+from stationmaster.store.finished_runs import FinishedRuns
 from stationmaster.store.followed import Followed
 from stationmaster.store.inbox import InboxNotes
 from stationmaster.store.installation import read_id
@@ -43,6 +44,7 @@ class Store:
         self.rentals = Rentals(database)
         self.costs = Costs(database)
         self.ledger = Ledger(database)
+        self.finished_runs = FinishedRuns(database)
         self.events = Events(database)
         self.logs = Logs(database)
         self.readings = Readings(database)

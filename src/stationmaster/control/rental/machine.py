@@ -56,14 +56,16 @@ ANSWERING = Sighting(fate=Fate.THERE)
 
 def requirements(job: Job, world: World) -> Requirements:
     recipe = world.recipe(job.spec.recipe).recipe
-    needs = recipe.needs
+    needs, quote = recipe.needs, job.spec.quote
     return Requirements(
         gpus=needs.gpus,
         vram_gib=needs.vram_gib,
         disk_gib=needs.disk_gib,
         cuda=needs.cuda,
         max_price_per_hour=job.spec.max_price_per_hour,
-        hours=job.spec.quote.hours_expected,
+        hours=quote.hours_expected if quote.reference_hours is None else quote.reference_hours,
+        fixed_hours=quote.fixed_hours,
+        traffic_gib=quote.traffic_gib,
         image=recipe.image,
     )
 

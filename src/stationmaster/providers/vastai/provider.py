@@ -176,11 +176,12 @@ def _can_exist(provider_id: str) -> bool:
 
 
 def _hours_on(want: Requirements) -> HoursOn:
-    """The job's hours are those on an RTX 4090; work without a GPU takes as long on every machine."""
+    """The job's hours are those on an RTX 4090, less what is the same on all; without a GPU all of it is."""
 
     def hours(gpu: str | None) -> float:
         factor = gpu_factor(gpu) if gpu else None
-        return want.hours * (factor if factor is not None else _UNKNOWN_GPU) if want.gpus else want.hours
+        slower = (factor if factor is not None else _UNKNOWN_GPU) if want.gpus else 1.0
+        return want.fixed_hours + max(0.0, want.hours - want.fixed_hours) * slower
 
     return hours
 

@@ -1,0 +1,117 @@
+"""What a training would take and cost: the recipe's model, past runs like it, and what can be rented now."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stationmaster.control.rental.spending import credit_problem
+from stationmaster.errors import AccessRefused, DiskFull, UserError
+from stationmaster.estimate import Estimate, estimate, scaling
+from stationmaster.model import FinishedRun, Offer, Quote, Requirements
+from stationmaster.money import MicroDollars
+from stationmaster.providers.base import Provider
+from stationmaster.recipes.parameters import ParameterValue
+from stationmaster.recipes.schema import Recipe
+
+_START_SECONDS = 180.0  # until a rented machine can be logged in to, and to give it back
+_TRAFFIC_SHARE_OF_DISK = 0.5  # of the disk that a recipe asks for, what is downloaded and brought home; roughly
+
+PastRuns = Callable[[str], Sequence[FinishedRun]]
+"""Runs that ended well, by the recipe's reference."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What is to be quoted."""
+
+    recipe: Recipe
+    parameters: Mapping[str, ParameterValue]
+    images: int
+    dataset_bytes: int = 0
+    max_price: MicroDollars | None = None
+
+
+def quote_work(work: Work, provider: Provider, *, past_runs: PastRuns, home: Path) -> tuple[Quote, tuple[str, ...]]:
+    """Hours and cost on the best offer there is, and what was assumed. Raises UserError where nothing fits."""
+    start_seconds = 0.0 if provider.name == "loopback" else _START_SECONDS
+    want = _want(work, start_seconds)
+    offer = _best_offer(work.recipe, want, provider, home)
+    expected = estimate(
+        work.recipe,
+        work.parameters,
+        images=work.images,
+        gpu=offer.gpu,
+        rate_per_hour=offer.price_per_hour,
+        start_seconds=start_seconds,
+        past=past_runs(work.recipe.reference),
+    )
+    quote = _quote(expected, offer, want)
+    _require_provider_credit(quote, provider)
+    return quote, expected.notes
+
+
+def _want(work: Work, start_seconds: float) -> Requirements:
+    needs = work.recipe.needs
+    hours = scaling(work.recipe, work.parameters, images=work.images, start_seconds=start_seconds)
+    return Requirements(
+        gpus=needs.gpus,
+        vram_gib=needs.vram_gib,
+        disk_gib=needs.disk_gib,
+        cuda=needs.cuda,
+        max_price_per_hour=work.max_price,
+        hours=hours.on_reference,
+        fixed_hours=hours.fixed,
+        traffic_gib=work.dataset_bytes / 1024**3 + needs.disk_gib * _TRAFFIC_SHARE_OF_DISK,
+    )
+
+
+def _best_offer(recipe: Recipe, want: Requirements, provider: Provider, home: Path) -> Offer:
+    offers = asyncio.run(provider.offers(want))
+    if not offers and provider.name == "loopback":
+        _require_room(home, want.disk_gib)
+    if not offers:
+        raise UserError(
+            f"{provider.name} has nothing to offer that fits {recipe.reference}",
+            hint=f"it needs {want.gpus} GPU with {want.vram_gib:g} GiB and {want.disk_gib:g} GiB of disk; raise the "
+            "price cap (--max-price, VASTAI_MAX_BID_PER_HOUR), allow other GPUs (VASTAI_PREFERRED_GPUS), or wait for "
+            "the market to change: `stationmaster offers` says what was left out",
+        )
+    return offers[0]
+
+
+def _require_room(home: Path, needed_gib: float) -> None:
+    free_gib = shutil.disk_usage(home).free / 1024**3
+    if free_gib < needed_gib:
+        raise DiskFull(
+            f"{home} has {free_gib:.2f} GiB of disk free, the training needs {needed_gib:g}",
+            hint="free some room, or set STATIONMASTER_HOME to a larger disk",
+        )
+
+
+def _quote(expected: Estimate, offer: Offer, want: Requirements) -> Quote:
+    return Quote(
+        hours_low=expected.low_hours,
+        hours_expected=expected.expected_hours,
+        hours_high=expected.high_hours,
+        price_per_hour=offer.price_per_hour,
+        cost_low=expected.low_cost,
+        cost_expected=expected.expected_cost,
+        cost_high=expected.high_cost,
+        gpu=offer.gpu,
+        past_runs=expected.past_runs,
+        reference_hours=want.hours,
+        fixed_hours=want.fixed_hours,
+        disk_gib=want.disk_gib,
+        traffic_gib=want.traffic_gib,
+    )
+
+
+def _require_provider_credit(quote: Quote, provider: Provider) -> None:
+    """A key that is refused and an account that is empty are told now, and not by a job that fails in a minute."""
+    problem = asyncio.run(credit_problem(quote, provider))
+    if problem is not None:
+        raise AccessRefused(problem, hint="add credit at https://cloud.vast.ai/billing/, or train fewer --steps")

@@ -1,0 +1,42 @@
+"""How long earlier runs took is read from their jobs, rentals and events."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from spine_values import offer, rental, spec
+from stationmaster.model import Outcome, Reason, RentalState, State
+from stationmaster.store.store import Store
+from stationmaster.store.writes import Told, Write
+
+
+def ran(open_store, job_id: str, *, seconds: float, outcome: Outcome = Outcome.COMPLETED, **fields) -> None:  # type: ignore[no-untyped-def]
+    """A job that was in EXECUTING for so long, by the store's clock."""
+    store = open_store()
+    store.jobs.submit(spec(job_id, **fields))
+    (lease,) = [one for one in store.leases.claim("w", limit=10, seconds=9) if one.job.id == job_id]
+    machine = rental(
+        label=f"sm-{job_id}", job_id=job_id, state=RentalState.GONE, offer=offer(gpu="RTX 4090"), gone_at=1.0
+    )
+    begun = Told(kind="state", payload={"from": "TRANSFERRING_DATA", "to": "EXECUTING", "attempt": 1})
+    at_work = Write(job=replace(lease.job, state=State.EXECUTING, attempt=1), rentals=(machine,), events=(begun,))
+    lease = store.leases.record(lease, at_work)
+    over = Told(kind="state", payload={"from": "EXECUTING", "to": "FETCHING_RESULTS", "attempt": 1})
+    ended = replace(lease.job, state=State.ENDED, outcome=outcome, reason=Reason.FINISHED)
+    open_store(later=seconds).leases.settle(lease, Write(job=ended, due_in=None, events=(over,)))
+
+
+def test_completed_runs_of_the_recipe_tell_their_gpu_and_how_long_they_took(open_store) -> None:  # type: ignore[no-untyped-def]
+    ran(open_store, "first", seconds=100.0, parameters={"steps": 20})
+    ran(open_store, "failed", seconds=5.0, outcome=Outcome.FAILED)
+    ran(open_store, "other", seconds=5.0, recipe="tiny-lora@10")
+    (run,) = open_store().finished_runs.of_recipe("tiny-lora@1")
+    assert run.seconds == pytest.approx(100.0, abs=20.0)
+    assert (run.gpu, run.images, dict(run.parameters)) == ("RTX 4090", 4, {"steps": 20})
+
+
+def test_without_a_run_there_is_nothing_to_learn_from(store: Store) -> None:
+    store.jobs.submit(spec("queued"))
+    assert store.finished_runs.of_recipe("tiny-lora@1") == []
