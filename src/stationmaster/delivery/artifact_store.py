@@ -79,7 +79,8 @@ class FolderStore:
         path = self._path(key)
         if not path.is_file() or sha256_of(path) != sha256:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _copy(_chunks(source), path, sha256=sha256, size=source.stat().st_size, progress=progress)
+            size = source.stat().st_size
+            _copy(_chunks(source), path, origin=str(source), sha256=sha256, size=size, progress=progress)
         return Artifact(key=key, size=path.stat().st_size, location=str(path))
 
     def get(self, key: str, target: Path, *, sha256: str, progress: Progress | None = None) -> None:
@@ -87,7 +88,8 @@ class FolderStore:
         if not path.is_file():
             raise TransferFailed(f"{path} is not there")
         target.parent.mkdir(parents=True, exist_ok=True)
-        _copy(_chunks(path), target, sha256=sha256, size=path.stat().st_size, progress=progress)
+        size = path.stat().st_size
+        _copy(_chunks(path), target, origin=str(path), sha256=sha256, size=size, progress=progress)
 
     def find(self, key: str) -> Artifact | None:
         path = self._path(key)
@@ -136,8 +138,8 @@ class BucketStore:
         target.parent.mkdir(parents=True, exist_ok=True)
         part = _part_of(target, sha256)
         offset = part.stat().st_size if part.is_file() and part.stat().st_size < found.size else 0
-        coming = self._bucket.read(key, offset=offset, etag=found.etag)
-        _copy(coming, target, sha256=sha256, size=found.size, progress=progress, offset=offset)
+        coming, origin = self._bucket.read(key, offset=offset, etag=found.etag), self._bucket.location(key)
+        _copy(coming, target, origin=origin, sha256=sha256, size=found.size, progress=progress, offset=offset)
 
     def find(self, key: str) -> Artifact | None:
         found = self._bucket.head(key)
@@ -194,7 +196,14 @@ def _checked(key: str) -> PurePosixPath:
 
 
 def _copy(
-    coming: Iterator[bytes], target: Path, *, sha256: str, size: int, progress: Progress | None, offset: int = 0
+    coming: Iterator[bytes],
+    target: Path,
+    *,
+    origin: str,
+    sha256: str,
+    size: int,
+    progress: Progress | None,
+    offset: int = 0,
 ) -> None:
     """`target` gets the bytes once they are whole, on the disk, and have the hash; until then they lie beside it."""
     part = _part_of(target, sha256)
@@ -216,7 +225,7 @@ def _copy(
         raise DiskFull(f"no room for {target}: it has {size:,} bytes, {free:,} are free") from None
     if sha256_of(part) != sha256:
         part.unlink()
-        raise TransferFailed(f"what came for {target.name} does not have SHA-256 {sha256}")
+        raise TransferFailed(f"{origin} has changed: it does not have SHA-256 {sha256}")
     part.replace(target)
 
 

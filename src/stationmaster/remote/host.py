@@ -183,10 +183,10 @@ class Host:
         argv = self._argv("acknowledge")
         require_success(argv, await self.remote.run(argv, timeout=self._limit))
 
-    async def carry_out(self, verb: str, order: Mapping[str, Any]) -> dict[str, Any]:
+    async def carry_out(self, verb: str, order: Mapping[str, Any], *, further_seconds: float = 0.0) -> dict[str, Any]:
         """trackside's answer to an order on standard input: the only way for addresses and tokens to travel."""
         argv, sent = self._argv(verb), json.dumps(order).encode()
-        return _answer(argv, await self.remote.run(argv, input=sent, timeout=self._file_limit))
+        return _answer(argv, await self.remote.run(argv, input=sent, timeout=self._file_limit + further_seconds))
 
     async def follow(
         self, since: Since | None = None, *, interval_seconds: float = 0.1

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from stationmaster.control.delivering.tickets import Standing, TicketOffice
 from stationmaster.delivery.artifact_store import BucketStore, Progress
@@ -20,6 +22,10 @@ from stationmaster.settings import Settings
 from stationmaster.store.store import Store
 
 _ROUNDS = 200  # of parts that did not all arrive; each one must bring something
+_CALLS_AT_ONCE = 8
+_SLOWEST_BYTES_PER_SECOND = 256 << 10
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +36,15 @@ class BucketShelf:
     store: BucketStore
     office: TicketOffice
     public_url: str | None = None  # where machines reach our HTTP door
+    # Its own: a service that hangs must not keep others from the threads that everything else shares.
+    threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_CALLS_AT_ONCE, "bucket"))
+
+    async def ask(self, function: Callable[..., Answer], *args: Any, **kwargs: Any) -> Answer:
+        """A call that waits for the bucket, off the event loop's thread."""
+        return await asyncio.get_running_loop().run_in_executor(self.threads, partial(function, *args, **kwargs))
 
     def close(self) -> None:
+        self.threads.shutdown(wait=False, cancel_futures=True)
         self.bucket.close()
 
 
@@ -58,18 +71,16 @@ async def send_from_machine(file: OutputFile, job: Job, host: Host, shelf: Bucke
     """
     assert file.sha256 is not None
     key, office = bucket_key(job, file.path), shelf.office
-    if await asyncio.to_thread(shelf.bucket.holds, key, size=file.size, sha256=file.sha256) is not None:
+    if await shelf.ask(shelf.bucket.holds, key, size=file.size, sha256=file.sha256) is not None:
         return shelf.bucket.location(key)
-    standing = await asyncio.to_thread(
-        office.take_up, job_id=job.id, attempt=job.attempt, path=file.path, sha256=file.sha256
-    )
+    standing = await shelf.ask(office.take_up, job_id=job.id, attempt=job.attempt, path=file.path, sha256=file.sha256)
     if standing is None and shelf.public_url is not None:
         await _send_through_door(file, job, host, shelf, key)
         return shelf.bucket.location(key)
     if standing is None:
         ticket = await _opened(file, job, host, shelf, key)
-        standing = await asyncio.to_thread(office.issue, ticket)
-    await _send_pieces(file, standing, host, office)
+        standing = await shelf.ask(office.issue, ticket)
+    await _send_pieces(file, standing, host, shelf)
     return shelf.bucket.location(key)
 
 
@@ -78,9 +89,7 @@ async def send_from_home(
 ) -> str:
     """Home's own copy of the file is in the bucket; where it lies, verified. What is there is not sent again."""
     assert file.sha256 is not None
-    kept = await asyncio.to_thread(
-        shelf.store.put, bucket_key(job, file.path), path, sha256=file.sha256, progress=progress
-    )
+    kept = await shelf.ask(shelf.store.put, bucket_key(job, file.path), path, sha256=file.sha256, progress=progress)
     return kept.location
 
 
@@ -93,7 +102,7 @@ async def _opened(
         part_sha256s = await host.chunk_hashes(file.path, shelf.office.part_bytes)
         if len(part_sha256s) != -(-file.size // shelf.office.part_bytes):
             raise DeliveryBusy(f"{file.path} has changed on the machine since it was asked for")
-    ticket = await asyncio.to_thread(
+    ticket = await shelf.ask(
         shelf.office.open,
         job_id=job.id,
         attempt=job.attempt,
@@ -107,25 +116,26 @@ async def _opened(
     return ticket.id
 
 
-async def _send_pieces(file: OutputFile, standing: Standing, host: Host, office: TicketOffice) -> None:
+async def _send_pieces(file: OutputFile, standing: Standing, host: Host, shelf: BucketShelf) -> None:
     """Hand over addresses until everything has arrived; a round that brings nothing is the last."""
     for _ in range(_ROUNDS):
         if standing.is_done:
             return
         left = len(standing.pieces)
         pieces = [piece.to_json() for piece in standing.pieces]
-        answer = await host.carry_out("upload", {"path": file.path, "size": file.size, "requests": pieces})
-        standing = await _settled(standing, answer, office)
+        order = {"path": file.path, "size": file.size, "requests": pieces}
+        answer = await host.carry_out("upload", order, further_seconds=_patience_seconds(file))
+        standing = await _settled(standing, answer, shelf)
         if not standing.is_done and len(standing.pieces) >= left:
             break
     if not standing.is_done:
         raise DeliveryBusy(f"{file.path} did not reach the bucket: {len(standing.pieces)} parts are missing")
 
 
-async def _settled(standing: Standing, answer: Mapping[str, Any], office: TicketOffice) -> Standing:
+async def _settled(standing: Standing, answer: Mapping[str, Any], shelf: BucketShelf) -> Standing:
     """What arrived counts, whatever the machine says; why nothing did, it knows better than the bucket."""
     try:
-        return await asyncio.to_thread(office.settle, standing.ticket.id)
+        return await shelf.ask(shelf.office.settle, standing.ticket.id)
     except TicketRefused as problem:
         if answer.get("ok"):
             raise DeliveryRefused(f"{standing.ticket.path}: {problem}") from None
@@ -137,13 +147,18 @@ async def _send_through_door(file: OutputFile, job: Job, host: Host, shelf: Buck
     ticket = await _opened(file, job, host, shelf, key, token=token)
     door = f"{str(shelf.public_url).rstrip('/')}/api/uploads/{ticket}"
     order = {"path": file.path, "size": file.size, "door": door, "token": token}
-    answer = await host.carry_out("upload", order)
+    answer = await host.carry_out("upload", order, further_seconds=_patience_seconds(file))
     if not answer.get("ok"):
         raise _refusal(answer)
     assert file.sha256 is not None
     # The machine's word is not enough: the door is ours, but so is the risk.
-    if await asyncio.to_thread(shelf.bucket.holds, key, size=file.size, sha256=file.sha256) is None:
+    if await shelf.ask(shelf.bucket.holds, key, size=file.size, sha256=file.sha256) is None:
         raise DeliveryRefused(f"{file.path} is not in the bucket, though the machine says so")
+
+
+def _patience_seconds(file: OutputFile) -> float:
+    """What a slow line may take beyond the time that any order has."""
+    return file.size / _SLOWEST_BYTES_PER_SECOND
 
 
 def _refusal(answer: Mapping[str, Any]) -> DeliveryError:
