@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from stationmaster.errors import NoCapacity, ProviderFault
@@ -20,6 +21,8 @@ from stationmaster.money import ZERO, MicroDollars
 
 MACHINE_VARIABLE = "STATIONMASTER_MACHINE"
 _DESCRIPTION = "machine.json"
+_UNFINISHED = ".new-"
+_UNFINISHED_SECONDS = 600.0
 _KILL_SECONDS = 10.0
 _GIB = 1024**3
 
@@ -79,7 +82,8 @@ class LoopbackProvider:
     def _make(self, label: str) -> None:
         """The folder appears whole by one rename, so a crash leaves a machine or none."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=self._folder))
+        self._remove_unfinished()
+        fresh = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self._folder))
         try:
             for name in ("jobs", "tmp"):
                 (fresh / name).mkdir()
@@ -90,6 +94,13 @@ class LoopbackProvider:
             shutil.rmtree(fresh, ignore_errors=True)
             if not (self._folder / label / _DESCRIPTION).exists():  # else an earlier create made it already
                 raise
+
+    def _remove_unfinished(self) -> None:
+        """Folders of creates that were killed; a young one may be somebody's who is just at it."""
+        for unfinished in self._folder.glob(f"{_UNFINISHED}*"):
+            with suppress(FileNotFoundError):
+                if time.time() - unfinished.stat().st_mtime > _UNFINISHED_SECONDS:
+                    shutil.rmtree(unfinished, ignore_errors=True)
 
     def _labels(self) -> list[str]:
         if not self._folder.is_dir():

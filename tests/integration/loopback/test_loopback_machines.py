@@ -186,6 +186,18 @@ async def test_the_same_create_again_finds_the_machine_that_is_there(provider: L
 
 
 @asynchronous
+async def test_what_a_killed_create_left_behind_goes_with_a_later_one(provider: LoopbackProvider, label: str) -> None:
+    machines = Path((await machine_of(provider, label)).root).parent
+    await provider.destroy(label)
+    for name, age_seconds in ((".new-killed", 3600), (".new-at-work", 1)):
+        (machines / name / "jobs").mkdir(parents=True)
+        os.utime(machines / name, times=(time.time() - age_seconds,) * 2)
+    await machine_of(provider, label)
+    assert sorted(path.name for path in machines.iterdir()) == [".new-at-work", label]
+    await provider.destroy(label)
+
+
+@asynchronous
 async def test_nothing_of_our_environment_but_what_programs_need_reaches_a_machine(tmp_path: Path, label: str) -> None:
     ours = {
         **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},

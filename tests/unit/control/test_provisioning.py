@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asynchronous_tests import asynchronous
 from spine_values import ACCOUNT, INSTALLATION, job, label, listing, machine, offer, rental, requested, visit
 from stationmaster.control.rental.login import LogIn
-from stationmaster.control.states.provisioning import Create, Seen, decide
+from stationmaster.control.states.provisioning import Create, Seen, decide, perform
 from stationmaster.control.step import Step
-from stationmaster.control.world import Policy
+from stationmaster.control.world import Policy, World
 from stationmaster.errors import AccessRefused, ProviderBusy
 from stationmaster.model import Job, Listing, MachineStatus, Outcome, Reason, Rental, RentalState, State
+from stationmaster.providers.fake import FakeProvider
+from stationmaster.recipes.registry import find
+from stationmaster.store.engine import Database
+from stationmaster.store.store import Store
 
 POLICY = Policy()
 NOW = 100.0
@@ -25,6 +32,10 @@ def seen(held: Rental | None, found: Listing | None = None, *, now: float = NOW,
     before = fields.pop("job", job(state=State.PROVISIONING, state_since=90.0))
     values: dict[str, Any] = {"installation": INSTALLATION, "create_limit_seconds": 30.0, **fields}
     return Seen(visit=visit(before, now=now), rental=held, listing=found, **values)
+
+
+def nobody(*_: object) -> Any:
+    raise AssertionError("nobody is asked here")
 
 
 def after(step: Step[Any]) -> Job:
@@ -130,6 +141,54 @@ def test_one_listing_without_the_machine_is_not_enough_to_leave_it() -> None:
     (counted,) = first.write.rentals
     assert counted.absent_listings == 1
     assert after(decide(seen(counted, listing()), POLICY)).state is State.RELEASING
+
+
+def test_only_listings_in_a_row_lose_a_machine() -> None:
+    step = decide(seen(rental(absent_listings=1), listing(machine())), POLICY)
+    assert step.write is not None
+    (found,) = step.write.rentals
+    assert found.absent_listings == 0
+    assert isinstance(decide(seen(found, listing(machine())), POLICY).then, LogIn)
+
+
+@pytest.mark.parametrize(("others", "refusals"), [(0, 3), (6, 10)])
+@asynchronous
+async def test_an_attempt_outlives_refusals_while_there_are_other_offers(
+    others: int, refusals: int, tmp_path: Path
+) -> None:
+    """As when several jobs want the same offer, and another one is always quicker."""
+    looking = job(state=State.PROVISIONING, state_since=90.0)
+    with closing(Store(Database(f"sqlite:///{tmp_path}/store.db"))) as store:
+        world = World(
+            store=store,
+            providers={"fake": FakeProvider(capacity=0)},
+            connect=nobody,
+            find_recipe=lambda _: find("tiny-lora@1"),
+            secrets=nobody,
+            home=tmp_path,
+            trackside=tmp_path,
+        )
+        asked = 0
+        while looking.state is State.PROVISIONING:
+            market = tuple(offer(id=f"o{asked + n}") for n in range(others + 1))
+            look = seen(requested(), listing(), offers=market, job=looking)
+            step = decide(look, POLICY)
+            assert isinstance(step.then, Create)
+            looking = (await perform(step.then, looking, look, world)).job
+            asked += 1
+        await world.close()
+    assert (asked, looking.memory["further"]) == (refusals, Reason.NO_OFFER)
+
+
+def test_an_offer_that_was_refused_comes_after_all_others() -> None:
+    offers = (offer(id="taken"), offer(id="free"))
+    before = job(state=State.PROVISIONING, state_since=90.0, memory={"refused_offers": ["taken"]})
+    step = decide(seen(requested(), listing(), offers=offers, job=before), POLICY)
+    assert isinstance(step.then, Create)
+    assert step.then.offer.id == "free"
+    alone = decide(seen(requested(), listing(), offers=offers[:1], job=before), POLICY)
+    assert isinstance(alone.then, Create)
+    assert alone.then.offer.id == "taken", "it may be free again"
 
 
 @pytest.mark.parametrize("doubtful", [listing(complete=False), listing(account="somebody-else")])

@@ -40,7 +40,9 @@ from stationmaster.model import (
 from stationmaster.store.writes import Told, Write
 
 _USELESS = (MachineStatus.FAILED, MachineStatus.STOPPED, MachineStatus.OFFLINE)
-_ABSENCES = 2  # complete listings without a machine before it counts as missing
+_REFUSALS = 3  # of the last offer that is left
+_MOST_REFUSALS = 10
+_ABSENCES = 2  # complete listings in a row without a machine before it counts as missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,12 +159,18 @@ def _ask_or_adopt(
         return Step(write=wait(replace(job, state_since=now), policy.room_look_seconds))
     if seen.no_credit:
         return Step(write=_given_up(seen, Reason.NO_PROVIDER_CREDIT, seen.no_credit))
-    offer = rental.offer or (seen.offers[0] if seen.offers else None)
+    offer = rental.offer or _best_offer(seen)
     if offer is None:
         said = f"{job.spec.provider} has nothing to offer that fits within the price"
         return Step(write=_given_up(seen, Reason.NO_OFFER, said))
     asked = replace(rental, create_sent_at=seen.asked_at or now, offer=offer, account=seen.listing.account)
     return Step(write=Write(job=job, rentals=(asked,)), then=Create(rental=asked, offer=offer))
+
+
+def _best_offer(seen: Seen) -> Offer | None:
+    """The best that was not refused in this attempt; else the best of all: what was taken may be free again."""
+    refused = seen.visit.job.memory.get("refused_offers", ())
+    return next((offer for offer in seen.offers if offer.id not in refused), next(iter(seen.offers), None))
 
 
 def _may_be_created(seen: Seen, machines: list[Machine]) -> bool:
@@ -200,6 +208,8 @@ def _until_reachable(
     extra = [each for each in machines if each is not machine]
     if extra:
         return Step(write=with_surplus(job, rental, extra, now=seen.visit.now), then=_discarding(extra))
+    if rental.absent_listings:  # it is there after all: only looks in a row count
+        return Step(write=wait(job, 0.0, rentals=(replace(rental, absent_listings=0),)))
     if machine.status in _USELESS:  # nothing is on it yet: another one is sooner ready than this one is back
         said = machine.message or f"the provider says that the machine is {machine.status.value.lower()}"
         return Step(write=_given_up(seen, Reason.MACHINE_NOT_READY, said))
@@ -251,11 +261,7 @@ async def _create(action: Create, job: Job, seen: Seen, world: World) -> Write:
     try:
         provider_id = await provider.create(action.offer, label=action.rental.label, want=want)
     except NoCapacity as problem:
-        after, seconds, failures = failed_try(job, world.policy)
-        if failures >= 2:
-            return replace(_given_up(seen, Reason.NO_OFFER, str(problem)), rentals=(unsent,))
-        told = Told(kind="create_refused", payload={"problem": str(problem)})
-        return wait(after, seconds, rentals=(unsent,), events=(told,))
+        return replace(_refused(action, job, seen, world.policy, str(problem)), rentals=(unsent,))
     except ProviderBusy as problem:
         after, seconds, _ = failed_try(job, world.policy)
         return wait(after, max(seconds, problem.retry_after_seconds or 0.0), rentals=(unsent,))
@@ -276,6 +282,17 @@ async def _create(action: Create, job: Job, seen: Seen, world: World) -> Write:
     )
     listing = Listing(machines=(machine,), complete=True, account=action.rental.account or "")
     return adopted(recovered(job), action.rental, [machine], listing, now=seen.visit.now)
+
+
+def _refused(action: Create, job: Job, seen: Seen, policy: Policy, problem: str) -> Write:
+    """Somebody else was quicker: the next best offer is asked for, and the attempt is lost only when there is none."""
+    refused = [*job.memory.get("refused_offers", ()), action.offer.id]
+    others = any(offer.id not in refused for offer in seen.offers)
+    if len(refused) >= (_MOST_REFUSALS if others else _REFUSALS):
+        return _given_up(seen, Reason.NO_OFFER, problem)
+    after, seconds, _ = failed_try(job.remember(refused_offers=refused), policy)
+    told = Told(kind="create_refused", payload={"problem": problem})
+    return wait(after, policy.provider_look_seconds if others else seconds, events=(told,))
 
 
 HANDLER = Handler(observe=observe, decide=decide, perform=perform)
