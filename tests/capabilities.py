@@ -39,7 +39,15 @@ def _podman() -> bool:
     return shutil.which("podman") is not None and shutil.which("runc") is not None
 
 
+def _own_disk() -> bool:
+    if sys.platform != "linux" or os.geteuid() != 0:
+        return False
+    probe = ["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
+    return subprocess.run(probe, capture_output=True).returncode == 0
+
+
 CAPABILITIES: dict[str, Capability] = {
+    "own disk": Capability(_own_disk, "run as root on Linux, where file systems may be mounted"),
     "sshd": Capability(_sshd, "install openssh-server"),
     "rsync": Capability(lambda: shutil.which("rsync") is not None, "install rsync"),
     "network namespaces": Capability(_network_namespaces, "run as root on Linux, with iproute2 installed"),

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from asynchronous_tests import asynchronous, names_in
+from asynchronous_tests import asynchronous
 from capabilities import require
 from link_cuts import broken_link, move_there_and_back
 from sshd_fixture import Sshd
-from stationmaster.errors import DiskFull, Unreachable
+from stationmaster.errors import Unreachable
 from stationmaster.remote.resumable import CHUNK_BYTES
 from stationmaster.remote.transfer import pull_verified, push_verified, sha256_of
 
@@ -56,39 +54,3 @@ async def test_a_damaged_partial_file_is_repaired_piece_by_piece(sshd: Sshd, tmp
             await move()
             assert proxy.bytes_passed - before < 12 * MIB - CHUNK_BYTES
         assert sha256_of(tmp_path / "back") == sha256 == sha256_of(Path(host.root, "there"))
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=120m", "tmpfs", str(disk)], capture_output=True)
-    if made.returncode != 0:
-        pytest.skip("a disk of its own needs root")
-    try:
-        yield disk
-    finally:
-        subprocess.run(["umount", "-l", str(disk)], check=True)
-
-
-@asynchronous
-async def test_a_disk_that_fills_up_meanwhile_is_named_with_numbers_and_no_part_is_left(
-    sshd: Sshd, tmp_path: Path, small_disk: Path
-) -> None:
-    source = tmp_path / "source"
-    source.write_bytes(os.urandom(24 * MIB))
-    filler = small_disk / "filler"
-
-    def somebody_fills_the_disk(_done: int, _total: int) -> None:
-        if not filler.exists():
-            with filler.open("wb") as file:
-                try:
-                    while True:
-                        file.write(bytes(MIB))
-                except OSError:
-                    pass
-
-    async with broken_link(sshd, small_disk) as (host, _):
-        with pytest.raises(DiskFull, match=r"the machine.*25,165,824 bytes, [\d,]+ are free"):
-            await push_verified(host, source, "in/there", sha256_of(source), progress=somebody_fills_the_disk)
-        assert names_in(Path(host.path("in"))) == []
