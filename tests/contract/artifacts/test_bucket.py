@@ -89,6 +89,18 @@ def test_a_signed_address_reads_one_object_and_no_other(seaweed: S3Server, open_
     assert httpx.get(url.replace("mine", "yours")).status_code == 403
 
 
+def test_a_signed_upload_works_once_and_with_these_bytes_alone(seaweed: S3Server, open_bucket: OpenBucket) -> None:
+    bucket = open_bucket(seaweed)
+    signed = bucket.sign_put("model", size=len(BODY), sha256=SHA256, seconds=60)
+    headers = {name: value for name, value in signed.headers.items() if name != "Content-Length"}
+    for body in (b"x" * len(BODY), BODY[:-1]):
+        assert httpx.put(signed.url, content=body, headers=headers).status_code in (400, 403)
+    assert bucket.head("model") is None
+    assert httpx.put(signed.url, content=BODY, headers=headers).status_code == 200
+    assert httpx.put(signed.url, content=BODY, headers=headers).status_code == 412
+    assert bucket.holds("model", size=len(BODY), sha256=SHA256) is not None
+
+
 def test_what_has_changed_is_not_copied(seaweed: S3Server, open_bucket: OpenBucket) -> None:
     bucket = open_bucket(seaweed)
     bucket.put("from", BODY, sha256=SHA256)

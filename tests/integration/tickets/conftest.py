@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -21,6 +20,7 @@ from stationmaster.remote.local import LocalRemote
 from stationmaster.remote.pyz import build_pyz
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
+from trackside_bench import interpreters
 
 OpenShelf = Callable[..., BucketShelf]
 
@@ -65,12 +65,15 @@ def pyz(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_pyz(tmp_path_factory.mktemp("pyz"))
 
 
+@pytest.fixture(scope="session")
+def oldest_python() -> str:
+    return interpreters()[0]
+
+
 @pytest.fixture
-def host(tmp_path: Path, pyz: Path) -> Host:
-    """A machine that is a folder; its trackside is a process of its own."""
+def host(tmp_path: Path, pyz: Path, oldest_python: str) -> Host:
+    """A machine that is a folder; its trackside is a process of its own, with the oldest Python that there is."""
     root = tmp_path / "machine"
     (root / "output").mkdir(parents=True)
     (root / "trackside.pyz").write_bytes(pyz.read_bytes())
-    return Host(
-        LocalRemote(root=tmp_path, environment={"PATH": "/usr/bin:/bin"}), root=str(root), python=sys.executable
-    )
+    return Host(LocalRemote(root=tmp_path, environment={"PATH": "/usr/bin:/bin"}), root=str(root), python=oldest_python)
