@@ -157,6 +157,24 @@ class SupportsSpans(Protocol):
         """The file is not there, whether or not it was."""
 
 
+@runtime_checkable
+class SupportsMany(Protocol):
+    """A Remote to which many small files can go together, without round trips for each."""
+
+    async def push_many(
+        self,
+        files: Mapping[str, Path],
+        folder: str,
+        *,
+        progress: Progress | None = None,
+        timeout_idle: float = TRANSFER_IDLE_SECONDS,
+    ) -> None:
+        """Every file is at its path below `folder`, whole; parent folders are made.
+
+        Raises TransferFailed when the far side refuses to write; some of the files may be there then.
+        """
+
+
 async def check(
     remote: Remote,
     argv: Sequence[str],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import tempfile
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -52,6 +53,10 @@ __all__ = [
 
 #: trackside speaks at least every 5 s while it is followed; three times nothing is a dead line.
 _FOLLOW_IDLE_SECONDS = 20.0
+
+
+#: Linux takes no longer word, and over SSH the whole command is one.
+_COMMAND_BYTES = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,10 +229,13 @@ class Host:
 
     async def hash(self, paths: Sequence[str]) -> dict[str, FileHash | None]:
         """SHA-256 and size of each file, None for one that is not there."""
-        argv = self._argv("hash", *paths)
-        answer = _answer(argv, await self.remote.run(argv, timeout=self._file_limit))
-        with _understanding(argv, answer):
-            return {str(path): _file_hash(found) for path, found in answer["files"].items()}
+        found: dict[str, FileHash | None] = {}
+        for some in batched(paths, most_bytes=_COMMAND_BYTES):
+            argv = self._argv("hash", *some)
+            answer = _answer(argv, await self.remote.run(argv, timeout=self._file_limit))
+            with _understanding(argv, answer):
+                found |= {str(path): _file_hash(each) for path, each in answer["files"].items()}
+        return found
 
     async def chunk_hashes(self, path: str, chunk_bytes: int, *, end_writers: bool = False) -> tuple[str, ...]:
         """SHA-256 of each successive piece of a file; none for one that is not there.
@@ -273,6 +281,25 @@ class Host:
     async def _status_call(self, argv: Sequence[str], *, limit: float, input: bytes | None = None) -> Status:
         done = await self.remote.run(argv, input=input, timeout=limit)
         return _status(argv, _answer(argv, done))
+
+
+def batched(paths: Sequence[str], *, most_bytes: int) -> Iterator[list[str]]:
+    """The paths in their order, in groups that fit into a command.
+
+    >>> list(batched(["one", "two", "three"], most_bytes=10))
+    [['one', 'two'], ['three']]
+    """
+    group: list[str] = []
+    size = 0
+    for path in paths:
+        length = len(shlex.quote(path).encode()) + 1
+        if group and size + length > most_bytes:
+            yield group
+            group, size = [], 0
+        group.append(path)
+        size += length
+    if group:
+        yield group
 
 
 def _sha256(pyz: Path) -> str:

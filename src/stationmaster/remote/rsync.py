@@ -1,4 +1,4 @@
-"""The rest of a file by the system's rsync, through the system's `ssh`.
+"""The rest of a big file, or many small ones, by the system's rsync through the system's `ssh`.
 
 Rsync only carries: which bytes are missing was found out by their SHA-256, and whether they arrived is judged so too.
 It appends to a partial file that has a name of its own, so whatever ends it, on either side, what came stays.
@@ -13,8 +13,9 @@ import re
 import shlex
 import shutil
 import signal
+import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,9 @@ _FULL = re.compile(r"\((28|122)\)")  # no room, or the quota is used up: said by
 _END_SECONDS = 1.0  # rsync itself waits ten for a farewell that nobody will hear
 _CHUNK_BYTES = 1 << 16
 _KEPT_BYTES = 1 << 14
+
+_APPEND = ("--append",)
+_WHOLE = ("--recursive", "--copy-links", "--ignore-times", "--partial-dir=.rsync-partial")
 
 _Moved = Callable[[int], None]
 _Lost = Callable[[], Awaitable[object]]
@@ -60,12 +64,17 @@ class Rsync:
     async def send_tail(self, local: Path, remote: str, tail: Span, moved: Progress, lost: _Lost) -> None:
         """`remote`, which ends where `tail` begins, has the rest of `local` too. Given up when `lost` ends."""
         failure = f"{local} could not be sent to {remote}"
-        await self._carry(_here(local), self._there(remote), tail, moved, lost, failure)
+        await self._carry(_APPEND, _here(local), self._there(remote), _of_tail(tail, moved), lost, failure)
 
     async def fetch_tail(self, remote: str, local: Path, tail: Span, moved: Progress, lost: _Lost) -> None:
         """`local`, which ends where `tail` begins, has the rest of `remote` too. Given up when `lost` ends."""
         failure = f"{remote} could not be fetched to {local}"
-        await self._carry(self._there(remote), _here(local), tail, moved, lost, failure)
+        await self._carry(_APPEND, self._there(remote), _here(local), _of_tail(tail, moved), lost, failure)
+
+    async def send_tree(self, folder: Path, remote: str, moved: Callable[[int], None], lost: _Lost) -> None:
+        """Every file below `folder`, links followed, is below `remote`; each appears there whole."""
+        failure = f"files could not be sent to {remote}"
+        await self._carry(_WHOLE, f"{_here(folder)}/", self._there(remote), moved, lost, failure)
 
     @property
     def _far(self) -> list[str]:
@@ -90,9 +99,11 @@ class Rsync:
             return None if process.returncode == _SSH_FAILED else False
         return (int(found[1]), int(found[2])) >= _LEAST_VERSION
 
-    async def _carry(self, source: str, target: str, tail: Span, moved: Progress, lost: _Lost, failure: str) -> None:
+    async def _carry(
+        self, how: Sequence[str], source: str, target: str, moved: _Moved, lost: _Lost, failure: str
+    ) -> None:
         argv = [
-            *(self.program, "--append", "--protect-args", "--no-motd"),
+            *(self.program, *how, "--protect-args", "--no-motd"),
             *("--info=progress2", "--no-human-readable", "--outbuf=N"),
             f"--timeout={math.ceil(self.idle_seconds)}",
             *("--rsh", " ".join(f"'{word}'" for word in self.client.argv)),
@@ -100,7 +111,7 @@ class Rsync:
             *("--", source, target),
         ]
         process = await self._spawned(argv)
-        status, said = await _watched(process, lambda done: moved(max(0, done - tail.offset), tail.size), lost)
+        status, said = await _watched(process, moved, lost)
         if status != 0:
             raise _problem(failure, status, said)
 
@@ -128,6 +139,27 @@ def opened_rsync(
             yield Rsync(program=program, client=client, environment=environment, idle_seconds=idle_seconds)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Files from many places, as rsync wants them."""
+
+    folder: Path
+    size: int
+
+
+@contextmanager
+def gathered(files: Mapping[str, Path]) -> Iterator[Stage]:
+    """A folder in which every file lies at its path, by a link."""
+    with tempfile.TemporaryDirectory(prefix="stationmaster-stage-") as name:
+        size = 0
+        for path, local in files.items():
+            link = Path(name, path)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(local.absolute())
+            size += local.stat().st_size
+        yield Stage(folder=Path(name), size=size)
+
+
 def parted(spans: Sequence[Span], size: int) -> tuple[Sequence[Span], Span | None]:
     """The holes, and what lacks at the end of a file of `size` bytes, which alone can be appended."""
     if spans and spans[-1].offset + spans[-1].size == size:
@@ -143,6 +175,11 @@ def bytes_moved(text: bytes) -> int | None:
     """
     found = re.findall(rb"[\r\n]\s*(\d+)\s+\d+%", b"\n" + text)
     return int(found[-1]) if found else None
+
+
+def _of_tail(tail: Span, moved: Progress) -> _Moved:
+    """Rsync counts what was there before as well."""
+    return lambda done: moved(max(0, done - tail.offset), tail.size)
 
 
 def _here(local: Path) -> str:

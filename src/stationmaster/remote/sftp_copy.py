@@ -1,4 +1,4 @@
-"""Whole files over one SFTP channel, many blocks at a time, given up at once when cancelled.
+"""Files over one SFTP channel, many blocks or files at a time, given up at once when cancelled.
 
 asyncssh's own put and get wait for the far side to close the file even when they are cancelled, which on a
 half-open connection is for ever.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
 import asyncssh
@@ -21,6 +21,7 @@ from stationmaster.remote.base import Progress, Span
 _FALLBACK_BLOCK_BYTES = 1 << 15
 _BIGGEST_BLOCK_BYTES = 1 << 18
 _IN_FLIGHT_BYTES = 1 << 22
+_FILES_AT_ONCE = 16
 _IN_PLACE = asyncssh.FXF_WRITE | asyncssh.FXF_CREAT  # what is there already stays
 
 _CopyBlock = Callable[[int, int], Awaitable[None]]
@@ -68,6 +69,27 @@ async def fetch_file(
         await there.close()
 
 
+async def send_files(
+    sftp: asyncssh.SFTPClient, files: Mapping[str, Path], folder: str, part_name: str, moved: Progress
+) -> None:
+    """Small files, each whole under its name below `folder`, many at a time. `part_name` is nobody else's."""
+    total, done = sum(_stat_size(local) for local in files.values()), 0
+    waiting = iter(enumerate(files.items()))
+    for parent in sorted({str(PurePosixPath(folder, path).parent) for path in files}):
+        with refused_by_far_disk(f"{parent} cannot be made"):
+            await sftp.makedirs(parent, exist_ok=True)
+
+    async def work() -> None:
+        nonlocal done
+        for number, (path, local) in waiting:
+            data = await asyncio.to_thread(_read, local)
+            await _send_small(sftp, data, PurePosixPath(folder, path), f"{part_name}{number}")
+            done += len(data)
+            moved(done, total)
+
+    await _together(work, _FILES_AT_ONCE)
+
+
 @contextmanager
 def refused_by_far_disk(failure: str) -> Iterator[None]:
     """What the far side's file system refuses is TransferFailed; a lost connection stays what it is."""
@@ -86,6 +108,30 @@ def refused_by_near_disk(failure: str) -> Iterator[None]:
         yield
     except OSError as problem:
         raise TransferFailed(f"{failure}: {problem.strerror or problem}") from problem
+
+
+async def _send_small(sftp: asyncssh.SFTPClient, data: bytes, target: PurePosixPath, part_name: str) -> None:
+    part = str(target.with_name(part_name))
+    try:
+        with refused_by_far_disk(f"{target} cannot be written"):
+            there = await sftp.open(part, "wb", encoding=None, block_size=0)
+            await there.write(data, 0)
+            await there.close()
+            await sftp.posix_rename(part, str(target))
+    except TransferFailed:
+        with suppress(asyncssh.SFTPError):
+            await sftp.remove(part)
+        raise
+
+
+def _stat_size(local: Path) -> int:
+    with refused_by_near_disk(f"{local} cannot be read"):
+        return local.stat().st_size
+
+
+def _read(local: Path) -> bytes:
+    with refused_by_near_disk(f"{local} cannot be read"):
+        return local.read_bytes()
 
 
 def _whole(size: int) -> Sequence[Span]:
@@ -109,15 +155,19 @@ async def _copy(spans: Sequence[Span], block: int, copy_block: _CopyBlock, moved
             done += size
             moved(done, total)
 
-    workers = [asyncio.create_task(work()) for _ in range(max(1, _IN_FLIGHT_BYTES // block))]
+    await _together(work, max(1, _IN_FLIGHT_BYTES // block))
+    if total == 0:
+        moved(0, 0)
+
+
+async def _together(work: Callable[[], Coroutine[None, None, None]], count: int) -> None:
+    workers = [asyncio.create_task(work()) for _ in range(count)]
     try:
         await asyncio.gather(*workers)
     finally:
         for worker in workers:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
-    if total == 0:
-        moved(0, 0)
 
 
 def _blocks(spans: Sequence[Span], block: int) -> Iterator[tuple[int, int]]:

@@ -26,8 +26,8 @@ from stationmaster.remote.base import (
     no_answer,
     require_success,
 )
-from stationmaster.remote.rsync import Rsync, opened_rsync, parted
-from stationmaster.remote.sftp_copy import fetch_file, refused_by_far_disk, refused_by_near_disk, send_file
+from stationmaster.remote.rsync import Rsync, gathered, opened_rsync, parted
+from stationmaster.remote.sftp_copy import fetch_file, refused_by_far_disk, refused_by_near_disk, send_file, send_files
 from stationmaster.remote.ssh_connection import SshSettings, open_connection, unreachable_when_lost
 
 _CHUNK_BYTES = 1 << 16
@@ -177,6 +177,24 @@ class SshRemote:
                 await asyncio.to_thread(os.truncate, local, tail.offset)
             async with self._rsync(what, timeout_idle, _of_all(progress, spans, by_sftp)) as (rsync, moved, lost):
                 await rsync.fetch_tail(remote, local, tail, moved, lost)
+
+    async def push_many(
+        self,
+        files: Mapping[str, Path],
+        folder: str,
+        *,
+        progress: Progress | None = None,
+        timeout_idle: float = TRANSFER_IDLE_SECONDS,
+    ) -> None:
+        what = f"{self._name}, while {len(files)} files were sent,"
+        worth_it = self._settings.way == "rsync" or len(files) >= self._settings.rsync_from_files
+        if self._settings.way != "sftp" and worth_it and await self._has_rsync():
+            with gathered(files) as stage:
+                async with self._rsync(what, timeout_idle, progress) as (rsync, moved, lost):
+                    await rsync.send_tree(stage.folder, folder, partial(_with_total, moved, stage.size), lost)
+            return
+        async with self._transfer(what, timeout_idle, progress) as (sftp, moved):
+            await send_files(sftp, files, folder, f".{self._part_token}-", moved)
 
     async def rename(self, old: str, new: str, *, timeout: float = SMALL_CALL_SECONDS) -> None:
         async with self._limited(self._name, timeout), self._sftp(timeout) as sftp:
@@ -369,6 +387,10 @@ def _prolonging(limit: asyncio.Timeout, idle_seconds: float, progress: Progress 
             progress(done, total)
 
     return moved
+
+
+def _with_total(moved: Progress, total: int, done: int) -> None:
+    moved(done, total)
 
 
 def _of_all(progress: Progress | None, spans: Sequence[Span], before: Sequence[Span] = ()) -> Progress | None:

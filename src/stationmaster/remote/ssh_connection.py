@@ -47,6 +47,7 @@ class SshSettings:
     keepalive_count: int = 3
     way: TransferWay = "auto"
     rsync_from_bytes: int = 64 * 2**20  # it is faster than we are, but takes a login of its own first
+    rsync_from_files: int = 100
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from stationmaster.errors import DiskFull, TransferFailed
-from stationmaster.remote.base import SMALL_CALL_SECONDS, Progress, Remote, Span, SupportsSpans
+from stationmaster.remote.base import SMALL_CALL_SECONDS, Progress, Remote, Span, SupportsMany, SupportsSpans
 from stationmaster.remote.host import FileHash, Host
 from stationmaster.remote.resumable import (
     RESUMABLE_BYTES,
@@ -29,6 +29,7 @@ ROOM_TO_SPARE_BYTES = 64 * 2**20
 #: A write that was refused with less than this left was refused for want of room.
 _FULL_BYTES = 2**20
 
+_MANY_FILES = 16
 _TRIES = 2
 _CHUNK_BYTES = 1 << 20
 
@@ -66,7 +67,7 @@ async def push_all_verified(
     to_send = sum(span.size for each in spans.values() for span in each)
     await _require_far_room(host, missing[0].path, to_send + further_bytes)
     for _ in range(_TRIES):
-        for file in missing:
+        for file in await _push_many(host, missing, progress):
             await _push(host, file, spans.pop(file.path, None), progress)
         found = await _far_hashes(host, missing)
         missing = [file for file in missing if found[file.path] != file.sha256]
@@ -118,6 +119,22 @@ async def _spans(host: Host, file: Sending) -> Sequence[Span]:
     if not _is_resumable(host.remote, size):
         return (Span(0, size),)
     return await spans_to_push(host, file.local, file.path, FileHash(sha256=file.sha256, size=size))
+
+
+async def _push_many(host: Host, files: Sequence[Sending], progress: Progress | None) -> Sequence[Sending]:
+    """Small files go together where there are many; those that are left to be sent one by one."""
+    small = {file.path: file.local for file in files if _size(file.local) < RESUMABLE_BYTES}
+    if len(small) < _MANY_FILES or not isinstance(host.remote, SupportsMany):
+        return files
+    try:
+        await host.remote.push_many(small, host.root, progress=progress)
+    except TransferFailed as problem:
+        free = await _far_free_bytes(host)
+        if free is not None and free < _FULL_BYTES:
+            size = sum(_size(local) for local in small.values())
+            raise _filled_up(f"the machine, while {len(small)} files were sent", size, free) from problem
+        raise
+    return [file for file in files if file.path not in small]
 
 
 async def _push(host: Host, file: Sending, spans: Sequence[Span] | None, progress: Progress | None) -> None:
@@ -206,7 +223,7 @@ def _require_room(where: str, size: int, free: int) -> None:
 
 def _filled_up(where: str, size: int, free: int) -> DiskFull:
     return DiskFull(
-        f"the disk of {where}, filled up: the file has {size:,} bytes, {free:,} are free; its part is removed"
+        f"the disk of {where}, filled up: {size:,} bytes, {free:,} are free; what was not complete is removed"
     )
 
 

@@ -1,4 +1,4 @@
-"""A disk without room, on either side: said with numbers, before anything moves or when it fills up; no part is left."""
+"""A disk without room, on either side: named with numbers, before anything moves or when it fills; no part is left."""
 
 from __future__ import annotations
 

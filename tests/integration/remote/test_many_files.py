@@ -1,0 +1,66 @@
+"""Sets of small files: they go together, by both ways, and are judged by their hashes as everything is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from asynchronous_tests import asynchronous, names_in
+from capabilities import require
+from link_cuts import broken_link
+from sshd_fixture import Sshd
+from stationmaster.errors import TransferFailed
+from stationmaster.remote.transfer import Sending, push_all_verified, sha256_of
+
+NASTY = ("with space", "$(touch never)", "'quoted'", "ünïcode", "-rf", "a;b", "[x]*?")
+
+
+def sendings(folder: Path, count: int) -> list[Sending]:
+    folder.mkdir()
+    made = []
+    for number in range(count):
+        name = f"{number} {NASTY[number % len(NASTY)]}.txt"
+        (folder / name).write_text(f"caption {number}")
+        made.append(Sending(local=folder / name, path=f"set {number % 3}/deep/{name}", sha256=sha256_of(folder / name)))
+    return made
+
+
+@pytest.mark.parametrize("way", ["sftp", "rsync"])
+@asynchronous
+async def test_many_small_files_arrive_whole_and_only_missing_ones_go_again(
+    sshd: Sshd, tmp_path: Path, way: str
+) -> None:
+    if way == "rsync":
+        require("rsync")
+    files = sendings(tmp_path / "source", 150)
+    told: list[tuple[int, int]] = []
+    async with broken_link(sshd, tmp_path, way=way) as (host, proxy):
+        connections = proxy.connections
+        sent = await push_all_verified(host, files, progress=lambda *moved: told.append(moved))
+        assert len(sent) == 150
+        assert (proxy.connections > connections) == (way == "rsync")
+        for file in files:
+            assert Path(host.path(file.path)).read_bytes() == file.local.read_bytes()
+        Path(host.path(files[0].path)).unlink()
+        Path(host.path(files[1].path)).write_text("caption X")  # as long as it was
+        assert await push_all_verified(host, files) == {files[0].path, files[1].path}
+        assert await push_all_verified(host, files) == frozenset()
+        for number in range(3):
+            expected = sorted(Path(file.path).name for file in files if file.path.startswith(f"set {number}/"))
+            assert names_in(Path(host.path(f"set {number}/deep"))) == expected
+    total = sum(file.local.stat().st_size for file in files)
+    assert told[-1] == (total, total)
+    assert not list(tmp_path.rglob("never"))
+
+
+@pytest.mark.parametrize("way", ["sftp", "rsync"])
+@asynchronous
+async def test_a_place_that_cannot_be_written_is_a_failed_transfer(sshd: Sshd, tmp_path: Path, way: str) -> None:
+    if way == "rsync":
+        require("rsync")
+    files = sendings(tmp_path / "source", 20)
+    async with broken_link(sshd, tmp_path, way=way) as (host, _):
+        Path(host.path(files[1].path), "a folder where a file should be").mkdir(parents=True)
+        with pytest.raises(TransferFailed, match="touch never"):
+            await push_all_verified(host, files)
