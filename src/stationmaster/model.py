@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Self
 
-from stationmaster.money import ZERO, MicroDollars
+from stationmaster.money import ZERO, MicroDollars, cost
 
 SINGLE_USER = "me"
 """The person of the settings: owner of every job that names no other."""
@@ -353,6 +353,12 @@ class CostLine:
     ended_at: float | None
     amount: MicroDollars
     source: str  # estimate, provider
+
+    def so_far(self, *, now: float) -> MicroDollars:
+        """What it comes to by now: one that is open grows with time."""
+        if self.ended_at is not None:
+            return self.amount
+        return cost(self.rate_per_hour, max(0.0, now - self.started_at))
 
 
 class EntryKind(_OpenEnum):

@@ -12,6 +12,7 @@ import typer
 
 from stationmaster import __version__
 from stationmaster.cli import (
+    costs,
     credits,
     dataset,
     demo,
@@ -53,6 +54,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("train")(train.train)
 app.command("estimate")(estimate.estimate)
+app.command("costs")(costs.costs)
 app.add_typer(jobs.app, name="jobs")
 app.command("show")(jobs.show)
 app.command("logs")(logs.logs)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from stationmaster.control.billing.breakdown import Shares
 from stationmaster.datasets.sources.reference import Source
 from stationmaster.model import (
     Access,
@@ -87,6 +88,14 @@ class JobView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PaidLine:
+    """A cost line, and what of it was which."""
+
+    line: CostLine
+    shares: Shares
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
     job: Job
     created: bool  # False: a job with this id was there already
@@ -116,6 +125,9 @@ class Station(Protocol):
         """The job meant by an id, a unique beginning of one, or a name. Raises NotFound."""
 
     def view(self, job_id: str) -> JobView: ...
+
+    def costs(self, job_id: str | None = None) -> list[PaidLine]:
+        """What machines cost, oldest first: a job's, or all there is."""
 
     def jobs(self, *, with_ended: bool, limit: int = 100) -> Sequence[Job]:
         """Newest first."""

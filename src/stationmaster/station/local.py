@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from stationmaster.control.billing.asking import purse_notes
+from stationmaster.control.billing.breakdown import shares_of
 from stationmaster.control.build import open_store, policy_of
 from stationmaster.control.messages.address_book import SINGLE_USER
 from stationmaster.control.providers import find_provider
@@ -21,7 +22,6 @@ from stationmaster.lifecycle import TERMINAL, shown, stage
 from stationmaster.model import (
     Access,
     Checkpoint,
-    CostLine,
     Desired,
     Event,
     Job,
@@ -31,13 +31,13 @@ from stationmaster.model import (
     StepReading,
     TrainedModel,
 )
-from stationmaster.money import MicroDollars, cost
+from stationmaster.money import MicroDollars
 from stationmaster.providers.base import Provider
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.registry import find
 from stationmaster.settings import Settings
 from stationmaster.station.artifacts import can_be_had, copied
-from stationmaster.station.base import Accepted, JobView, Preview, TrainRequest, Wanted
+from stationmaster.station.base import Accepted, JobView, PaidLine, Preview, TrainRequest, Wanted
 from stationmaster.station.models import download_model, forget_home, publish_model
 from stationmaster.station.quoting import Work, quote_work
 from stationmaster.station.submit import Checked, check_request, checked_id, preview_of, spec_of
@@ -120,7 +120,7 @@ class LocalStation:
             now=now,
             shown=shown(job, now=now),
             stage=stage(job),
-            cost=MicroDollars(sum(_so_far(line, now=now) for line in costs)),
+            cost=MicroDollars(sum(line.so_far(now=now) for line in costs)),
             rentals=tuple(self.store.rentals.of_job(job_id)),
             costs=costs,
             checkpoints=tuple(self.store.checkpoints.of_job(job_id)),
@@ -128,6 +128,12 @@ class LocalStation:
             access=_access(job),
             trained=self.store.models.of_job(job_id) if job.memory.get("model_file") else None,
         )
+
+    def costs(self, job_id: str | None = None) -> list[PaidLine]:
+        lines = self.store.costs.listed() if job_id is None else self.store.costs.of_job(job_id)
+        now = self.store.now()
+        told = {name: self.events(name) for name in {line.job_id for line in lines}}
+        return [PaidLine(line=line, shares=shares_of(line, told[line.job_id], now=now)) for line in lines]
 
     def jobs(self, *, with_ended: bool, limit: int = 100) -> Sequence[Job]:
         return self.store.jobs.listed(with_ended=with_ended, limit=limit)
@@ -229,10 +235,6 @@ class LocalStation:
             here = copied(best, self.settings.home / "jobs" / job.id / best.path, self.settings)
             best = replace(best, location=str(here))
         return best if best.step is not None else replace(best, step=job.progress.step)
-
-
-def _so_far(line: CostLine, *, now: float) -> int:
-    return line.amount if line.ended_at is not None else cost(line.rate_per_hour, max(0.0, now - line.started_at))
 
 
 def _access(job: Job) -> Access | None:

@@ -23,6 +23,12 @@ class Costs:
         with self._database.read() as connection:
             return [cost_line_from_row(row) for row in connection.execute(_OF_JOB, {"job_id": job_id}).mappings()]
 
+    def listed(self) -> list[CostLine]:
+        """All of them, oldest first, those of removed jobs too."""
+        query = sa.select(cost_lines).order_by(cost_lines.c.started_at, cost_lines.c.rental_label, cost_lines.c.kind)
+        with self._database.read() as connection:
+            return [cost_line_from_row(row) for row in connection.execute(query).mappings()]
+
     def awaiting_charges(self, *, ended_before: float) -> list[CostLine]:
         """Closed lines that are still our own estimate."""
         query = sa.select(cost_lines).where(cost_lines.c.source == "estimate", cost_lines.c.ended_at < ended_before)

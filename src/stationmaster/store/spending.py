@@ -7,19 +7,12 @@ from collections import defaultdict
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from stationmaster.model import SINGLE_USER, CostLine, State
-from stationmaster.money import MicroDollars, cost
+from stationmaster.model import SINGLE_USER, State
+from stationmaster.money import MicroDollars
 from stationmaster.store.codec import cost_line_from_row, spec_from_text
 from stationmaster.store.tables import cost_lines, jobs
 
 _NOT_AT_WORK = (State.QUEUED.value, State.ENDED.value)
-
-
-def so_far(line: CostLine, *, now: float) -> MicroDollars:
-    """What a line comes to by now: one that is open grows with time."""
-    if line.ended_at is not None:
-        return line.amount
-    return cost(line.rate_per_hour, max(0.0, now - line.started_at))
 
 
 def committed(
@@ -30,7 +23,7 @@ def committed(
     recent = sa.or_(cost_lines.c.ended_at.is_(None), cost_lines.c.ended_at > since)
     lines = sa.select(cost_lines).join(jobs, jobs.c.id == cost_lines.c.job_id).where(_owned_by(user), recent)
     for row in connection.execute(lines).mappings():
-        costs[row["job_id"]] += so_far(cost_line_from_row(row), now=now)
+        costs[row["job_id"]] += cost_line_from_row(row).so_far(now=now)
     working = sa.select(jobs.c.id, jobs.c.spec).where(_owned_by(user), jobs.c.state.not_in(_NOT_AT_WORK))
     for row in connection.execute(working).mappings():
         if row["id"] != without:

@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,15 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from spine_values import spec
 from stationmaster.cli.main import app
 from stationmaster.errors import ConfigInvalid, LedgerBroken, NotFound, OutOfCredit, StationmasterError, UserError
+from stationmaster.model import CostLine, Outcome, Reason, State
+from stationmaster.money import MicroDollars
 from stationmaster.store.engine import Database
+from stationmaster.store.store import Store
 from stationmaster.store.tables import credit_lots
+from stationmaster.store.writes import Write
 
 
 class Terminal:
@@ -136,3 +142,27 @@ def helps(group: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield from helps(command, f"{path}{name} ")
         options = " ".join(str(getattr(each, "help", "")) for each in command.params)
         yield f"{path}{name} ", f"{command.help} {options}"
+
+
+def test_costs_are_exported_line_by_line_and_those_of_removed_jobs_stay(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path / "home")
+    assert terminal.said("costs") == "nothing was paid for yet\n"
+    paid = CostLine(
+        rental_label="sm-1", job_id="job", kind="gpu", rate_per_hour=MicroDollars(360_000), started_at=1_000.0,
+        ended_at=1_100.0, amount=MicroDollars(10_000), source="provider",
+    )  # fmt: skip
+    with closing(Store(Database(f"sqlite:///{terminal.home / 'stationmaster.db'}"))) as store:
+        store.jobs.submit(spec("job"))
+        (lease,) = store.leases.claim("worker", limit=1, seconds=60)
+        over = replace(lease.job, state=State.ENDED, outcome=Outcome.CANCELLED, reason=Reason.CANCELLED_BY_USER)
+        store.leases.settle(lease, Write(job=over, due_in=None, costs=(paid,)))
+    assert terminal.json("costs", "--job", "job")[0]["idle_micros"] == 10_000
+    assert "$0.01 in all" in terminal.said("costs")
+    terminal.said("jobs", "rm", "job", "--yes")
+    (row,) = csv.DictReader(io.StringIO(terminal.said("costs", "--csv")))
+    assert (row["amount_micros"], row["source"], row["ended_at"]) == (
+        "10000",
+        "provider",
+        "1970-01-01T00:18:20.000+00:00",
+    )
+    assert row["job"].startswith("job~")

@@ -1,0 +1,93 @@
+"""`stationmaster costs`: every machine that was paid for, line by line, to look at or to export."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+
+if TYPE_CHECKING:
+    from stationmaster.station.base import PaidLine
+
+EXPORTED = (
+    "job", "rental", "kind", "rate_per_hour_micros", "started_at", "ended_at", "amount_micros", "training_micros",
+    "stalled_micros", "idle_micros", "source",
+)  # fmt: skip
+
+
+def costs(
+    context: typer.Context,
+    job: Annotated[str | None, typer.Option("--job", help="Only this job's.")] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV; amounts are whole micro-dollars.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """List what machines cost: trained, stalled and idle time told apart, our estimate or the provider's bill.
+
+    A line whose source is the provider is final and never changes.
+
+    Examples:
+
+      stationmaster costs --job cats
+
+      stationmaster costs --csv > costs.csv
+    """
+    with station_of(context, wake=False) as station:
+        lines = station.costs(station.find(job).id if job else None)
+    if as_json or options_of(context).as_json:
+        return print_json([_json(line) for line in lines])
+    if as_csv:
+        writer = csv.DictWriter(sys.stdout, EXPORTED, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(_json(line) for line in lines)
+        return None
+    _show(lines)
+    return None
+
+
+def _json(paid: PaidLine) -> dict[str, Any]:
+    from stationmaster.cli.render import instant
+
+    line, shares = paid.line, paid.shares
+    return {
+        "job": line.job_id,
+        "rental": line.rental_label,
+        "kind": line.kind,
+        "rate_per_hour_micros": line.rate_per_hour,
+        "started_at": instant(line.started_at),
+        "ended_at": instant(line.ended_at),
+        "amount_micros": shares.total,
+        "training_micros": shares.training,
+        "stalled_micros": shares.stalled,
+        "idle_micros": shares.idle,
+        "source": line.source,
+    }
+
+
+def _show(lines: list[PaidLine]) -> None:
+    from stationmaster.cli.render import instant
+    from stationmaster.control.billing.breakdown import Shares
+    from stationmaster.money import format_dollars
+
+    if not lines:
+        typer.echo("nothing was paid for yet")
+        return
+    typer.echo(f"{'JOB':<12} {'KIND':<8} {'SINCE':<16} {'COST':>9} {'TRAINED':>9} {'STALLED':>9} {'IDLE':>9}  BY")
+    for paid in lines:
+        line, shares = paid.line, paid.shares
+        since = str(instant(line.started_at))[:16].replace("T", " ")
+        open_now = " (still open)" if line.ended_at is None else ""
+        typer.echo(f"{line.job_id:<12} {line.kind:<8} {since:<16} {_words(shares)}  {line.source}{open_now}")
+    total = sum((paid.shares for paid in lines), Shares())
+    typer.echo(f"{'together':<12} {'':<8} {'':<16} {_words(total)}")
+    typer.echo(f"{format_dollars(total.total)} in all; {format_dollars(total.idle)} of it before and after trainings")
+
+
+def _words(shares: Any) -> str:
+    from stationmaster.money import format_dollars
+
+    parts = (shares.total, shares.training, shares.stalled, shares.idle)
+    return " ".join(f"{format_dollars(part, 4):>9}" for part in parts)

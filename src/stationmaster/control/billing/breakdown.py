@@ -1,0 +1,70 @@
+"""Where a job's money went: time that trained, time that stalled, time in which nothing trained. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from stationmaster.model import CostLine, Event, State
+from stationmaster.money import ZERO, MicroDollars
+
+Span = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """The parts of a cost; together they are the whole of it."""
+
+    training: MicroDollars = ZERO
+    stalled: MicroDollars = ZERO  # a training ran, but did not move
+    idle: MicroDollars = ZERO  # a machine was paid for before its training began and after it ended
+
+    @property
+    def total(self) -> MicroDollars:
+        return MicroDollars(self.training + self.stalled + self.idle)
+
+    def __add__(self, other: Shares) -> Shares:
+        return Shares(
+            training=MicroDollars(self.training + other.training),
+            stalled=MicroDollars(self.stalled + other.stalled),
+            idle=MicroDollars(self.idle + other.idle),
+        )
+
+
+def shares_of(line: CostLine, events: Sequence[Event], *, now: float) -> Shares:
+    """What of a cost line was which, by the events of its job. An open line is counted up to `now`."""
+    amount = line.so_far(now=now)
+    whole = (line.started_at, line.ended_at if line.ended_at is not None else now)
+    seconds = whole[1] - whole[0]
+    if seconds <= 0 or not amount:
+        return Shares(idle=amount)
+    stalled_seconds = _overlap(whole, _spans(events, "stall_flagged", ("stall_cleared",), now=now))
+    running_seconds = _overlap(whole, _spans(events, "training_started", (), now=now))
+    stalled = round(amount * min(stalled_seconds, running_seconds) / seconds)
+    running = round(amount * running_seconds / seconds)
+    return Shares(
+        training=MicroDollars(max(0, running - stalled)),
+        stalled=MicroDollars(stalled),
+        idle=MicroDollars(amount - max(running, stalled)),
+    )
+
+
+def _spans(events: Iterable[Event], begins: str, ends: tuple[str, ...], *, now: float) -> list[Span]:
+    """From each event of one kind to the next of the others, or to the end of the training at the latest."""
+    spans: list[Span] = []
+    since: float | None = None
+    for event in events:
+        if event.kind == begins:
+            since = event.at if since is None else since
+        elif since is not None and (event.kind in ends or _ends_training(event)):
+            spans.append((since, event.at))
+            since = None
+    return spans if since is None else [*spans, (since, now)]
+
+
+def _ends_training(event: Event) -> bool:
+    return event.kind == "state" and event.payload.get("from") == State.EXECUTING.value
+
+
+def _overlap(whole: Span, spans: Iterable[Span]) -> float:
+    return sum(max(0.0, min(whole[1], end) - max(whole[0], start)) for start, end in spans)
