@@ -39,6 +39,12 @@ def _podman() -> bool:
     return shutil.which("podman") is not None and shutil.which("runc") is not None
 
 
+def _strace() -> bool:
+    if shutil.which("strace") is None:
+        return False
+    return subprocess.run(["strace", "-f", "-e", "trace=execve", "true"], capture_output=True).returncode == 0
+
+
 def _own_disk() -> bool:
     if sys.platform != "linux" or os.geteuid() != 0:
         return False
@@ -52,6 +58,7 @@ CAPABILITIES: dict[str, Capability] = {
     "rsync": Capability(lambda: shutil.which("rsync") is not None, "install rsync"),
     "network namespaces": Capability(_network_namespaces, "run as root on Linux, with iproute2 installed"),
     "podman": Capability(_podman, "run as root on Linux, with podman, runc, catatonit and busybox-static installed"),
+    "strace": Capability(_strace, "install strace, where processes may be traced"),
     "another user": Capability(_another_user, "run as root, with util-linux installed"),
 }
 
