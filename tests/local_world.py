@@ -37,6 +37,7 @@ class LocalWorld:
 
     def __init__(self, folder: Path, **environ: str) -> None:
         self.folder = folder
+        self.patience_seconds = _PATIENCE_SECONDS
         self.environ = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
@@ -82,14 +83,14 @@ class LocalWorld:
         worker = Worker(world, tempo_of(self.settings))
         running = asyncio.create_task(worker.run())
         try:
-            async with asyncio.timeout(_PATIENCE_SECONDS):
+            async with asyncio.timeout(self.patience_seconds):
                 while not await asyncio.to_thread(condition):
                     assert not running.done(), running
                     tripped = [each for each in self._local.store.alerts.open() if each.kind == "internal_error"]
                     assert not tripped, tripped[0].message
                     await asyncio.sleep(0.02)
         except TimeoutError:
-            raise AssertionError(f"after {_PATIENCE_SECONDS:g} s still not: {what}") from None
+            raise AssertionError(f"after {self.patience_seconds:g} s still not: {what}") from None
         finally:
             worker.leave()
             await running
