@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from stationmaster.errors import ConfigInvalid, DeliveryBusy, DeliveryError, DeliveryRefused
@@ -12,6 +14,7 @@ from stationmaster.errors import ConfigInvalid, DeliveryBusy, DeliveryError, Del
 _CONNECT_SECONDS = 15
 _READ_SECONDS = 60
 _CALLS_AT_ONCE = 16
+_SESSION_LOCK = threading.Lock()
 _WRONG_KEY = {
     "InvalidAccessKeyId",
     "SignatureDoesNotMatch",
@@ -44,15 +47,15 @@ def new_client(*, endpoint: str | None, region: str, access_key: str, secret_key
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )
-    # Its own session: the shared default one may not be used from several threads.
-    return boto3.session.Session().client(
-        "s3",
-        endpoint_url=endpoint,
-        region_name=region,
-        aws_access_key_id=access_key,
-        aws_secret_access_key=secret_key,
-        config=config,
-    )
+    with _SESSION_LOCK:  # clients may be shared by threads, what makes them may not
+        return _session(boto3).client(
+            "s3",
+            endpoint_url=endpoint,
+            region_name=region,
+            aws_access_key_id=access_key,
+            aws_secret_access_key=secret_key,
+            config=config,
+        )
 
 
 @contextmanager
@@ -76,6 +79,12 @@ def translated(doing: str) -> Iterator[None]:
         raise DeliveryBusy(f"{doing} failed: the service does not answer ({type(problem).__name__})") from None
     except BotoCoreError as problem:
         raise DeliveryRefused(f"{doing} is not possible: {type(problem).__name__}") from None
+
+
+@cache
+def _session(boto3: Any) -> Any:
+    """One for the process: it has read the description of S3, which takes longer than anything else here."""
+    return boto3.session.Session()
 
 
 def code_of(problem: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -25,8 +26,17 @@ from trackside_bench import interpreters
 OpenShelf = Callable[..., BucketShelf]
 
 
+@pytest.fixture(scope="session")
+def made_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store's file to copy: making the schema costs more than most tests."""
+    path = tmp_path_factory.mktemp("made") / "store.db"
+    Store(Database(f"sqlite:///{path}")).close()
+    return path
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(tmp_path: Path, made_store: Path) -> Iterator[Store]:
+    shutil.copyfile(made_store, tmp_path / "store.db")
     with closing(Store(Database(f"sqlite:///{tmp_path}/store.db"))) as opened:
         yield opened
 
