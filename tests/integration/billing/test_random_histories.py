@@ -28,17 +28,21 @@ USERS = ("ann", "bob")
 _LEASE_SECONDS = 10.0
 
 amounts = st.integers(min_value=1, max_value=1_000).map(MicroDollars)
+_hold = st.tuples(st.just("hold"), st.sampled_from(USERS), amounts, st.none())
+_settle = st.tuples(st.just("settle"), st.integers(0, 5), st.integers(0, 1_500), st.none())
 moves = st.one_of(
+    _hold,
+    _hold,
+    _settle,
+    _settle,
     st.tuples(st.just("grant"), st.sampled_from(USERS), amounts, st.sampled_from([None, 60.0, 5_000.0])),
     st.tuples(st.just("adjust"), st.sampled_from(USERS), st.integers(-500, 500).filter(bool), st.none()),
-    st.tuples(st.just("hold"), st.sampled_from(USERS), amounts, st.none()),
-    st.tuples(st.just("settle"), st.integers(0, 5), st.integers(0, 1_500), st.none()),
     st.tuples(st.just("again"), st.integers(0, 5), st.integers(0, 1_500), st.none()),
     st.tuples(st.just("refund"), st.integers(0, 5), amounts, st.none()),
     st.tuples(st.just("wait"), st.just(0), st.integers(1, 4_000), st.none()),
 )
 deaths = st.sampled_from([None, None, "before COMMIT", "after COMMIT", "before BEGIN"])
-histories = st.lists(st.tuples(moves, deaths), min_size=1, max_size=16)
+histories = st.lists(st.tuples(moves, deaths), min_size=8, max_size=20)
 
 
 @dataclass
@@ -220,6 +224,8 @@ def opened(
                 for table in metadata.sorted_tables:
                     if table.name != "installation":
                         connection.execute(table.delete())
+            for user in USERS:
+                store.ledger.grant(user, MicroDollars(1_500), note="to begin with")
             return World(store=store, clock=clock, process=process)
 
         yield empty
