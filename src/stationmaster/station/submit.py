@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from stationmaster.config import read_monitoring
+from stationmaster.control.delivering.samples import captions_of
 from stationmaster.control.sources import LocalDataset, brought_home
 from stationmaster.errors import ConfigInvalid, NotFound, UserError
 from stationmaster.model import DatasetRef, JobSpec, Quote
@@ -139,9 +140,17 @@ def spec_of(checked: Checked, request: TrainRequest, folder: Path) -> JobSpec:
         max_spend=checked.max_spend,
         max_price_per_hour=request.max_price,
         trigger=checked.trigger,
-        parameters=checked.parameters,
+        parameters=_with_prompts(checked, request, packed.path),
         monitoring=read_monitoring(request.monitoring),
     )
+
+
+def _with_prompts(checked: Checked, request: TrainRequest, archive: Path) -> dict[str, ParameterValue]:
+    """A trainer that makes samples shows captions of the set itself, unless somebody wrote prompts."""
+    if "sample_prompts" not in checked.stored.recipe.parameters or "sample_prompts" in request.parameters:
+        return checked.parameters
+    captions = captions_of(archive, trigger=checked.trigger)
+    return {**checked.parameters, "sample_prompts": "\n".join(captions)} if captions else checked.parameters
 
 
 def checked_id(job_id: str | None) -> str:

@@ -71,7 +71,7 @@ def captions_of(archive: Path, *, trigger: str | None, count: int = COUNT) -> li
     """Captions spread over a packed dataset, each with the trigger; none where the set has none or is gone."""
     try:
         with tarfile.open(archive) as tar:
-            members = sorted((one for one in tar if one.name.endswith(".txt")), key=lambda one: one.name)
+            members = sorted((one for one in tar if _is_caption(one)), key=lambda one: one.name)
             texts = [_read(tar, one) for one in spread(members, count)]
     except (OSError, tarfile.TarError):
         return []
@@ -102,6 +102,10 @@ def _text_of(path: str, at: int, prompts: Sequence[str], job: Job) -> str:
     if prompts:
         return prompts[number % len(prompts)]
     return job.spec.trigger or job.spec.name
+
+
+def _is_caption(member: tarfile.TarInfo) -> bool:
+    return member.isfile() and member.size > 0 and member.name.endswith(".txt")
 
 
 def _read(tar: tarfile.TarFile, member: tarfile.TarInfo) -> str:
