@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json
+
+if TYPE_CHECKING:
+    from stationmaster.recipes.schema import Recipe
 
 app = typer.Typer(help="List, show, check and begin recipes.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -49,13 +53,25 @@ def show_recipe(context: typer.Context, recipe: str, as_json: JsonOption = False
 
     found = find(recipe, folders=options_of(context).settings().recipes).recipe
     if as_json or options_of(context).as_json:
-        return print_json(found.model_dump(mode="json"))
+        return print_json(found.model_dump(mode="json", by_alias=True))
     typer.echo(f"{found.reference}: {found.title}\n\n{found.description}\n")
     needs = found.needs
-    typer.echo(f"needs {needs.gpus} GPU, {needs.vram_gib:g} GiB of its memory, {needs.disk_gib:g} GiB of disk\n")
+    typer.echo(f"needs {needs.gpus} GPU, {needs.vram_gib:g} GiB of its memory, {needs.disk_gib:g} GiB of disk")
+    for line in _further_needs(found):
+        typer.echo(line)
+    typer.echo()
     for name, parameter in found.parameters.items():
         typer.echo(f"  {name:<18} {parameter.help} ({allowed(parameter)}; default {parameter.default})")
     return None
+
+
+def _further_needs(recipe: Recipe) -> Iterator[str]:
+    if recipe.container is not None:
+        yield f"runs in {recipe.runtime} containers of {recipe.container.image}"
+    if recipe.secrets:
+        yield f"gets the secrets {', '.join(recipe.secrets)}"
+    for gated in recipe.gated:
+        yield f"needs access to a gated model ({gated.repository}) with {gated.secret}"
 
 
 @app.command("lint")

@@ -99,3 +99,24 @@ def test_samples_are_made_where_the_trainer_left_none_and_come_home(tmp_path: Pa
         assert world.station.view(job_id).job.outcome is Outcome.COMPLETED, "a failed sample is no failed training"
     sample = tmp_path / "home" / "jobs" / job_id / "output" / "samples" / "one.txt"
     assert sample.read_text() == "it's; $(id)\n"
+
+
+def test_a_cleanup_that_one_worker_began_is_awaited_by_the_next_and_not_repeated(tmp_path: Path) -> None:
+    noted = tmp_path / "noted"
+    more = """\
+    cleanup:
+      - name: slow
+        shell: |
+          echo begun >>{{ parameters.note }}
+          while [ ! -e {{ parameters.note }}.go ]; do sleep 0.05; done
+        timeout: 2m
+    """
+    with RecipeWorld(tmp_path, scripted(more=more)) as world:
+        job_id = world.submit(parameters={"note": str(noted)})
+        world.work_until(noted.exists, what="the cleanup runs")
+        assert world.station.view(job_id).rentals[0].gone_at is None
+        Path(f"{noted}.go").touch()
+        world.work_until_ended(job_id)
+        (told,) = world.told(job_id, "cleanup")
+    assert told.payload["state"] == "done"
+    assert noted.read_text() == "begun\n"

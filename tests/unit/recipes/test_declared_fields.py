@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -11,42 +13,14 @@ from stationmaster.errors import RecipeInvalid
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
 from stationmaster.recipes.reading import check_recipe
+from stationmaster.recipes.registry import load
 from stationmaster.recipes.schema import Recipe
 from trackside.containers import run_command
 from trackside.plan import parse_plan
 from trackside.root import Root
 
 PLAIN = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40)
-EVERYTHING = """\
-runtime: docker
-container:
-  image: owner/trainer@sha256:{digest}
-  mounts: [{{source: "/data/{{{{ parameters.size }}}}", target: /data, read_only: true}}]
-  memory_gib: 2
-health: {{argv: [check, "{{{{ job.name }}}}"], every: 10m, timeout: 1m}}
-samples:
-  pattern: output/*.png
-  argv: [draw, "{{{{ job.trigger }}}}"]
-  env: {{PROMPT: "{{{{ job.name }}}}"}}
-  secrets: [HF_TOKEN]
-stop:
-  signal: INT
-  grace: 30s
-  save:
-    touch: "work/{{{{ job.name | filename }}}}.save"
-    proof: "output/{{{{ job.name | filename }}}}*"
-    timeout: 2m
-cleanup:
-  - {{name: tidy, argv: [rm, "{{{{ job.name }}}}"], timeout: 1m}}
-  - {{name: script, shell: "rm -f {{{{ job.trigger }}}}", outside: true}}
-bootstrap: [{{name: fetch, argv: [fetch, "{{{{ job.name }}}}"]}}]
-launcher: torchrun
-launcher_argv: ["--log={{{{ job.name }}}}", {{when: parameters.quick, argv: [--quick]}}]
-needs: {{gpus: 2, cuda: 12.4}}
-gated: [{{repository: "{{{{ parameters.note }}}}"}}]
-steps:
-""".format(digest="0" * 64)
-ALL = (("steps:\n  - name", f"{EVERYTHING}  - name"),)
+EVERYTHING = load(Path(__file__).parents[2] / "fixtures" / "training-tools" / "everything").recipe
 
 
 def plan_of(recipe: Recipe, *, name: str = "demo", trigger: str = "sks", **given_values: object) -> Plan:
@@ -58,8 +32,13 @@ def plan_of(recipe: Recipe, *, name: str = "demo", trigger: str = "sks", **given
     )
 
 
+def test_the_example_of_everything_leaves_no_field_out():
+    used = EVERYTHING.model_fields_set | EVERYTHING.stop.model_fields_set | EVERYTHING.needs.model_fields_set
+    assert set(Recipe.model_fields) | {"signal", "grace", "save", "cuda"} <= used
+
+
 def test_everything_together_is_one_plan_in_the_order_in_which_it_runs():
-    plan = plan_of(small_recipe(*ALL))
+    plan = plan_of(EVERYTHING)
     assert [(step.name, step.contained, step.optional) for step in plan.steps] == [
         ("fetch", False, False),
         ("image", False, False),
@@ -72,8 +51,8 @@ def test_everything_together_is_one_plan_in_the_order_in_which_it_runs():
         ("script", False, True),
     ]
     assert plan.steps[-1].unless == "output/*.png"
-    assert plan.secrets == ("HF_TOKEN",)
-    assert [output.pattern for output in plan.outputs] == ["output/*.safetensors", "output/*.png"]
+    assert plan.secrets == ("WANDB_API_KEY", "HF_TOKEN")
+    assert [output.pattern for output in plan.outputs] == ["output/*.safetensors", "logs/*.log", "output/*.png"]
     assert plan.health is not None
     assert (plan.health.every_seconds, plan.health.step.timeout_seconds) == (600.0, 60.0)
     assert plan.container is not None
@@ -81,7 +60,7 @@ def test_everything_together_is_one_plan_in_the_order_in_which_it_runs():
 
 
 def test_trackside_reads_every_part_of_the_plan_that_home_writes():
-    read = parse_plan(plan_of(small_recipe(*ALL)).as_json())
+    read = parse_plan(plan_of(EVERYTHING).as_json())
     assert read.container is not None
     assert read.container.mounts == (("/data/m", "/data", True),)
     assert read.health is not None
@@ -97,8 +76,7 @@ def test_trackside_reads_every_part_of_the_plan_that_home_writes():
 @example(name="--privileged", trigger="-v /:/host", note="--env=HF_TOKEN=x")
 @example(name="../../etc", trigger='"', note="a:b,c")
 def test_values_come_out_of_every_field_as_data(name, trigger, note):
-    recipe = small_recipe(*ALL)
-    plan = plan_of(recipe, name=name, trigger=trigger, note=note)
+    plan = plan_of(EVERYTHING, name=name, trigger=trigger, note=note)
     steps = {step.name: step for step in (*plan.steps, *plan.cleanup)}
     assert steps["fetch"].argv == ("fetch", name)
     assert steps["health"].argv == ("check", name)

@@ -1,0 +1,83 @@
+"""When a machine is cleaned before it goes, and when it goes all the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from spine_values import job, label, rental
+from stationmaster.control.rental.cleaning import is_to_be_cleaned, with_cleanup_begun
+from stationmaster.control.rental.login import preflight_problem
+from stationmaster.control.rental.release import Judgement, Next
+from stationmaster.control.training.health_news import health_news, health_words
+from stationmaster.recipes.schema import Needs
+from stationmaster.remote.host import HealthReport, Status
+
+THERE = [Judgement(rental=rental(), next=Next.DESTROY)]
+USED = {"access": {}, "label": label()}
+
+
+def begun(seconds_ago: float, **more: object) -> dict[str, object]:
+    return {**USED, "cleanup": {"since": 100.0 - seconds_ago, **more}}
+
+
+@pytest.mark.parametrize(
+    ("memory", "judgements", "limit", "expected"),
+    [
+        (USED, THERE, 60.0, True),
+        (begun(59.0), THERE, 60.0, True),
+        (begun(61.0), THERE, 60.0, False),
+        (begun(1.0, state="done"), THERE, 60.0, False),
+        (begun(1.0, state="unreachable"), THERE, 60.0, False),
+        (USED, THERE, None, False),
+        (USED, [Judgement(rental=rental(), next=Next.LOOK_AGAIN)], 60.0, False),
+        ({**USED, "label": "sm-another"}, THERE, 60.0, False),
+        (USED, [], 60.0, False),
+    ],
+)
+def test_a_machine_that_is_there_is_cleaned_once_and_within_its_time(memory, judgements, limit, expected):
+    assert is_to_be_cleaned(job(memory=memory), judgements, limit=limit, now=100.0) is expected
+
+
+def test_the_time_of_a_cleanup_counts_from_its_beginning_whoever_goes_on_with_it():
+    first = with_cleanup_begun(job(memory=USED), now=10.0)
+    assert with_cleanup_begun(first, now=50.0).memory["cleanup"] == {"since": 10.0}
+
+
+def status(ok: bool | None) -> Status:
+    report = (
+        None if ok is None else HealthReport(ok=ok, at=1.0, failure=None if ok else "exit", exit_code=4, tail="a\nb")
+    )
+    return Status(wall=1.0, monotonic=1.0, boot_id="b", started=True, health=report)
+
+
+def test_health_is_told_when_it_changes_and_only_then():
+    ill = health_news(job(), status(False))
+    assert [event.kind for event in ill.events] == ["health_failed"]
+    assert [alert.kind for alert in ill.alerts] == ["health"]
+    known = job(memory=ill.memory)
+    for again in (status(False), status(None)):
+        assert health_news(known, again).events == ()
+        assert health_news(known, again).alerts == ()
+    well = health_news(known, status(True))
+    assert ([event.kind for event in well.events], well.cleared_alerts) == (["health_well"], ("health",))
+    assert health_news(job(memory=well.memory), status(True)).events == ()
+    assert health_news(job(), status(True)).events == (), "a run that was never ill is not called well"
+
+
+@pytest.mark.parametrize(
+    ("failure", "tail", "said"),
+    [
+        ("exit", "one\nlast", "the health check ended with exit code 4: last"),
+        ("timeout", "", "the health check did not answer in time"),
+        ("could_not_start", "no such file", "the health check could not be started: no such file"),
+    ],
+)
+def test_a_failed_check_is_one_line(failure, tail, said):
+    assert health_words(HealthReport(ok=False, at=1.0, failure=failure, exit_code=4, tail=tail)) == said
+
+
+@pytest.mark.parametrize(("cuda", "problem"), [(12.1, "CUDA 12.1, 12.4 is needed"), (12.4, None), (None, None)])
+def test_a_driver_that_is_too_old_is_named_before_data_is_sent(cuda, problem):
+    facts = {"gpus": [{"memory_total_mib": 24_000}], "cuda": cuda, "driver": "550", "allocation": "ok"}
+    found = preflight_problem(facts, Needs(gpus=1, cuda=12.4), bytes_per_second=None)
+    assert (found is None) if problem is None else (found is not None and problem in found)
