@@ -11,3 +11,8 @@ def report(name: str, value: float, unit: str, *, at_most: float | None = None, 
     assert budget is not None, "a benchmark has a budget"
     ok = value <= budget if at_most is not None else value >= budget
     print(json.dumps({"name": name, "value": round(value, 3), "unit": unit, "budget": budget, "ok": ok}), flush=True)
+
+
+def tell(name: str, value: float, unit: str) -> None:
+    """Print a figure that has no budget."""
+    print(json.dumps({"name": name, "value": round(value, 3), "unit": unit, "budget": None, "ok": None}), flush=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import shlex
 import shutil
@@ -19,13 +18,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from _report import report
+from _report import report, tell
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from sshd_fixture import Sshd, running_sshd
 from stationmaster.datasets.pack import pack
-from stationmaster.datasets.sample_set import write_sample_set
 from stationmaster.remote.host import Host
 from stationmaster.remote.pyz import build_pyz
 from stationmaster.remote.ssh import SshRemote
@@ -54,61 +52,86 @@ async def _measure(folder: Path, sshd: Sshd, arguments: argparse.Namespace) -> N
     source = folder / "big.bin"
     source.write_bytes(os.urandom(arguments.megabytes * 1_000_000))
     sha256 = sha256_of(source)
-    remote = SshRemote(sshd.settings())
-    host = Host(remote, root=str(folder / "job"), python=sys.executable)
-    await host.install(build_pyz(folder / "pyz"))
-    far, back = folder / "job" / "far.bin", folder / "back.bin"
-    pushes, pulls, rsyncs, rsync_pulls, copies = [], [], [], [], []
+    ways: dict[str, Host] = {}
+    for way in ("auto", "sftp"):
+        remote = SshRemote(sshd.settings(way=way))
+        ways[way] = Host(remote, root=str(folder / "job"), python=sys.executable)
+        await ways[way].install(build_pyz(folder / "pyz"))
+    best = {name: float("inf") for name in _NAMES}
     for _ in range(arguments.rounds):
+        for name, seconds in (await _round(folder, sshd, ways, source, sha256)).items():
+            best[name] = min(best[name], seconds)
+    for way in ("push", "pull"):
+        report(
+            f"transfer.{way}_against_rsync", best[f"rsync {way}"] / best[f"auto {way}"], "ratio", at_least=RSYNC_RATIO
+        )
+        tell(f"transfer.{way}_by_sftp_against_rsync", best[f"rsync {way}"] / best[f"sftp {way}"], "ratio")
+        tell(f"transfer.{way}", arguments.megabytes / best[f"auto {way}"], "MB/s")
+    tell("transfer.push_against_scp", best["scp push"] / best["auto push"], "ratio")
+    await _many_small_files(folder, sshd, ways["auto"], arguments)
+    for host in ways.values():
+        await host.remote.close()
+
+
+_NAMES = ("auto push", "auto pull", "sftp push", "sftp pull", "rsync push", "rsync pull", "scp push")
+
+
+async def _round(folder: Path, sshd: Sshd, ways: dict[str, Host], source: Path, sha256: str) -> dict[str, float]:
+    """The seconds of each way, taking turns, so that a busy moment does not hit one alone."""
+    far, back, seconds = folder / "job" / "far.bin", folder / "back.bin", {}
+    for way, host in ways.items():
         far.unlink(missing_ok=True)
         back.unlink(missing_ok=True)
         began = time.perf_counter()
         await push_verified(host, source, "far.bin", sha256)
-        pushes.append(time.perf_counter() - began)
-        began = time.perf_counter()
+        pushed = time.perf_counter()
         await pull_verified(host, "far.bin", back, sha256)
-        pulls.append(time.perf_counter() - began)
-        rsyncs.append(await asyncio.to_thread(_timed, lambda: _rsync_there(sshd, source, folder / "rsynced.bin")))
-        rsync_pulls.append(await asyncio.to_thread(_timed, lambda: _rsync_back(sshd, far, folder / "rsynced.bin")))
-        copies.append(await asyncio.to_thread(_timed, lambda: _scp(sshd, source, folder / "copied.bin")))
-    report("transfer.push_against_rsync", min(rsyncs) / min(pushes), "ratio", at_least=RSYNC_RATIO)
-    report("transfer.pull_against_rsync", min(rsync_pulls) / min(pulls), "ratio", at_least=RSYNC_RATIO)
-    _tell("transfer.push_against_scp", min(copies) / min(pushes), "ratio")
-    _tell("transfer.push", arguments.megabytes / min(pushes), "MB/s")
-    _tell("transfer.pull", arguments.megabytes / min(pulls), "MB/s")
-    await _many_small_files(folder, host, arguments)
-    await remote.close()
+        seconds |= {f"{way} push": pushed - began, f"{way} pull": time.perf_counter() - pushed}
+    rivals = {
+        "rsync push": lambda: _rsync_there(sshd, source, folder / "rsynced.bin"),
+        "rsync pull": lambda: _rsync_back(sshd, far, folder / "rsynced.bin"),
+        "scp push": lambda: _scp(sshd, source, folder / "copied.bin"),
+    }
+    return seconds | {name: await asyncio.to_thread(_timed, rival) for name, rival in rivals.items()}
 
 
-async def _many_small_files(folder: Path, host: Host, arguments: argparse.Namespace) -> None:
-    """A set of captions travels as one archive; the rival is one file of the same size, without packing."""
-    captions = folder / "captions"
-    write_sample_set(captions, images=10)
+async def _many_small_files(folder: Path, sshd: Sshd, host: Host, arguments: argparse.Namespace) -> None:
+    """A set of captions against one file of the same size: the transfer alone, and with packing and unpacking."""
+    captions, single = folder / "captions", folder / "single"
+    for each in (captions, single):
+        each.mkdir()
     for number in range(arguments.captions):
-        (captions / f"more-{number}.txt").write_text(f"a caption with the number {number}")
-    archive, one = folder / "set.tar", folder / "one.bin"
-    await asyncio.to_thread(pack, captions, archive)
-    one.write_bytes(os.urandom(archive.stat().st_size))
-    seconds = []
-    for source in (archive, one):
-        sha256, times = sha256_of(source), []
-        for number in range(arguments.rounds):
-            began = time.perf_counter()
-            await push_verified(host, source, f"{source.name}-{number}", sha256)
-            times.append(time.perf_counter() - began)
-        seconds.append(min(times))
-    report("transfer.small_files_against_one", seconds[0] / seconds[1], "ratio", at_most=SMALL_FILES_RATIO)
+        (captions / f"image_{number:05d}.txt").write_text(f"a caption with the number {number}")
+    size = (await asyncio.to_thread(pack, captions, folder / "captions.tar")).size
+    (single / "one.bin").write_bytes(os.urandom(size))
+    best = {(each.name, what): float("inf") for each in (captions, single) for what in ("push", "all")}
+    for number in range(arguments.rounds):
+        for each in (captions, single):
+            for what, seconds in zip(("push", "all"), await _carried(host, each, number), strict=True):
+                best[each.name, what] = min(best[each.name, what], seconds)
+    ratio = best["captions", "push"] / best["single", "push"]
+    report("transfer.captions_against_one_file", ratio, "ratio", at_most=SMALL_FILES_RATIO)
+    whole = best["captions", "all"] / best["single", "all"]
+    tell("transfer.captions_packed_sent_unpacked_against_one_file", whole, "ratio")
+    loose = await asyncio.to_thread(_timed, lambda: _rsync(sshd, f"{captions}/", f"127.0.0.1:{folder}/loose/", "-r"))
+    tell("transfer.captions_packed_sent_unpacked_against_rsync", loose / best["captions", "all"], "ratio")
+
+
+async def _carried(host: Host, folder: Path, number: int) -> tuple[float, float]:
+    """Seconds of the transfer, and of everything until the files lie on the machine."""
+    began, name = time.perf_counter(), f"{folder.name}-{number}"
+    packed = await asyncio.to_thread(pack, folder, folder.with_suffix(".tar"))
+    ready = time.perf_counter()
+    await push_verified(host, packed.path, f"{name}.tar", packed.sha256)
+    sent = time.perf_counter()
+    await host.unpack(f"{name}.tar", name, packed.sha256)
+    return sent - ready, time.perf_counter() - began
 
 
 def _timed(action: Callable[[], None]) -> float:
     began = time.perf_counter()
     action()
     return time.perf_counter() - began
-
-
-def _tell(name: str, value: float, unit: str) -> None:
-    """A figure without a budget."""
-    print(json.dumps({"name": name, "value": round(value, 3), "unit": unit}), flush=True)
 
 
 def _rsync_there(sshd: Sshd, source: Path, target: Path) -> None:
@@ -123,9 +146,9 @@ def _rsync_back(sshd: Sshd, source: Path, target: Path) -> None:
     subprocess.run(shlex.split(_hash_command(target)), check=True, stdout=subprocess.DEVNULL)
 
 
-def _rsync(sshd: Sshd, source: str, target: str) -> None:
+def _rsync(sshd: Sshd, source: str, target: str, *options: str) -> None:
     shell = shlex.join(["ssh", *_ssh_options(sshd), "-p", str(sshd.port)])
-    subprocess.run(["rsync", "-W", "-e", shell, source, target], check=True)
+    subprocess.run(["rsync", "-W", *options, "-e", shell, source, target], check=True)
 
 
 def _scp(sshd: Sshd, source: Path, target: Path) -> None:
