@@ -186,6 +186,8 @@ class ArtifactSettings(_Section):
     """How many of them are kept at home: the best, the latest, and newer ones before older ones."""
     keep_local: bool = True
     """Whether results are also kept at home when they are safe elsewhere."""
+    mirror: bool = False
+    """Whether checkpoints of a running training go to the bucket as well, for workers on other hosts to go on from."""
 
 
 class BucketSettings(_Section):

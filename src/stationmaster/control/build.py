@@ -82,6 +82,7 @@ def policy_of(settings: Settings) -> Policy:
         cleanup_seconds=settings.limits.cleanup,
         collect_seconds=settings.artifacts.every,
         collect_keep=settings.artifacts.keep,
+        mirror=settings.artifacts.mirror,
         cache_bytes=int(settings.transfer.cache_gb * 1e9),
         cache_seconds=settings.transfer.cache_age,
         max_rentals={

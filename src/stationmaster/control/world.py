@@ -40,6 +40,7 @@ class Policy:
     cleanup_seconds: float = 600.0
     collect_seconds: float = 600.0  # between two checkpoints that are brought home while the training runs; 0: never
     collect_keep: int = 2
+    mirror: bool = False  # collected checkpoints go to the bucket as well
     cache_bytes: int = 0  # datasets that stay on a machine for later jobs, at most
     cache_seconds: float = 2592000.0
     provider_look_seconds: float = 2.0  # between two looks at a provider while it works on something of ours

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from stationmaster.control.fleet import shows_absence
-from stationmaster.control.world import Visit, World
+from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import ProviderError
 from stationmaster.model import (
     LIVE_RENTAL_STATES,
@@ -83,6 +83,12 @@ def host_of(job: Job, world: World) -> Host:
 
 async def drop_connection(job: Job, world: World) -> None:
     await world.forget_remote(str(job.memory["label"]))
+
+
+def may_get_secrets(job: Job, policy: Policy) -> bool:
+    """Whether tokens and signed addresses may go to the machine: somebody could verify that it is the right one."""
+    access = access_from_json(job.memory["access"])
+    return not (isinstance(access, SshAccess) and access.unverified) or policy.allow_unverified
 
 
 async def sight(visit: Visit, world: World) -> Sighting:
