@@ -129,7 +129,7 @@ async def _send(job: Job, visit: Visit, world: World) -> Sent:
     """Everything is there."""
     host = host_of(job, world)
     await host.install(world.trackside)
-    saved = await intact(job) if world.recipe(job.spec.recipe).recipe.resume is not None else None
+    saved = await intact(job, world) if world.recipe(job.spec.recipe).recipe.resume is not None else None
     async with company(host, visit), metered(job, visit, "sending") as progress:
         how = await _send_all(job, host, world, saved, progress)
     return Sent(resumed=saved, how=how)

@@ -15,6 +15,7 @@ from stationmaster.control.rental.machine import drop_connection, host_of
 from stationmaster.control.step import cut_off, wait
 from stationmaster.control.training.carrying import metered
 from stationmaster.control.training.job_folder import LATEST, collected_path, keep_only, link, stays_inside
+from stationmaster.control.training.mirroring import brought_back, forget_mirrored, mirrored
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.delivery.safetensors_header import SafetensorsFile, open_safetensors
 from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
@@ -49,6 +50,7 @@ class Collected:
     verified_at: float
     step: int | None = None
     has_nan: bool = False
+    mirrored: bool = False  # it lies in the bucket as well
 
     def is_of(self, job: Job, file: OutputFile) -> bool:
         return (self.attempt, self.path, self.size, self.mtime) == (job.attempt, file.path, file.size, file.mtime)
@@ -133,10 +135,16 @@ async def with_fetched(job: Job, safe: Checkpoint, file: OutputFile, world: Worl
     return job.remember(collected=[asdict(each) for each in (*others, one)])
 
 
-async def intact(job: Job) -> Collected | None:
-    """The best collected checkpoint whose bytes at home are still those that were verified."""
+async def intact(job: Job, world: World) -> Collected | None:
+    """The best collected checkpoint whose bytes at home are still those that were verified.
+
+    One that is not there, as on another host than the one that collected it, is brought back from the bucket.
+    """
     for one in best_first(collected(job)):
         if await asyncio.to_thread(_is_intact, one):
+            return one
+        place = Path(one.location)
+        if one.mirrored and await brought_back(job, one.attempt, one.path, place, one.sha256, world):
             return one
     return None
 
@@ -145,6 +153,8 @@ async def collect(action: Collect, job: Job, visit: Visit, outputs: Sequence[Out
     try:
         async with company(host_of(job, world), visit):
             fresh, opened = await _fetched(action.file, job, visit, outputs, world)
+            sent = replace(action.file, sha256=fresh.sha256)
+            fresh = replace(fresh, mirrored=await mirrored(sent, job, world))
     except Unreachable as problem:
         await drop_connection(job, world)
         return cut_off(job, now=visit.now, policy=world.policy, problem=str(problem))
@@ -157,6 +167,9 @@ async def collect(action: Collect, job: Job, visit: Visit, outputs: Sequence[Out
     told = Told(kind="checkpoint_safe", payload=_payload(fresh, opened))
     await visit.record(wait(after, 0.0, checkpoints=(*gone, _row(fresh)), events=(told,)))
     await asyncio.to_thread(_tidy, world.artifacts(job.id), stay)
+    for one in found:
+        if one.mirrored and one not in stay:
+            await forget_mirrored(job, one.attempt, one.path, world)
     return wait(after, 0.0)
 
 

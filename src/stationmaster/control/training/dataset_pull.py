@@ -9,12 +9,12 @@ from typing import Any
 
 import structlog
 
-from stationmaster.control.rental.machine import access_from_json
-from stationmaster.control.world import Policy, World
+from stationmaster.control.rental.machine import may_get_secrets
+from stationmaster.control.world import World
 from stationmaster.datasets.sources.reference import BucketSource, parse_source
 from stationmaster.delivery.object_store import Bucket
 from stationmaster.errors import CommandFailed, DeliveryError
-from stationmaster.model import DatasetRef, Job, SshAccess
+from stationmaster.model import DatasetRef, Job
 from stationmaster.remote.host import Host
 
 log = structlog.get_logger("stationmaster.transferring")
@@ -28,7 +28,7 @@ async def pulled(job: Job, host: Host, folder: str, world: World) -> bool:
     The machine gets signed addresses, which read these files and nothing else, on standard input.
     """
     source = _source(job, world)
-    if source is None or world.open_bucket is None or not _is_trusted(job, world.policy):
+    if source is None or world.open_bucket is None or not may_get_secrets(job, world.policy):
         return False
     try:
         bucket = world.open_bucket(source.bucket)
@@ -51,11 +51,6 @@ def _source(job: Job, world: World) -> BucketSource | None:
         return None
     source = parse_source(job.spec.dataset.source)
     return source if isinstance(source, BucketSource) else None
-
-
-def _is_trusted(job: Job, policy: Policy) -> bool:
-    access = access_from_json(job.memory["access"])
-    return not (isinstance(access, SshAccess) and access.unverified) or policy.allow_unverified
 
 
 def _signed(dataset: DatasetRef, source: BucketSource, bucket: Bucket) -> list[dict[str, Any]]:

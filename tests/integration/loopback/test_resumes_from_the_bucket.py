@@ -1,0 +1,46 @@
+"""A worker on another host has none of the collected checkpoints: it finds them in the bucket."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import shutil
+from pathlib import Path
+
+from local_world import LocalWorld, write_pictures
+from s3_servers import S3Server
+from stationmaster.model import Event
+from stationmaster.providers.loopback import LoopbackProvider
+
+PARAMETERS = {"steps": 2000, "seconds_per_step": 0.02, "save_every": 10, "sample_every": 2000, "keep_saves": 20}
+
+
+def told(world: LocalWorld, kind: str) -> list[Event]:
+    return [event for event in world.station.events("lost") if event.kind == kind]
+
+
+def in_bucket(server: S3Server) -> list[Path]:
+    assert server.folder is not None
+    return sorted(path for path in server.folder.rglob("*.safetensors") if "lost" in path.parts)
+
+
+def test_the_next_attempt_goes_on_from_the_bucket_where_home_has_nothing(rclone: S3Server, tmp_path: Path) -> None:
+    environ = {**rclone.environment(), "STATIONMASTER_ARTIFACTS__MIRROR": "true"}
+    with LocalWorld(tmp_path, **environ, STATIONMASTER_ARTIFACTS__EVERY="0.3") as world:
+        world.station.submit(world.request(write_pictures(tmp_path / "cats"), id="lost", parameters=PARAMETERS))
+        world.work_until(lambda: len(told(world, "checkpoint_safe")) >= 4, what="more checkpoints than are kept")
+        kept = [one for one in world.station.view("lost").checkpoints if one.verified_at and one.kind == "checkpoint"]
+        mirrored = in_bucket(rclone)
+        assert {path.name for path in mirrored} >= {Path(one.path).name for one in kept}
+        assert {hashlib.sha256(path.read_bytes()).hexdigest() for path in mirrored} >= {one.sha256 for one in kept}
+
+        (rental,) = world.station.view("lost").rentals
+        provider = LoopbackProvider(world.settings.home / "machines", environment={})
+        asyncio.run(provider.destroy(rental.provider_id or ""))
+        shutil.rmtree(world.settings.home / "jobs" / "lost" / "checkpoints")
+
+        world.work_until(lambda: bool(told(world, "resumed")), what="the next attempt goes on from a checkpoint")
+        (resumed,) = told(world, "resumed")
+        best = max(kept, key=lambda one: one.step or 0)
+        assert (resumed.payload["step"], resumed.payload["sha256"]) == (best.step, best.sha256)
+        assert resumed.payload["from_attempt"] == 1
