@@ -79,6 +79,18 @@ async def test_a_machine_without_rsync_gets_the_file_all_the_same(sshd: Sshd, tm
 
 
 @asynchronous
+async def test_where_only_our_own_connection_gets_in_the_file_goes_over_it(
+    sshd: Sshd, tmp_path: Path, source: Path
+) -> None:
+    key = tmp_path / "key that everybody may read"  # which the system's ssh refuses to use
+    key.write_bytes(sshd.client_key.read_bytes())
+    key.chmod(0o644)
+    proxy, _ = await sent(sshd, source, tmp_path / "far", rsync_from_bytes=MIB, key_path=key)
+    assert (tmp_path / "far").read_bytes() == source.read_bytes()
+    assert proxy.connections == 2  # ours, and the one that was not let in
+
+
+@asynchronous
 async def test_rsync_that_was_demanded_and_is_missing_is_a_clear_failure(
     sshd: Sshd, tmp_path: Path, source: Path
 ) -> None:

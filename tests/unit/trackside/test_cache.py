@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import trackside
 from trackside.cache import keep, take
 from trackside.errors import Misuse
 from trackside.root import Root
@@ -135,3 +138,23 @@ def test_the_verbs_answer_in_json(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert run_verb(["--root", root.path, "keep", "dataset.tar", "--sha256", sha256, *bounds]) == 0
     assert run_verb(["--root", other.path, "take", "dataset.tar", "--sha256", sha256, "--room", "5"]) == 0
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [{"kept": True}, {"taken": True}]
+
+
+def test_jobs_that_keep_and_take_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+    data = b"archive" * 100_000
+    sha256 = kept(tmp_path, "first", data)
+    environment = {"PYTHONPATH": str(Path(trackside.__file__).parent.parent)}
+    verbs = {
+        "take": ("--room", "0"),
+        "keep": ("--most-bytes", "100000000", "--most-age", "3600"),
+    }
+    running = []
+    for number, verb in enumerate(("keep", "take") * 3):
+        root = job(tmp_path, f"job-{number}", data if verb == "keep" else None)
+        argv = [sys.executable, "-m", "trackside", "--root", root.path, verb, "dataset.tar", "--sha256", sha256]
+        running.append(subprocess.Popen([*argv, *verbs[verb]], env=environment, stdout=subprocess.PIPE))
+    answers = [json.loads(process.communicate(timeout=60)[0]) for process in running]
+    assert answers == [{"kept": True}, {"taken": True}] * 3
+    for number in range(6):
+        assert sha256_of((tmp_path / "jobs" / f"job-{number}" / "dataset.tar").read_bytes()) == sha256
+    assert cached(tmp_path) == {sha256}
