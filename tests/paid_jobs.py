@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,6 +53,29 @@ def template(folder: Path, *, given: MicroDollars = GIVEN) -> Template:
         store.jobs.submit(replace(spec, owner=USER, quote=QUOTE, max_spend=MOST))
 
     return Template(folder, prepare=prepare)
+
+
+def points_around_money(station: PaidStation) -> list[tuple[int, str]]:
+    """Where a worker passes shortly before and after each commit that moves credits, in a run that nobody disturbs."""
+    points = KillPoints()
+    changes: list[int] = []
+    before = 0
+
+    def point(name: str) -> None:
+        nonlocal before
+        points(name)
+        if name == "after COMMIT" and (now := _count_entries(station.template.folder / "live.db")) != before:
+            before = now
+            changes.append(len(points.names) - 1)
+
+    station.work(point)
+    near = {at + step for at in changes[1:] for step in range(-4, 2)}  # the first found what was there before
+    return [(at, points.names[at]) for at in sorted(near) if 0 <= at < len(points.names)]
+
+
+def _count_entries(path: Path) -> int:
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        return int(connection.execute("SELECT count(*) FROM ledger_entries").fetchone()[0])
 
 
 class PaidStation(FakeStation):
