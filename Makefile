@@ -31,6 +31,7 @@ test-slow: setup  ## tests that take long
 chaos: setup  ## hundreds of seeded kills and storms; SEEDS=500 STORMS=300 SEED=1 LANES=4 by default
 	$(BIN)/python -m tests.chaos.marathon --runs $${SEEDS:-500} --storms $${STORMS:-300} --seed $${SEED:-1} --lanes $${LANES:-4}
 	$(BIN)/python -m tests.chaos.link_marathon
+	$(BIN)/python -m tests.chaos.delivery_marathon --runs $${DELIVERIES:-200} --seed $${SEED:-1}
 	$(BIN)/python -m tests.chaos.money_marathon --runs 200
 
 bench: .stamps/dev  ## one JSON line for each budget
