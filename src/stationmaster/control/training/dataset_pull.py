@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from stationmaster.remote.host import Host
 log = structlog.get_logger("stationmaster.transferring")
 
 _ADDRESS_SECONDS = 3600.0
+_FEW = 200
+_TINY_BYTES = 16 << 10
 
 
 async def pulled(job: Job, host: Host, folder: str, world: World) -> bool:
@@ -31,12 +35,11 @@ async def pulled(job: Job, host: Host, folder: str, world: World) -> bool:
     if source is None or world.open_bucket is None or not may_get_secrets(job, world.policy):
         return False
     try:
-        bucket = world.open_bucket(source.bucket)
-        try:
-            files = await asyncio.to_thread(_signed, job.spec.dataset, source, bucket)
-        finally:
-            bucket.close()
-        order = {"directory": folder, "fingerprint": job.spec.dataset.sha256, "files": files}
+        files = await asyncio.to_thread(_files, job.spec.dataset)
+        if not _is_worth_it(files):
+            return False
+        signed = await asyncio.to_thread(_signed, files, source, world.open_bucket)
+        order = {"directory": folder, "fingerprint": job.spec.dataset.sha256, "files": signed}
         answer = await host.carry_out("download", order)
     except (OSError, ValueError, DeliveryError, CommandFailed) as problem:
         answer = {"problem": str(problem)}
@@ -53,10 +56,20 @@ def _source(job: Job, world: World) -> BucketSource | None:
     return source if isinstance(source, BucketSource) else None
 
 
-def _signed(dataset: DatasetRef, source: BucketSource, bucket: Bucket) -> list[dict[str, Any]]:
+def _files(dataset: DatasetRef) -> list[dict[str, Any]]:
     manifest = json.loads(Path(f"{dataset.archive}.manifest.json").read_text(encoding="utf-8"))
+    files: list[dict[str, Any]] = manifest["files"]
+    return files
+
+
+def _is_worth_it(files: Sequence[Mapping[str, Any]]) -> bool:
+    """Many tiny files take longer one by one than as the one archive that home sends."""
+    return len(files) <= _FEW or sum(file["size"] for file in files) >= len(files) * _TINY_BYTES
+
+
+def _signed(
+    files: Sequence[Mapping[str, Any]], source: BucketSource, open_bucket: Callable[[str], Bucket]
+) -> list[dict[str, Any]]:
     prefix = f"{source.key}/" if source.key else ""
-    return [
-        {**file, "url": bucket.sign_get(f"{prefix}{file['path']}", seconds=_ADDRESS_SECONDS)}
-        for file in manifest["files"]
-    ]
+    with closing(open_bucket(source.bucket)) as bucket:
+        return [{**file, "url": bucket.sign_get(f"{prefix}{file['path']}", seconds=_ADDRESS_SECONDS)} for file in files]
