@@ -45,6 +45,7 @@ class RecipeWorld(LocalWorld):
         recipes.mkdir(parents=True)
         (recipes / "recipe.yaml").write_text(recipe, encoding="utf-8")
         super().__init__(folder, STATIONMASTER_RECIPES=str(folder / "recipes"), **environ)
+        self.patience_seconds = 240.0  # these jobs start many processes, and a computer may be very busy
         self.recipe_folder = recipes
         self.pictures = write_pictures(folder / "pictures")
 

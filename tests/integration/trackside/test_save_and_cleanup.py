@@ -53,15 +53,14 @@ def test_a_training_saves_when_it_is_asked_once_for_each_request(job: Bench, how
 
 
 def test_a_training_that_does_not_save_is_told_when_its_time_is_over(job: Bench) -> None:
-    job.plan(
-        step("train", "trap '' USR1; while :; do sleep 0.1; done", training=True),
-        save={**BY_SIGNAL, "timeout_seconds": 0.5},
-    )
+    deaf = step("train", "trap '' USR1; while :; do sleep 0.1; done", training=True)
+    job.plan(deaf, save=BY_SIGNAL)
     job.start()
     job.until_running()
     (job.root / "output" / "old.safetensors").write_bytes(b"from before")
     assert job.call("save", "--id", "a", "--wait", "0")["state"] == "saving"
-    until(lambda: job.call("save", "--id", "a", "--wait", "1")["state"] == "timed_out", "the end of its time")
+    job.plan(deaf, save={**BY_SIGNAL, "timeout_seconds": 0.5})
+    until(lambda: job.call("save", "--id", "b", "--wait", "1")["state"] == "timed_out", "the end of its time")
 
 
 def test_nothing_is_asked_where_nothing_runs_or_no_way_is_declared(job: Bench) -> None:
