@@ -45,6 +45,7 @@ PRIORITIES: Mapping[str, Priority] = {
     "stall_cleared": Priority.NORMAL,
     "terminated": Priority.HIGH,
     "anomaly": Priority.HIGH,
+    "health": Priority.HIGH,
     "soft_limit": Priority.NORMAL,
     "silence": Priority.HIGH,
     "provisioning": Priority.NORMAL,
@@ -109,6 +110,7 @@ def words_of_alert(alert: Alert, job: Job | None) -> Words:
 
 
 _ALERT_TITLES = {
+    "health": "Health Check Failed",
     "soft_limit": "Training Takes Longer Than Expected",
     "silence": "Machine Does Not Answer",
     "provisioning": "Machine Is Not Ready",
