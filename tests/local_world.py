@@ -20,6 +20,7 @@ from stationmaster.providers.loopback import processes_of
 from stationmaster.station.base import Station, TrainRequest
 from stationmaster.station.local import LocalStation
 from stationmaster.store.engine import Database
+from stationmaster.store.ledger import Ledger
 from stationmaster.store.store import Store
 
 _PATIENCE_SECONDS = 90.0
@@ -62,6 +63,10 @@ class LocalWorld:
     @property
     def store(self) -> Store:
         return self._local.store
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._local.store.ledger
 
     def request(self, dataset: Path, **fields: Any) -> TrainRequest:
         """A short real training."""

@@ -10,13 +10,13 @@ import sqlalchemy as sa
 
 from spine_values import spec
 from stationmaster.errors import IllegalMove, LeaseLost, NotFound, OutOfCredit, UserError
-from stationmaster.model import CreditAccount, EntryKind, Job, Outcome, Reason, State
+from stationmaster.model import CostLine, CreditAccount, EntryKind, Job, Outcome, Reason, State
 from stationmaster.money import MicroDollars
 from stationmaster.store.leases import Entry, Lease
 from stationmaster.store.ledger_posting import RETURN_GRACE_SECONDS
 from stationmaster.store.store import Store
 from stationmaster.store.tables import credit_lots, ledger_entries
-from stationmaster.store.writes import Hold, Settlement, Write
+from stationmaster.store.writes import Hold, Room, Settlement, Write
 
 DAY = 86_400.0
 
@@ -303,3 +303,48 @@ def test_the_proof_finds_a_hold_that_outlived_its_job(store: Store) -> None:
 def test_an_account_that_never_was_is_empty(store: Store) -> None:
     assert store.ledger.account("nobody") == CreditAccount(user="nobody")
     assert store.ledger.users() == []
+
+
+def with_room(job: Job, *, need: int, cap: int) -> Write:
+    waiting = Write(job=job, due_in=60.0)
+    room = Room(user="ann", job_id=job.id, need=MicroDollars(need), cap=MicroDollars(cap), otherwise=waiting)
+    return Write(job=replace(job, state=State.PROVISIONING, attempt=1), ledger=(room,))
+
+
+def test_a_job_that_would_go_above_the_day_s_cap_stays_in_the_queue(store: Store) -> None:
+    """Each is expected to cost 360,000, which counts from its claim on."""
+    for name, state in (("first", State.PROVISIONING), ("second", State.PROVISIONING), ("third", State.QUEUED)):
+        lease = claimed(store, name)
+        store.leases.settle(lease, with_room(lease.job, need=360_000, cap=1_000_000))
+        assert store.jobs.get(name).state is state
+
+
+def test_what_ended_more_than_a_day_ago_no_longer_counts(open_store) -> None:  # type: ignore[no-untyped-def]
+    store = open_store()
+    lease = store.leases.record(lease := claimed(store, "first"), with_room(lease.job, need=360_000, cap=500_000))
+    line = CostLine(
+        rental_label="sm-1", job_id="first", kind="gpu", rate_per_hour=MicroDollars(360_000),
+        started_at=store.now(), ended_at=store.now(), amount=MicroDollars(400_000), source="estimate",
+    )  # fmt: skip
+    over = replace(lease.job, state=State.ENDED, outcome=Outcome.COMPLETED, reason=Reason.FINISHED)
+    store.leases.settle(lease, Write(job=over, due_in=None, costs=(line,)))
+    lease = store.leases.record(lease := claimed(store, "second"), with_room(lease.job, need=360_000, cap=500_000))
+    assert lease.job.state is State.QUEUED
+    tomorrow = open_store(later=DAY + 60)
+    tomorrow.leases.settle(lease, with_room(lease.job, need=360_000, cap=500_000))
+    assert store.jobs.get("second").state is State.PROVISIONING
+
+
+def test_two_at_once_do_not_share_the_last_room_of_a_day(open_store) -> None:  # type: ignore[no-untyped-def]
+    store = open_store()
+    leases = [claimed(store, f"job-{number}") for number in range(8)]
+    stores = [open_store() for _ in range(4)]
+
+    def work(number: int) -> None:
+        for lease in leases[number::4]:
+            stores[number].leases.settle(lease, with_room(lease.job, need=360_000, cap=1_000_000))
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(work, range(4)))
+    states = [store.jobs.get(lease.job.id).state for lease in leases]
+    assert states.count(State.PROVISIONING) == 2

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from chaos_fake import JOB, SCRIPT, Template
-from paid_jobs import BILLED, GIVEN, LEAST, MOST, UNHURRIED, USER, PaidStation, template
+from paid_jobs import BILLED, GIVEN, LEAST, MOST, QUOTE, UNHURRIED, USER, PaidStation, template
 from stationmaster.control.billing.charges import Billing
 from stationmaster.model import Desired, EntryKind, Outcome, Reason, State
 from stationmaster.money import MicroDollars, Unit
 from stationmaster.providers.fake import Trouble
 from stationmaster.store.store import Store
+from stationmaster.store.writes import Write
 
 
 @pytest.fixture(scope="module")
@@ -170,3 +171,24 @@ def test_without_billing_nothing_is_held_and_nobody_hears_of_credits(made: Templ
     assert station.told("settled") == []
     with station.store() as store:
         assert [entry.kind for entry in store.ledger.entries(USER)] == [EntryKind.GRANT]
+
+
+def test_a_job_waits_in_the_queue_while_the_day_has_no_room_for_it(made: Template, tmp_path: Path) -> None:
+    """Another job of hers is at work and expected to cost all that the day allows."""
+    station = PaidStation(made, tmp_path / "run", policy=replace(BILLED, daily_cap=QUOTE.cost_expected))
+    with station.store() as store:
+        spec = store.jobs.get(JOB).spec
+        store.jobs.submit(replace(spec, id="other", provider="elsewhere"))
+        (other,) = store.leases.claim("somebody", limit=1, seconds=1_000.0, excluded_providers=("fake",))
+        at_work = Write(job=replace(other.job, state=State.EXECUTING, attempt=1), due_in=None)
+        lease = store.leases.record(other, at_work)
+    with pytest.raises(AssertionError, match="still in QUEUED"):
+        station.finish()
+    assert station.account() == (GIVEN, 0), "nothing is held for a job that waits"
+    with station.store() as store:
+        assert [alert.kind for alert in store.alerts.open(JOB)] == ["daily_cap"]
+        over = replace(lease.job, state=State.ENDED, outcome=Outcome.CANCELLED, reason=Reason.CANCELLED_BY_USER)
+        store.leases.settle(lease, Write(job=over, due_in=None))
+    assert station.finish().outcome is Outcome.COMPLETED
+    with station.store() as store:
+        assert store.alerts.open(JOB) == []
