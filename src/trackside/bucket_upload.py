@@ -15,6 +15,9 @@ from trackside.web import Busy, Refused, Web
 #: Requests that expired are signed anew by home, so none is begun long after it came.
 _BEGIN_WITHIN_SECONDS = 600.0
 
+#: A door that does not open is no loss: home then hands the requests over itself.
+_PATIENCE_AT_THE_DOOR_SECONDS = 5.0
+
 
 class _Order(NamedTuple):
     path: str
@@ -75,7 +78,7 @@ def _require_size(order: _Order) -> None:
 
 def _send_through_door(order: _Order, door: str, web: Web, clock: Callable[[], float]) -> int:
     """Home signs, checks what arrived, and says whether something is still missing."""
-    answer = _ask(order, door, web)
+    answer = _ask(order, door, Web(patience_seconds=_PATIENCE_AT_THE_DOOR_SECONDS))
     sent = 0
     while answer.get("state") != "DONE":
         requests = [_checked(one) for one in answer.get("requests") or ()]

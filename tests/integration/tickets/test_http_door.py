@@ -78,6 +78,13 @@ async def test_a_large_file_goes_through_the_door_in_parts(open_shelf: Any, host
 
 
 @asynchronous
+async def test_a_door_that_nobody_answers_costs_nothing_but_a_moment(open_shelf: Any, host: Host) -> None:
+    shelf = open_shelf(public_url="http://127.0.0.1:9")
+    await send_from_machine(a_model(host, b"weights"), JOB, host, shelf)
+    assert b"".join(shelf.bucket.read(bucket_key(JOB, PATH))) == b"weights"
+
+
+@asynchronous
 async def test_other_bytes_do_not_get_through(open_shelf: Any, host: Host, store: Store) -> None:
     file = a_model(host, b"a" * 1000)
     Path(host.path(PATH)).write_bytes(b"b" * 1000)

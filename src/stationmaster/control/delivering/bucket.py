@@ -74,12 +74,10 @@ async def send_from_machine(file: OutputFile, job: Job, host: Host, shelf: Bucke
     if await shelf.ask(shelf.bucket.holds, key, size=file.size, sha256=file.sha256) is not None:
         return shelf.bucket.location(key)
     standing = await shelf.ask(office.take_up, job_id=job.id, attempt=job.attempt, path=file.path, sha256=file.sha256)
-    if standing is None and shelf.public_url is not None:
-        await _send_through_door(file, job, host, shelf, key)
+    if standing is None and shelf.public_url is not None and await _sent_through_door(file, job, host, shelf, key):
         return shelf.bucket.location(key)
     if standing is None:
-        ticket = await _opened(file, job, host, shelf, key)
-        standing = await shelf.ask(office.issue, ticket)
+        standing = await _issued(await _opened(file, job, host, shelf, key), shelf)
     await _send_pieces(file, standing, host, shelf)
     return shelf.bucket.location(key)
 
@@ -116,6 +114,13 @@ async def _opened(
     return ticket.id
 
 
+async def _issued(ticket: str, shelf: BucketShelf) -> Standing:
+    try:
+        return await shelf.ask(shelf.office.issue, ticket)
+    except TicketRefused as problem:  # another worker has this job by now, and made the ticket void
+        raise DeliveryBusy(str(problem)) from None
+
+
 async def _send_pieces(file: OutputFile, standing: Standing, host: Host, shelf: BucketShelf) -> None:
     """Hand over addresses until everything has arrived; a round that brings nothing is the last."""
     for _ in range(_ROUNDS):
@@ -142,18 +147,23 @@ async def _settled(standing: Standing, answer: Mapping[str, Any], shelf: BucketS
         raise _refusal(answer) from None
 
 
-async def _send_through_door(file: OutputFile, job: Job, host: Host, shelf: BucketShelf, key: str) -> None:
+async def _sent_through_door(file: OutputFile, job: Job, host: Host, shelf: BucketShelf, key: str) -> bool:
+    """Whether the machine has put the file into the bucket with a ticket; False if it did not get to the door."""
     token = secrets.token_urlsafe(32)
     ticket = await _opened(file, job, host, shelf, key, token=token)
     door = f"{str(shelf.public_url).rstrip('/')}/api/uploads/{ticket}"
     order = {"path": file.path, "size": file.size, "door": door, "token": token}
     answer = await host.carry_out("upload", order, further_seconds=_patience_seconds(file))
     if not answer.get("ok"):
-        raise _refusal(answer)
+        if await shelf.ask(shelf.office.is_unused, ticket):
+            return False
+        # Even a refusal: the machine may have lost the one answer that it gets, and a new ticket brings another.
+        raise _refusal({**answer, "refused": False})
     assert file.sha256 is not None
     # The machine's word is not enough: the door is ours, but so is the risk.
     if await shelf.ask(shelf.bucket.holds, key, size=file.size, sha256=file.sha256) is None:
         raise DeliveryRefused(f"{file.path} is not in the bucket, though the machine says so")
+    return True
 
 
 def _patience_seconds(file: OutputFile) -> float:

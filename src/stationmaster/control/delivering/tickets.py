@@ -132,6 +132,10 @@ class TicketOffice:
             raise NotFound("there is no such upload ticket")
         return ticket
 
+    def is_unused(self, ticket_id: str) -> bool:
+        """Whether nothing has been signed for the ticket."""
+        return self._tickets.get(ticket_id).state is TicketState.OPEN
+
     def issue(self, ticket_id: str) -> Standing:
         """Sign the upload, once: the row is closed before. Raises TicketRefused the second time."""
         ticket = self._tickets.get(ticket_id)
