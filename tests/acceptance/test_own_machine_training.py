@@ -48,7 +48,10 @@ def test_two_jobs_share_an_own_machine_s_slot_and_leave_it_as_it_was(environ: di
     submitted = stationmaster(*train(tmp_path, "--driver", "local", "--id", "first"), environ=environ)
     assert submitted.returncode == 0, submitted.stderr
     second = train(tmp_path, "--provider", "ssh", "--id", "second", "--watch", "--json")
-    jobs = [answer_of(*second, environ=environ, seconds=200), answer_of("show", "first", "--events", "--json", environ=environ)]
+    jobs = [
+        answer_of(*second, environ=environ, seconds=200),
+        answer_of("show", "first", "--events", "--json", environ=environ),
+    ]
     for job in jobs:
         assert (job["outcome"], job["execution"]["provider"], job["progress"]["step"]) == ("COMPLETED", "ssh", 20)
         assert Path(job["model"]).stat().st_size > 0
