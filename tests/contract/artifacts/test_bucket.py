@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -135,3 +137,16 @@ def test_without_a_bucket_in_the_settings_there_is_none_and_without_a_key_a_hint
     with pytest.raises(ConfigInvalid) as told:
         open_other_bucket(BucketSettings(), "datasets")
     assert "ACCESS_KEY" in str(told.value.hint)
+
+
+def test_without_boto3_a_bucket_is_one_line_and_a_hint() -> None:
+    script = (
+        "import sys; sys.modules['boto3'] = None\n"  # what an import finds where it is not installed
+        "from stationmaster.delivery.s3_client import new_client\n"
+        "from stationmaster.errors import ConfigInvalid\n"
+        "try: new_client(endpoint=None, region='auto', access_key='a', secret_key='b')\n"
+        "except ConfigInvalid as problem: print(problem, problem.hint)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert "boto3" in said
+    assert "stationmaster[r2]" in said
