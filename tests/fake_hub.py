@@ -92,8 +92,11 @@ class FakeComfyDeploy:
 
     def __init__(self) -> None:
         self.started: dict[str, str] = {}
+        self.problem: DeliveryBusy | None = None
 
     async def start(self, file_name: str, link: str) -> None:
+        if self.problem is not None:
+            raise self.problem
         self.started.setdefault(file_name, link)
 
     async def state(self, file_name: str) -> DownloadState:

@@ -26,6 +26,8 @@ from stationmaster.model import Event, Job, Outcome, Reason, State, TrainedModel
 from stationmaster.station.base import TrainRequest
 from stationmaster.station.local import LocalStation
 
+pytestmark = pytest.mark.slow  # three trainings on rented machines; each way on its own is tried in memory
+
 PATIENCE_SECONDS = 240.0
 QUICK = {"steps": 20, "seconds_per_step": 0, "save_every": 10, "sample_every": 20}
 STALLED = {

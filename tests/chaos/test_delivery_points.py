@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from chaos_delivery import DeliveringStation, delivery_points
-from chaos_fake import SCRIPT, LiveMachine, Template
+from chaos_delivery import DELIVERING, DeliveringStation, delivery_points
+from chaos_fake import JOB, SCRIPT, LiveMachine, Template
 from chaos_points import Killed, KillPoints
 from fake_hub import HIDDEN, FakeHub
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
-from stationmaster.model import Outcome, Reason, Registering
+from stationmaster.model import Desired, Outcome, Reason, Registering
 from stationmaster.remote.fake import Fault
 from stationmaster.remote.fake_run import safetensors_bytes
 
@@ -100,6 +101,39 @@ def test_a_private_model_without_a_bucket_says_why_it_is_not_registered(template
     assert (registration.state, registration.note) == (Registering.NO, "not registered: private, no bucket")
     assert station.comfydeploy.started == {}
     assert station.events("catalogued")[0]["note"] == "not registered: private, no bucket"
+
+
+def test_a_model_that_is_safe_elsewhere_need_not_come_home(template: Template, tmp_path: Path) -> None:
+    station = DeliveringStation(template, tmp_path / "run", policy=replace(DELIVERING, keep_local=False))
+    station.work(KillPoints())
+    (place,) = station.model().places
+    assert (station.job().outcome, place.kind) == (Outcome.COMPLETED, "hub")
+    assert station.job().memory["model"] == place.address
+    assert not list((tmp_path / "run" / "home" / "jobs").rglob("*.safetensors"))
+
+
+def test_a_service_that_is_down_keeps_no_job_waiting(template: Template, tmp_path: Path) -> None:
+    station = DeliveringStation(template, tmp_path / "run")
+    station.comfydeploy.problem = DeliveryBusy("503")
+    station.work(KillPoints())
+    registration = station.model().registration
+    assert station.job().outcome is Outcome.COMPLETED
+    assert (registration.state, registration.tries, registration.note) == (Registering.DUE, 1, "503")
+    assert station.events("registration")[0]["note"] == "503"
+
+
+def test_what_is_only_to_be_kept_is_not_published(template: Template, tmp_path: Path) -> None:
+    """`cancel --keep` while the results are fetched: the model comes home, and nowhere else."""
+    names = points_of_a_clean_run(template, tmp_path)
+    station = DeliveringStation(template, tmp_path / "run")
+    with pytest.raises(Killed):
+        station.work(KillPoints(kill_at=names.index("before hub.namespace")))
+    with station.store() as store:
+        store.jobs.desire(JOB, Desired.CANCEL_KEEP)
+    finish(station)
+    assert station.job().outcome is Outcome.CANCELLED
+    assert [place.kind for place in station.model().places] == ["home"]
+    assert station.hub.uploads == []
 
 
 def test_with_everything_down_the_hard_limit_ends_it_only_after_a_pull_was_tried(

@@ -86,6 +86,7 @@ def test_a_model_that_the_hub_refuses_goes_to_the_bucket(hub: HubServer, bucket:
     assert run.view.job.outcome is Outcome.COMPLETED
 
 
+@pytest.mark.slow  # each way on its own is tried in memory
 def test_with_hub_and_bucket_down_the_model_is_pulled_home(hub: HubServer, tmp_path: Path) -> None:
     hub.refuse("POST /api/repos/create", 403, times=None)
     nowhere = {
@@ -103,6 +104,7 @@ def test_with_hub_and_bucket_down_the_model_is_pulled_home(hub: HubServer, tmp_p
     }  # fmt: skip
 
 
+@pytest.mark.slow  # as above
 def test_a_model_that_is_safe_elsewhere_need_not_come_home(hub: HubServer, tmp_path: Path) -> None:
     run = Run(tmp_path, **hub_settings(hub), STATIONMASTER_ARTIFACTS__KEEP_LOCAL="false")
     assert set(run.places()) == {"hub"}

@@ -71,29 +71,12 @@ def test_a_part_of_a_file_is_sent_when_only_that_is_asked_for(hub: HubServer) ->
     assert answer.headers["x-linked-size"] == "10"
 
 
-def test_a_folder_is_uploaded_with_its_weights_as_lfs(hub: HubServer, tmp_path: Path) -> None:
-    weights = os.urandom(2_000_000)
-    (tmp_path / "model.safetensors").write_bytes(weights)
-    (tmp_path / "README.md").write_text("---\ntags: [lora]\n---\n# A model\n")
-    _upload_folder(hub, tmp_path, xet=False)
-    assert hub.content("anna/lora", "model.safetensors") == weights
-    assert hub.repos["model", "anna/lora"].private
-
-
 def test_large_files_arrive_in_parts(hub: HubServer, tmp_path: Path) -> None:
     hub.multipart_above_bytes = 2**20
     weights = os.urandom(2_500_000)
     (tmp_path / "model.safetensors").write_bytes(weights)
-    _upload_folder(hub, tmp_path, xet=False)
+    _upload_folder(hub, tmp_path)
     assert hub.content("anna/lora", "model.safetensors") == weights
-
-
-def test_xet_uploads_are_taken_in(hub: HubServer, tmp_path: Path) -> None:
-    (tmp_path / "model.safetensors").write_bytes(os.urandom(2_000_000))
-    _upload_folder(hub, tmp_path, xet=True)
-    assert hub.asked("POST /xet/v1/xorbs")
-    files = hub.repos["model", "anna/lora"].files() or {}
-    assert files["model.safetensors"].size == 2_000_000
 
 
 def test_an_upload_survives_limits_errors_and_a_cut_line(hub: HubServer, tmp_path: Path) -> None:
@@ -102,14 +85,13 @@ def test_an_upload_survives_limits_errors_and_a_cut_line(hub: HubServer, tmp_pat
     hub.refuse("PUT /lfs/", 429, headers={"Retry-After": "0"})
     hub.refuse("PUT /lfs/", 503)
     hub.cut("PUT /lfs/", after_bytes=500_000)
-    _upload_folder(hub, tmp_path, xet=False)
+    _upload_folder(hub, tmp_path)
     assert hub.content("anna/lora", "model.safetensors") == weights
 
 
-def _upload_folder(hub: HubServer, folder: Path, *, xet: bool) -> None:
+def _upload_folder(hub: HubServer, folder: Path) -> None:
     """In a process of its own: the client reads its environment when it is imported."""
     environ = {**os.environ, **hub.environ, "HF_TOKEN": HUB_TOKEN, "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
-    environ["HF_HUB_DISABLE_XET"] = "0" if xet else "1"
     script = (
         "import sys; from huggingface_hub import HfApi; api = HfApi();"
         "api.create_repo('anna/lora', private=True, exist_ok=True);"

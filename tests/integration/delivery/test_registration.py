@@ -209,6 +209,7 @@ def test_a_private_model_of_a_job_gets_a_copy_in_the_bucket_and_is_registered_fr
     assert comfy.downloads[0].sha256 == model.sha256
 
 
+@pytest.mark.slow  # the same in memory: a job's own first try, and the registrar's
 def test_a_service_that_is_down_keeps_no_job_waiting(comfy: ComfyDeployServer, hub: HubServer, tmp_path: Path) -> None:
     comfy.refusals += [503] * 5
     public_hub = {"STATIONMASTER_HUB__PRIVATE": "false", "STATIONMASTER_HUB__PUBLISH": "true"}
