@@ -26,6 +26,7 @@ class FakeHub:
         self.uploads: list[str] = []
         self.refuses: DeliveryRefused | DeliveryBusy | None = None
         self.from_machine_only = False
+        self.believes = True  # False: what a machine says that it sent never came
 
     async def namespace(self) -> str:
         return "anna"
@@ -75,7 +76,8 @@ class FakeHub:
             content = base64.b64decode(one["content"]) if "content" in one else read(one["path"])
             assert content is not None, one
             files[one["name"]] = content
-        self._put(order["repo"], files)
+        if self.believes:
+            self._put(order["repo"], files)
         return {"ok": True, "commit": "c", "files": list(files)}
 
     def files(self, repo: str) -> dict[str, bytes]:

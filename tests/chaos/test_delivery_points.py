@@ -94,6 +94,16 @@ def test_what_the_machine_cannot_send_is_sent_from_home(template: Template, tmp_
     assert [who for who in hub.uploads if who.startswith("home")] != []
 
 
+def test_a_machine_that_only_says_that_it_sent_the_model_is_not_believed(template: Template, tmp_path: Path) -> None:
+    hub = FakeHub()
+    hub.believes = False
+    station = DeliveringStation(template, tmp_path / "run", hub=hub)
+    station.work(KillPoints())
+    station.check()
+    assert station.events("delivery_failed")[0]["place"] == "hub"
+    assert "://" not in station.events("model_safe")[0]["location"]
+
+
 def test_a_private_model_without_a_bucket_says_why_it_is_not_registered(template: Template, tmp_path: Path) -> None:
     station = DeliveringStation(template, tmp_path / "run", hub=FakeHub(private=True))
     station.work(KillPoints())

@@ -17,7 +17,7 @@ from stationmaster.control.rental.company import company
 from stationmaster.control.rental.machine import host_of
 from stationmaster.control.step import Handler, Step, give_up, go_on, outcome_told, wait
 from stationmaster.control.training.baselines import remember_run
-from stationmaster.control.training.job_folder import LATEST, MODEL, link
+from stationmaster.control.training.job_folder import LATEST, MODEL, keep_only, link
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import RemoteError
 from stationmaster.lifecycle import Move, concluded
@@ -164,7 +164,10 @@ def _explanation(reason: Reason, job: Job) -> str | None:
 def _put_in_place(folder: Path, job: Job) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     model = job.memory.get("model")
-    if model and "://" not in model:
+    if model and "://" in model:  # safe elsewhere, and not wanted here: neither are its earlier checkpoints
+        keep_only(folder, ())
+        (folder / LATEST).unlink(missing_ok=True)
+    elif model:
         for name in (LATEST, MODEL):
             link(folder / name, Path(model))
     _write_atomically(folder / "summary.json", json.dumps(summary(job), indent=2) + "\n")
