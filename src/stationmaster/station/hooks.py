@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -21,16 +20,20 @@ from stationmaster.recipes.parameters import ParameterValue, resolve
 from stationmaster.recipes.registry import StoredRecipe
 
 _LIMIT_SECONDS = 30.0
-_CPU_SECONDS = 20
-_MEMORY_BYTES = 2 * 1024**3
+_LIMITS = {"RLIMIT_CPU": 20, "RLIMIT_AS": 2 * 1024**3, "RLIMIT_FSIZE": 0}  # seconds; bytes; no file of any size
 _WARNING = "warning: "
 _LONGEST_SAYING = 300
 
-#: Prints go to standard error; the answer is the only thing on standard output.
+#: Sets its own limits, where the system has them. Prints go to standard error; the answer alone to standard output.
 _RUNNER = """\
-import json, runpy, sys
+import json, resource, runpy, sys
 answer_to, sys.stdout = sys.stdout, sys.stderr
 asked = json.load(sys.stdin)
+for name, most in asked["limits"].items():
+    try:
+        resource.setrlimit(getattr(resource, name), (most, most))
+    except (AttributeError, ValueError, OSError):
+        pass
 hooks = runpy.run_path(sys.argv[1])
 parameters = dict(asked["parameters"])
 if "parameters" in hooks:
@@ -57,7 +60,8 @@ def run_hooks(
     """
     if stored.recipe.hooks is None:
         return Hooked(parameters=dict(parameters))
-    answer = _answer(stored, {"parameters": dict(parameters), "dataset": dict(dataset)})
+    asked = {"parameters": dict(parameters), "dataset": dict(dataset), "limits": _LIMITS}
+    answer = _answer(stored, asked)
     said = [str(problem) for problem in answer["problems"]]
     errors = [text for text in said if not text.startswith(_WARNING)]
     if errors:
@@ -79,7 +83,6 @@ def _answer(stored: StoredRecipe, asked: Mapping[str, Any]) -> dict[str, Any]:
                 cwd=folder,
                 env={"PATH": os.defpath, "LANG": "C.UTF-8"},
                 timeout=_LIMIT_SECONDS,
-                preexec_fn=_limit,
                 check=False,
             )
     except subprocess.TimeoutExpired:
@@ -92,13 +95,6 @@ def _answer(stored: StoredRecipe, asked: Mapping[str, Any]) -> dict[str, Any]:
     except ValueError:
         raise _failed(stored, "gave no answer that can be read") from None
     return dict(answer)
-
-
-def _limit() -> None:
-    """In the child: no more time and memory than a check needs, and no file of any size."""
-    resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
 def _failed(stored: StoredRecipe, why: str) -> RecipeInvalid:
