@@ -212,6 +212,8 @@ class BucketSettings(_Section):
     def _whole(self) -> BucketSettings:
         if self.name is not None and (self.access_key is None or self.secret_key is None):
             raise ValueError("name needs access_key and secret_key")
+        if self.access_key is not None and self.endpoint is None and self.region == "auto":
+            raise ValueError("set endpoint to the service's address, or region to Amazon's region")
         return self
 
 
