@@ -35,11 +35,12 @@ def upload(
     An order names either the signed requests, or the door of home where they are had for a token.
     """
     order = _read_order(root, text)
-    root.make_own_folders()
+    turn = os.path.join(root.own, "uploads")  # of its own: nothing else may wait for a long upload
+    os.makedirs(turn, mode=0o700, exist_ok=True)
     web = web or Web()
     sent = 0
     try:
-        with one_at_a_time(root.own):  # one whose line was cut may still be sending
+        with one_at_a_time(turn):  # one whose line was cut may still be sending
             _require_size(order)
             if order.door is None:
                 sent = _send(order, order.requests, web, clock)

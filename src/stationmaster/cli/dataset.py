@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stationmaster.cli.context import options_of
+from stationmaster.cli.fetching import fetch_first
 from stationmaster.datasets.report import Problem, Report
 from stationmaster.datasets.rules import CaptionRule, DatasetKind, DatasetRules, rules_of
 from stationmaster.datasets.sources.reference import Source, parse_source
@@ -120,6 +121,7 @@ def check(
     from stationmaster.datasets.repair import fix as write_repaired_copy
     from stationmaster.datasets.validate import check as check_folder
 
+    fetch_first(source, settings)
     with opened_source(source, settings) as folder:
         return check_folder(folder, rules) if fix_to is None else write_repaired_copy(folder, fix_to, rules)
 
@@ -132,6 +134,7 @@ def pack(source: Source, target: Path, settings: Callable[[], Settings], *, zstd
     from stationmaster.datasets.pack import pack_into, write_manifest
 
     compression = Compression.ZSTD if zstd else Compression.NONE
+    fetch_first(source, settings)
     with opened_source(source, settings) as folder:
         packed = (pack_into if target.is_dir() else pack_as)(folder, target, compression=compression)
     return packed, write_manifest(packed)

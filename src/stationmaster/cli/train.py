@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+from stationmaster.cli.fetching import fetch_first
 
 if TYPE_CHECKING:
     from stationmaster.datasets.sources.reference import Source
@@ -69,6 +70,7 @@ def train(
     )  # fmt: skip
     request = request_of(given)
     as_json = as_json or options.as_json
+    fetch_first(request.dataset, options.settings)
     with station_of(context) as station:
         if dry_run:
             return _show_plan(station.preview(request), as_json=as_json)

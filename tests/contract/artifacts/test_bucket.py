@@ -139,6 +139,13 @@ def test_without_a_bucket_in_the_settings_there_is_none_and_without_a_key_a_hint
     assert "ACCESS_KEY" in str(told.value.hint)
 
 
+def test_a_bucket_without_an_address_must_say_which_region_of_amazon_it_is_in() -> None:
+    keys = {"name": "models", "access_key": "a", "secret_key": "b"}
+    with pytest.raises(ValueError, match="region"):
+        BucketSettings.model_validate(keys)
+    assert BucketSettings.model_validate({**keys, "region": "eu-central-1"}).endpoint is None
+
+
 def test_without_boto3_a_bucket_is_one_line_and_a_hint() -> None:
     script = (
         "import sys; sys.modules['boto3'] = None\n"  # what an import finds where it is not installed
