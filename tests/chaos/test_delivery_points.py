@@ -114,9 +114,14 @@ def test_a_private_model_without_a_bucket_says_why_it_is_not_registered(template
 
 
 def test_a_model_that_is_safe_elsewhere_need_not_come_home(template: Template, tmp_path: Path) -> None:
-    station = DeliveringStation(template, tmp_path / "run", policy=replace(DELIVERING, keep_local=False))
+    policy = replace(DELIVERING, keep_local=False, collect_seconds=1.0)  # checkpoints come home while it trains
+    station = DeliveringStation(template, tmp_path / "run", policy=policy)
     station.work(KillPoints())
+    assert station.events("checkpoint_safe")
     (place,) = station.model().places
+    with station.store() as store:
+        (safe,) = [one.location for one in store.checkpoints.of_job(JOB) if one.verified_at]
+    assert safe == place.address
     assert (station.job().outcome, place.kind) == (Outcome.COMPLETED, "hub")
     assert station.job().memory["model"] == place.address
     assert not list((tmp_path / "run" / "home" / "jobs").rglob("*.safetensors"))

@@ -17,11 +17,12 @@ from stationmaster.control.rental.company import company
 from stationmaster.control.rental.machine import host_of
 from stationmaster.control.step import Handler, Step, give_up, go_on, outcome_told, wait
 from stationmaster.control.training.baselines import remember_run
+from stationmaster.control.training.collecting import collected
 from stationmaster.control.training.job_folder import LATEST, MODEL, keep_only, link
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.errors import RemoteError
 from stationmaster.lifecycle import Move, concluded
-from stationmaster.model import Desired, Job, Reason, Registering
+from stationmaster.model import Checkpoint, Desired, Job, Reason, Registering
 from stationmaster.store.writes import Told, Write
 
 log = structlog.get_logger("stationmaster.finalizing")
@@ -126,7 +127,17 @@ async def _conclude(action: Conclude, job: Job, visit: Visit, world: World) -> W
     if action.reason is Reason.FINISHED:
         await remember_run(job, world)
     await _acknowledge(job, world)
-    return go_on(done, Move.PUBLISHED, now=visit.now, events=(outcome_told(done),))
+    gone = await _no_longer_at_home(job, world)
+    return go_on(done, Move.PUBLISHED, now=visit.now, events=(outcome_told(done),), checkpoints=gone)
+
+
+async def _no_longer_at_home(job: Job, world: World) -> tuple[Checkpoint, ...]:
+    """Checkpoints that were collected during the training of a model that is kept elsewhere alone."""
+    if "://" not in job.memory.get("model", ""):
+        return ()
+    places = {one.location for one in collected(job)}
+    rows = await world.ask_store(world.store.checkpoints.of_job, job.id) if places else []
+    return tuple(replace(row, location=None, verified_at=None) for row in rows if row.location in places)
 
 
 async def _acknowledge(job: Job, world: World) -> None:
