@@ -134,8 +134,6 @@ class LimitSettings(_Section):
     """Bringing the results home is tried for at least so long, even past the job's own limit."""
     cleanup: Duration = Field(default=600.0, ge=0)
     """A recipe's cleanup may take so long before the machine is given back all the same."""
-    cleanup: Duration = Field(default=600.0, ge=0)
-    """A recipe's cleanup may take so long before the machine is given back all the same."""
     min_hours: float = Field(default=4.0, gt=0)
     """The least time limit that a job gets by itself."""
     max_rentals: int = Field(default=2, ge=1)
