@@ -159,7 +159,7 @@ async def test_a_killed_rsync_loses_nothing_that_came(sshd: Sshd, tmp_path: Path
     async with broken_link(sshd, tmp_path, way="rsync") as (host, proxy):
         proxy.bytes_per_second = 16 * MIB
         fetching = asyncio.create_task(pull_verified(host, str(far), target, sha256))
-        await until(lambda: part.exists() and part.stat().st_size > 8 * MIB, what="some megabytes")
+        await until(lambda: part.exists() and part.stat().st_size > 8 * MIB, what="some megabytes", seconds=45)
         for pid in writers_of(part):
             os.kill(pid, signal.SIGKILL)
         with pytest.raises(Unreachable):
@@ -193,7 +193,7 @@ async def test_a_cancelled_transfer_leaves_no_rsync_behind(sshd: Sshd, tmp_path:
         fetching = asyncio.create_task(
             remote.pull_spans(str(source), target, [Span(0, 5 * MIB)], size=5 * MIB),
         )
-        await until(lambda: bool(writers_of(target)), what="rsync at work")
+        await until(lambda: bool(writers_of(target)), what="rsync at work", seconds=45)
         fetching.cancel()
         await asyncio.wait([fetching])
         assert writers_of(target) == []

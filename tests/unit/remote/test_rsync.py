@@ -1,13 +1,21 @@
 from __future__ import annotations
 
+import doctest
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import stationmaster.remote.host
+import stationmaster.remote.rsync
 from capabilities import require
 from stationmaster.remote.base import Span
+from stationmaster.remote.host import batched
 from stationmaster.remote.rsync import bytes_moved, parted
 from stationmaster.remote.ssh_client import config_text, ssh_client
 from stationmaster.remote.ssh_connection import SshSettings
@@ -99,3 +107,16 @@ def test_the_folder_of_the_configuration_is_gone_afterwards() -> None:
         assert client is not None
         folder = client.config.parent
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("module", [stationmaster.remote.rsync, stationmaster.remote.host])
+def test_the_examples_hold(module: ModuleType) -> None:
+    assert doctest.testmod(module).failed == 0
+
+
+@given(paths=st.lists(st.text(min_size=1, max_size=20)), most_bytes=st.integers(min_value=1, max_value=60))
+def test_paths_are_asked_for_in_commands_that_fit_and_none_is_forgotten(paths: list[str], most_bytes: int) -> None:
+    groups = list(batched(paths, most_bytes=most_bytes))
+    assert [path for group in groups for path in group] == paths
+    for group in groups:
+        assert len(group) == 1 or len(shlex.join(group).encode()) < most_bytes
