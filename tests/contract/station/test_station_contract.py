@@ -308,6 +308,25 @@ def test_a_file_that_changed_at_home_is_not_handed_out_and_goes_with_its_job(
     with pytest.raises(NotFound):
         world.station.view("mine")
     assert not (world.folder / "home" / "jobs" / "mine").exists()
+    assert world.station.models() == [], "a model that lies nowhere is not in the catalogue"
+
+
+def test_a_finished_job_has_its_model_in_the_catalogue_with_its_lineage(finished: LocalWorld, tmp_path: Path) -> None:
+    station, spec = finished.station, finished.station.view("done").job.spec
+    (model,) = station.models()
+    assert (model.job_id, model.name, model.recipe, model.complete) == ("done", "cats", "tiny-lora@1", True)
+    assert model.dataset_sha256 == spec.dataset.sha256
+    assert [place.kind for place in model.places] == ["home"]
+    assert len(model.previews) == 4
+    assert station.view("done").trained == model
+    for reference in (model.slug, "done", "cats", model.slug[:6]):
+        assert station.model(reference) == model
+    copy = station.download(model.slug, tmp_path)
+    assert hashlib.sha256(copy.read_bytes()).hexdigest() == model.sha256
+    with pytest.raises(NotFound):
+        station.model("dogs")
+    with pytest.raises(ConfigInvalid, match="token"):
+        station.publish(model.slug)
 
 
 def test_limits_that_are_asked_for_are_kept(world: LocalWorld, pictures: Path) -> None:
