@@ -33,6 +33,7 @@ chaos: setup  ## hundreds of seeded kills and storms; SEEDS=500 STORMS=300 SEED=
 	$(BIN)/python -m tests.chaos.link_marathon
 	$(BIN)/python -m tests.chaos.delivery_marathon --runs $${DELIVERIES:-200} --seed $${SEED:-1}
 	$(BIN)/python -m tests.chaos.money_marathon --runs 200
+	$(BIN)/python -m tests.chaos.watched_marathon
 
 bench: .stamps/dev  ## one JSON line for each budget
 	@for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done

@@ -322,6 +322,8 @@ class SshSettings(_Section):
     """The OpenSSH client configuration to honour; by default ~/.ssh/config."""
     keepalive: Duration = 15.0
     """A silent connection is tested so often and dropped after three tests without an answer."""
+    answer: Duration = Field(default=30.0, ge=1)
+    """A machine that does not answer a question for so long counts as out of reach."""
     allow_unverified: bool = False
     """Whether secrets may go to machines whose host key nobody could verify."""
 

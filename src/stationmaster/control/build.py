@@ -77,6 +77,7 @@ def policy_of(settings: Settings) -> Policy:
     return Policy(
         monitoring=settings.monitoring,
         ready_seconds=settings.limits.ready,
+        answer_seconds=settings.ssh.answer,
         transfer_seconds=settings.limits.transfer,
         fetch_seconds=settings.limits.fetch,
         cleanup_seconds=settings.limits.cleanup,

@@ -44,6 +44,7 @@ class Policy:
     cache_bytes: int = 0  # datasets that stay on a machine for later jobs, at most
     cache_seconds: float = 2592000.0
     provider_look_seconds: float = 2.0  # between two looks at a provider while it works on something of ours
+    answer_seconds: float = 30.0  # for one question to a machine
     retry_seconds: tuple[float, ...] = (2.0, 5.0, 15.0, 30.0, 60.0)  # the last one repeats
     attempt_seconds: tuple[float, ...] = (5.0, 30.0)  # before a second, third, … attempt
     release_alert_seconds: float = 600.0
@@ -135,7 +136,11 @@ class World:
         return self._remotes[label]
 
     def host(self, job: Job, label: str, access: Access) -> Host:
-        return Host(self.remote(label, access), root=f"{access.job_root}/{job.id}")
+        return Host(
+            self.remote(label, access),
+            root=f"{access.job_root}/{job.id}",
+            time_limit_seconds=self.policy.answer_seconds,
+        )
 
     async def forget_remote(self, label: str) -> None:
         remote = self._remotes.pop(label, None)

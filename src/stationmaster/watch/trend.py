@@ -11,11 +11,12 @@ from stationmaster.watch.policy import StallPolicy
 from stationmaster.watch.progress import ProgressTrack
 from stationmaster.watch.stall import EtaReading, StallAnalysis, judge
 
-_SPACING = 20.0  # a stream looks far more often than a trend needs
-_MEASURED_AT_LEAST = 120.0
+# Parts of `min_window`, so that a policy for short trainings is the same one on another scale.
+_SPACING = 1 / 30  # a stream looks far more often than a trend needs
+_MEASURED_AT_LEAST = 1 / 5
+_BRISK_SPAN = 1 / 10
 _USUAL_KEPT = 40
 _COLLAPSE_SHARE = 0.75
-_BRISK_SPAN = 60.0
 _UNDISTURBED_QUANTILE = 0.8
 
 
@@ -24,7 +25,7 @@ class _Sample:
     at: float  # training time
     step: float
     pace: float  # over a window
-    brisk: float  # over the last minute
+    brisk: float  # over a tenth of a window
     is_failing: bool
 
 
@@ -52,14 +53,16 @@ class Trend:
 
     def sample(self, track: ProgressTrack, policy: StallPolicy, *, learn: bool) -> None:
         """Take the pace of this moment, unless training has not gone on since the last one."""
-        if track.furthest is None or track.moves < policy.min_samples or track.measured() < _MEASURED_AT_LEAST:
+        if track.furthest is None or track.moves < policy.min_samples:
             return
-        if self._samples and track.active - self._samples[-1].at < _SPACING:
+        if track.measured() < _MEASURED_AT_LEAST * policy.min_window:
+            return
+        if self._samples and track.active - self._samples[-1].at < _SPACING * policy.min_window:
             return
         pace = track.pace(track.window(policy))
         if pace is None:
             return
-        brisk = track.pace(max(_BRISK_SPAN, policy.patience_lines * track.line_interval())) or 0.0
+        brisk = track.pace(max(_BRISK_SPAN * policy.min_window, policy.patience_lines * track.line_interval())) or 0.0
         self._samples.append(_Sample(track.active, track.furthest, pace, brisk, False))
         is_failing = self.judge(track, policy).is_stalling
         self._samples[-1] = _Sample(track.active, track.furthest, pace, brisk, is_failing)

@@ -91,6 +91,12 @@ def test_while_it_saves_it_is_asked_about_it_again_and_told_once(waited: float) 
     assert "save_asked" not in told(step)
 
 
+def test_a_stalled_run_that_saves_because_it_was_asked_is_waited_for() -> None:
+    before = training(memory={"stalled": True, "save": {"state": "saving", "at": 100.0}})
+    step = decided(before, now=101.0, log=AT_STEP_120 + b"\nSaving at step 120\n")
+    assert isinstance(step.then, Save)
+
+
 @pytest.mark.parametrize("state", ["saved", "timed_out", "not_running", "impossible", "a word of newer code"])
 def test_whatever_came_of_the_asking_the_training_is_stopped_then(state: str) -> None:
     before = training(desired=Desired.STOP, memory={"save": {"state": state, "at": 99.0}})

@@ -35,9 +35,10 @@ def save_first(
     job: Job, reason: Reason, request: SaveRequest | None, monitoring: MonitoringSettings, *, now: float
 ) -> Job | None:
     """The job with the asking written down, while a checkpoint is still to be waited for; None: it is to be stopped."""
-    if request is None or not _is_worth_saving(job, reason):
-        return None
-    asked = job.memory.get("save") or {"state": _SAVING, "at": now}
+    asked = job.memory.get("save")
+    if request is None or (asked is None and not _is_worth_saving(job, reason)):
+        return None  # judged once: after the asking the phase is `saving` because of it
+    asked = asked or {"state": _SAVING, "at": now}
     is_over = now - asked["at"] >= min(request.timeout, monitoring.save_timeout)
     return None if is_over or asked["state"] != _SAVING else job.remember(save=asked)
 
