@@ -181,9 +181,7 @@ def _keep(root: Root, options: Options, arguments: list[str]) -> int:
 
     most_bytes, most_seconds = _count(options, "most-bytes", 0), _seconds(options, "most-age", 0.0)
     sha256, now = options.get("sha256", ""), time.time()
-    return _print(
-        {"kept": keep(root, sha256, arguments[0], most_bytes=most_bytes, most_seconds=most_seconds, now=now)}
-    )
+    return _print({"kept": keep(root, sha256, arguments[0], most_bytes=most_bytes, most_seconds=most_seconds, now=now)})
 
 
 def _unpack(root: Root, options: Options, arguments: list[str]) -> int:
