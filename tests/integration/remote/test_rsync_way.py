@@ -19,6 +19,7 @@ from stationmaster.remote.base import Span
 from stationmaster.remote.rsync import Rsync
 from stationmaster.remote.ssh import SshRemote
 from stationmaster.remote.ssh_client import ssh_client
+from stationmaster.remote.ssh_connection import SshSettings
 from stationmaster.remote.transfer import pull_verified, push_verified, sha256_of
 from tcp_proxy import TcpProxy, tcp_proxy
 
@@ -98,6 +99,22 @@ async def test_rsync_that_was_demanded_and_is_missing_is_a_clear_failure(
         await sent(sshd, source, tmp_path / "far", way="rsync", environment=NO_RSYNC)
     assert "transfer.way" in str(refused.value.hint)
     assert not (tmp_path / "far").exists()
+
+
+@asynchronous
+async def test_a_machine_that_the_persons_configuration_names_is_reached_by_rsync_too(
+    sshd: Sshd, tmp_path: Path, source: Path
+) -> None:
+    known_hosts, config = tmp_path / "known_hosts", tmp_path / "config"
+    known_hosts.write_text(f"[127.0.0.1]:{sshd.port} {sshd.host_key}\n")
+    config.write_text(
+        f"Host box\n  HostName 127.0.0.1\n  Port {sshd.port}\n  IdentityFile {sshd.client_key}\n"
+        f"  UserKnownHostsFile {known_hosts}\n"
+    )
+    remote = SshRemote(SshSettings(host="box", use_config=True, config_path=config, way="rsync"))
+    await remote.push_spans(source, str(tmp_path / "far"), [Span(0, 5 * MIB)], size=5 * MIB)
+    await remote.close()
+    assert (tmp_path / "far").read_bytes() == source.read_bytes()
 
 
 @asynchronous
