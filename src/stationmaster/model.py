@@ -229,8 +229,8 @@ class Quote:
     past_runs: int = 0  # by how many runs like it the hours were corrected
     reference_hours: float | None = None  # on an RTX 4090, so that other offers can be compared
     fixed_hours: float = 0.0  # those of them that are the same on every GPU
-    disk_gib: float = 0.0  # that the price includes
-    traffic_gib: float = 0.0
+    disk_gib: float = 0.0  # that was asked for; the price includes what is rented
+    traffic_gib: float = 0.0  # that the price includes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

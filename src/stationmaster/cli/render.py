@@ -177,8 +177,7 @@ def price_lines(quote: Quote) -> Iterator[str]:
     )
     if quote.price_per_hour and quote.disk_gib:
         machine = quote.gpu or "a machine without a GPU"
-        extras = f"{quote.disk_gib:.0f} GiB of disk and {quote.traffic_gib:.1f} GiB of traffic included"
-        yield f"  for    {machine}, {extras}"
+        yield f"  for    {machine}, with its disk and about {quote.traffic_gib:.1f} GiB of traffic"
 
 
 def view_lines(view: JobView) -> Iterator[str]:

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spine_values import rental
+from spine_values import job, rental
 from stationmaster.control.billing.charges import Billing, charge, cost_of_attempt
 from stationmaster.lifecycle import REASONS, Payer
-from stationmaster.model import CostLine, Reason
+from stationmaster.model import CostLine, Event, Reason
 from stationmaster.money import MicroDollars, Unit
+from stationmaster.notify.templates import Facts, words_of
 
 HELD = MicroDollars(1_000_000)
 DOLLARS = Billing()
@@ -60,3 +61,10 @@ def test_a_surplus_machine_is_nobody_s_charge() -> None:
         for one, kind, amount in ((own, "gpu", 50), (own, "disk", 7), (twin, "gpu", 1_000), (before, "gpu", 30_000))
     ]  # fmt: skip
     assert cost_of_attempt(1, lines, [own, twin, before]) == 57
+
+
+def test_the_owner_reads_what_was_charged_and_what_came_back() -> None:
+    event = Event(seq=1, job_id="job", job_version=1, kind="settled", payload={"said": "$1.00 came back"}, at=1.0)
+    words = words_of(event, job(), Facts())
+    assert words is not None
+    assert (words.kind, words.text) == ("settled", "🧾 Credits Settled\n\nJob: cats\nCredits: $1.00 came back")
