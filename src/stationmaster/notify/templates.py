@@ -20,6 +20,7 @@ class Facts:
     cost: MicroDollars = ZERO
     model: str | None = None  # where the best model lies
     model_step: int | None = None
+    published: tuple[str, ...] = ()  # where else the model can be had
     link: str | None = None  # the job's page, where there is one
 
 
@@ -255,6 +256,7 @@ def _results(event: Event, job: Job, facts: Facts) -> list[str]:
     if progress.loss is not None:
         lines.append(f"Final loss: {progress.loss:.4g}")
     lines.append(f"Model: {facts.model or 'none'}")
+    lines += [f"Published: {link}" for link in facts.published]
     if facts.link:
         lines.append(f"Page: {facts.link}")
     return [*lines, f"Cost: {_cost(facts)}"]

@@ -103,6 +103,11 @@ def test_a_completion_tells_steps_duration_loss_model_and_cost() -> None:
         assert line in text.splitlines()
 
 
+def test_a_published_model_is_told_with_its_link() -> None:
+    text = outcome(Reason.FINISHED, model="/m", published=("https://hub.example/ann/cats", "s3://models/k"))
+    assert "Model: /m\nPublished: https://hub.example/ann/cats\nPublished: s3://models/k\n" in text
+
+
 def test_a_failure_tells_why_whose_fault_what_is_kept_and_what_to_do() -> None:
     lines = outcome(Reason.STEP_FAILED, model="/home/jobs/job/a.safetensors").splitlines()
     assert "Reason: this is why" in lines

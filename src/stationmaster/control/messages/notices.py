@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
+from stationmaster.control.delivering import notes
 from stationmaster.control.messages.address_book import AddressBook, Recipient
 from stationmaster.errors import NotFound
 from stationmaster.model import Alert, CostLine, Event, Job
@@ -80,6 +81,7 @@ class Notices:
             cost=MicroDollars(sum(_so_far(line, at=event.at) for line in lines)),
             model=job.memory.get("model"),
             model_step=job.memory.get("model_step"),
+            published=tuple(place.link or place.address for place in notes.places(job)),
             link=f"{self._page_url.rstrip('/')}/jobs/{job.id}" if self._page_url else None,
         )
 
