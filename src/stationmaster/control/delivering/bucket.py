@@ -71,9 +71,10 @@ async def send_from_machine(file: OutputFile, job: Job, host: Host, shelf: Bucke
     """
     assert file.sha256 is not None
     key, office = bucket_key(job, file.path), shelf.office
-    if await shelf.ask(shelf.bucket.holds, key, size=file.size, sha256=file.sha256) is not None:
-        return shelf.bucket.location(key)
+    # First, so that an upload whose end nobody noted is brought to its end, and leaves nothing in quarantine.
     standing = await shelf.ask(office.take_up, job_id=job.id, attempt=job.attempt, path=file.path, sha256=file.sha256)
+    if standing is None and await shelf.ask(shelf.bucket.holds, key, size=file.size, sha256=file.sha256) is not None:
+        return shelf.bucket.location(key)
     if standing is None and shelf.public_url is not None and await _sent_through_door(file, job, host, shelf, key):
         return shelf.bucket.location(key)
     if standing is None:
