@@ -62,7 +62,7 @@ class WorkerForge:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
-        self._process.wait(10)
+        self._process.wait(120)
         self._process.stdout.close()
 
     def start(self, order: Order) -> int:

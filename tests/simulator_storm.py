@@ -17,19 +17,18 @@ from stationmaster.simulator.faults import HAPPENING, FaultKind
 from storm_recipe import storm_job
 from storm_station import StormForge, StormStation, holding
 
-_LIMITED = {
-    Reason.MACHINE_NOT_READY: (State.PROVISIONING, 12.0),
-    Reason.TRANSFER_FAILED: (State.TRANSFERRING_DATA, 8.0),
-}
-STORM_SETTINGS = {
-    "STATIONMASTER_LIMITS__READY": "12",
-    "STATIONMASTER_LIMITS__TRANSFER": "8",
-    "STATIONMASTER_LIMITS__FETCH": "3",
-}
+# Limits on a quiet computer; on a busy one they are longer.
+_READY_SECONDS = 12.0
+_TRANSFER_SECONDS = 8.0
+_FETCH_SECONDS = 3.0
+_JOB_SECONDS = 25.0
 _RENTING: dict[str, dict[str, str]] = {"demand": {}, "bids": {"STATIONMASTER_VASTAI__INTERRUPTIBLE": "true"}}
-JOB_SECONDS = 25.0
 _FAULT_SECONDS = 1.2
 _ARMED_AT_A_LOOK = 0.3
+# Where a machine is to be when it is struck; in a storm that goes on for long, anywhere past its login will do.
+_AIMS = ((State.EXECUTING,), (State.EXECUTING,), (State.EXECUTING, State.FETCHING_RESULTS), (State.TRANSFERRING_DATA,))
+_ANYWHERE = (State.TRANSFERRING_DATA, State.EXECUTING, State.FETCHING_RESULTS)
+_PATIENCE_SECONDS = 10.0
 _KILLED_AT_A_LOOK = 0.025
 # Faults that only strike what another fault has brought about, or that need an order of ours first.
 _AIMED = {FaultKind.LOST_ANSWER: "create", FaultKind.SLOW_ANSWER: "create"}
@@ -75,29 +74,33 @@ class Storm:
         self._installations = installations
         self._folder = folder
         self._forge = forge
+        self._slowness = forge.slowness
         self._left = self._draw.sample(list(kinds), len(kinds))
+        self._aims = {kind: self._draw.choice(_AIMS) for kind in kinds}
         self.tally: Tally = Counter()
         self.kills: Counter[tuple[str, str]] = Counter()
 
     def run(self, *, jobs: int, most_seconds: float) -> None:
         """Until every fault has struck, or the time is over; then the dust settles, and everything is checked."""
+        settings = limits(self._slowness)
         dataset = a_tiny_dataset(self._folder / "dataset")
         with self._forge.simulator(self._folder / "simulator", credit_usd=50.0) as url, holding() as hold:
             stations = [
-                hold(StormStation(self._folder / name, url, self._forge, **STORM_SETTINGS, **_RENTING[name]))
+                hold(StormStation(self._folder / name, url, self._forge, **settings, **_RENTING[name]))
                 for name in self._installations
             ]
-            self._blow(stations, dataset, jobs=jobs, ends=time.monotonic() + most_seconds)
+            self._blow(stations, dataset, jobs=jobs, ends=time.monotonic() + most_seconds * self._slowness)
             self._calm(stations)
             for station in stations:
                 station.check()
-                check_reasons(station)
+                check_reasons(station, slowness=self._slowness)
                 self.kills += station.kills
             self._count(stations)
 
     def _blow(self, stations: list[StormStation], dataset: DatasetRef, *, jobs: int, ends: float) -> None:
         processes = {(station.home.name, role): 0 for station in stations for role in ("worker", "sweeper")}
         submitted = 0
+        self._began = time.monotonic()
         while time.monotonic() < ends:
             self._strike_off(stations)
             if not self._left and submitted >= jobs:
@@ -123,7 +126,8 @@ class Storm:
         self._left = [kind for kind in self._left if kind not in met]
 
     def _submit(self, station: StormStation, dataset: DatasetRef, number: int) -> None:
-        station.submit(storm_job(f"job-{number}", dataset, journal=station.journal, steps=15, max_seconds=JOB_SECONDS))
+        seconds = _JOB_SECONDS * self._slowness
+        station.submit(storm_job(f"job-{number}", dataset, journal=station.journal, steps=15, max_seconds=seconds))
 
     def _arm(self, stations: list[StormStation]) -> None:
         """Faults of requests are armed as they come; those of machines one by one, where something is going on."""
@@ -132,18 +136,24 @@ class Storm:
         for kind in self._left:
             if kind not in HAPPENING and kind not in armed and self._draw.random() < _ARMED_AT_A_LOOK:
                 customer.arm(kind, operation=_AIMED.get(kind), seconds=_FAULT_SECONDS)
-        happening = [kind for kind in self._left if kind in HAPPENING]
-        if FaultKind.START_QUEUED in self._left:  # only what was stopped is started again
-            happening.append(FaultKind.CREDIT_GONE)
-        if not happening or self._draw.random() > _ARMED_AT_A_LOOK:
-            return
         if armed & HAPPENING:
             customer.http.delete("/simulator/faults")  # its machine is gone or down; the others are armed anew
-        kind = self._draw.choice(happening)
+        targets = [
+            (kind, machine) for kind in self._left if kind in HAPPENING for machine in self._targets(kind, stations)
+        ]
+        if FaultKind.START_QUEUED in self._left:  # only what was stopped in its training is started again
+            machines = [machine for station in stations for machine in station.machines_in([State.EXECUTING])]
+            targets += [(FaultKind.CREDIT_GONE, machine) for machine in machines]
+        if targets and self._draw.random() < _ARMED_AT_A_LOOK:
+            kind, machine = self._draw.choice(targets)
+            customer.arm(kind, instance_id=machine, seconds=_FAULT_SECONDS)
+
+    def _targets(self, kind: FaultKind, stations: list[StormStation]) -> list[int]:
+        """Machines that the fault may strike now; only one held by a bid can be outbid."""
+        is_urgent = time.monotonic() > self._began + _PATIENCE_SECONDS * self._slowness
         where = [station for station in stations if kind is not FaultKind.OUTBID or station.home.name == "bids"]
-        at_work = [machine for station in where for machine in station.at_work()]
-        if at_work:
-            customer.arm(kind, instance_id=self._draw.choice(at_work), seconds=_FAULT_SECONDS)
+        states = _ANYWHERE if is_urgent else self._aims[kind]
+        return [machine for station in where for machine in station.machines_in(states)]
 
     def _keep_going(self, stations: list[StormStation], processes: dict[tuple[str, str], int]) -> None:
         """Somebody starts what died; now and then something is killed."""
@@ -164,10 +174,14 @@ class Storm:
         stations[0].pay(50)
         workers = [station.start("worker") for station in stations]
         for station, worker in zip(stations, workers, strict=True):
-            station.until(lambda worker=worker: not is_alive(worker), "the end of every job", seconds=120)
+            station.until(
+                lambda worker=worker: not is_alive(worker), "the end of every job", seconds=120 * self._slowness
+            )
         sweepers = [station.start("sweeper") for station in stations]
         for station, sweeper in zip(stations, sweepers, strict=True):
-            station.until(lambda station=station: _all_gone(station), "the end of every machine", seconds=60)
+            station.until(
+                lambda station=station: _all_gone(station), "the end of every machine", seconds=60 * self._slowness
+            )
             station.leave(sweeper)
 
     def _count(self, stations: list[StormStation]) -> None:
@@ -176,6 +190,15 @@ class Storm:
             met = ((station, span) for station in stations for span in station.spans() if span.is_met_by(strike))
             for state in {state_at(station, span.job_id, float(strike["at"])) for station, span in met}:
                 self.tally[strike["kind"], state] += 1
+
+
+def limits(slowness: float) -> dict[str, str]:
+    """The settings of a station in a storm."""
+    return {
+        "STATIONMASTER_LIMITS__READY": str(_READY_SECONDS * slowness),
+        "STATIONMASTER_LIMITS__TRANSFER": str(_TRANSFER_SECONDS * slowness),
+        "STATIONMASTER_LIMITS__FETCH": str(_FETCH_SECONDS * slowness),
+    }
 
 
 def missing(tally: Tally, kinds: Sequence[FaultKind], *, times: int) -> list[str]:
@@ -195,7 +218,7 @@ def table(tally: Tally) -> str:
     return "\n".join(lines)
 
 
-def check_reasons(station: StormStation) -> None:
+def check_reasons(station: StormStation, *, slowness: float) -> None:
     """Every job ended for a reason that is true: proved by its model, by the clock, or by a fault that struck."""
     struck = {FaultKind(strike["kind"]) for strike in station.struck()}
     for job in station.jobs():
@@ -210,13 +233,19 @@ def check_reasons(station: StormStation) -> None:
             assert _outcome_at(station, job) >= job.deadline_at, f"{job.id} ended before its limit\n{station.story()}"
         else:
             explained = _EXPLAINED_BY.get(job.reason, set()) & struck
-            explained |= _by_the_clock(station, job)
+            explained |= _by_the_clock(station, job, slowness)
             assert explained, f"nothing explains {job.id}: {job.reason} {job.explanation}\n{station.story()}"
 
 
-def _by_the_clock(station: StormStation, job: Job) -> set[str]:
+def _by_the_clock(station: StormStation, job: Job, slowness: float) -> set[str]:
     """What took longer than it may; a busy computer is enough for that."""
-    state, limit_seconds = _LIMITED.get(job.reason, (None, 0.0)) if job.reason else (None, 0.0)
+    if "the link carries only" in (job.explanation or ""):
+        return {"slow"}
+    limited = {
+        Reason.MACHINE_NOT_READY: (State.PROVISIONING, _READY_SECONDS * slowness),
+        Reason.TRANSFER_FAILED: (State.TRANSFERRING_DATA, _TRANSFER_SECONDS * slowness),
+    }
+    state, limit_seconds = limited.get(job.reason, (None, 0.0)) if job.reason else (None, 0.0)
     moves = [event for event in station.store.events.of_job(job.id) if event.kind == "state"]
     waited = [after.at - before.at for before, after in itertools.pairwise(moves) if before.payload["to"] == state]
     return {"slow"} if waited and waited[-1] >= limit_seconds else set()

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -43,17 +43,25 @@ SETTINGS = {
     "STATIONMASTER_VASTAI__GUARD_LOOK": "0.5",
 }
 
-_AT_WORK = (State.TRANSFERRING_DATA.value, State.EXECUTING.value, State.FETCHING_RESULTS.value)
+_QUIET_START_SECONDS = 3.0
+_MOST_SLOWNESS = 4.0
 
 
 class StormForge(WorkerForge):
-    """Forks workers and sweepers; they end with the block, at the latest."""
+    """Forks simulators, workers and sweepers; they end with the block, at the latest.
+
+    `slowness` is how many times longer than on a quiet computer things take here just now, by its own start.
+    """
 
     def __enter__(self) -> StormForge:
         program = Path(__file__).with_name("storm_worker.py")
+        began = time.monotonic()
         self._process = subprocess.Popen(
             [sys.executable, str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "ready\n", "the forge did not start"
+        self.slowness = min(_MOST_SLOWNESS, max(1.0, (time.monotonic() - began) / _QUIET_START_SECONDS))
         return self
 
     def start_process(self, order: StormOrder) -> int:
@@ -171,12 +179,12 @@ class StormStation:
         with self.store.database.read() as connection:
             return int(connection.execute(query).scalar_one())
 
-    def at_work(self) -> list[int]:
-        """Machines that are past their login and not yet on their way out."""
+    def machines_in(self, states: Sequence[State]) -> list[int]:
+        """Machines that are held by jobs in these states."""
         query = sa.select(rentals.c.provider_id).join(jobs, jobs.c.id == rentals.c.job_id)
         held = query.where(rentals.c.state == RentalState.HELD.value, rentals.c.provider_id.is_not(None))
         with self.store.database.read() as connection:
-            return [int(found) for found in connection.execute(held.where(jobs.c.state.in_(_AT_WORK))).scalars()]
+            return [int(found) for found in connection.execute(held.where(jobs.c.state.in_(states))).scalars()]
 
     def truth(self) -> list[dict[str, Any]]:
         """Every machine of this installation that the simulator ever made, as it really is."""

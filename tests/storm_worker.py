@@ -1,6 +1,7 @@
 """Simulators, workers and sweepers for tests, forked from a process that has imported everything already.
 
-Run as a program it reads one order per line (JSON) and answers with the pid of the process that it forked for it.
+Run as a program it says that it is ready, reads one order per line (JSON), and answers each with the pid of the
+process that it forked for it.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class StormOrder:
 def main() -> None:
     for name in _WANTED_SOON:
         importlib.import_module(name)
+    print("ready", flush=True)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead are nobody's zombies
     for line in sys.stdin:
         order = StormOrder(**json.loads(line))

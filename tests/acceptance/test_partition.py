@@ -17,14 +17,12 @@ from stationmaster.simulator.harness import simulator_thread
 from storm_recipe import storm_job
 from storm_station import Hold, StormForge, StormStation, holding
 
-# Longer than every limit of home below: poll, keep-alive, lease, heartbeat, and "no progress for 2 h".
-CUT_SECONDS = float(os.environ.get("PARTITION_SECONDS", "10"))
+CUT_SECONDS = 10.0
 LIMITS = {
     "STATIONMASTER_SSH__KEEPALIVE": "0.5",
     "STATIONMASTER_WORKER__LEASE": "2",
     "STATIONMASTER_WORKER__RENEW": "0.5",
     "STATIONMASTER_MONITORING__SILENCE_ALERT": "2",
-    "STATIONMASTER_SWEEP__STUCK": "8",
 }
 
 
@@ -42,6 +40,12 @@ def hold() -> Iterator[Hold]:
         yield hold
 
 
+def cut_of(forge: StormForge) -> tuple[float, dict[str, str]]:
+    """How long the machine is cut off, and home's limits, all of which are shorter: also "no progress for 2 h"."""
+    seconds = float(os.environ.get("PARTITION_SECONDS") or CUT_SECONDS * forge.slowness)
+    return seconds, {**LIMITS, "STATIONMASTER_SWEEP__STUCK": str(0.8 * seconds)}
+
+
 def in_training(station: StormStation, folder: Path, *, steps: int) -> dict[str, object]:
     """The machine of a job whose training has saved something."""
     station.submit(storm_job("job-1", a_tiny_dataset(folder / "dataset"), journal=Path("/tmp/journal"), steps=steps))
@@ -52,14 +56,17 @@ def in_training(station: StormStation, folder: Path, *, steps: int) -> dict[str,
 
 def test_a_cut_longer_than_every_limit_of_home_costs_nothing_but_news(tmp_path: Path, url: str, hold: Hold) -> None:
     with StormForge() as forge:
-        settings = {**LIMITS, "STATIONMASTER_VASTAI__GUARD_IDLE": "3600"}
+        cut_seconds, limits = cut_of(forge)
+        settings = {**limits, "STATIONMASTER_VASTAI__GUARD_IDLE": "3600"}
         station = hold(StormStation(tmp_path / "home", url, forge, **settings))
-        machine = in_training(station, tmp_path, steps=int(CUT_SECONDS * 10) + 150)
-        station.customer.arm("partition", instance_id=machine["id"], seconds=CUT_SECONDS)
+        machine = in_training(station, tmp_path, steps=int(cut_seconds * 10) + 150)
+        station.customer.arm("partition", instance_id=machine["id"], seconds=cut_seconds)
         began = time.monotonic()
         station.until(lambda: station.job("job-1").unreachable_since is not None, "the silence")
-        station.until(lambda: station.job("job-1").state is State.ENDED, "the end of the job", seconds=CUT_SECONDS + 90)
-        assert time.monotonic() - began > CUT_SECONDS
+        station.until(
+            lambda: station.job("job-1").state is State.ENDED, "the end of the job", seconds=3 * cut_seconds + 90
+        )
+        assert time.monotonic() - began > cut_seconds
         assert station.job("job-1").outcome is Outcome.COMPLETED
         assert len(station.truth()) == 1, f"a second machine was rented\n{station.story()}"
         station.check()
@@ -69,13 +76,14 @@ def test_a_cut_longer_than_the_guards_limit_stops_the_machine_and_its_model_is_f
     tmp_path: Path, url: str, hold: Hold
 ) -> None:
     with StormForge() as forge:
-        settings = {**LIMITS, "STATIONMASTER_VASTAI__GUARD_IDLE": "8"}
+        cut_seconds, limits = cut_of(forge)
+        settings = {**limits, "STATIONMASTER_VASTAI__GUARD_IDLE": str(8 * forge.slowness)}
         station = hold(StormStation(tmp_path / "home", url, forge, **settings))
         machine = in_training(station, tmp_path, steps=60)
-        station.customer.arm("partition", instance_id=machine["id"], seconds=CUT_SECONDS)
+        station.customer.arm("partition", instance_id=machine["id"], seconds=cut_seconds)
         station.kill(station.workers[-1], "worker")  # the machine is cut off from its provider, too, and home is away
         station.until(
-            lambda: station.alive()[0]["actual_status"] == "exited", "the guard's stop", seconds=CUT_SECONDS + 90
+            lambda: station.alive()[0]["actual_status"] == "exited", "the guard's stop", seconds=3 * cut_seconds + 90
         )
         station.start("worker")
         station.until(lambda: station.job("job-1").state is State.ENDED, "the end of the job", seconds=90)

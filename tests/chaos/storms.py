@@ -155,7 +155,8 @@ def _long_partition() -> int:
     """A machine cut off for three real minutes in the midst of its training."""
     test = Path(__file__).resolve().parents[1] / "acceptance" / "test_partition.py"
     environ = {**os.environ, "PARTITION_SECONDS": str(_PARTITION_SECONDS)}
-    return subprocess.run([sys.executable, "-m", "pytest", "-q", str(test)], env=environ, check=False).returncode
+    command = [sys.executable, "-m", "pytest", "-q", "--timeout=1200", str(test)]
+    return subprocess.run(command, env=environ, check=False).returncode
 
 
 def _arguments() -> argparse.Namespace:

@@ -52,6 +52,13 @@ def test_the_intent_is_written_before_anything_is_asked_of_the_provider() -> Non
     assert step.write.due_in == 0.0
 
 
+def test_an_attempt_whose_machine_the_sweep_ended_is_over_and_its_rental_is_not_written_over() -> None:
+    step = decide(seen(None, was_ended=True), POLICY)
+    assert step.write is not None
+    assert step.write.rentals == ()
+    assert (after(step).state, after(step).memory["further"]) == (State.RELEASING, Reason.MACHINE_NOT_READY)
+
+
 def test_each_attempt_has_its_own_label() -> None:
     step = decide(seen(None, job=job(state=State.PROVISIONING, attempt=2)), POLICY)
     assert step.write is not None

@@ -51,6 +51,7 @@ class Seen:
     installation: str
     create_limit_seconds: float
     rental: Rental | None = None
+    was_ended: bool = False  # this attempt's machine was ended by somebody else: the sweep
     surplus: frozenset[str] = frozenset()  # machines that are written down as such
     listing: Listing | None = None
     offers: tuple[Offer, ...] = ()
@@ -77,6 +78,7 @@ async def observe(visit: Visit, world: World) -> Seen:
         installation=world.store.installation_id,
         create_limit_seconds=provider.create_limit_seconds,
         rental=rental,
+        was_ended=any(each.attempt == visit.job.attempt and not each.surplus for each in rentals) and rental is None,
         surplus=frozenset(each.provider_id for each in rentals if each.surplus and each.provider_id),
     )
     if rental is None:
@@ -110,6 +112,9 @@ def decide(seen: Seen, policy: Policy) -> Step[Create | LogIn | Discard]:
         return Step(write=_given_up(seen, Reason.CANCELLED_BY_USER, "cancelled while a machine was sought"))
     if is_late(job, now=now):
         return Step(write=_given_up(seen, Reason.HARD_LIMIT, "the limit was reached before a machine was ready"))
+    if seen.was_ended:  # one attempt is one rental: what is written of that machine stays
+        said = "the safety net ended the machine before it was ready"
+        return Step(write=_given_up(seen, Reason.MACHINE_NOT_READY, said))
     if rental is None:
         return Step(write=_intent(seen))
     if isinstance(seen.problem, AccessRefused):
