@@ -9,7 +9,7 @@ import zlib
 from typing import Any, NamedTuple
 
 from trackside.plan import Container, Plan, Step
-from trackside.root import Root
+from trackside.root import Root, stream_name
 
 _LABEL = "stationmaster.root"
 _LIMIT_SECONDS = 60.0
@@ -26,8 +26,13 @@ class Seen(NamedTuple):
     out_of_memory: bool
 
 
+def container_of(root: Root, step: int, number: int) -> str:
+    """The name of the container of one try: the same again for the same try, another one for every other."""
+    return container_name(root, stream_name(step, number))
+
+
 def container_name(root: Root, what: str) -> str:
-    """The name of one try's container: the same again for the same try, another one for every other."""
+    """The name of a container of this job, told apart from those of all other jobs on the machine."""
     job = re.sub(r"[^a-zA-Z0-9_.-]", "", os.path.basename(root.path))[:40]
     return "sm-%s-%08x-%s%s" % (job, zlib.crc32(root.path.encode()), root.part and root.part + "-", what)
 

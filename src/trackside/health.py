@@ -8,11 +8,10 @@ from typing import Any
 
 from trackside import clock, containers
 from trackside.clock import Moment, moment_from_record, seconds_between
-from trackside.launch import own_command, spawn_in_session
+from trackside.launch import own_command, spawn_in_session, step_environment
 from trackside.plan import Health, Plan
 from trackside.records import read_record, write_record
 from trackside.root import Root
-from trackside.shim import environment
 from trackside.tries import Facts
 
 _TAIL_BYTES = 2000
@@ -62,7 +61,7 @@ def _run(root: Root, plan: Plan, health: Health) -> tuple[int | None, str | None
 
     step, name = health.step, containers.container_name(root, "health")
     container = plan.container if step.contained else None
-    argv, env = list(step.argv), environment(step)
+    argv, env = list(step.argv), step_environment(step)
     if container is not None:
         containers.remove(container, name)
         argv, env = containers.run_command(container, step, root=root, name=name), dict(os.environ)

@@ -9,6 +9,7 @@ from typing import Callable, Mapping, NoReturn
 import trackside
 from trackside.code_cache import archive_path
 from trackside.errors import TracksideError
+from trackside.plan import Step
 from trackside.root import Root
 
 
@@ -51,6 +52,11 @@ def spawn_in_session(command: list[str], *, env: Mapping[str, str]) -> int:
         finally:
             os._exit(127)
     return pid
+
+
+def step_environment(step: Step) -> dict[str, str]:
+    """Ours, which carries the step's secrets already, and the plan's, which must not hide them."""
+    return {**os.environ, **{name: value for name, value in step.env.items() if name not in step.secrets}}
 
 
 def _become_daemon(

@@ -6,13 +6,13 @@ import os
 
 from trackside import locks
 from trackside.clock import Moment, moment_from_record
-from trackside.containers import container_name, remove
+from trackside.containers import container_of, remove
 from trackside.decide import judge
 from trackside.expected import look_for
 from trackside.plan import Plan
 from trackside.process import Process, is_alive, kill_leftovers, process_from_record
 from trackside.records import read_record, remove_file, write_record
-from trackside.root import Root, TryFolder, stream_name
+from trackside.root import Root, TryFolder
 from trackside.tries import (
     Exit,
     Facts,
@@ -120,7 +120,7 @@ def settle(root: Root, plan: Plan, facts: Facts) -> bool:
         if verdict.result != "done" and seen.process is not None:
             kill_leftovers(seen.process, boot_id=facts.now.boot_id)
         if verdict.result != "done" and plan.steps[seen.step].contained and plan.container is not None:
-            remove(plan.container, container_name(root, stream_name(seen.step, seen.number)))
+            remove(plan.container, container_of(root, seen.step, seen.number))
         write_record(root.try_folder(seen.step, seen.number).verdict, verdict.as_record(), durable=True)
     return bool(ended)
 

@@ -15,7 +15,6 @@ from trackside.plan import Plan, Save
 from trackside.process import signal_process
 from trackside.records import read_record, write_record
 from trackside.root import Root
-from trackside.shim import container_of
 from trackside.tries import Try
 
 _POLL_SECONDS = 0.2
@@ -77,7 +76,9 @@ def _ask(root: Root, plan: Plan, how: Save, training: Try) -> bool:
         return True
     assert how.signal is not None
     if plan.container is not None and plan.steps[training.step].contained:
-        return containers.send_signal(plan.container, container_of(root, training.step, training.number), how.signal)
+        return containers.send_signal(
+            plan.container, containers.container_of(root, training.step, training.number), how.signal
+        )
     assert training.process is not None
     return signal_process(training.process, how.signal, boot_id=clock.boot_id())
 

@@ -13,11 +13,12 @@ from typing import Mapping, NamedTuple, NoReturn, Tuple
 from trackside import clock, containers, locks
 from trackside.errors import TracksideError
 from trackside.expected import matching_files
+from trackside.launch import step_environment
 from trackside.observe import forget_training
 from trackside.plan import Container, Plan, Step, read_plan
 from trackside.process import Process, identify, process_from_record
 from trackside.records import read_record, write_record, write_text
-from trackside.root import Root, TryFolder, stream_name
+from trackside.root import Root, TryFolder
 from trackside.tries import Exit
 
 _RESERVED_BYTES = 4096
@@ -45,19 +46,9 @@ def run_shim(root: Root, index: int, number: int) -> None:
     if step.unless is not None and next(iter(matching_files(root, step.unless)), None) is not None:
         _skip(folder, step.unless)
     elif step.contained and plan.container is not None:
-        _run_contained(root, plan, step, folder, lock, container_of(root, index, number))
+        _run_contained(root, plan, step, folder, lock, containers.container_of(root, index, number))
     else:
         _run(root, step, folder, lock)
-
-
-def container_of(root: Root, index: int, number: int) -> str:
-    """The name of the container of one try."""
-    return containers.container_name(root, stream_name(index, number))
-
-
-def environment(step: Step) -> dict[str, str]:
-    """Ours, which carries the step's secrets already, and the plan's, which must not hide them."""
-    return {**os.environ, **{name: value for name, value in step.env.items() if name not in step.secrets}}
 
 
 def _skip(folder: TryFolder, pattern: str) -> None:
@@ -67,7 +58,7 @@ def _skip(folder: TryFolder, pattern: str) -> None:
 
 
 def _run(root: Root, step: Step, folder: TryFolder, lock: int) -> None:
-    failed, pid = _start(step, Command(step.argv, environment(step)), root, folder, lock)
+    failed, pid = _start(step, Command(step.argv, step_environment(step)), root, folder, lock)
     _, status = os.waitpid(pid, 0)
     _forget(root, step, folder)
     if failed:

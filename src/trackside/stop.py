@@ -13,7 +13,6 @@ from trackside.plan import Plan
 from trackside.process import signal_group
 from trackside.records import read_record, write_record
 from trackside.root import Root
-from trackside.shim import container_of
 from trackside.tries import Stop, Stopping, Try, stop_from_record, stopping_from_record
 
 _POLL_SECONDS = 0.02
@@ -63,7 +62,7 @@ def _send(root: Root, plan: Plan, running: Try, number: int) -> bool:
     if plan.container is None or not plan.steps[running.step].contained:
         signal_group(running.process, number, boot_id=clock.boot_id())
         return True
-    name = container_of(root, running.step, running.number)
+    name = containers.container_of(root, running.step, running.number)
     return containers.send_signal(plan.container, name, number)
 
 

@@ -183,9 +183,8 @@ def test_killed_at_any_moment_no_step_runs_twice_and_all_are_done(job: Bench, se
         time.sleep(chance.uniform(0.0, 0.4))  # the moment is the test's subject, nothing is waited for
         kill(job.supervisor_pid())
         until(lambda: not is_alive(job.supervisor_pid()))
-    seen = job.status()
-    assert seen["finished"], seen
-    assert seen["finished"]["result"] == "done"
+    job.start()  # on a very busy computer none of them may have lived long enough to do anything
+    assert job.until_finished()["finished"]["result"] == "done"
     assert (job.root / "runs").read_text() == "0\n1\n2\n3\n"
 
 
