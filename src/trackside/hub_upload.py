@@ -56,6 +56,9 @@ def publish(root: Root, text: bytes, *, web: Web | None = None) -> dict[str, Any
         return {"ok": False, "refused": True, "problem": str(problem)}
     except Busy as problem:
         return {"ok": False, "refused": False, "problem": str(problem), "retry_after": problem.retry_after_seconds}
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+        said = "the Hub's answer makes no sense: %s" % type(problem).__name__
+        return {"ok": False, "refused": False, "problem": said, "retry_after": None}
     return {"ok": True, "commit": commit, "files": [file.name for file in order.files]}
 
 

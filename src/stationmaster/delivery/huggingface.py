@@ -9,8 +9,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,9 @@ class HubClient:
     async def namespace(self) -> str:
         """Whose the repositories are."""
         if self._namespace is None:
-            self._namespace = str((await self._ask("GET", "/api/whoami-v2")).json()["name"])
+            answer = await self._ask("GET", "/api/whoami-v2")
+            with _understanding(answer):
+                self._namespace = str(answer.json()["name"])
         return self._namespace
 
     async def ensure_repository(self, repo: str) -> None:
@@ -94,15 +96,15 @@ class HubClient:
         answer = await self._ask("POST", "/api/repos/create", json=wanted, fine=(409,))
         if answer.status_code != 409 or not self.private:
             return
-        found = (await self._ask("GET", f"/api/models/{repo}")).json()
-        if not found.get("private"):
+        if await self.is_public(repo):
             raise DeliveryRefused(f"{repo} is there already, and everybody can see it")
 
     async def read_back(self, repo: str, names: Iterable[str]) -> dict[str, HubEntry]:
         """What the repository has under these names."""
         wanted = {"paths": list(names), "expand": False}
         answer = await self._ask("POST", f"/api/models/{repo}/paths-info/main", json=wanted)
-        return {str(entry["path"]): _entry(entry) for entry in answer.json() if entry.get("type") == "file"}
+        with _understanding(answer):
+            return {str(entry["path"]): _entry(entry) for entry in answer.json() if entry.get("type") == "file"}
 
     async def require(self, repo: str, files: Iterable[HubFile]) -> None:
         """Every file is there with this very content, or DeliveryBusy: it may not be visible yet."""
@@ -113,18 +115,20 @@ class HubClient:
                 raise DeliveryBusy(f"{repo} does not have {file.name} with the right content")
 
     async def is_public(self, repo: str) -> bool:
-        return not (await self._ask("GET", f"/api/models/{repo}")).json().get("private")
+        answer = await self._ask("GET", f"/api/models/{repo}")
+        with _understanding(answer):
+            return not answer.json().get("private")
 
     async def licence_of(self, base_model: str) -> Licence | None:
         """The licence that a model's own card states; None when it says nothing or cannot be asked."""
         try:
-            card = (await self._ask("GET", f"/api/models/{base_model}")).json().get("cardData") or {}
+            answer = await self._ask("GET", f"/api/models/{base_model}")
+            with _understanding(answer):
+                card = answer.json().get("cardData") or {}
+                stated, name, link = (card.get(key) for key in ("license", "license_name", "license_link"))
         except DeliveryError:
             return None
-        stated = card.get("license")
-        if not isinstance(stated, str):
-            return None
-        return Licence(license=stated, license_name=card.get("license_name"), license_link=card.get("license_link"))
+        return Licence(license=stated, license_name=name, license_link=link) if isinstance(stated, str) else None
 
     def order(self, repo: str, files: Iterable[HubFile], *, message: str) -> dict[str, Any]:
         """What an uploader needs to know. It holds the token: for standard input alone."""
@@ -187,6 +191,15 @@ class HubClient:
         if self._client is None:
             self._client = httpx.AsyncClient(timeout=_TIMEOUT_SECONDS)
         return self._client
+
+
+@contextmanager
+def _understanding(answer: httpx.Response) -> Iterator[None]:
+    """What is no answer of the Hub's, as a page of a portal on the way, says nothing about the Hub."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+        raise DeliveryBusy(f"the Hub: {answer.request.method} {answer.request.url.path} gave no answer") from problem
 
 
 def raise_for_answer(answer: Mapping[str, Any]) -> None:

@@ -120,6 +120,15 @@ def test_a_hub_that_does_not_answer_is_busy(hub: HubServer) -> None:
         ask(hub, HubClient.namespace)
 
 
+@pytest.mark.parametrize("document", [[], {"name": None}, "a page"])
+def test_what_is_no_answer_of_the_hub_is_no_refusal(document: object, hub: HubServer) -> None:
+    hub.refuse("GET /api/whoami", 200, document=document, times=None)
+    hub.refuse("POST .*/paths-info/", 200, document=document, times=None)
+    with pytest.raises(DeliveryBusy):
+        ask(hub, lambda client: client.read_back(REPO, ["x"]))
+    assert ask(hub, lambda client: client.licence_of("maker/base")) is None
+
+
 def test_a_download_goes_on_where_it_was_cut_and_is_verified(hub: HubServer, tmp_path: Path) -> None:
     content = os.urandom(300_000)
     hub.add_repo(REPO, {"cats.safetensors": content}, private=True)

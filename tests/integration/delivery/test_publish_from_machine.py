@@ -138,6 +138,13 @@ def test_a_hub_that_cannot_be_reached_is_busy_not_a_refusal(hub: HubServer, mach
     assert pauses == [1, 2, 4, 8]
 
 
+def test_an_answer_that_makes_no_sense_is_busy_not_a_crash(hub: HubServer, machine: Bench) -> None:
+    weights(machine)
+    hub.refuse("POST .*/preupload/", 200, document={"files": 7})
+    answer = machine.call("publish", stdin=order(hub, machine, "output/cats.safetensors"))
+    assert (answer["ok"], answer["refused"]) == (False, False)
+
+
 def test_a_path_outside_of_the_job_is_refused(hub: HubServer, machine: Bench) -> None:
     stolen = {"name": "x", "path": "../../etc/passwd", "size": 1, "sha256": "0" * 64}
     assert machine.run("publish", stdin=order(hub, machine, files=[stolen])).returncode == 2

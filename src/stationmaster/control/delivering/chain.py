@@ -13,7 +13,7 @@ from stationmaster.control.rental.machine import access_from_json, host_of
 from stationmaster.control.step import recovered, wait
 from stationmaster.control.world import Policy, Visit, World
 from stationmaster.delivery.huggingface import HubClient, HubFile, raise_for_answer
-from stationmaster.errors import CommandFailed, DeliveryBusy, DeliveryError, DeliveryRefused
+from stationmaster.errors import CommandFailed, DeliveryBusy, DeliveryError, DeliveryRefused, TicketRefused
 from stationmaster.model import Checkpoint, Job, Place, SshAccess
 from stationmaster.remote.host import OutputFile
 from stationmaster.store.writes import Told, Write
@@ -37,7 +37,7 @@ async def deliver(action: Deliver, job: Job, checkpoint: Checkpoint, visit: Visi
     try:
         _require_trusted(job, world.policy)
         place = await (_to_hub if action.link == HUB else _to_bucket)(action.file, job, world)
-    except (DeliveryError, CommandFailed) as problem:
+    except (DeliveryError, CommandFailed, TicketRefused) as problem:
         return not_delivered(job, action.link, problem, world.policy)
     safe = replace(checkpoint, location=place.address, verified_at=visit.now)
     after = notes.with_place(recovered(job), place).remember(

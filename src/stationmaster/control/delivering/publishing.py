@@ -19,7 +19,7 @@ from stationmaster.control.step import wait
 from stationmaster.control.world import Policy, World
 from stationmaster.delivery.huggingface import HubClient, HubFile, raise_for_answer
 from stationmaster.delivery.model_card import Sample, render_card
-from stationmaster.errors import DeliveryError, RemoteError
+from stationmaster.errors import DeliveryError, DeliveryRefused, RemoteError, TicketRefused
 from stationmaster.model import Desired, Job, Place, Reason, SamplePicture, TrainedModel
 from stationmaster.remote.host import OutputFile
 from stationmaster.store.writes import Told, Write
@@ -74,8 +74,11 @@ async def publish(action: Publishing, job: Job, world: World) -> Write:
                 return await _show_samples(job, world)
             case ShowCard():
                 return await _show_card(action.reason, job, world)
-    except (DeliveryError, RemoteError) as problem:
+    except (DeliveryError, RemoteError, TicketRefused) as problem:
         return not_delivered(job, what, problem, world.policy)
+    except OSError as problem:  # somebody has tidied up at home
+        unreadable = DeliveryRefused(f"a file cannot be read at home: {problem.strerror}: {problem.filename}")
+        return not_delivered(job, what, unreadable, world.policy)
 
 
 def _name(action: Publishing) -> str:
