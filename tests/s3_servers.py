@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ ACCESS_KEY = "test-access-key"
 SECRET_KEY = "test-secret-key-planted"
 BUCKET = "models"
 _START_SECONDS = 90.0
+_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +50,14 @@ class S3Server:
 def rclone_s3(folder: Path) -> Iterator[S3Server]:
     """`rclone serve s3` on a folder; neither conditions nor checksums of a PUT are looked at."""
     (folder / BUCKET).mkdir(parents=True)
-    port = free_port()
-    argv = [_program("rclone"), "serve", "s3", "--auth-key", f"{ACCESS_KEY},{SECRET_KEY}", "--addr"]
-    argv += [f"127.0.0.1:{port}", "--config", str(folder / "none.conf"), "--vfs-cache-mode", "off", str(folder)]
-    with _running(argv, folder / "rclone.log"):
-        server = S3Server(endpoint=f"http://127.0.0.1:{port}", folder=folder / BUCKET)
-        _wait_until_ready(server)
+
+    def order() -> tuple[list[str], S3Server]:
+        port = free_port()
+        argv = [_program("rclone"), "serve", "s3", "--auth-key", f"{ACCESS_KEY},{SECRET_KEY}", "--addr"]
+        argv += [f"127.0.0.1:{port}", "--config", str(folder / "none.conf"), "--vfs-cache-mode", "off", str(folder)]
+        return argv, S3Server(endpoint=f"http://127.0.0.1:{port}", folder=folder / BUCKET)
+
+    with _started(order, folder / "rclone.log") as server:
         yield server
 
 
@@ -71,14 +74,16 @@ def seaweed_s3(folder: Path) -> Iterator[S3Server]:
     config.write_text(json.dumps({"identities": [identity]}))
     data = folder / "data"
     data.mkdir()
-    ports = {name: free_port_pair() for name in ("s3", "master", "volume", "filer")}
-    argv = [_program("weed"), "server", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-dir={data}", "-s3"]
-    argv += [f"-s3.port={ports['s3']}", f"-s3.port.grpc={ports['s3'] + 10000}", f"-s3.config={config}"]
-    argv += [f"-{name}.port={port}" for name, port in ports.items() if name != "s3"]
-    argv += ["-volume.max=8", "-master.volumeSizeLimitMB=64", "-volume.preStopSeconds=0"]
-    with _running(argv, folder / "weed.log"):
-        server = S3Server(endpoint=f"http://127.0.0.1:{ports['s3']}")
-        _wait_until_ready(server, make_bucket=True)
+
+    def order() -> tuple[list[str], S3Server]:
+        ports = {name: free_port_pair() for name in ("s3", "master", "volume", "filer")}
+        argv = [_program("weed"), "server", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-dir={data}", "-s3"]
+        argv += [f"-s3.port={ports['s3']}", f"-s3.port.grpc={ports['s3'] + 10000}", f"-s3.config={config}"]
+        argv += [f"-{name}.port={port}" for name, port in ports.items() if name != "s3"]
+        argv += ["-volume.max=8", "-master.volumeSizeLimitMB=64", "-volume.preStopSeconds=0"]
+        return argv, S3Server(endpoint=f"http://127.0.0.1:{ports['s3']}")
+
+    with _started(order, folder / "weed.log", make_bucket=True) as server:
         yield server
 
 
@@ -120,23 +125,46 @@ def _program(name: str) -> str:
     return str(beside) if beside.exists() else str(shutil.which(name))
 
 
+class _Ended(Exception):
+    """The server ended by itself, as it does when somebody took one of its ports meanwhile."""
+
+
 @contextmanager
-def _running(argv: list[str], log: Path) -> Iterator[None]:
-    with log.open("wb") as said:
+def _started(
+    order: Callable[[], tuple[list[str], S3Server]], log: Path, *, make_bucket: bool = False
+) -> Iterator[S3Server]:
+    for left in reversed(range(_TRIES)):
+        argv, server = order()
+        with _running(argv, log) as process:
+            try:
+                _wait_until_ready(server, process, make_bucket=make_bucket)
+            except _Ended:
+                if left:
+                    continue
+                raise
+            yield server
+            return
+
+
+@contextmanager
+def _running(argv: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("ab") as said:
         process = subprocess.Popen(argv, stdout=said, stderr=said, env={**os.environ, "HOME": str(log.parent)})
         try:
-            yield
+            yield process
         finally:
             process.kill()  # nothing that it holds is wanted any more
             process.wait()
 
 
-def _wait_until_ready(server: S3Server, *, make_bucket: bool = False) -> None:
+def _wait_until_ready(server: S3Server, process: subprocess.Popen[bytes], *, make_bucket: bool) -> None:
     """Ready is a server that has taken and returned an object; listening comes long before that."""
     client = raw_client(server)
     deadline = time.monotonic() + _START_SECONDS
     with contextlib.closing(client):
         while True:
+            if process.poll() is not None:
+                raise _Ended
             try:
                 httpx.get(server.endpoint, timeout=5)
                 if make_bucket and not _has_bucket(client, server.bucket):

@@ -12,7 +12,7 @@ from s3_servers import S3Server
 from stationmaster.model import Event
 from stationmaster.providers.loopback import LoopbackProvider
 
-PARAMETERS = {"steps": 2000, "seconds_per_step": 0.02, "save_every": 10, "sample_every": 2000, "keep_saves": 20}
+PARAMETERS = {"steps": 6000, "seconds_per_step": 0.02, "save_every": 10, "sample_every": 6000, "keep_saves": 20}
 
 
 def told(world: LocalWorld, kind: str) -> list[Event]:
