@@ -36,7 +36,9 @@ def _another_user() -> bool:
 def _podman() -> bool:
     if sys.platform != "linux" or os.geteuid() != 0 or shutil.which("busybox") is None:
         return False
-    return shutil.which("podman") is not None and shutil.which("runc") is not None
+    if shutil.which("podman") is None or shutil.which("runc") is None:
+        return False
+    return subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], capture_output=True).returncode == 0
 
 
 def _strace() -> bool:
