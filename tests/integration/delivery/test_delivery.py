@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import yaml
 
 from hub_server import HUB_TOKEN, HubServer
 from local_world import LocalWorld, write_pictures
-from s3_servers import S3Server, raw_client, seaweed_s3
+from s3_servers import S3Server, raw_client, rclone_s3
 from stationmaster.model import Event, Outcome, TrainedModel
 from stationmaster.station.local import LocalStation
 
@@ -21,7 +22,7 @@ QUICK = {"STATIONMASTER_LIMITS__FETCH": "60"}
 
 @pytest.fixture(scope="module")
 def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    with seaweed_s3(tmp_path_factory.mktemp("weed")) as server:
+    with rclone_s3(tmp_path_factory.mktemp("s3")) as server:
         yield server
 
 
@@ -80,7 +81,8 @@ def test_a_model_that_the_hub_refuses_goes_to_the_bucket(hub: HubServer, bucket:
     run = Run(tmp_path, **hub_settings(hub), **bucket.environment())
     weights = (run.home / "model.safetensors").read_bytes()
     key = run.places()["bucket"].removeprefix(f"s3://{bucket.bucket}/")
-    assert raw_client(bucket).get_object(Bucket=bucket.bucket, Key=key)["Body"].read() == weights
+    with closing(raw_client(bucket)) as client:
+        assert client.get_object(Bucket=bucket.bucket, Key=key)["Body"].read() == weights
     assert run.told("delivery_failed")[0]["place"] == "hub"
     assert "403" in run.told("delivery_failed")[0]["problem"]
     assert run.view.job.outcome is Outcome.COMPLETED

@@ -197,6 +197,7 @@ def trained(folder: Path, **environ: str) -> tuple[Any, TrainedModel]:
         return world.station.view("cats"), model
 
 
+@pytest.mark.slow  # the search for secrets runs such a job as well
 def test_a_private_model_of_a_job_gets_a_copy_in_the_bucket_and_is_registered_from_there(
     comfy: ComfyDeployServer, hub: HubServer, bucket: S3Server, tmp_path: Path
 ) -> None:
