@@ -1,0 +1,81 @@
+"""What the parts of Stationmaster say to each other: frozen values and enums, no behaviour beyond reading them.
+
+Instants (`…_at`) are seconds since the epoch by the database's clock unless a comment says otherwise.
+"""
+
+from stationmaster.model.accounts import CostLine, CreditAccount, CreditLot, EntryKind, FinishedRun, LedgerEntry
+from stationmaster.model.catalogue import Place, Registering, Registration, SamplePicture, TrainedModel
+from stationmaster.model.jobs import (
+    SINGLE_USER,
+    Alert,
+    DatasetRef,
+    Desired,
+    Event,
+    Job,
+    JobSpec,
+    Outcome,
+    Progress,
+    Quote,
+    Reason,
+    State,
+)
+from stationmaster.model.machines import (
+    LIVE_RENTAL_STATES,
+    Access,
+    BadMachine,
+    Charge,
+    Label,
+    Listing,
+    LocalAccess,
+    Machine,
+    MachineStatus,
+    Offer,
+    Rental,
+    RentalState,
+    Requirements,
+    SshAccess,
+)
+from stationmaster.model.training import Checkpoint, LogChunk, StepReading
+
+__all__ = [
+    "LIVE_RENTAL_STATES",
+    "SINGLE_USER",
+    "Access",
+    "Alert",
+    "BadMachine",
+    "Charge",
+    "Checkpoint",
+    "CostLine",
+    "CreditAccount",
+    "CreditLot",
+    "DatasetRef",
+    "Desired",
+    "EntryKind",
+    "Event",
+    "FinishedRun",
+    "Job",
+    "JobSpec",
+    "Label",
+    "LedgerEntry",
+    "Listing",
+    "LocalAccess",
+    "LogChunk",
+    "Machine",
+    "MachineStatus",
+    "Offer",
+    "Outcome",
+    "Place",
+    "Progress",
+    "Quote",
+    "Reason",
+    "Registering",
+    "Registration",
+    "Rental",
+    "RentalState",
+    "Requirements",
+    "SamplePicture",
+    "SshAccess",
+    "State",
+    "StepReading",
+    "TrainedModel",
+]

@@ -1,0 +1,42 @@
+"""What a training says and leaves behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogChunk:
+    """A piece of a step's log: raw byte offsets on the machine, text with redraws thinned."""
+
+    attempt: int
+    stream: str
+    start: int
+    end: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepReading:
+    """Training values at a step, as read from the log."""
+
+    attempt: int
+    at: float
+    step: int
+    loss: float | None = None
+    learning_rate: float | None = None
+    steps_per_second: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """A file that the training made. `verified_at` is set once its hash was checked where it now lies."""
+
+    attempt: int
+    path: str  # on the machine, relative to the job root
+    kind: str  # checkpoint, sample, log, metrics
+    size: int
+    step: int | None = None
+    sha256: str | None = None
+    location: str | None = None
+    verified_at: float | None = None
