@@ -109,7 +109,7 @@ def storm_of(seed: int, folder: Path, forge: StormForge) -> Result:
     storm = Storm(seed, folder, forge, kinds=faults_of(seed), installations=installations_of(seed))
     try:
         storm.run(jobs=len(installations_of(seed)), most_seconds=_MOST_SECONDS)
-    except Exception:  # noqa: BLE001  # the top of a lane's loop: the others blow on, and the story is told
+    except Exception:  # the top of a lane's loop: the others blow on, and the story is told
         return Result(seed=seed, broken=traceback.format_exc())
     return Result(seed=seed, tally=storm.tally, kills=storm.kills)
 
