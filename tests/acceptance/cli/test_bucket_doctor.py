@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import structlog
 from typer.testing import CliRunner
 
 from s3_servers import S3Server
@@ -13,6 +14,7 @@ from stationmaster.cli.main import app
 
 def bucket_finding(home: Path, **environ: str) -> dict[str, object] | None:
     done = CliRunner().invoke(app, ["--home", str(home), "doctor", "--json"], env=environ)
+    structlog.reset_defaults()  # the command's standard error is closed by now
     return next((one for one in json.loads(done.stdout) if one["check"] == "bucket"), None)
 
 

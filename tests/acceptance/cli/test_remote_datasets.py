@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import structlog
 from typer.testing import CliRunner, Result
 
 from hub_server import HubServer
@@ -23,7 +24,9 @@ from stationmaster.errors import StationmasterError
 
 def run(*arguments: str, home: Path, **environ: str) -> Result:
     """A command, in this process; settings come from its environment alone."""
-    return CliRunner().invoke(app, ["--home", str(home), *arguments], env={"NO_COLOR": "1", **environ})
+    done = CliRunner().invoke(app, ["--home", str(home), *arguments], env={"NO_COLOR": "1", **environ})
+    structlog.reset_defaults()  # the command's standard error is closed by now
+    return done
 
 
 def test_a_set_in_a_bucket_and_one_of_the_hub_pack_to_the_same_bytes_as_the_folder(

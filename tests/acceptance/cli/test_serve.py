@@ -10,9 +10,10 @@ import sys
 from pathlib import Path
 
 import httpx
-from typer.testing import CliRunner
+import pytest
 
-from stationmaster.cli.main import app
+from stationmaster.api.server import serve as run_service
+from stationmaster.config import load_settings
 from stationmaster.errors import ConfigInvalid
 
 
@@ -35,7 +36,7 @@ def test_it_says_where_it_answers_and_leaves_when_told(tmp_path: Path) -> None:
 def test_a_port_in_use_is_one_line_and_a_hint(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        done = CliRunner().invoke(app, ["--home", str(tmp_path), "serve", "--port", port])
-    assert isinstance(done.exception, ConfigInvalid)
-    assert port in str(done.exception)
-    assert done.exception.hint
+        environ = {"STATIONMASTER_HOME": str(tmp_path), "STATIONMASTER_SERVE__PORT": port}
+        with pytest.raises(ConfigInvalid, match=port) as told:
+            run_service(load_settings(environ, folder=tmp_path), ready=print)
+    assert told.value.hint
