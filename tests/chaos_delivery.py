@@ -12,7 +12,7 @@ from chaos_points import Point, Watched
 from fake_hub import FakeComfyDeploy, FakeHub
 from stationmaster.control.delivering.outlets import Outlets
 from stationmaster.control.world import Policy
-from stationmaster.model import Access, Job, Registering, State, TrainedModel
+from stationmaster.model import Access, Job, Registering, TrainedModel
 from stationmaster.remote.base import Remote
 from stationmaster.remote.fake_run import safetensors_bytes
 
@@ -70,6 +70,3 @@ def delivery_points(names: list[str]) -> list[int]:
     first = names.index("before hub.namespace")
     last = max(at for at, name in enumerate(names) if name.startswith("after comfydeploy"))
     return list(range(first - 3, last + 6))
-
-
-__all__ = ["DELIVERING", "JOB", "DeliveringStation", "State", "delivery_points"]

@@ -61,10 +61,6 @@ def fact(job: Job, name: str) -> Any:
     return _notes(job).get(name)
 
 
-def with_facts(job: Job, **facts: Any) -> Job:
-    return _noted(job, **facts)
-
-
 def _failed(job: Job) -> Mapping[str, str]:
     found: Mapping[str, str] = _notes(job).get("failed", {})
     return found
