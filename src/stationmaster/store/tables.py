@@ -292,12 +292,7 @@ credit_lots = sa.Table(
     Column("expires_at", Double),
     Column("at", Double, nullable=False),
     CheckConstraint("remaining >= 0", name="credit_lot_not_negative"),
-    Index(
-        "credit_lots_to_spend",
-        "user",
-        sqlite_where=sa.text("remaining > 0"),
-        postgresql_where=sa.text("remaining > 0"),
-    ),
+    Index("credit_lots_of_user", "user"),  # no index knows `remaining`: PostgreSQL then changes it in place
 )
 
 # Written once, never changed. A job's entries name it in `job`, so that they stay when the job is removed.
@@ -320,7 +315,13 @@ ledger_entries = sa.Table(
     Index("ledger_entries_of_user", "user", "seq"),
     # One hold and one settlement per job and attempt: the database itself refuses the second.
     Index("ledger_entries_once", "job", "attempt", "kind", "part", unique=True),
-    Index("ledger_entries_key", "key", unique=True),
+    Index(
+        "ledger_entries_key",
+        "key",
+        unique=True,
+        sqlite_where=sa.text("key IS NOT NULL"),
+        postgresql_where=sa.text("key IS NOT NULL"),
+    ),
 )
 
 # The catalogue. A model stays in it when its job is removed.
