@@ -24,7 +24,10 @@ CHUNK_BYTES = 2**20
 
 async def spans_to_push(host: Host, local: Path, path: str, wanted: FileHash) -> Sequence[Span]:
     """What the machine still lacks of `local`, of which it may have got a part before."""
-    there = await host.chunk_hashes(_far_part(path, wanted), CHUNK_BYTES, end_writers=True)
+    part = _far_part(path, wanted)
+    if await host.remote.stat(host.path(part)) is None:  # costs no program's start on the machine
+        return _whole(wanted)
+    there = await host.chunk_hashes(part, CHUNK_BYTES, end_writers=True)
     return await asyncio.to_thread(_missing, local, wanted.size, there) if there else _whole(wanted)
 
 
