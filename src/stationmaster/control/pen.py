@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from stationmaster.control.world import World
+from stationmaster.control.world import World, boottime
 from stationmaster.errors import LeaseLost, StoreError
 from stationmaster.store.leases import Entry, Lease
 from stationmaster.store.writes import Write
@@ -22,14 +22,15 @@ class _Waiting:
 class Pen:
     """Collects what jobs have to write and writes it together, each under its own lease.
 
-    With a beat it waits so long before each transaction: live streams have something to say all the time, and one
-    transaction in a tenth of a second does for all of them.
+    With a beat it lets so much time pass from one transaction to the next: live streams have something to say all the
+    time, and one transaction in a tenth of a second does for all of them.
     """
 
     world: World
     beat_seconds: float = 0.0
     _waiting: list[_Waiting] = field(default_factory=list)
     _writing: asyncio.Task[None] | None = None
+    _written_at: float = 0.0
 
     async def record(self, lease: Lease, write: Write) -> Lease:
         """Write and keep the lease; the lease as it is now. Raises LeaseLost, StoreError."""
@@ -49,8 +50,10 @@ class Pen:
     async def _write_until_none_waits(self) -> None:
         try:
             while self._waiting:
-                await asyncio.sleep(self.beat_seconds)  # even 0 lets those come along who are ready now
+                # Even 0 lets those come along who are ready now; what comes after a silence need not wait.
+                await asyncio.sleep(max(0.0, self._written_at + self.beat_seconds - boottime()))
                 batch, self._waiting = self._waiting, []
+                self._written_at = boottime()
                 await self._write(batch)
         finally:
             self._writing = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from stationmaster.model import (
@@ -81,3 +81,22 @@ class Write:
     cleared_alerts: tuple[str, ...] = ()  # kinds that may be raised anew
     models: tuple[TrainedModel, ...] = ()  # in the catalogue
     ledger: tuple[Hold | Settlement | Room, ...] = ()  # in this order, in the same transaction
+
+
+def can_join(first: Write, then: Write) -> bool:
+    """Whether two writes about a job, one after the other, are as good as one: what only adds up, in any number."""
+    return not any(
+        (one.rentals, one.costs, one.bad_machines, one.alerts, one.cleared_alerts, one.models, one.ledger) != ((),) * 7
+        for one in (first, then)
+    )
+
+
+def joined(first: Write, then: Write) -> Write:
+    """Both writes as one; only for those that `can_join`."""
+    return replace(
+        then,
+        events=(*first.events, *then.events),
+        logs=(*first.logs, *then.logs),
+        readings=(*first.readings, *then.readings),
+        checkpoints=(*first.checkpoints, *then.checkpoints),
+    )
