@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import random
+import select
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -44,7 +46,7 @@ class WorkerForge:
     """Forks workers from a process that has imported everything; they end with the block, at the latest."""
 
     def __init__(self) -> None:
-        self._pids: list[int] = []
+        self._handles: list[int] = []
 
     def __enter__(self) -> WorkerForge:
         program = Path(__file__).with_name("chaos_worker.py")
@@ -56,9 +58,10 @@ class WorkerForge:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for pid in self._pids:
-            if is_alive(pid):
-                os.kill(pid, signal.SIGKILL)
+        for handle in self._handles:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+            os.close(handle)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
@@ -70,8 +73,15 @@ class WorkerForge:
         assert self._process.stdout is not None
         self._process.stdin.write(as_line(order))
         self._process.stdin.flush()
-        pid = int(self._process.stdout.readline())
-        self._pids.append(pid)
+        return self._kept(int(self._process.stdout.readline()))
+
+    def _kept(self, pid: int) -> int:
+        """A handle is kept: the number may be somebody else's by the time that everything is to end."""
+        for handle in [handle for handle in self._handles if select.select([handle], [], [], 0)[0]]:
+            self._handles.remove(handle)  # it has ended
+            os.close(handle)
+        with suppress(ProcessLookupError):
+            self._handles.append(os.pidfd_open(pid))
         return pid
 
 

@@ -10,12 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from chaos_loopback import is_alive
 from chaos_specs import a_tiny_dataset
 from stationmaster.model import DatasetRef, Job, Reason, State
 from stationmaster.simulator.faults import HAPPENING, FaultKind
 from storm_recipe import storm_job
-from storm_station import StormForge, StormStation, holding
+from storm_station import StormForge, StormStation, holding, is_running
 
 # Limits on a quiet computer; on a busy one they are longer.
 _READY_SECONDS = 12.0
@@ -160,7 +159,7 @@ class Storm:
         for station in stations:
             for role in ("worker", "sweeper"):
                 pid = processes[station.home.name, role]
-                if pid == 0 or not is_alive(pid):
+                if pid == 0 or not is_running(pid):
                     processes[station.home.name, role] = station.start(role)
                 elif self._draw.random() < _KILLED_AT_A_LOOK:
                     station.kill(pid, role)
@@ -175,7 +174,7 @@ class Storm:
         workers = [station.start("worker") for station in stations]
         for station, worker in zip(stations, workers, strict=True):
             station.until(
-                lambda worker=worker: not is_alive(worker), "the end of every job", seconds=120 * self._slowness
+                lambda worker=worker: not is_running(worker), "the end of every job", seconds=120 * self._slowness
             )
         sweepers = [station.start("sweeper") for station in stations]
         for station, sweeper in zip(stations, sweepers, strict=True):

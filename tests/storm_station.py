@@ -69,9 +69,7 @@ class StormForge(WorkerForge):
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(asdict(order)) + "\n")
         self._process.stdin.flush()
-        pid = int(self._process.stdout.readline())
-        self._pids.append(pid)
-        return pid
+        return self._kept(int(self._process.stdout.readline()))
 
     @contextmanager
     def simulator(self, home: Path, **settings: Any) -> Iterator[str]:
@@ -83,8 +81,9 @@ class StormForge(WorkerForge):
             until((home / "url").exists, "the simulator")
             yield (home / "url").read_text()
         finally:
+            assert is_running(pid), "the simulator has died"
             os.kill(pid, signal.SIGTERM)
-            until(lambda: not is_alive(pid), "the simulator's end")
+            until(lambda: not is_running(pid), "the simulator's end")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,16 +139,16 @@ class StormStation:
     def kill(self, pid: int, role: str) -> None:
         """SIGKILL, counted with the states that the jobs were in."""
         states = [job.state.value for job in self.jobs() if job.state is not State.ENDED]
-        if is_alive(pid):
+        if is_running(pid):
             os.kill(pid, signal.SIGKILL)
             self.kills.update((role, state) for state in states)
-        self.until(lambda: not is_alive(pid), f"the {role}'s death")
+        self.until(lambda: not is_running(pid), f"the {role}'s death")
 
     def leave(self, pid: int) -> None:
         """Asked to go, as by a person."""
-        if is_alive(pid):
+        if is_running(pid):
             os.kill(pid, signal.SIGTERM)
-        self.until(lambda: not is_alive(pid), "the process's end")
+        self.until(lambda: not is_running(pid), "the process's end")
 
     def job(self, job_id: str) -> Job:
         return self.store.jobs.get(job_id)
@@ -285,6 +284,14 @@ class StormStation:
     def close(self) -> None:
         self.customer.close()
         self.store.close()
+
+
+def is_running(pid: int) -> bool:
+    """Whether it is alive and still what a forge made; numbers of processes are used again."""
+    try:
+        return is_alive(pid) and b"storm_worker.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def until(condition: Callable[[], Any], what: str, *, seconds: float = 60.0) -> Any:

@@ -35,6 +35,7 @@ from storm_station import StormForge
 _LEAST = 5
 _FAULTS_PER_RUN = 3
 _MOST_SECONDS = 20.0
+_STORMS_PER_FORGE = 10
 LANES = 4
 _PARTITION_SECONDS = 180
 
@@ -93,16 +94,17 @@ def _results(seeds: range, lanes: int, folder: Path) -> Iterator[Result]:
 
 
 def _lane(waiting: SimpleQueue[int | None], done: SimpleQueue[Result], folder: Path) -> None:
-    """One storm after the other; after a broken one with new processes, for it may have left some."""
+    """One storm after the other; now and then, and after a broken one, by a new forge that takes the pace anew."""
     seed = waiting.get()
     while seed is not None:
         with StormForge() as forge:
-            broken = False
-            while seed is not None and not broken:
+            for _ in range(_STORMS_PER_FORGE):
                 result = storm_of(seed, folder / str(seed), forge)
                 shutil.rmtree(folder / str(seed), ignore_errors=True)
                 done.put(result)
-                broken, seed = result.broken is not None, waiting.get()
+                seed = waiting.get()
+                if seed is None or result.broken:
+                    break
 
 
 def storm_of(seed: int, folder: Path, forge: StormForge) -> Result:
