@@ -342,7 +342,7 @@ def _meaning(kind: type[Enum], member: Any) -> str:
 
 
 def _comments(kind: type[Enum]) -> dict[str, str]:
-    source = Path(model.__file__).read_text(encoding="utf-8")
+    source = inspect.getsource(inspect.getmodule(kind) or model)
     start = source.index(f"class {kind.__name__}(")
     lines = source[start:].split("\n\n\n")[0]
     found: dict[str, str] = {}
