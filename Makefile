@@ -28,8 +28,8 @@ check: .stamps/dev  ## types, lint, layers
 test-slow: setup  ## tests that take long
 	$(BIN)/pytest -q -m slow --slow
 
-chaos: setup  ## hundreds of seeded kills and storms; SEEDS=500 STORMS=300 SEED=1 LANES=4 by default
-	$(BIN)/python -m tests.chaos.marathon --runs $${SEEDS:-500} --storms $${STORMS:-300} --seed $${SEED:-1} --lanes $${LANES:-4}
+chaos: setup  ## hundreds of seeded kills and storms; SEEDS=500 STORMS=300 SEED=1 LANES=6 by default
+	$(BIN)/python -m tests.chaos.marathon --runs $${SEEDS:-500} --storms $${STORMS:-300} --seed $${SEED:-1} --lanes $${LANES:-6}
 	$(BIN)/python -m tests.chaos.link_marathon
 	$(BIN)/python -m tests.chaos.delivery_marathon --runs $${DELIVERIES:-200} --seed $${SEED:-1}
 	$(BIN)/python -m tests.chaos.money_marathon --runs 200
