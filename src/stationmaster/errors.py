@@ -189,7 +189,7 @@ class TransferFailed(RemoteError):
 class DeliveryError(StationmasterError):
     """A model or dataset could not be moved to or from a store of files."""
 
-    exit_code = 40
+    exit_code = 31
     http_status = 502
 
 
