@@ -41,7 +41,11 @@ HANDLER = Handler(observe=observe, decide=decide, perform=perform)
 '''
 
 _EDITS = (
-    ("model/jobs.py", '    FINALIZING = "FINALIZING"', f'    {NEW_STATE} = "{NEW_STATE}"\n    FINALIZING = "FINALIZING"'),
+    (
+        "model/jobs.py",
+        '    FINALIZING = "FINALIZING"',
+        f'    {NEW_STATE} = "{NEW_STATE}"\n    FINALIZING = "FINALIZING"',
+    ),
     ("lifecycle.py", '    PUBLISHED = "PUBLISHED"', '    VERIFIED = "VERIFIED"\n    PUBLISHED = "PUBLISHED"'),
     (
         "lifecycle.py",
