@@ -306,12 +306,10 @@ class FakeRun:
         return [declared["pattern"] for declared in self._plan.get("outputs", ()) if declared["kind"] == kind]
 
     def _matches(self, pattern: str) -> list[str]:
-        start = len(self.root) + 1
-        wanted = f"{self.root}/{pattern}"
+        folder = f"{self.root}/"
+        inside = (path.removeprefix(folder) for path in self._files if path.startswith(folder))
         return sorted(
-            path[start:]
-            for path in self._files
-            if fnmatch.fnmatchcase(path, wanted) and path.count("/") == wanted.count("/")
+            path for path in inside if path.count("/") == pattern.count("/") and fnmatch.fnmatchcase(path, pattern)
         )
 
     def _new_log(self, since: Mapping[str, Any], max_bytes: int) -> tuple[list[dict[str, Any]], bool]:

@@ -310,7 +310,7 @@ def _sha256(pyz: Path) -> str:
 def _as_file(plan: Mapping[str, Any]) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="stationmaster-plan-") as folder:
         local = Path(folder, "plan.json")
-        local.write_text(json.dumps(plan, indent=1), encoding="utf-8")
+        local.write_text(json.dumps(plan), encoding="utf-8")
         yield local
 
 

@@ -18,13 +18,15 @@ _AVOIDED_SECONDS = 24 * 3600.0
 class BadMachines:
     def __init__(self, database: Database) -> None:
         self._database = database
+        recent = bad_machines.c.at > database.now - _AVOIDED_SECONDS
+        self._avoided = sa.select(bad_machines.c.machine_id).where(
+            bad_machines.c.provider == sa.bindparam("b_provider"), recent
+        )
 
     def avoided(self, provider: str) -> frozenset[str]:
         """Ids of the provider's machines that are not to be rented now."""
-        recent = bad_machines.c.at > self._database.now - _AVOIDED_SECONDS
-        query = sa.select(bad_machines.c.machine_id).where(bad_machines.c.provider == provider, recent)
         with self._database.read() as connection:
-            return frozenset(connection.execute(query).scalars())
+            return frozenset(connection.execute(self._avoided, {"b_provider": provider}).scalars())
 
 
 def put(connection: Connection, machines: Iterable[BadMachine], *, now: float) -> None:

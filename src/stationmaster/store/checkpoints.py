@@ -19,16 +19,18 @@ class Checkpoints:
         self._database = database
 
     def of_job(self, job_id: str) -> list[Checkpoint]:
-        query = (
-            sa.select(checkpoints)
-            .where(checkpoints.c.job_id == job_id)
-            .order_by(checkpoints.c.attempt, checkpoints.c.step.is_(None), checkpoints.c.step, checkpoints.c.path)
-        )
         with self._database.read() as connection:
-            return [checkpoint_from_row(row) for row in connection.execute(query).mappings()]
+            return [checkpoint_from_row(row) for row in connection.execute(_OF_JOB, {"b_job": job_id}).mappings()]
 
 
 def put(connection: Connection, job_id: str, changed: Iterable[Checkpoint]) -> None:
     rows = [{"job_id": job_id, **shallow(one)} for one in changed]
     if rows:
         upsert(connection, checkpoints, rows, key=("job_id", "attempt", "path"))
+
+
+_OF_JOB = (
+    sa.select(checkpoints)
+    .where(checkpoints.c.job_id == sa.bindparam("b_job"))
+    .order_by(checkpoints.c.attempt, checkpoints.c.step.is_(None), checkpoints.c.step, checkpoints.c.path)
+)

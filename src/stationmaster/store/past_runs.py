@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Any
 
 import sqlalchemy as sa
 
-from stationmaster.store.codec import dumps, known_fields
+from stationmaster.store.codec import dumps, known_fields, shallow
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import past_runs
 from stationmaster.store.upsert import upsert
@@ -25,7 +24,7 @@ class PastRuns:
             "job_id": job_id,
             "recipe": facts.recipe,
             "gpu": facts.gpu,
-            "facts": dumps(dataclasses.asdict(facts)),
+            "facts": dumps(shallow(facts)),
         }
         with self._database.write() as connection:
             row["at"] = connection.execute(sa.select(self._database.now)).scalar_one()
@@ -33,14 +32,17 @@ class PastRuns:
 
     def like(self, recipe: str, gpu: str, *, most: int = 30) -> list[RunFacts]:
         """The latest runs of a recipe on a GPU, newest first: what was usual long ago is not."""
-        query = (
-            sa.select(past_runs.c.facts)
-            .where(past_runs.c.recipe == recipe, past_runs.c.gpu == gpu)
-            .order_by(past_runs.c.at.desc(), past_runs.c.job_id)
-            .limit(most)
-        )
+        values = {"b_recipe": recipe, "b_gpu": gpu, "b_most": most}
         with self._database.read() as connection:
-            return [_facts(text) for text in connection.execute(query).scalars()]
+            return [_facts(text) for text in connection.execute(_LIKE, values).scalars()]
+
+
+_LIKE = (
+    sa.select(past_runs.c.facts)
+    .where(past_runs.c.recipe == sa.bindparam("b_recipe"), past_runs.c.gpu == sa.bindparam("b_gpu"))
+    .order_by(past_runs.c.at.desc(), past_runs.c.job_id)
+    .limit(sa.bindparam("b_most", type_=sa.Integer))
+)
 
 
 def _facts(text: str) -> RunFacts:

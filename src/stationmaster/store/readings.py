@@ -25,14 +25,25 @@ class Readings:
 
     def sampled(self, job_id: str, *, attempt: int, most: int = 2000) -> list[StepReading]:
         """About `most` readings of one attempt, evenly over it, however many there are."""
-        place = sa.func.row_number().over(order_by=readings.c.seq)
-        of_attempt = sa.and_(readings.c.job_id == job_id, readings.c.attempt == attempt)
-        numbered = sa.select(readings, (place - 1).label("place")).where(of_attempt).subquery()
+        values = {"b_job": job_id, "b_attempt": attempt, "b_most": most}
         with self._database.read() as connection:
-            count = connection.execute(sa.select(sa.func.count()).where(of_attempt)).scalar_one()
-            every = max(1, -(-count // most))
-            query = sa.select(numbered).where(numbered.c.place % every == 0).order_by(numbered.c.seq)
-            return [known_fields(StepReading, dict(row)) for row in connection.execute(query).mappings()]
+            return [known_fields(StepReading, dict(row)) for row in connection.execute(_SAMPLED, values).mappings()]
+
+
+_NUMBERED = (
+    sa.select(
+        readings,
+        (sa.func.row_number().over(order_by=readings.c.seq) - 1).label("place"),
+        sa.func.count().over().label("total"),
+    )
+    .where(
+        readings.c.job_id == sa.bindparam("b_job"),
+        readings.c.attempt == sa.bindparam("b_attempt", type_=sa.Integer),
+    )
+    .subquery()
+)
+_EVERY = (_NUMBERED.c.total - 1) // sa.bindparam("b_most", type_=sa.Integer) + 1
+_SAMPLED = sa.select(_NUMBERED).where(_NUMBERED.c.place % _EVERY == 0).order_by(_NUMBERED.c.seq)
 
 
 def rows(job_id: str, values: Iterable[StepReading]) -> list[dict[str, Any]]:

@@ -46,22 +46,23 @@ async def remember_run(job: Job, world: World) -> None:
 
 
 def _compare(job: Job, world: World, percent: int) -> Comparison:
-    past = world.store.past_runs.like(job.spec.recipe, _gpu(job, world))
-    outliers = find_outliers(_facts(job, world), past) if past else ()
+    gpu = _gpu(job, world)
+    past = world.store.past_runs.like(job.spec.recipe, gpu)
+    outliers = find_outliers(_facts(job, world, gpu), past) if past else ()
     return Comparison(percent=percent, outliers=tuple(outliers))
 
 
 def _remember(job: Job, world: World) -> None:
-    world.store.past_runs.put(job.id, _facts(job, world))
+    world.store.past_runs.put(job.id, _facts(job, world, _gpu(job, world)))
 
 
-def _facts(job: Job, world: World) -> RunFacts:
+def _facts(job: Job, world: World, gpu: str) -> RunFacts:
     readings = world.store.readings.sampled(job.id, attempt=job.attempt)
     return facts_of(
         readings,
         gpu_samples(job),
         recipe=job.spec.recipe,
-        gpu=_gpu(job, world),
+        gpu=gpu,
         total_steps=job.progress.total_steps or 1,
     )
 
