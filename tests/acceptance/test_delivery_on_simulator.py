@@ -1,35 +1,21 @@
-"""Deliveries from rented machines over SSH: finished, stalled, refused by the Hub; where each model is, its card."""
+"""Paid deliveries from rented machines: where each model is, its card, and who is charged what to the micro-dollar."""
 
 from __future__ import annotations
 
-import hashlib
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from contextlib import closing
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from capabilities import require
-from hub_server import HUB_TOKEN, HubServer
-from local_world import write_pictures
-from s3_servers import S3Server, raw_client, rclone_s3
-from simulator_service import Service, simulator_service
-from stationmaster.config import load_settings
-from stationmaster.model import Event, Job, Outcome, Reason, State, TrainedModel
-from stationmaster.station.base import TrainRequest
-from stationmaster.station.local import LocalStation
+from hub_server import HUB_TOKEN
+from paid_deliveries import ENDLESS, GIVEN, HELD, OWNER, QUICK, PaidDeliveries, paid_deliveries, sha256
+from stationmaster.errors import OutOfCredit
+from stationmaster.model import Outcome, Reason
+from stationmaster.money import MicroDollars
 
-pytestmark = pytest.mark.slow  # three trainings on rented machines; each way on its own is tried in memory
-
-PATIENCE_SECONDS = 240.0
-QUICK = {"steps": 20, "seconds_per_step": 0, "save_every": 10, "sample_every": 20}
+CRASHED = {**QUICK, "fault": "crash", "fault_at": 15}
 STALLED = {
     "steps": 400, "seconds_per_step": 0.02, "save_every": 50, "sample_every": 50, "fault": "stall", "fault_at": 230,
 }  # fmt: skip
@@ -43,141 +29,252 @@ THRESHOLDS = {
     "start_limit": "60s",
 }
 IMPATIENT = {"gracePeriod": 1000, "poll_interval": 0.5, "save_timeout": 1, "stallDetection": {"thresholds": THRESHOLDS}}
+LIMIT_SECONDS = 60.0
+FETCH_SECONDS = 5.0
+UNREADY = 3  # attempts that never get to a login before a job is given up
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivered:
-    """What became of one job."""
-
-    job: Job
-    model: TrainedModel
-    events: list[Event]
-
-    def told(self, kind: str) -> list[Any]:
-        return [event.payload for event in self.events if event.kind == kind]
-
-    def place(self, kind: str) -> str | None:
-        found = self.model.place(kind)
-        return None if found is None else found.address
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Station:
-    """Everything after all jobs have ended."""
-
-    hub: HubServer
-    bucket: S3Server
-    service: Service
-    jobs: dict[str, Delivered]
+ENDINGS = {
+    "complete": (Outcome.COMPLETED, Reason.FINISHED),
+    "refused": (Outcome.COMPLETED, Reason.FINISHED),
+    "crashed": (Outcome.FAILED, Reason.STEP_FAILED),
+    "cancelled": (Outcome.CANCELLED, Reason.CANCELLED_BY_USER),
+    "unready": (Outcome.FAILED_PROVISIONING, Reason.MACHINE_NOT_READY),
+    "broke": (Outcome.FAILED, Reason.OUT_OF_CREDIT),
+}
+LATE_ENDINGS = {
+    "stalled": (Outcome.INCOMPLETE, Reason.STALLED),
+    "homeward": (Outcome.COMPLETED, Reason.FINISHED),
+    "lost": (Outcome.INCOMPLETE, Reason.HARD_LIMIT),
+}
 
 
 @pytest.fixture(scope="module")
-def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
+def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaidDeliveries]:
+    """After the jobs of every day have ended."""
     require("sshd")
-    folder = tmp_path_factory.mktemp("delivery")
-    pictures = write_pictures(folder / "pictures")
-    with HubServer() as hub, rclone_s3(folder / "s3") as bucket:
-        hub.refuse("POST /api/models/anna/refused-[^/]*/preupload", 403, times=None)
-        environ = {
-            "STATIONMASTER_HUB__PUBLISH": "true",
-            "STATIONMASTER_HUB__URL": hub.url,
-            "HF_TOKEN": HUB_TOKEN,
-            "STATIONMASTER_LIMITS__MAX_RENTALS": "4",
-            **bucket.environment(),
-        }
-        with simulator_service(folder, **environ) as service:
-            settings = load_settings(service.environ, folder=folder)
-            with closing(LocalStation(settings, service.environ)) as opened:
-                submit(opened, pictures, "finished", QUICK, {})
-                submit(opened, pictures, "refused", QUICK, {})
-                submit(opened, pictures, "stalled", STALLED, IMPATIENT)
-                work_until_ended(opened, service, ("finished", "refused", "stalled"))
-                yield Station(hub=hub, bucket=bucket, service=service, jobs=delivered(opened))
+    with paid_deliveries(tmp_path_factory.mktemp("delivery"), STATIONMASTER_LIMITS__FETCH=str(FETCH_SECONDS)) as opened:
+        opened.hub.refuse("POST /api/models/anna/refused-[^/]*/preupload", 403, times=None)
+        spend_between_submit_and_claim(opened)
+        opened.start("cancelled", ENDLESS)
+        opened.start("crashed", CRASHED)
+        opened.start("complete", QUICK)
+        opened.start("refused", QUICK)
+        never_ready(opened, "unready")
+        opened.start("unready", QUICK)
+        opened.until_saved("cancelled")
+        opened.cancel("cancelled")
+        opened.until_ended(*ENDINGS)
+        yield opened
 
 
-def submit(
-    station: LocalStation, pictures: Path, name: str, parameters: dict[str, Any], monitoring: dict[str, Any]
+@pytest.fixture(scope="module")
+def late(station: PaidDeliveries) -> PaidDeliveries:
+    """After one that stalled, and after those that find neither Hub nor bucket."""
+    station.start("stalled", STALLED, monitoring=IMPATIENT)
+    station.until_ended("stalled")
+    station.take_places_down()
+    station.start("lost", ENDLESS, max_hours=LIMIT_SECONDS / 3600)
+    station.start("homeward", QUICK)
+    station.until_saved("lost")
+    (machine,) = station.machines("lost")
+    station.storm.customer.arm("partition", instance_id=machine["id"], seconds=3600.0)
+    station.until_ended("homeward", "lost")
+    return station
+
+
+def never_ready(station: PaidDeliveries, name: str) -> None:
+    for attempt in range(1, UNREADY + 1):
+        label = f"{station.storm.label_prefix}{name}-{attempt}"
+        station.storm.customer.arm("never_ready", label=label, message="OCI runtime create failed: no such device")
+
+
+def spend_between_submit_and_claim(station: PaidDeliveries) -> None:
+    """Bob's credits suffice when his job is asked for, and no longer when it is to begin."""
+    station.allow("bob", MicroDollars(HELD))
+    station.submit("broke", QUICK, owner="bob")
+    station.storm.store.ledger.adjust("bob", MicroDollars(1 - HELD), note="spent elsewhere")
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_a_job_ends_as_its_story_says(station: PaidDeliveries, name: str) -> None:
+    assert_ended(station, name, ENDINGS[name])
+
+
+def test_a_finished_model_is_on_the_hub_and_at_home_with_a_card_that_shows_its_samples(
+    station: PaidDeliveries,
 ) -> None:
-    request = TrainRequest(
-        recipe="tiny-lora@1",
-        dataset=pictures,
-        id=name,
-        name=name,
-        trigger="ohwx",
-        parameters=parameters,
-        monitoring=monitoring,
-    )
-    station.submit(request)
-
-
-def work_until_ended(station: LocalStation, service: Service, jobs: tuple[str, ...]) -> None:
-    command = [sys.executable, "-m", "stationmaster", "worker"]
-    log = service.home / "test-worker.log"
-    with log.open("wb") as said:
-        worker = subprocess.Popen(command, env=service.environ, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
-    ends = time.monotonic() + PATIENCE_SECONDS
-    try:
-        while any(station.view(job).job.state is not State.ENDED for job in jobs):
-            assert time.monotonic() < ends, log.read_text()[-3000:]
-            time.sleep(0.1)
-    finally:
-        worker.send_signal(signal.SIGTERM)
-        worker.wait(timeout=60)
-
-
-def delivered(station: LocalStation) -> dict[str, Delivered]:
-    return {
-        model.name: Delivered(
-            job=station.view(model.job_id).job, model=model, events=list(station.events(model.job_id))
-        )
-        for model in station.models()
-    }
-
-
-def test_a_finished_model_is_on_the_hub_and_at_home_with_a_card_that_shows_its_samples(station: Station) -> None:
-    done = station.jobs["finished"]
-    repo = f"anna/{done.model.slug}"
-    weights = Path(str(done.place("home"))).read_bytes()
-    assert done.job.outcome is Outcome.COMPLETED
-    assert station.hub.content(repo, done.model.file_name) == weights
-    assert hashlib.sha256(weights).hexdigest() == done.model.sha256
-    front = _front_matter(station.hub.content(repo, "README.md"))
+    assert_places(station, "complete", {"hub", "home"})
+    front = front_matter(card_of(station, "complete"))
     assert "incomplete" not in front["tags"]
+    repo = f"anna/{slug_of(station, 'complete')}"
+    assert len(front["widget"]) == 4
     assert all(station.hub.content(repo, one["output"]["url"]) for one in front["widget"])
 
 
-def test_a_refused_model_is_in_the_bucket_and_the_reason_is_told(station: Station) -> None:
-    done = station.jobs["refused"]
-    key = str(done.place("bucket")).removeprefix(f"s3://{station.bucket.bucket}/")
-    with closing(raw_client(station.bucket)) as client:
-        stored = client.get_object(Bucket=station.bucket.bucket, Key=key)["Body"].read()
-    assert done.job.outcome is Outcome.COMPLETED
-    assert hashlib.sha256(stored).hexdigest() == done.model.sha256
-    assert done.place("hub") is None
-    assert "403" in done.told("delivery_failed")[0]["problem"]
+def test_a_model_that_the_hub_refused_is_in_the_bucket_and_the_reason_is_told(station: PaidDeliveries) -> None:
+    assert_places(station, "refused", {"bucket", "home"})
+    (told,) = station.told("refused", "delivery_failed")
+    assert told["place"] == "hub"
+    assert "403" in told["problem"]
 
 
-def test_a_stalled_model_is_published_as_incomplete_to_the_letter(station: Station) -> None:
-    done = station.jobs["stalled"]
-    saved = done.model.details["steps"]
-    card = station.hub.content(f"anna/{done.model.slug}", "README.md") or b""
-    assert (done.job.outcome, done.job.reason) == (Outcome.INCOMPLETE, Reason.STALLED)
-    assert _front_matter(card)["tags"][-2:] == ["lora", "incomplete"]
+def test_what_a_crashed_trainer_had_saved_is_published_as_incomplete(station: PaidDeliveries) -> None:
+    assert_places(station, "crashed", {"hub", "home"})
+    card = card_of(station, "crashed")
+    assert front_matter(card)["tags"][-1] == "incomplete"
+    assert "- Target steps: 20\n- Completed steps: 10 (50.0%)\n" in card
+    assert "training stall" not in card
+
+
+@pytest.mark.parametrize("name", ["cancelled", "unready", "broke"])
+def test_nothing_is_published_of_a_job_that_was_given_up(station: PaidDeliveries, name: str) -> None:
+    assert station.model(name) is None
+    assert not [repo for _, repo in station.hub.repos if repo.startswith(f"anna/{name}")]
+
+
+@pytest.mark.parametrize(("name", "attempts"), [("complete", 1), ("refused", 1), ("crashed", 1)])
+def test_who_used_a_machine_is_charged_what_it_cost(station: PaidDeliveries, name: str, attempts: int) -> None:
+    assert_charged(station, name, attempts=attempts)
+    (attempt,) = station.attempts(name)
+    assert 0 < attempt.charged == attempt.cost < HELD
+
+
+def test_who_cancels_gets_nine_tenths_back_or_what_is_left(station: PaidDeliveries) -> None:
+    assert_charged(station, "cancelled", attempts=1)
+    (attempt,) = station.attempts("cancelled")
+    assert attempt.cost > 0
+    assert attempt.returned == min(HELD * 9 // 10, HELD - attempt.cost)
+
+
+def test_machines_that_never_got_ready_cost_us_and_nobody_else(station: PaidDeliveries) -> None:
+    assert_charged(station, "unready", attempts=UNREADY)
+    assert all(attempt.cost > 0 == attempt.charged for attempt in station.attempts("unready"))
+
+
+def test_without_the_credits_nothing_is_held_or_rented(station: PaidDeliveries) -> None:
+    assert station.job("broke").attempt == 0
+    assert station.attempts("broke") == []
+    assert station.machines("broke") == []
+    assert station.storm.store.ledger.account("bob").balance == 1
+    with pytest.raises(OutOfCredit, match="bob has"):
+        station.submit("refused-at-once", QUICK, owner="bob")
+    assert "refused-at-once" not in [job.id for job in station.storm.jobs()]
+
+
+def test_the_ledger_is_sound_and_its_sums_are_those_of_the_jobs(station: PaidDeliveries) -> None:
+    assert_books_balance(station)
+
+
+def test_every_machine_is_gone_by_its_providers_own_word_and_none_had_a_token(station: PaidDeliveries) -> None:
+    assert_nothing_left(station)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LATE_ENDINGS)
+def test_a_longer_job_ends_as_its_story_says(late: PaidDeliveries, name: str) -> None:
+    assert_ended(late, name, LATE_ENDINGS[name])
+    assert_charged(late, name, attempts=1)
+    (attempt,) = late.attempts(name)
+    assert 0 < attempt.charged == attempt.cost < HELD
+
+
+@pytest.mark.slow
+def test_a_stalled_model_is_published_as_incomplete_to_the_letter(late: PaidDeliveries) -> None:
+    assert_places(late, "stalled", {"hub", "home"})
+    card = card_of(late, "stalled")
+    model = late.model("stalled")
+    assert model is not None
+    saved = model.details["steps"]
+    assert front_matter(card)["tags"][-2:] == ["lora", "incomplete"]
     assert (
         "# stalled\n\n⚠️ **This model was terminated early due to training stall.**\n\n- Target steps: 400\n"
         f"- Completed steps: {saved} ({saved / 4:.1f}%)\n- Reason: ETA not converging\n\n"
         "The model may still be usable but was not fully trained.\n"
-    ) in card.decode()
+    ) in card
 
 
-def test_every_machine_is_gone_and_none_had_a_token_in_its_files(station: Station) -> None:
-    assert station.service.alive() == []
-    left = [path for path in (station.service.home / "simulator").rglob("*") if path.is_file()]
+@pytest.mark.slow
+def test_a_model_that_neither_hub_nor_bucket_took_is_at_home(late: PaidDeliveries) -> None:
+    assert_places(late, "homeward", {"home"})
+    tried = [told["place"] for told in late.told("homeward", "delivery_failed")]
+    assert tried == ["hub", "bucket", "hub from home", "bucket from home"]
+
+
+@pytest.mark.slow
+def test_a_machine_that_stays_silent_is_given_back_at_the_hard_limit_and_the_loss_is_told(
+    late: PaidDeliveries,
+) -> None:
+    job = late.job("lost")
+    assert late.places("lost") == {}
+    assert "the limit was reached" in (job.explanation or "")
+    assert "no model could be saved" in (job.explanation or "")
+    (rental,) = late.storm.store.rentals.of_job("lost")
+    assert rental.gone_at is not None
+    assert job.deadline_at is not None
+    assert rental.gone_at > job.deadline_at, "given up before its time"
+
+
+@pytest.mark.slow
+def test_after_all_of_them_the_books_balance_and_nothing_is_left(late: PaidDeliveries) -> None:
+    assert_books_balance(late)
+    assert_nothing_left(late)
+
+
+def assert_ended(station: PaidDeliveries, name: str, ending: tuple[Outcome, Reason]) -> None:
+    job = station.job(name)
+    assert (job.outcome, job.reason) == ending, job.explanation
+    assert len(station.told(name, "outcome")) == 1
+
+
+def assert_places(station: PaidDeliveries, name: str, kinds: set[str]) -> None:
+    """The model lies in these places and no other, whole in each."""
+    model, places = station.model(name), station.places(name)
+    assert model is not None
+    assert set(places) == kinds
+    assert {sha256(content) for content in places.values()} == {model.sha256}
+    assert {len(content) for content in places.values()} == {model.size}
+
+
+def assert_charged(station: PaidDeliveries, name: str, *, attempts: int) -> None:
+    """One hold and one settlement for each attempt, as the policy says, and as the person was told."""
+    found = station.attempts(name)
+    assert len(found) == attempts
+    for attempt in found:
+        assert attempt.held == HELD
+        assert attempt.charged == attempt.due, attempt
+        assert attempt.returned == HELD - attempt.charged
+    told = [(said["held"], said["charged"], said["returned"]) for said in station.told(name, "settled")]
+    assert told == [(attempt.held, attempt.charged, attempt.returned) for attempt in found]
+
+
+def assert_books_balance(station: PaidDeliveries) -> None:
+    spent = sum(attempt.due for job in station.storm.jobs() for attempt in station.attempts(job.id))
+    account = station.storm.store.ledger.account(OWNER)
+    assert spent > 0
+    assert (account.balance, account.held) == (GIVEN - spent, 0)
+    assert station.verified().startswith("the ledger is sound: ")
+
+
+def assert_nothing_left(station: PaidDeliveries) -> None:
+    assert station.storm.truth()
+    assert station.storm.alive() == []
+    left = [path for path in (station.storm.home.parent / "simulator").rglob("*") if path.is_file()]
     assert [path for path in left if HUB_TOKEN.encode() in path.read_bytes()] == []
 
 
-def _front_matter(card: bytes | None) -> dict[str, Any]:
-    assert card is not None
-    found = yaml.safe_load(card.decode().split("---\n")[1])
+def card_of(station: PaidDeliveries, name: str) -> str:
+    card = station.hub.content(f"anna/{slug_of(station, name)}", "README.md")
+    assert card is not None, f"{name} has no card"
+    return card.decode()
+
+
+def slug_of(station: PaidDeliveries, name: str) -> str:
+    model = station.model(name)
+    assert model is not None
+    return model.slug
+
+
+def front_matter(card: str) -> dict[str, Any]:
+    found = yaml.safe_load(card.split("---\n")[1])
     assert isinstance(found, dict)
     return found
