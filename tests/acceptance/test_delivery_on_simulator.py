@@ -29,7 +29,7 @@ THRESHOLDS = {
     "start_limit": "60s",
 }
 IMPATIENT = {"gracePeriod": 1000, "poll_interval": 0.5, "save_timeout": 1, "stallDetection": {"thresholds": THRESHOLDS}}
-LIMIT_SECONDS = 60.0
+LIMIT_SECONDS = 90.0
 FETCH_SECONDS = 5.0
 UNREADY = 3  # attempts that never get to a login before a job is given up
 
@@ -170,6 +170,7 @@ def test_every_machine_is_gone_by_its_providers_own_word_and_none_had_a_token(st
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", LATE_ENDINGS)
 def test_a_longer_job_ends_as_its_story_says(late: PaidDeliveries, name: str) -> None:
     assert_ended(late, name, LATE_ENDINGS[name])
@@ -179,6 +180,7 @@ def test_a_longer_job_ends_as_its_story_says(late: PaidDeliveries, name: str) ->
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_stalled_model_is_published_as_incomplete_to_the_letter(late: PaidDeliveries) -> None:
     assert_places(late, "stalled", {"hub", "home"})
     card = card_of(late, "stalled")
@@ -194,6 +196,7 @@ def test_a_stalled_model_is_published_as_incomplete_to_the_letter(late: PaidDeli
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_model_that_neither_hub_nor_bucket_took_is_at_home(late: PaidDeliveries) -> None:
     assert_places(late, "homeward", {"home"})
     tried = [told["place"] for told in late.told("homeward", "delivery_failed")]
@@ -201,6 +204,7 @@ def test_a_model_that_neither_hub_nor_bucket_took_is_at_home(late: PaidDeliverie
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_machine_that_stays_silent_is_given_back_at_the_hard_limit_and_the_loss_is_told(
     late: PaidDeliveries,
 ) -> None:
@@ -215,6 +219,7 @@ def test_a_machine_that_stays_silent_is_given_back_at_the_hard_limit_and_the_los
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_after_all_of_them_the_books_balance_and_nothing_is_left(late: PaidDeliveries) -> None:
     assert_books_balance(late)
     assert_nothing_left(late)
