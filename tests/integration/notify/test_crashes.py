@@ -91,7 +91,7 @@ async def test_an_event_that_is_committed_late_is_told_all_the_same(
     with closing(Store(Database(postgres_server.new_database()))) as store:
         happen(store, "slow")
         with store.database.write() as transaction:
-            events.append(transaction, "slow", (FLAGGED,), version=2, now=store.now())
+            events.append(transaction, events.rows("slow", (FLAGGED,), version=2, now=store.now()))
             happen(store, "quick", FLAGGED)
             await tell(store, tmp_path, environ)
             assert len(server.texts()) == 1
