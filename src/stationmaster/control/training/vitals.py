@@ -88,13 +88,21 @@ def check_vitals(
     findings = find_anomalies(vitals, reactions, told=told) if status.training_alive else []
     findings += [with_reaction(anomaly, reactions) for anomaly in unusual if anomaly.name not in told]
     told += [finding.anomaly.name for finding in findings]
-    spoilt = job.memory.get("spoilt_at") or (_first_nan(vitals) if "nan_loss" in told else None)
+    spoilt = job.memory.get("spoilt_at") or (spoilt_from(vitals.losses) if "nan_loss" in told else None)
     return Health(memory={"vitals": kept, "anomalies": told or None, "spoilt_at": spoilt}, findings=tuple(findings))
 
 
-def _first_nan(vitals: Vitals) -> int | None:
-    """The step from which on the weights are no numbers, so that no checkpoint of it is taken for the best."""
-    return next((point.step for point in vitals.losses if not math.isfinite(point.loss)), None)
+def spoilt_from(losses: Sequence[LossPoint]) -> int | None:
+    """The step from which on the weights are no numbers, so that no checkpoint of it is taken for the best.
+
+    Some trainers show such a loss as exactly 0: the zeros at the end count as well.
+    """
+    spoilt = next((point.step for point in losses if not math.isfinite(point.loss)), None)
+    for point in reversed(losses):
+        if math.isfinite(point.loss) and point.loss != 0.0:
+            break
+        spoilt = point.step if spoilt is None else min(spoilt, point.step)
+    return spoilt
 
 
 def gpu_samples(job: Job) -> list[list[GpuSample]]:
