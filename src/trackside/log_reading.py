@@ -12,7 +12,7 @@ class Position(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Raw bytes [start, end) of a log, redraws thinned. `restarted`: the log is not the one home was reading."""
+    """Bytes [start, end) of a log. `restarted`: the log is not the one home was reading."""
 
     inode: int
     start: int
@@ -37,9 +37,9 @@ def read_new(path: str, position: Position | None, *, limit_bytes: int) -> Chunk
         os.close(descriptor)
     if not raw and not restarted:
         return None
-    from trackside.thinning import cut_between_pieces, thin_redraws  # its patterns take a while: only when needed
-
     if start + len(raw) < seen.st_size:
+        from trackside.thinning import cut_between_pieces  # its patterns take a while: only when needed
+
         raw = cut_between_pieces(raw)
     end = start + len(raw)
     return Chunk(
@@ -47,7 +47,7 @@ def read_new(path: str, position: Position | None, *, limit_bytes: int) -> Chunk
         start=start,
         end=end,
         restarted=restarted,
-        data=thin_redraws(raw),
+        data=raw,
         is_last=end >= seen.st_size,
     )
 

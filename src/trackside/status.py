@@ -27,6 +27,7 @@ from trackside.tries import Facts
 DEFAULT_MAX_BYTES = 1 << 20
 _FORMAT = 1
 _MARKS_PER_STREAM = 128
+_MARKS_APART_SECONDS = 4.0  # fine beside every window of the stall watch; each keeps a redraw for home to read
 _STREAM_OVERHEAD_BYTES = 256 + 40 * _MARKS_PER_STREAM
 _SMALLEST_READ_BYTES = 1024  # even when the rest of the answer is too long: home must get on
 
@@ -145,8 +146,7 @@ def _add_log(answer: dict[str, Any], root: Root, since: Since, *, max_bytes: int
         if is_full:
             answer["more"] = True
             return
-        marks = read_marks(folder.time_marks, start=chunk.start, end=chunk.end, limit=_MARKS_PER_STREAM)
-        entry = _log_entry(stream, chunk, marks)
+        entry = _log_entry(stream, chunk, folder.time_marks)
         answer["log"].append(entry)
         room -= len(json.dumps(entry)) + 2
         if not chunk.is_last:
@@ -154,13 +154,20 @@ def _add_log(answer: dict[str, Any], root: Root, since: Since, *, max_bytes: int
             return
 
 
-def _log_entry(stream: str, chunk: Chunk, marks: list[list[float]]) -> dict[str, Any]:
+def _log_entry(stream: str, chunk: Chunk, marks_path: str) -> dict[str, Any]:
+    """The chunk with its redraws thinned; `times` says when how much of its data had been written."""
+    from trackside.thinning import thin_redraws  # its patterns take a while: only when needed
+
+    marks = read_marks(
+        marks_path, start=chunk.start, end=chunk.end, limit=_MARKS_PER_STREAM, apart_seconds=_MARKS_APART_SECONDS
+    )
+    data, places = thin_redraws(chunk.data, [mark.length - chunk.start for mark in marks])
     return {
         "stream": stream,
         "inode": chunk.inode,
         "start": chunk.start,
         "end": chunk.end,
         "restarted": chunk.restarted,
-        "data": binascii.b2a_base64(chunk.data, newline=False).decode("ascii"),
-        "times": marks,
+        "data": binascii.b2a_base64(data, newline=False).decode("ascii"),
+        "times": [[place, round(marks[index].wall, 3)] for index, place in enumerate(places)],
     }

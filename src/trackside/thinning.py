@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Tuple
+from typing import NamedTuple, Sequence, Tuple
 
 # A piece is what is written up to and with a line end, or up to a bare return, after which it is drawn over.
 _PIECE = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
@@ -14,18 +14,36 @@ _NOT_A_NUMBER = re.compile(rb"\b(?:nan|inf)\b", re.IGNORECASE)
 _Bar = Tuple[bytes, bool]
 
 
-def thin_redraws(data: bytes) -> bytes:
+class Thinned(NamedTuple):
+    data: bytes
+    places: list[int]  # where the places asked for are now
+
+
+def thin_redraws(data: bytes, places: Sequence[int] = ()) -> Thinned:
     """The same bytes without the middle of each run of redraws of one bar.
 
     First and last of a run stay, and so do the first and the last piece of `data`, whole or not: answers can be
-    joined again without a reader noticing where they were parted.
+    joined again without a reader noticing where they were parted. What was written up to one of the rising `places`
+    stays as well: it is what the bar showed at a time that is known.
     """
     if data.count(b"\r") < 3:
-        return data
+        return Thinned(data, list(places))
     pieces = _PIECE.findall(data)
     bars = [_bar(piece) for piece in pieces]
-    kept = [piece for index, piece in enumerate(pieces) if not _is_middle(index, pieces, bars)]
-    return b"".join(kept)
+    kept: list[bytes] = []
+    moved: list[int] = []
+    begin = length = 0
+    for index, piece in enumerate(pieces):
+        end = begin + len(piece)
+        is_dated = False
+        while len(moved) < len(places) and places[len(moved)] <= end:
+            moved.append(length + places[len(moved)] - begin)
+            is_dated = True
+        if is_dated or not _is_middle(index, pieces, bars):
+            kept.append(piece)
+            length += len(piece)
+        begin = end
+    return Thinned(b"".join(kept), moved)
 
 
 def cut_between_pieces(data: bytes) -> bytes:

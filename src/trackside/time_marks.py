@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import Callable
+from typing import Callable, NamedTuple
 
 _MARK = struct.Struct("<Qd")  # length of the log in bytes, wall clock
+
+
+class Mark(NamedTuple):
+    length: int
+    wall: float
 
 
 class MarkWriter:
@@ -32,8 +37,8 @@ class MarkWriter:
         return length
 
 
-def read_marks(path: str, *, start: int, end: int, limit: int) -> list[list[float]]:
-    """Marks [length, wall] with start <= length <= end; thinned evenly to `limit`, the last always kept."""
+def read_marks(path: str, *, start: int, end: int, limit: int, apart_seconds: float = 0.0) -> list[Mark]:
+    """Marks with start < length <= end; thinned to `limit` that are so far apart, the last always kept."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:
@@ -41,19 +46,27 @@ def read_marks(path: str, *, start: int, end: int, limit: int) -> list[list[floa
     try:
         count = os.fstat(descriptor).st_size // _MARK.size
 
-        def mark(index: int) -> tuple[int, float]:
-            length, wall = _MARK.unpack(os.pread(descriptor, _MARK.size, index * _MARK.size))
-            return length, wall
+        def length_at(index: int) -> int:
+            return int(_MARK.unpack(os.pread(descriptor, _MARK.size, index * _MARK.size))[0])
 
-        first = _first_index(count, lambda index: mark(index)[0] >= start)
-        after = _first_index(count, lambda index: mark(index)[0] > end)
-        every = max(1, -(-(after - first) // limit))
-        chosen = range(after - 1, first - 1, -every)
-        return [[mark(index)[0], round(mark(index)[1], 3)] for index in reversed(chosen)]
+        first = _first_index(count, lambda index: length_at(index) > start)
+        after = _first_index(count, lambda index: length_at(index) > end)
+        raw = os.pread(descriptor, (after - first) * _MARK.size, first * _MARK.size)
+        marks = _apart([Mark(*mark) for mark in _MARK.iter_unpack(raw)], apart_seconds)
+        every = max(1, -(-len(marks) // limit))
+        return marks[::-every][::-1]
     except struct.error:
         return []  # begun anew while we read: the next look finds the new marks
     finally:
         os.close(descriptor)
+
+
+def _apart(marks: list[Mark], seconds: float) -> list[Mark]:
+    kept: list[Mark] = []
+    for mark in reversed(marks):
+        if not kept or kept[-1].wall - mark.wall >= seconds:
+            kept.append(mark)
+    return kept[::-1]
 
 
 def _last_length(path: str) -> int:

@@ -139,9 +139,7 @@ def test_a_run_whose_link_is_cut_for_longer_than_every_limit_of_home_is_only_mis
     assert job.outcome is Outcome.COMPLETED, job.explanation
     kinds = station.kinds("cut")
     assert "unreachable" in kinds
-    # At these scaled limits the marks of time are as coarse as the window: a flag that clears by itself may be seen.
-    assert kinds.count("stall_flagged") == kinds.count("stall_cleared"), "silence was taken for a stall"
-    assert "terminate" not in kinds
+    assert {"stall_flagged", "terminate"}.isdisjoint(kinds), "silence was taken for a stall"
     station.until(lambda: "✅ Training Completed" in station.titles("cut"), "the last message")
     silence = [text for text in station.server.texts() if "\nJob: cut" in text and "no answer for" in text]
     assert len(silence) == 1

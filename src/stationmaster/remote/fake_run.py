@@ -369,6 +369,7 @@ def _step(index: int, value: Mapping[str, Any]) -> _Step:
 
 
 def _piece(stream: str, log: Log, start: int, end: int, restarted: bool) -> dict[str, Any]:
+    times = log.times[bisect_left(log.times, (start, 0.0)) :]
     return {
         "stream": stream,
         "inode": log.inode,
@@ -376,7 +377,7 @@ def _piece(stream: str, log: Log, start: int, end: int, restarted: bool) -> dict
         "end": end,
         "restarted": restarted,
         "data": base64.b64encode(log.data[start:end]).decode(),
-        "times": [[offset, at] for offset, at in log.times[bisect_left(log.times, (start, 0.0)) :] if offset <= end],
+        "times": [[offset - start, at] for offset, at in times if offset <= end],
     }
 
 

@@ -93,7 +93,10 @@ class Finished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogPiece:
-    """New bytes of one stream ("<step>.<try>"); redraws may be thinned, `start` and `end` are raw offsets."""
+    """New bytes of one stream ("<step>.<try>"); redraws may be thinned, `start` and `end` are raw offsets.
+
+    `times` says by the machine's clock when how much of `data` had been written.
+    """
 
     stream: str
     inode: int
@@ -267,7 +270,7 @@ def _log_piece(value: Mapping[str, Any]) -> LogPiece:
         end=int(value["end"]),
         data=base64.b64decode(value.get("data") or "", validate=True),
         restarted=bool(value.get("restarted")),
-        times=tuple((int(offset), float(wall)) for offset, wall in value.get("times") or ()),
+        times=tuple((int(place), float(wall)) for place, wall in value.get("times") or ()),
     )
 
 

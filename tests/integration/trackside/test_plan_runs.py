@@ -184,7 +184,7 @@ def test_the_supervisor_outlives_the_session_that_started_it(job: Bench) -> None
 
 
 def test_a_descriptor_of_the_supervisor_never_reaches_a_step(job: Bench) -> None:
-    # `ls` lists its own descriptors, which it inherits from the step: those of the shell change while it builds the pipe.
+    # `ls` lists its own, which it has from the step: those of the shell change while it builds the pipe.
     job.plan(step("show", "ls -l /proc/self/fd | grep -c supervisor; exec sleep 1000"))
     job.start()
     job.until_running()

@@ -16,47 +16,51 @@ def bar(step: int, *, label: str = "train", more: str = "") -> str:
     return f"{label}: {step}%|{'#' * (step // 10)} | {step}/100 [00:{step % 60:02d}<01:00, 1.0it/s{more}]"
 
 
+def thin(raw: bytes) -> bytes:
+    return thin_redraws(raw).data
+
+
 def test_a_run_of_redraws_keeps_its_first_and_last() -> None:
     raw = "\r".join(bar(step) for step in range(1, 8)) + "\n"
-    assert thin_redraws(raw.encode()).decode() == f"{bar(1)}\r{bar(7)}\n"
+    assert thin(raw.encode()).decode() == f"{bar(1)}\r{bar(7)}\n"
 
 
 def test_redraws_that_begin_with_the_return_are_thinned_as_well() -> None:
     raw = "".join("\r" + bar(step) for step in range(1, 8)) + "\nsaved\n"
-    assert thin_redraws(raw.encode()).decode() == f"\r{bar(1)}\r{bar(7)}\nsaved\n"
+    assert thin(raw.encode()).decode() == f"\r{bar(1)}\r{bar(7)}\nsaved\n"
 
 
 def test_the_last_redraw_before_an_unfinished_one_stays() -> None:
     raw = "\r".join([bar(1), bar(2), bar(3), "train: 4%|"])
-    assert thin_redraws(raw.encode()).decode() == f"{bar(1)}\r{bar(3)}\rtrain: 4%|"
+    assert thin(raw.encode()).decode() == f"{bar(1)}\r{bar(3)}\rtrain: 4%|"
 
 
 def test_text_between_redraws_stays() -> None:
     raw = f"{bar(1)}\r{bar(2)}\r{bar(3)}\rsomething happened\r{bar(4)}\r{bar(5)}\r{bar(6)}\n"
     kept = f"{bar(1)}\r{bar(3)}\rsomething happened\r{bar(4)}\r{bar(6)}\n"
-    assert thin_redraws(raw.encode()).decode() == kept
+    assert thin(raw.encode()).decode() == kept
 
 
 def test_two_bars_are_two_runs() -> None:
     first = [bar(step, label="epoch 1") for step in (1, 2, 3)]
     second = [bar(step, label="epoch 2") for step in (1, 2, 3)]
-    thinned = thin_redraws("\r".join([*first, *second, ""]).encode()).decode()
+    thinned = thin("\r".join([*first, *second, ""]).encode()).decode()
     assert thinned == "\r".join([first[0], first[2], second[0], second[2], ""])
 
 
 def test_the_turn_to_nan_is_always_seen() -> None:
     bars = [bar(1), bar(2), bar(3), bar(4, more=", loss=nan"), bar(5), bar(6), bar(7)]
-    assert b"loss=nan" in thin_redraws("\r".join([*bars, ""]).encode())
+    assert b"loss=nan" in thin("\r".join([*bars, ""]).encode())
 
 
 def test_a_counter_without_percentage_is_a_bar_too() -> None:
     raw = "".join(f"{step}it [00:01, 3.00it/s]\r" for step in range(10, 20))
-    assert thin_redraws(raw.encode()) == b"10it [00:01, 3.00it/s]\r19it [00:01, 3.00it/s]\r"
+    assert thin(raw.encode()) == b"10it [00:01, 3.00it/s]\r19it [00:01, 3.00it/s]\r"
 
 
 def test_windows_line_ends_are_no_redraws() -> None:
     raw = b"".join(b"loss 0.%d\r\n" % step for step in range(20))
-    assert thin_redraws(raw) == raw
+    assert thin(raw) == raw
 
 
 texts = st.sampled_from(
@@ -73,19 +77,19 @@ def screen(log: bytes) -> list[bytes]:
 
 @given(logs)
 def test_the_screen_shows_the_same(raw: bytes) -> None:
-    assert screen(thin_redraws(raw)) == screen(raw)
+    assert screen(thin(raw)) == screen(raw)
 
 
 @given(logs)
 def test_thinning_twice_changes_nothing(raw: bytes) -> None:
-    once = thin_redraws(raw)
-    assert thin_redraws(once) == once
+    once = thin(raw)
+    assert thin(once) == once
 
 
 @given(logs)
 def test_only_whole_redraws_are_left_out_and_nothing_is_moved(raw: bytes) -> None:
     pieces = iter(re.findall(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+", raw))
-    for kept in re.findall(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+", thin_redraws(raw)):
+    for kept in re.findall(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+", thin(raw)):
         for piece in pieces:
             if piece == kept:
                 break
@@ -98,14 +102,31 @@ def test_only_whole_redraws_are_left_out_and_nothing_is_moved(raw: bytes) -> Non
 @given(st.lists(st.sampled_from(["train: 1%|", "train: 20%|#", "3it [", "14it ["]), min_size=1), st.booleans())
 def test_a_log_without_returns_is_untouched(lines: list[str], with_end: bool) -> None:
     raw = "\n".join(lines).encode() + b"\n" * with_end
-    assert thin_redraws(raw) == raw
+    assert thin(raw) == raw
 
 
 @given(logs, st.lists(st.integers(0, 400), max_size=5))
 def test_joined_answers_show_the_same_wherever_they_were_parted(raw: bytes, cuts: list[int]) -> None:
     edges = [0, *sorted(min(cut, len(raw)) for cut in cuts), len(raw)]
-    joined = b"".join(thin_redraws(raw[a:b]) for a, b in pairwise(edges))
+    joined = b"".join(thin(raw[a:b]) for a, b in pairwise(edges))
     assert screen(joined) == screen(raw)
+
+
+def test_what_a_bar_showed_at_a_known_time_stays() -> None:
+    raw = "".join("\r" + bar(step) for step in range(10, 50)).encode()
+    written = raw.index(b"\r" + bar(31).encode())
+    data, places = thin_redraws(raw, [written])
+    assert data == "".join("\r" + bar(step) for step in (10, 30, 48, 49)).encode()
+    assert data[: places[0]].endswith(bar(30).encode())
+
+
+@given(logs, st.lists(st.integers(1, 400), max_size=5))
+def test_up_to_a_place_the_screen_shows_the_same(raw: bytes, places: list[int]) -> None:
+    asked = sorted(place for place in places if place <= len(raw))
+    data, moved = thin_redraws(raw, asked)
+    assert len(moved) == len(asked)
+    for before, after in zip(asked, moved, strict=True):
+        assert screen(data[:after]) == screen(raw[:before])
 
 
 @given(logs)
@@ -124,7 +145,7 @@ def test_reading_in_small_answers_arrives_at_the_end(tmp_path_factory, raw: byte
         assert chunk.start == (position.offset if position else 0)
         assert not chunk.restarted
         assert chunk.is_last == (chunk.end == len(raw))
-        parts.append(chunk.data)
+        parts.append(thin(chunk.data))
         position = Position(inode=chunk.inode, offset=chunk.end)
     assert (position.offset if position else 0) == len(raw)
     assert screen(b"".join(parts)) == screen(raw)

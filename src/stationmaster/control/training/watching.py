@@ -141,18 +141,12 @@ def _training_streams(status: Status) -> frozenset[str]:
 def _timed(piece: LogPiece, *, wall: float, finely: bool) -> Iterator[tuple[float, bytes]]:
     """The piece's text with the times at which its parts were written, by the machine's clock.
 
-    After a lost connection much comes at once; judged by its arrival it would look like a burst after a hang. Where
-    redraws were thinned the marks fall on about the right places. A reader thins what it gets at once, so until the
-    first loss is known the text is fed redraw by redraw: the last one is compared with it.
+    After a lost connection much comes at once; judged by its arrival it would look like a burst after a hang. A
+    reader thins what it gets at once, so until the first loss is known the text is fed redraw by redraw: the last one
+    is compared with it.
     """
-    if not piece.data:
-        return
-    share = len(piece.data) / max(1, piece.end - piece.start)
-    marks = [
-        (round((offset - piece.start) * share), at) for offset, at in piece.times if piece.start < offset <= piece.end
-    ]
     begin = 0
-    for place, at in (*marks, (len(piece.data), wall)):
+    for place, at in (*piece.times, (len(piece.data), wall)):
         text = piece.data[begin:place]
         begin = max(begin, place)
         for part in re.split(rb"(?=\r)", text) if finely else (text,):

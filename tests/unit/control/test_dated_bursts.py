@@ -1,0 +1,64 @@
+"""What comes at once after a cut link is judged by when the machine wrote it, not by when it arrived."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from spine_values import job, spec
+from stationmaster.control.training.watching import Watched, watch_log
+from stationmaster.model import Job, State
+from stationmaster.remote.host import LogPiece, Status, StepStatus
+from stationmaster.settings import MonitoringSettings, StallSettings
+from trackside.thinning import thin_redraws
+
+STEP_SECONDS, TOTAL = 0.25, 4000
+SHORT = {"min_window": "5s", "near_end_eta": "1s", "resume_span": "1s", "resume_window": "3s", "collapse_hold": "3s"}
+MONITORING = MonitoringSettings(
+    stall_detection=StallSettings(thresholds={**SHORT, "trend_windows": 1, "sustain_windows": 1})
+)
+
+
+def bar(step: int) -> bytes:
+    return b"\rjob: %3d%%|#    | %d/%d [00:01<00:09, 4.00it/s, lr: 1.0e-04 loss: 3.1e-01]" % (
+        step * 100 // TOTAL,
+        step,
+        TOTAL,
+    )
+
+
+def piece(since: float, until: float) -> LogPiece:
+    """What the machine answers at `until` about all that it wrote after `since`, as trackside does it."""
+    start, end = (sum(len(bar(step)) for step in range(int(at / STEP_SECONDS))) for at in (since, until))
+    raw = b"".join(bar(step) for step in range(int(since / STEP_SECONDS), int(until / STEP_SECONDS)))
+    walls = [wall for wall in range(int(until), 0, -4) if wall > since][::-1]
+    places = [
+        sum(len(bar(step)) for step in range(int(since / STEP_SECONDS), int(wall / STEP_SECONDS))) for wall in walls
+    ]
+    data, places = thin_redraws(raw, places)
+    times = tuple((place, float(wall)) for place, wall in zip(places, walls, strict=True))
+    return LogPiece(stream="0.1", inode=1, start=start, end=end, data=data, times=times)
+
+
+def look(watched: Job, since: float, until: float) -> tuple[Job, Watched]:
+    train = StepStatus(index=0, name="train", state="running", training=True, try_number=1, started_at=0.0)
+    status = Status(
+        wall=until, monotonic=until, boot_id="b", started=True, steps=(train,), log=(piece(since, until),),
+        training_alive=True,
+    )  # fmt: skip
+    seen = watch_log(watched, status, framework="ai-toolkit", monitoring=MONITORING, now=until + 1000.0)
+    return replace(watched.remember(**seen.memory), progress=seen.progress), seen
+
+
+@pytest.mark.parametrize("cut_seconds", [10, 25, 200])
+def test_a_cut_link_leaves_the_pace_as_it_was(cut_seconds: int) -> None:
+    training = job(state=State.EXECUTING, spec=replace(spec(), parameters={"steps": TOTAL}))
+    looks = [*range(20), *range(20 + cut_seconds, 80 + cut_seconds)]
+    for since, until in pairwise(looks):
+        training, seen = look(training, since, until)
+        assert seen.event is None, f"at {until} s: {seen.event.analysis.reason}"
+        for reading in seen.readings:
+            assert reading.step * STEP_SECONDS == pytest.approx(reading.at - 1000.0, abs=4.0)
+    assert training.progress.step == looks[-1] / STEP_SECONDS - 1
