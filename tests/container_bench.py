@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import tarfile
+import tempfile
 from pathlib import Path
 
 from capabilities import require
@@ -32,8 +33,10 @@ runroot = "{folder}/run"
 class Podman:
     """An engine with a store of its own; `environment` makes every podman use it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self) -> None:
         require("podman")
+        # Short, because the engine makes sockets far below it: with too long a path it waits 20 s for each container.
+        self._folder = folder = Path(tempfile.mkdtemp(prefix="pod-"))
         (folder / "containers.conf").write_text(_ENGINE_CONF)
         (folder / "storage.conf").write_text(_STORAGE_CONF.format(folder=folder))
         self.environment = {
@@ -63,6 +66,7 @@ class Podman:
 
     def close(self) -> None:
         self.run("rm", "--all", "--force", "--time", "0")
+        shutil.rmtree(self._folder)
 
 
 def _root_file_system(archive: Path) -> None:

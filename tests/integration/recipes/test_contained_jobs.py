@@ -28,8 +28,8 @@ cleanup: [{{name: tidy, shell: "test ! -e /etc/debian_version; rm /cache/left"}}
 
 
 @pytest.fixture(scope="module")
-def podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Podman]:
-    engine = Podman(tmp_path_factory.mktemp("podman"))
+def podman() -> Iterator[Podman]:
+    engine = Podman()
     yield engine
     engine.close()
 

@@ -17,8 +17,8 @@ MIB = 1024 * 1024
 
 
 @pytest.fixture(scope="session")
-def podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Podman]:
-    engine = Podman(tmp_path_factory.mktemp("podman"))
+def podman() -> Iterator[Podman]:
+    engine = Podman()
     yield engine
     engine.close()
 
