@@ -21,7 +21,10 @@ from stationmaster.model import (
     State,
 )
 from stationmaster.money import MicroDollars
+from stationmaster.store import past_runs
+from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
+from stationmaster.watch.baseline import RunFacts
 
 INSTALLATION = "ab12cd34"
 ACCOUNT = "fake-account"
@@ -101,3 +104,9 @@ async def record_nothing(_write: Write) -> None:
 
 def visit(looked_at: Job, *, now: float = 100.0) -> Visit:
     return Visit(job=looked_at, now=now, guard=Held(), record=record_nothing)
+
+
+def put_past_run(store: Store, job_id: str, facts: RunFacts) -> None:
+    """A run that later ones are compared with."""
+    with store.database.write() as connection:
+        past_runs.put(connection, [past_runs.row_of(job_id, facts, now=store.now())])

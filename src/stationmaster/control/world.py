@@ -14,9 +14,10 @@ from typing import Any, Protocol, TypeVar
 from stationmaster.control.billing.charges import Billing
 from stationmaster.control.delivering.outlets import Outlets
 from stationmaster.control.fleet import Fleet
+from stationmaster.control.together import Together
 from stationmaster.delivery.object_store import Bucket
 from stationmaster.errors import NotFound
-from stationmaster.model import Access, Job
+from stationmaster.model import Access, CostLine, Job, Rental
 from stationmaster.money import ZERO, MicroDollars
 from stationmaster.providers.base import Provider
 from stationmaster.recipes.registry import StoredRecipe
@@ -107,11 +108,19 @@ class World:
     reload_providers: Callable[[], Mapping[str, Provider]] = dict  # those that came up since we started
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "store"))
     fleet: Fleet = field(init=False)
+    rentals: Together[list[Rental]] = field(init=False)  # by the job's id
+    bills: Together[tuple[tuple[Rental, ...], tuple[CostLine, ...]]] = field(
+        init=False
+    )  # rentals with their cost lines
+    avoided: Together[frozenset[str]] = field(init=False)  # machines by their provider's name
     _remotes: dict[str, Remote] = field(default_factory=dict)
     _recipes: dict[str, StoredRecipe] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.fleet = Fleet(self.providers)
+        self.rentals = Together(partial(self.ask_store, _rentals, self.store))
+        self.bills = Together(partial(self.ask_store, _bills, self.store))
+        self.avoided = Together(partial(self.ask_store, _avoided, self.store))
 
     async def ask_store(self, function: Callable[..., Answer], *args: Any, **kwargs: Any) -> Answer:
         """A store call off the event loop's thread."""
@@ -156,6 +165,19 @@ class World:
             await self.forget_remote(label)
         await self.outlets.close()
         self.threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _rentals(store: Store, job_ids: frozenset[str]) -> dict[str, list[Rental]]:
+    return store.rentals.of_jobs(job_ids)
+
+
+def _bills(store: Store, job_ids: frozenset[str]) -> dict[str, tuple[tuple[Rental, ...], tuple[CostLine, ...]]]:
+    rentals, costs = store.rentals.of_jobs(job_ids), store.costs.of_jobs(job_ids)
+    return {job_id: (tuple(rentals[job_id]), tuple(costs[job_id])) for job_id in job_ids}
+
+
+def _avoided(store: Store, providers: frozenset[str]) -> dict[str, frozenset[str]]:
+    return {name: store.bad_machines.avoided(name) for name in providers}
 
 
 def boottime() -> float:

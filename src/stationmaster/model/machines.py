@@ -80,6 +80,11 @@ class Offer:
     reliability: float | None = None
     bid_per_hour: MicroDollars | None = None  # set where the offer is interruptible
 
+    @property
+    def gpus_said(self) -> str | None:
+        """Its GPUs by name and number."""
+        return self.gpu if self.gpu is None or self.gpus <= 1 else f"{self.gpus} x {self.gpu}"
+
 
 class MachineStatus(StrEnum):
     CREATING = "CREATING"  # ordered, loading

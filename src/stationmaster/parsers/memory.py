@@ -6,6 +6,7 @@ import dataclasses
 import math
 import re
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -126,6 +127,11 @@ class Memory:
             full_bars=list(self.full_bars),
             columns=list(self.columns),
         )
+
+    def as_json(self) -> dict[str, Any]:
+        """Every field, as a value of its own."""
+        document = {item.name: copy(getattr(self, item.name)) for item in dataclasses.fields(self)}
+        return {**document, "errors": [dataclasses.asdict(error) for error in self.errors]}
 
     def apply(self, seen: Seen, at: float | None) -> list[Reading]:
         """Take in what a line or bar says; the readings that come of it."""

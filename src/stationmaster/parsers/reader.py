@@ -72,7 +72,7 @@ class LogReader:
             "patterns": [pattern.as_json() for pattern in self._patterns],
             "pending": self._pending.decode("latin-1"),
             "shaped_by": self._shaped_by.decode("latin-1"),
-            "memory": dataclasses.asdict(self._memory),
+            "memory": self._memory.as_json(),
             "told": list(self._told) if self._told else None,
         }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -60,17 +60,16 @@ def _open_like(alert: Alert) -> sa.Select[tuple[int]]:
     return sa.select(alerts.c.seq).where(same, alerts.c.kind == alert.kind, alerts.c.cleared_at.is_(None))
 
 
-def clear(connection: Connection, job_id: str, kinds: Iterable[str], *, now: float) -> None:
-    wanted = list(kinds)
-    if wanted:
-        connection.execute(_CLEAR, {"b_job_id": job_id, "b_kinds": wanted, "b_now": now})
+def clear(connection: Connection, over: Sequence[tuple[str, str]], *, now: float) -> None:
+    """Alerts that are over, by job and kind; most of them were never raised."""
+    if over:
+        connection.execute(_CLEAR, {"b_over": over, "b_now": now})
 
 
 _CLEAR = (
     alerts.update()
     .where(
-        alerts.c.job_id == sa.bindparam("b_job_id"),
-        alerts.c.kind.in_(sa.bindparam("b_kinds", expanding=True)),
+        sa.tuple_(alerts.c.job_id, alerts.c.kind).in_(sa.bindparam("b_over", expanding=True)),
         alerts.c.cleared_at.is_(None),
     )
     .values(cleared_at=sa.bindparam("b_now"))

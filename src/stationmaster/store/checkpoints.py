@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -23,8 +24,11 @@ class Checkpoints:
             return [checkpoint_from_row(row) for row in connection.execute(_OF_JOB, {"b_job": job_id}).mappings()]
 
 
-def put(connection: Connection, job_id: str, changed: Iterable[Checkpoint]) -> None:
-    rows = [{"job_id": job_id, **shallow(one)} for one in changed]
+def rows_of(job_id: str, changed: Iterable[Checkpoint]) -> list[dict[str, Any]]:
+    return [{"job_id": job_id, **shallow(one)} for one in changed]
+
+
+def put(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     if rows:
         upsert(connection, checkpoints, rows, key=("job_id", "attempt", "path"))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -22,6 +22,14 @@ class Costs:
     def of_job(self, job_id: str) -> list[CostLine]:
         with self._database.read() as connection:
             return [cost_line_from_row(row) for row in connection.execute(_OF_JOB, {"job_id": job_id}).mappings()]
+
+    def of_jobs(self, job_ids: Collection[str]) -> dict[str, list[CostLine]]:
+        """The lines of several jobs in one question, by the job's id."""
+        found: dict[str, list[CostLine]] = {job_id: [] for job_id in job_ids}
+        with self._database.read() as connection:
+            for row in connection.execute(_OF_JOBS, {"job_ids": list(job_ids)}).mappings():
+                found[row["job_id"]].append(cost_line_from_row(row))
+        return found
 
     def listed(self) -> list[CostLine]:
         """All of them, oldest first, those of removed jobs too."""
@@ -60,7 +68,9 @@ def put(connection: Connection, lines: Iterable[CostLine]) -> None:
         upsert(connection, cost_lines, rows, key=("rental_label", "kind"), where=_MAY_CHANGE)
 
 
-_OF_JOB = sa.select(cost_lines).where(cost_lines.c.job_id == sa.bindparam("job_id")).order_by(cost_lines.c.started_at)
+_IN_ORDER = sa.select(cost_lines).order_by(cost_lines.c.started_at)
+_OF_JOB = _IN_ORDER.where(cost_lines.c.job_id == sa.bindparam("job_id"))
+_OF_JOBS = _IN_ORDER.where(cost_lines.c.job_id.in_(sa.bindparam("job_ids", expanding=True)))
 # What the provider billed never changes again, and a line that was closed is not opened by a late look of the sweep.
 _MAY_CHANGE = sa.and_(
     cost_lines.c.source != "provider",

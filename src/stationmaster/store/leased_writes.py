@@ -12,7 +12,18 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from stationmaster.errors import LeaseLost
 from stationmaster.model import Desired, Job, State
-from stationmaster.store import alerts, bad_machines, checkpoints, costs, events, logs, models, readings, rentals
+from stationmaster.store import (
+    alerts,
+    bad_machines,
+    checkpoints,
+    costs,
+    events,
+    logs,
+    models,
+    past_runs,
+    readings,
+    rentals,
+)
 from stationmaster.store.answering import Answering
 from stationmaster.store.codec import dumps, progress_to_text
 from stationmaster.store.engine import Database
@@ -122,11 +133,18 @@ class LeasedWrites:
         readings.append(connection, [row for one in written for row in readings.rows(one.job_id, one.write.readings)])
         rentals.put(connection, [rental for one in written for rental in one.write.rentals])
         costs.put(connection, [line for one in written for line in one.write.costs])
+        checkpoints.put(
+            connection, [row for one in written for row in checkpoints.rows_of(one.job_id, one.write.checkpoints)]
+        )
+        past_runs.put(
+            connection,
+            [past_runs.row_of(one.job_id, run, now=one.row.now) for one in written if (run := one.write.past_run)],
+        )
+        over = [(one.job_id, kind) for one in written for kind in one.write.cleared_alerts]
+        alerts.clear(connection, over, now=max((one.row.now for one in written), default=0.0))
         for one in written:
-            checkpoints.put(connection, one.job_id, one.write.checkpoints)
             models.put(connection, one.write.models)
             bad_machines.put(connection, one.write.bad_machines, now=one.row.now)
-            alerts.clear(connection, one.job_id, one.write.cleared_alerts, now=one.row.now)
             alerts.put(connection, one.write.alerts, now=one.row.now)
         if any(one.write.events or one.write.logs for one in written):
             announce_news(connection)

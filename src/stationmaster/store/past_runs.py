@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.engine import Connection
 
 from stationmaster.store.codec import dumps, known_fields, shallow
 from stationmaster.store.engine import Database
@@ -18,23 +20,21 @@ class PastRuns:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def put(self, job_id: str, facts: RunFacts) -> None:
-        """Write down how a job's run was; the same job again replaces it."""
-        row: dict[str, Any] = {
-            "job_id": job_id,
-            "recipe": facts.recipe,
-            "gpu": facts.gpu,
-            "facts": dumps(shallow(facts)),
-        }
-        with self._database.write() as connection:
-            row["at"] = connection.execute(sa.select(self._database.now)).scalar_one()
-            upsert(connection, past_runs, [row], key=("job_id",))
-
     def like(self, recipe: str, gpu: str, *, most: int = 30) -> list[RunFacts]:
         """The latest runs of a recipe on a GPU, newest first: what was usual long ago is not."""
         values = {"b_recipe": recipe, "b_gpu": gpu, "b_most": most}
         with self._database.read() as connection:
             return [_facts(text) for text in connection.execute(_LIKE, values).scalars()]
+
+
+def row_of(job_id: str, facts: RunFacts, *, now: float) -> dict[str, Any]:
+    return {"job_id": job_id, "recipe": facts.recipe, "gpu": facts.gpu, "facts": dumps(shallow(facts)), "at": now}
+
+
+def put(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write down how jobs' runs were; the same job again replaces it."""
+    if rows:
+        upsert(connection, past_runs, rows, key=("job_id",))
 
 
 _LIKE = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import sqlalchemy as sa
@@ -22,6 +22,13 @@ class Rentals:
     def of_job(self, job_id: str) -> list[Rental]:
         return self._all(_OF_JOB, job_id=job_id)
 
+    def of_jobs(self, job_ids: Collection[str]) -> dict[str, list[Rental]]:
+        """The rentals of several jobs in one question, by the job's id."""
+        found: dict[str, list[Rental]] = {job_id: [] for job_id in job_ids}
+        for rental in self._all(_OF_JOBS, job_ids=list(job_ids)):
+            found[rental.job_id].append(rental)
+        return found
+
     def by_label(self, label: str) -> Rental | None:
         return next(iter(self._all(_BY_LABEL, label=label)), None)
 
@@ -39,13 +46,14 @@ class Rentals:
         with self._database.write() as connection:
             put(connection, (changed,))
 
-    def _all(self, query: sa.Select[Any], **values: str) -> list[Rental]:
+    def _all(self, query: sa.Select[Any], **values: str | list[str]) -> list[Rental]:
         with self._database.read() as connection:
             return [rental_from_row(row) for row in connection.execute(query, values).mappings()]
 
 
 _IN_ORDER = sa.select(rentals).order_by(rentals.c.requested_at, rentals.c.label)
 _OF_JOB = _IN_ORDER.where(rentals.c.job_id == sa.bindparam("job_id"))
+_OF_JOBS = _IN_ORDER.where(rentals.c.job_id.in_(sa.bindparam("job_ids", expanding=True)))
 _BY_LABEL = _IN_ORDER.where(rentals.c.label == sa.bindparam("label"))
 _IS_NOT_GONE = rentals.c.state != RentalState.GONE.value
 _NOT_GONE = _IN_ORDER.where(_IS_NOT_GONE)

@@ -18,6 +18,7 @@ from stationmaster.model import (
     TrainedModel,
 )
 from stationmaster.money import MicroDollars
+from stationmaster.watch.baseline import RunFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +81,7 @@ class Write:
     alerts: tuple[Alert, ...] = ()
     cleared_alerts: tuple[str, ...] = ()  # kinds that may be raised anew
     models: tuple[TrainedModel, ...] = ()  # in the catalogue
+    past_run: RunFacts | None = None  # what later runs are compared with
     ledger: tuple[Hold | Settlement | Room, ...] = ()  # in this order, in the same transaction
 
 
@@ -87,6 +89,7 @@ def can_join(first: Write, then: Write) -> bool:
     """Whether two writes about a job, one after the other, are as good as one: what only adds up, in any number."""
     return not any(
         (one.rentals, one.costs, one.bad_machines, one.alerts, one.cleared_alerts, one.models, one.ledger) != ((),) * 7
+        or one.past_run is not None
         for one in (first, then)
     )
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from spine_values import job, offer, rental
-from stationmaster.control.training.baselines import COMPARED_AT_PERCENT, compare, comparison_due, remember_run
+from spine_values import job, put_past_run
+from stationmaster.control.training.baselines import COMPARED_AT_PERCENT, compare, comparison_due, facts_to_remember
 from stationmaster.control.world import World
-from stationmaster.model import Job, Progress, RentalState, StepReading
+from stationmaster.model import Job, Progress, StepReading
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
 
@@ -35,15 +35,14 @@ def world(store: Store, tmp_path: Path) -> Iterator[World]:
 
 
 def trained(world: World, job_id: str, *, step_seconds: float, used_gib: float = 20.0, gpu: str = "RTX 4090") -> Job:
-    """A job whose readings, rental and samples are in the store as a worker would have put them there."""
+    """A job whose readings and samples are in the store as a worker would have put them there."""
     made = replace(job(job_id), progress=Progress(step=100, total_steps=100), attempt=1)
     sample = [0.0, 97.0, used_gib * GIB_IN_MIB, 24.0 * GIB_IN_MIB]
-    made = made.remember(vitals={"gpus": [[sample] * 3]})
+    made = made.remember(vitals={"gpus": [[sample] * 3]}, gpus=gpu)
     world.store.jobs.submit(made.spec)
     (lease,) = [one for one in world.store.leases.claim("w", limit=100, seconds=20) if one.job.id == job_id]
     readings = tuple(StepReading(attempt=1, at=step * step_seconds, step=step, loss=1 / step) for step in range(1, 101))
-    held = rental(job_id=job_id, label=f"sm-ab12cd34-{job_id}-1", state=RentalState.HELD, offer=offer(gpu=gpu, gpus=1))
-    world.store.leases.record(lease, Write(job=made, readings=readings, rentals=(held,)))
+    world.store.leases.record(lease, Write(job=made, readings=readings))
     return made
 
 
@@ -56,7 +55,9 @@ def unusual(world: World, looked_at: Job) -> list[str]:
 def remember(world: World, count: int = 5) -> None:
     for number in range(count):
         past = trained(world, f"past-{number}", step_seconds=2.0 + 0.01 * number)
-        asyncio.run(remember_run(past, world))
+        facts = asyncio.run(facts_to_remember(past, world))
+        assert facts is not None
+        put_past_run(world.store, past.id, facts)
 
 
 def test_the_first_run_of_a_recipe_has_nothing_to_be_compared_with(world: World) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from spine_values import spec
+from spine_values import put_past_run, spec
 from stationmaster.model import StepReading
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
@@ -22,23 +22,23 @@ FACTS = RunFacts(
 
 
 def test_a_run_is_found_again_by_its_recipe_and_gpu_alone(store: Store) -> None:
-    store.past_runs.put("a", FACTS)
-    store.past_runs.put("b", replace(FACTS, gpu="A100"))
-    store.past_runs.put("c", replace(FACTS, recipe="sdxl-lora@1"))
+    put_past_run(store, "a", FACTS)
+    put_past_run(store, "b", replace(FACTS, gpu="A100"))
+    put_past_run(store, "c", replace(FACTS, recipe="sdxl-lora@1"))
     assert store.past_runs.like("flux-lora@1", "RTX 4090") == [FACTS]
     assert store.past_runs.like("flux-lora@2", "RTX 4090") == []
 
 
 def test_a_job_counts_once_however_often_it_is_written_down(store: Store) -> None:
     for seconds in (1.0, 2.0):
-        store.past_runs.put("a", replace(FACTS, step_seconds=seconds))
+        put_past_run(store, "a", replace(FACTS, step_seconds=seconds))
     assert [run.step_seconds for run in store.past_runs.like("flux-lora@1", "RTX 4090")] == [2.0]
 
 
 def test_only_the_latest_runs_are_history(open_store: Callable[..., Store]) -> None:
     for seconds in (3.0, 1.0, 2.0):
         store = open_store(later=100.0 * seconds)
-        store.past_runs.put(f"job-{seconds:g}", replace(FACTS, step_seconds=seconds))
+        put_past_run(store, f"job-{seconds:g}", replace(FACTS, step_seconds=seconds))
     found = [run.step_seconds for run in store.past_runs.like("flux-lora@1", "RTX 4090", most=2)]
     assert found == [3.0, 2.0]
 

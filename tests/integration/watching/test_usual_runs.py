@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from local_world import LocalWorld, write_pictures
+from spine_values import put_past_run
 from stationmaster.model import Event, Outcome
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
@@ -33,7 +34,7 @@ def test_a_run_without_history_is_silent_and_one_slower_than_all_before_is_told(
             assert facts.step_seconds is not None
             assert facts.step_seconds > 0.05
             for number in range(5):  # no machine, however quick today, trains a thousand times faster tomorrow
-                store.past_runs.put(f"past-{number}", replace(facts, step_seconds=facts.step_seconds / 1000))
+                put_past_run(store, f"past-{number}", replace(facts, step_seconds=facts.step_seconds / 1000))
         told = [event.payload for event in finish(world, pictures, "second")]
     (slow,) = [payload for payload in told if "step time" in payload["evidence"]]
     assert "runs of tiny-lora@1 on no GPU" in slow["evidence"]

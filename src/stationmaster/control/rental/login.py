@@ -142,7 +142,12 @@ async def _enter(action: LogIn, access: Access, job: Job, visit: Visit, world: W
         hint = advice(action.rental, world.policy) if missing_parts(facts, recipe) else ""
         refused = _refused(action, job, problem + hint, now=visit.now)
         return replace(refused, events=(*told, *refused.events))
-    known = recovered(job).remember(access=access_to_json(access), label=action.rental.label, key_attached=None)
+    known = recovered(job).remember(
+        access=access_to_json(access),
+        label=action.rental.label,
+        gpus=action.rental.offer.gpus_said if action.rental.offer else None,
+        key_attached=None,
+    )
     where = access.host if isinstance(access, SshAccess) else "this computer"
     told.append(Told(kind="logged_in", payload={"host": where}))
     if isinstance(access, SshAccess) and access.unverified:

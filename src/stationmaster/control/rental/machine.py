@@ -72,7 +72,7 @@ def requirements(job: Job, world: World) -> Requirements:
 
 async def live_rental(job: Job, world: World) -> Rental | None:
     """The one rental that the job may use; the store lets no second be live."""
-    rentals = await world.ask_store(world.store.rentals.of_job, job.id)
+    rentals = await world.rentals.of(job.id)
     return next((each for each in rentals if each.state in LIVE_RENTAL_STATES), None)
 
 

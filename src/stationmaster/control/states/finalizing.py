@@ -16,7 +16,7 @@ from stationmaster.control.delivering.registering import first_registration, ste
 from stationmaster.control.rental.company import company
 from stationmaster.control.rental.machine import host_of
 from stationmaster.control.step import Handler, Step, give_up, go_on, outcome_told, wait
-from stationmaster.control.training.baselines import remember_run
+from stationmaster.control.training.baselines import facts_to_remember
 from stationmaster.control.training.collecting import collected
 from stationmaster.control.training.job_folder import LATEST, MODEL, keep_only, link
 from stationmaster.control.world import Policy, Visit, World
@@ -124,11 +124,10 @@ async def _conclude(action: Conclude, job: Job, visit: Visit, world: World) -> W
     explanation = job.memory.get("ending_explanation") or _explanation(action.reason, job)
     done = concluded(job, action.reason, explanation=explanation)
     await world.ask_store(_put_in_place, world.artifacts(job.id), done)
-    if action.reason is Reason.FINISHED:
-        await remember_run(job, world)
+    run = await facts_to_remember(job, world) if action.reason is Reason.FINISHED else None
     await _acknowledge(job, world)
     gone = await _no_longer_at_home(job, world)
-    return go_on(done, Move.PUBLISHED, now=visit.now, events=(outcome_told(done),), checkpoints=gone)
+    return go_on(done, Move.PUBLISHED, now=visit.now, events=(outcome_told(done),), checkpoints=gone, past_run=run)
 
 
 async def _no_longer_at_home(job: Job, world: World) -> tuple[Checkpoint, ...]:

@@ -71,7 +71,7 @@ class Create:
 
 async def observe(visit: Visit, world: World) -> Seen:
     provider = world.provider(visit.job.spec.provider)
-    rentals = await world.ask_store(world.store.rentals.of_job, visit.job.id)
+    rentals = await world.rentals.of(visit.job.id)
     rental = next((each for each in rentals if each.state in LIVE_RENTAL_STATES), None)
     seen = Seen(
         visit=visit,
@@ -100,7 +100,7 @@ async def _look_at_the_market(seen: Seen, rental: Rental, world: World) -> Seen:
         return replace(seen, waits_for_room=True)
     if rental.offer is not None:
         return seen
-    avoided = await world.ask_store(world.store.bad_machines.avoided, provider.name)
+    avoided = await world.avoided.of(provider.name)
     want = replace(requirements(job, world), avoided_machines=avoided)
     offers = affordable(await provider.offers(want), job.spec)
     return replace(seen, offers=tuple(offers), no_credit=await credit_problem(job.spec.quote, provider))

@@ -29,7 +29,6 @@ from stationmaster.model import (
     Rental,
     RentalState,
 )
-from stationmaster.store.store import Store
 from stationmaster.store.writes import Told, Write
 
 _NOTHING_RENTED = Evidence(
@@ -57,7 +56,7 @@ class Destroy:
 
 async def observe(visit: Visit, world: World) -> Seen:
     job = visit.job
-    rentals, costs = await world.ask_store(_rentals_and_costs, world.store, job.id)
+    rentals, costs = await world.bills.of(job.id)
     seen = Seen(
         visit=visit,
         installation=world.store.installation_id,
@@ -71,10 +70,6 @@ async def observe(visit: Visit, world: World) -> Seen:
         return replace(seen, evidence=await gather_evidence(job.spec.provider, not_gone(rentals), world))
     except ProviderError as problem:
         return replace(seen, problem=str(problem))
-
-
-def _rentals_and_costs(store: Store, job_id: str) -> tuple[tuple[Rental, ...], tuple[CostLine, ...]]:
-    return tuple(store.rentals.of_job(job_id)), tuple(store.costs.of_job(job_id))
 
 
 async def gather_evidence(provider_name: str, rentals: tuple[Rental, ...], world: World) -> Evidence:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from stationmaster.control.training.vitals import gpu_samples
 from stationmaster.control.world import World
-from stationmaster.model import Job, RentalState
+from stationmaster.model import Job
 from stationmaster.watch.anomalies.base import Anomaly
 from stationmaster.watch.baseline import RunFacts, facts_of, find_outliers
 
@@ -39,38 +39,28 @@ async def compare(job: Job, world: World) -> Comparison | None:
     return await world.ask_store(_compare, job, world, percent)
 
 
-async def remember_run(job: Job, world: World) -> None:
-    """A finished run joins those that later ones are compared with. May be repeated."""
-    if job.progress.total_steps:
-        await world.ask_store(_remember, job, world)
+async def facts_to_remember(job: Job, world: World) -> RunFacts | None:
+    """What later runs are compared with, of a run that has finished."""
+    return await world.ask_store(_facts, job, world) if job.progress.total_steps else None
 
 
 def _compare(job: Job, world: World, percent: int) -> Comparison:
-    gpu = _gpu(job, world)
-    past = world.store.past_runs.like(job.spec.recipe, gpu)
-    outliers = find_outliers(_facts(job, world, gpu), past) if past else ()
+    past = world.store.past_runs.like(job.spec.recipe, _gpus(job))
+    outliers = find_outliers(_facts(job, world), past) if past else ()
     return Comparison(percent=percent, outliers=tuple(outliers))
 
 
-def _remember(job: Job, world: World) -> None:
-    world.store.past_runs.put(job.id, _facts(job, world, _gpu(job, world)))
-
-
-def _facts(job: Job, world: World, gpu: str) -> RunFacts:
+def _facts(job: Job, world: World) -> RunFacts:
     readings = world.store.readings.sampled(job.id, attempt=job.attempt)
     return facts_of(
         readings,
         gpu_samples(job),
         recipe=job.spec.recipe,
-        gpu=gpu,
+        gpu=_gpus(job),
         total_steps=job.progress.total_steps or 1,
     )
 
 
-def _gpu(job: Job, world: World) -> str:
-    """As the offer named it, so that all runs on it are found whatever the machine's driver calls it."""
-    rentals = [one for one in world.store.rentals.of_job(job.id) if one.attempt == job.attempt and not one.surplus]
-    offer = next((one.offer for one in rentals if one.offer and one.state is not RentalState.REQUESTED), None)
-    if offer is None or not offer.gpu:
-        return NO_GPU
-    return offer.gpu if offer.gpus <= 1 else f"{offer.gpus} x {offer.gpu}"
+def _gpus(job: Job) -> str:
+    """As the offer named them, so that all runs on them are found whatever the machine's driver calls them."""
+    return job.memory.get("gpus") or NO_GPU
