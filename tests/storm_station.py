@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -31,7 +31,7 @@ from stationmaster.store.tables import jobs, rentals
 from storm_recipe import check_nobody_trained_twice, write_storm_recipe
 from storm_worker import StormOrder
 
-SETTINGS = {
+QUICK = {
     "STATIONMASTER_MONITORING__POLL_INTERVAL": "0.3",
     "STATIONMASTER_MONITORING__WATCH_INTERVAL": "0.2",
     "STATIONMASTER_WORKER__SWEEP": "0.5",
@@ -105,7 +105,9 @@ class RentalSpan:
 class StormStation:
     """A home and a store at a simulator, which is somebody else's to open and to close."""
 
-    def __init__(self, folder: Path, url: str, forge: StormForge, **environ: str) -> None:
+    def __init__(
+        self, folder: Path, url: str, forge: StormForge, *, pace: Mapping[str, str] = QUICK, **environ: str
+    ) -> None:
         self.home = folder
         self.journal = folder / "journal"
         self.kills: Counter[tuple[str, str]] = Counter()
@@ -121,7 +123,7 @@ class StormStation:
             "HOME": str(folder),
             "STATIONMASTER_HOME": str(folder),
             "STATIONMASTER_RECIPES": json.dumps([str(folder / "recipes")]),
-            **SETTINGS,
+            **pace,
             **environ,
         }
         self.settings = load_settings(self.environ, folder=folder)

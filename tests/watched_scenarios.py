@@ -23,7 +23,7 @@ from stationmaster.simulator.harness import simulator_thread
 from stationmaster.station.base import TrainRequest
 from stationmaster.station.local import LocalStation
 from stationmaster.store.users import User
-from storm_station import StormForge, StormStation
+from storm_station import QUICK, StormForge, StormStation
 
 COMMAND = str(Path(sys.executable).with_name("stationmaster"))
 ME, ANN = "4711", "17"
@@ -47,6 +47,7 @@ class Scale:
     monitoring: Mapping[str, Any] = field(default_factory=dict)
     own: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # monitoring by the run's name
     environ: Mapping[str, str] = field(default_factory=dict)
+    pace: Mapping[str, str] = field(default_factory=lambda: QUICK)  # how often the station looks at everything
 
 
 class WatchedStation:
@@ -163,7 +164,9 @@ def watched_station(scale: Scale, folder: Path) -> Iterator[WatchedStation]:
             "STATIONMASTER_VASTAI__GUARD_IDLE": "12h",
             **scale.environ,
         }
-        storm = stack.enter_context(closing(StormStation(folder / "home", url, StormForge(), **environ)))
+        storm = stack.enter_context(
+            closing(StormStation(folder / "home", url, StormForge(), pace=scale.pace, **environ))
+        )
         station = WatchedStation(scale, storm, server, folder)
         station.worker = stack.enter_context(_worker(storm))
         station.submit(write_pictures(folder / "pictures"))
