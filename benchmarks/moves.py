@@ -19,8 +19,9 @@ import structlog
 from _jobs import RECIPE, job_spec, small_dataset
 from _postgres import postgresql_url
 from _report import report
+from stationmaster.control.policy import Policy
 from stationmaster.control.worker import Tempo, Worker
-from stationmaster.control.world import Policy, World
+from stationmaster.control.world import World
 from stationmaster.model import Access, LocalAccess, Outcome
 from stationmaster.providers.fake import FakeProvider
 from stationmaster.recipes.registry import find

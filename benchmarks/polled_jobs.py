@@ -25,7 +25,7 @@ from _jobs import RECIPE, job_spec, small_dataset
 from _postgres import postgresql_url
 from _process import cpu_seconds, resident_megabytes
 from _report import report
-from stationmaster.control.rental.machine import access_to_json
+from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.worker import Worker
 from stationmaster.control.world import World
 from stationmaster.model import Label, LocalAccess, Rental, RentalState, State

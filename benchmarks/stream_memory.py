@@ -25,7 +25,7 @@ from _jobs import RECIPE, job_spec, small_dataset
 from _process import resident_megabytes
 from _report import report
 from polled_jobs import TOTAL_STEPS, _status
-from stationmaster.control.rental.machine import access_to_json
+from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.worker import Worker
 from stationmaster.control.world import World
 from stationmaster.model import Label, Rental, RentalState, SshAccess, State

@@ -11,7 +11,7 @@ from chaos_fake import JOB, POLICY, SCRIPT, FakeStation, LiveMachine, Template
 from chaos_points import Point, Watched
 from fake_hub import FakeComfyDeploy, FakeHub
 from stationmaster.control.delivering.outlets import Outlets
-from stationmaster.control.world import Policy
+from stationmaster.control.policy import Policy
 from stationmaster.model import Access, Job, Registering, TrainedModel
 from stationmaster.remote.base import Remote
 from stationmaster.remote.fake_run import safetensors_bytes

@@ -14,9 +14,10 @@ from chaos_invariants import check_store
 from chaos_points import Clock, FreezePoints, KillPoints, Point, Watched, WatchedDatabase
 from chaos_specs import a_job, write_chaos_recipe
 from stationmaster.control.delivering.outlets import Outlets
+from stationmaster.control.policy import Policy
 from stationmaster.control.safety.sweep import Sweeper
 from stationmaster.control.worker import Worker
-from stationmaster.control.world import Policy, World
+from stationmaster.control.world import World
 from stationmaster.errors import Unreachable
 from stationmaster.model import Access, Job, JobSpec, LocalAccess, Offer, Requirements, State
 from stationmaster.providers.fake import FakeProvider

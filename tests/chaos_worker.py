@@ -21,9 +21,10 @@ from pathlib import Path
 from chaos_machines import NumberedLoopback
 from chaos_points import Point, Watched, WatchedDatabase
 from stationmaster.control.background import WorkerLock
+from stationmaster.control.policy import Policy
 from stationmaster.control.safety.sweep_rules import SweepPolicy
 from stationmaster.control.worker import Tempo, Worker
-from stationmaster.control.world import Policy, World
+from stationmaster.control.world import World
 from stationmaster.model import Access, Listing
 from stationmaster.providers.base import Provider
 from stationmaster.providers.fake import FakeProvider

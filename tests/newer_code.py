@@ -18,7 +18,8 @@ from __future__ import annotations
 from typing import NoReturn
 
 from stationmaster.control.step import Handler, Step, go_on, wait
-from stationmaster.control.world import Policy, Visit, World
+from stationmaster.control.world import Visit, World
+from stationmaster.control.policy import Policy
 from stationmaster.lifecycle import Move
 from stationmaster.model import Job
 from stationmaster.store.writes import Write

@@ -11,7 +11,7 @@ from pathlib import Path
 from chaos_fake import JOB, POLICY, SCRIPT, FakeStation, Template
 from chaos_points import Killed, KillPoints
 from stationmaster.control.billing.charges import Billing, cost_of_attempt
-from stationmaster.control.world import Policy
+from stationmaster.control.policy import Policy
 from stationmaster.model import Job, JobSpec, Quote
 from stationmaster.money import MicroDollars
 from stationmaster.remote.fake_trackside import Script

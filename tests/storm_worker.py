@@ -22,7 +22,8 @@ from typing import Any
 from simulated_vast import quick_settings
 from stationmaster.config import load_settings
 from stationmaster.control.background import WorkerLock
-from stationmaster.control.build import build_world, open_store, sweep_policy_of, tempo_of
+from stationmaster.control.build import build_world, sweep_policy_of, tempo_of
+from stationmaster.control.opening import open_store
 from stationmaster.control.service import serve_sweeper
 from stationmaster.control.worker import Worker
 from stationmaster.settings import Settings

@@ -264,7 +264,7 @@ def entry_json(entry: LedgerEntry) -> dict[str, Any]:
 @contextmanager
 def _opened(context: typer.Context) -> Iterator[tuple[LocalStation, Unit]]:
     """The station and what credits are counted in. Raises ConfigInvalid where there are none."""
-    from stationmaster.control.build import billing_of
+    from stationmaster.control.policy import billing_of
     from stationmaster.errors import ConfigInvalid
 
     billing = billing_of(options_of(context).settings())

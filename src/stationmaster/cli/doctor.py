@@ -84,7 +84,7 @@ def _findings(options: Options, settings: Settings) -> Iterator[Finding]:
 
 def _store_findings(settings: Settings) -> Iterator[Finding]:
     from stationmaster.control.background import running_worker
-    from stationmaster.control.build import open_store
+    from stationmaster.control.opening import open_store
     from stationmaster.errors import StationmasterError
 
     try:

@@ -114,7 +114,7 @@ def trust(
 
 async def _ask_all(options: Options, settings: Settings, pair: KeyPair, ask: Ask) -> dict[str, KeyReport]:
     """What `ask` learns from every provider that keeps keys."""
-    from stationmaster.control.build import open_store
+    from stationmaster.control.opening import open_store
     from stationmaster.control.providers import build_providers
     from stationmaster.providers.base import KnowsKeys
 

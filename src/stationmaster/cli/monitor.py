@@ -98,8 +98,8 @@ async def _watching(
 
 @asynccontextmanager
 async def _vast_source(options: Options, log_path: str | None) -> AsyncIterator[Source]:
-    from stationmaster.control.build import open_store
     from stationmaster.control.monitoring.monitor_vast import open_vast_source
+    from stationmaster.control.opening import open_store
 
     settings = options.settings()
     store = open_store(settings)

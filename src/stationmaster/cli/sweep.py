@@ -91,7 +91,8 @@ def instances(context: typer.Context, as_json: JsonOption = False) -> None:
 
 async def _sweep(options: Options, *, act: bool, doomed: frozenset[str] = frozenset()) -> Report:
     from stationmaster.cli.logging import quiet_logging
-    from stationmaster.control.build import build_world, open_store, sweep_policy_of
+    from stationmaster.control.build import build_world, sweep_policy_of
+    from stationmaster.control.opening import open_store
     from stationmaster.control.safety.sweep import Sweeper
 
     quiet_logging()
@@ -108,7 +109,7 @@ async def _sweep(options: Options, *, act: bool, doomed: frozenset[str] = frozen
 def _doomed(
     report: Report, options: Options, *, everything: bool, foreign: bool, installation: str | None
 ) -> frozenset[str]:
-    from stationmaster.control.build import open_store
+    from stationmaster.control.opening import open_store
     from stationmaster.model import Label
 
     store = open_store(options.settings(), writable=False)

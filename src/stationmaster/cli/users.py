@@ -138,7 +138,7 @@ def remove(context: typer.Context, name: NameArgument) -> None:
 
 def _purses(station: LocalStation, found: list[User]) -> dict[str, dict[str, Any]]:
     """What each can spend, where that matters."""
-    from stationmaster.control.build import billing_of
+    from stationmaster.control.policy import billing_of
 
     billing = billing_of(station.settings)
     if billing is None:

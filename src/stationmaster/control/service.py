@@ -10,9 +10,10 @@ from collections.abc import Awaitable, Callable, Mapping
 import structlog
 
 from stationmaster.control.background import WorkerLock, running_worker
-from stationmaster.control.build import build_world, open_store, sweep_policy_of, tempo_of
+from stationmaster.control.build import build_world, sweep_policy_of, tempo_of
 from stationmaster.control.delivering.registering import Registrar
 from stationmaster.control.messages.post import open_post
+from stationmaster.control.opening import open_store
 from stationmaster.control.safety.sweep import Sweeper
 from stationmaster.control.worker import Worker
 from stationmaster.settings import Settings

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from stationmaster.control.world import Policy, Visit, World
+from stationmaster.control.policy import Policy
+from stationmaster.control.world import Visit, World
 from stationmaster.lifecycle import Move, concluded, counted, may_try_again, moved
 from stationmaster.model import Alert, Desired, Job, Reason, State
 from stationmaster.store.writes import Told, Write

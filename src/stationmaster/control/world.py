@@ -11,64 +11,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from stationmaster.control.billing.charges import Billing
 from stationmaster.control.delivering.outlets import Outlets
 from stationmaster.control.fleet import Fleet
+from stationmaster.control.policy import Policy
 from stationmaster.control.together import Together
 from stationmaster.delivery.object_store import Bucket
 from stationmaster.errors import NotFound
 from stationmaster.model import Access, CostLine, Job, Rental
-from stationmaster.money import ZERO, MicroDollars
 from stationmaster.providers.base import Provider
 from stationmaster.recipes.registry import StoredRecipe
 from stationmaster.remote.base import Remote
 from stationmaster.remote.host import Host
-from stationmaster.settings import MonitoringSettings
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
 
 Answer = TypeVar("Answer")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    """The numbers that the main flow goes by, in seconds."""
-
-    monitoring: MonitoringSettings = field(default_factory=MonitoringSettings)
-    ready_seconds: float = 900.0
-    transfer_seconds: float = 3600.0
-    fetch_seconds: float = 3600.0
-    cleanup_seconds: float = 600.0
-    collect_seconds: float = 600.0  # between two checkpoints that are brought home while the training runs; 0: never
-    collect_keep: int = 2
-    mirror: bool = False  # collected checkpoints go to the bucket as well
-    cache_bytes: int = 0  # datasets that stay on a machine for later jobs, at most
-    cache_seconds: float = 2592000.0
-    provider_look_seconds: float = 2.0  # between two looks at a provider while it works on something of ours
-    answer_seconds: float = 30.0  # for one question to a machine
-    retry_seconds: tuple[float, ...] = (2.0, 5.0, 15.0, 30.0, 60.0)  # the last one repeats
-    attempt_seconds: tuple[float, ...] = (5.0, 30.0)  # before a second, third, … attempt
-    release_alert_seconds: float = 600.0
-    room_look_seconds: float = 10.0  # between two looks whether a further machine may be rented
-    queued_start_seconds: float = 60.0  # before a start that the provider could only queue is tried again
-    suspicion_seconds: float = 300.0  # between the two single reads that a suspicious listing calls for
-    max_rentals: Mapping[str, int] = field(default_factory=dict)  # by provider
-    allow_unverified: bool = False  # send secrets to machines whose host key nobody could verify
-    install_drivers: bool = False  # what a recipe needs of an own machine's system may be installed there, by root
-    billing: Billing | None = None  # None: nobody has credits, and nobody hears of them
-    daily_cap: MicroDollars = ZERO  # what one person's jobs may cost within a day; 0: as much as they like
-    links: tuple[str, ...] = ()  # where the machine sends its model before home pulls it; the first that works does
-    keep_local: bool = True  # a model that is safe elsewhere comes home as well
-    registers: bool = False  # models are registered with ComfyDeploy
-    registers_incomplete: bool = False
-    register_retry_seconds: float = 900.0
-    hourly_alert: MicroDollars = ZERO  # what all machines together may cost in an hour before operators are told
-
-    def retry_after(self, failures: int) -> float:
-        return self.retry_seconds[min(failures, len(self.retry_seconds) - 1)]
-
-    def attempt_after(self, failed_attempts: int) -> float:
-        return self.attempt_seconds[min(max(failed_attempts - 1, 0), len(self.attempt_seconds) - 1)]
 
 
 class Guard(Protocol):

@@ -1,4 +1,8 @@
-"""The station on the store itself: what a person with a laptop uses, and what the API serves."""
+"""The station on the store itself: what a person with a laptop uses, and what the API serves.
+
+What only some questions need is imported by those that need it: recipes, providers and outlets take longer to load than
+`stationmaster jobs` takes to answer.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from stationmaster.control.billing.asking import purse_notes
 from stationmaster.control.billing.breakdown import shares_of
-from stationmaster.control.build import open_store, policy_of
 from stationmaster.control.messages.address_book import SINGLE_USER
-from stationmaster.control.providers import find_provider
-from stationmaster.control.rental.machine import access_from_json
+from stationmaster.control.opening import open_store
+from stationmaster.control.rental.access_notes import access_from_json
 from stationmaster.errors import IllegalMove, NotFound
 from stationmaster.lifecycle import TERMINAL, shown, stage
 from stationmaster.model import (
@@ -32,15 +34,12 @@ from stationmaster.model import (
     TrainedModel,
 )
 from stationmaster.money import MicroDollars
-from stationmaster.providers.base import Provider
-from stationmaster.recipes.parameters import resolve
-from stationmaster.recipes.registry import find
 from stationmaster.settings import Settings
-from stationmaster.station.artifacts import can_be_had, copied
 from stationmaster.station.base import Accepted, JobView, PaidLine, Preview, TrainRequest, Wanted
-from stationmaster.station.models import download_model, forget_home, publish_model
-from stationmaster.station.quoting import Work, quote_work
-from stationmaster.station.submit import Checked, check_request, checked_id, preview_of, spec_of
+
+if TYPE_CHECKING:
+    from stationmaster.providers.base import Provider
+    from stationmaster.station.submit import Checked
 
 _INTEREST_SECONDS = 10.0
 _LOOK_SECONDS = 1.0
@@ -54,6 +53,10 @@ class LocalStation:
         self._watcher = f"{os.getpid()}-{secrets.token_hex(3)}"
 
     def preview(self, request: TrainRequest) -> Preview:
+        from stationmaster.control.billing.asking import purse_notes
+        from stationmaster.control.policy import policy_of
+        from stationmaster.station.submit import preview_of
+
         self._require_owner(request.owner)
         checked = self._checked(request)
         notes = (*checked.notes, *purse_notes(self.store, checked.quote, request.owner, policy_of(self.settings)))
@@ -69,12 +72,20 @@ class LocalStation:
         max_price: MicroDollars | None = None,
     ) -> tuple[Quote, tuple[str, ...]]:
         """What a training on so many images would take and cost now, and what was assumed. Writes nothing."""
+        from stationmaster.recipes.parameters import resolve
+        from stationmaster.recipes.registry import find
+        from stationmaster.station.quoting import Work, quote_work
+
         found = find(recipe, folders=self.settings.recipes).recipe
         work = Work(recipe=found, parameters=resolve(found, parameters), images=images, max_price=max_price)
         past = self.store.finished_runs.of_recipe
         return quote_work(work, self.provider(provider), past_runs=past, home=self.settings.home)
 
     def submit(self, request: TrainRequest) -> Accepted:
+        from stationmaster.control.billing.asking import purse_notes
+        from stationmaster.control.policy import policy_of
+        from stationmaster.station.submit import spec_of
+
         if request.id is not None and (found := self.store.jobs.matching(request.id)) and found[0].id == request.id:
             return Accepted(job=found[0], created=False)
         self._require_owner(request.owner)
@@ -84,6 +95,8 @@ class LocalStation:
         return Accepted(job=submitted.job, created=submitted.created)
 
     def retry(self, reference: str, *, resume: bool = False, new_id: str | None = None) -> Accepted:
+        from stationmaster.station.submit import checked_id
+
         old = self.find(reference)
         if old.outcome is None:
             raise IllegalMove(f"job {old.id} has not ended", hint=f"stop it first: stationmaster stop {old.id}")
@@ -143,6 +156,8 @@ class LocalStation:
         return Wanted(job=job, note=_what_follows(job, job.desired))
 
     def remove(self, job_id: str) -> None:
+        from stationmaster.station.models import forget_home
+
         self.store.jobs.remove(job_id)
         forget_home(job_id, self.store)
         shutil.rmtree(self.settings.home / "jobs" / job_id, ignore_errors=True)
@@ -174,6 +189,8 @@ class LocalStation:
                 waker.wait(_LOOK_SECONDS)
 
     def pull(self, job_id: str, target: Path) -> Sequence[Path]:
+        from stationmaster.station.artifacts import can_be_had, copied
+
         safe = [one for one in self.store.checkpoints.of_job(job_id) if can_be_had(one, self.settings)]
         if not safe:
             raise NotFound(
@@ -194,9 +211,13 @@ class LocalStation:
         return found[0]
 
     def publish(self, reference: str) -> TrainedModel:
+        from stationmaster.station.models import publish_model
+
         return publish_model(self.model(reference), self.settings, self.store)
 
     def download(self, reference: str, target: Path) -> Path:
+        from stationmaster.station.models import download_model
+
         return download_model(self.model(reference), target, self.settings, self.store)
 
     def now(self) -> float:
@@ -207,9 +228,13 @@ class LocalStation:
 
     def provider(self, name: str | None) -> Provider:
         """The provider of this name, else the settings' one. Raises ConfigInvalid."""
+        from stationmaster.control.providers import find_provider
+
         return find_provider(name or self.settings.provider, self.settings, self._environ, self.store)
 
     def _checked(self, request: TrainRequest) -> Checked:
+        from stationmaster.station.submit import check_request
+
         provider = self.provider(request.provider)
         return check_request(request, self.settings, provider, past_runs=self.store.finished_runs.of_recipe)
 
@@ -221,6 +246,9 @@ class LocalStation:
         raise NotFound(f"there is no user {name}", hint=f"known: {known}; add one: stationmaster users add {name}")
 
     def _best_checkpoint(self, job: Job) -> Checkpoint:
+        from stationmaster.recipes.registry import find
+        from stationmaster.station.artifacts import can_be_had, copied
+
         if find(job.spec.recipe, folders=self.settings.recipes).recipe.resume is None:
             raise IllegalMove(f"{job.spec.recipe} cannot go on from a checkpoint", hint="leave out --resume")
         safe = [

@@ -6,11 +6,12 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from stationmaster.control.build import policy_of
 from stationmaster.control.delivering.bucket import open_shelf
 from stationmaster.control.delivering.later import download, publish_from_home
-from stationmaster.control.delivering.outlets import HOME, Outlets, open_hub
+from stationmaster.control.delivering.outlets import Outlets, open_hub
+from stationmaster.control.delivering.places import HOME
 from stationmaster.control.delivering.registering import first_registration
+from stationmaster.control.policy import policy_of
 from stationmaster.model import Registering, TrainedModel
 from stationmaster.settings import Settings
 from stationmaster.store.store import Store

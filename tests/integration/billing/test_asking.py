@@ -11,7 +11,8 @@ import pytest
 from asynchronous_tests import asynchronous
 from local_world import LocalWorld, write_pictures
 from stationmaster.control.billing.spend_alert import SPENDING, watch_spending
-from stationmaster.control.world import Policy, World
+from stationmaster.control.policy import Policy
+from stationmaster.control.world import World
 from stationmaster.errors import OutOfCredit, UserError
 from stationmaster.model import CostLine, Outcome
 from stationmaster.money import MicroDollars, from_dollars

@@ -18,9 +18,9 @@ from hub_server import HUB_TOKEN, HubServer
 from local_world import LocalWorld, write_pictures
 from s3_servers import S3Server, rclone_s3
 from stationmaster.config import load_settings
-from stationmaster.control.build import policy_of
 from stationmaster.control.delivering.outlets import Outlets, open_outlets
 from stationmaster.control.delivering.registering import PRIVATE, first_registration, step_on
+from stationmaster.control.policy import policy_of
 from stationmaster.model import Outcome, Place, Registering, Registration, TrainedModel
 from stationmaster.station.local import LocalStation
 from stationmaster.store.engine import Database

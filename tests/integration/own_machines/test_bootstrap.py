@@ -15,8 +15,8 @@ from local_world import LocalWorld
 from own_hosts import environ_with_hosts, host_behind
 from recipe_texts import small, write_recipe
 from spine_values import rental
+from stationmaster.control.policy import Policy
 from stationmaster.control.rental.drivers import install, may_install
-from stationmaster.control.world import Policy
 from stationmaster.errors import CommandFailed
 from stationmaster.model import Reason
 from stationmaster.remote.ssh import SshRemote

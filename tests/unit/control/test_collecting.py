@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spine_values import job
+from stationmaster.control.policy import Policy
 from stationmaster.control.training.collecting import Collected, at_home, best_first, due, kept, with_places
-from stationmaster.control.world import Policy
 from stationmaster.model import Checkpoint, Job, State
 from stationmaster.remote.host import OutputFile, Status, Supervisor
 

@@ -12,8 +12,8 @@ from spine_values import job, visit
 from stationmaster.control.delivering import notes
 from stationmaster.control.delivering.chain import Deliver, deliver, not_delivered
 from stationmaster.control.delivering.publishing import SendOn, ShowCard, ShowSamples, next_publishing
-from stationmaster.control.rental.machine import access_to_json
-from stationmaster.control.world import Policy
+from stationmaster.control.policy import Policy
+from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
 from stationmaster.model import Checkpoint, Desired, Job, Place, Reason, SshAccess, State
 from stationmaster.remote.host import OutputFile

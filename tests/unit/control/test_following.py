@@ -15,7 +15,7 @@ import pytest
 
 from asynchronous_tests import asynchronous
 from spine_values import ACCESS, job, rental, visit
-from stationmaster.control.rental.machine import access_to_json
+from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.training.following import follow
 from stationmaster.control.world import Visit, World
 from stationmaster.errors import Unreachable

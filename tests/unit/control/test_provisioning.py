@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from asynchronous_tests import asynchronous
 from spine_values import ACCOUNT, INSTALLATION, job, label, listing, machine, offer, rental, requested, visit
+from stationmaster.control.policy import Policy
 from stationmaster.control.rental.login import LogIn
 from stationmaster.control.states.provisioning import Create, Seen, decide, perform
 from stationmaster.control.step import Step
-from stationmaster.control.world import Policy, World
+from stationmaster.control.world import World
 from stationmaster.errors import AccessRefused, ProviderBusy
 from stationmaster.model import Job, Listing, MachineStatus, Outcome, Reason, Rental, RentalState, State
 from stationmaster.providers.fake import FakeProvider

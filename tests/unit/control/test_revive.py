@@ -11,7 +11,8 @@ import pytest
 
 from asynchronous_tests import asynchronous
 from spine_values import ACCESS, job, machine, rental, visit
-from stationmaster.control.rental.machine import Fate, Sighting, access_to_json
+from stationmaster.control.rental.access_notes import access_to_json
+from stationmaster.control.rental.machine import Fate, Sighting
 from stationmaster.control.rental.revive import Revive, marked_as_stopped, revive
 from stationmaster.control.world import World
 from stationmaster.model import Job, MachineStatus, Reason, State

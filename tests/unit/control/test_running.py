@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spine_values import ACCESS, job, machine, rental, visit
-from stationmaster.control.rental.machine import Fate, Sighting, access_to_json
+from stationmaster.control.policy import Policy
+from stationmaster.control.rental.access_notes import access_to_json
+from stationmaster.control.rental.machine import Fate, Sighting
 from stationmaster.control.states import executing, fetching, transferring
 from stationmaster.control.step import Step
-from stationmaster.control.world import Policy
 from stationmaster.model import Checkpoint, Job, Outcome, Reason, State
 from stationmaster.remote.host import Finished, LogPiece, OutputFile, Status, StepStatus, Supervisor
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spine_values import ACCESS, job, rental, visit
-from stationmaster.control.rental.machine import access_to_json
+from stationmaster.control.policy import Policy
+from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.states import executing
 from stationmaster.control.step import Step
 from stationmaster.control.training.saving import Save
-from stationmaster.control.world import Policy
 from stationmaster.model import Desired, Job, Reason, State
 from stationmaster.recipes.commands import Save as SaveRequest
 from stationmaster.recipes.commands import Stop as StopRules

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from spine_values import ACCESS, INSTALLATION, job, listing, machine, rental, visit
-from stationmaster.control.rental.machine import Fate, Sighting, access_to_json
+from stationmaster.control.policy import Policy
+from stationmaster.control.rental.access_notes import access_to_json
+from stationmaster.control.rental.machine import Fate, Sighting
 from stationmaster.control.safety.sweep_rules import Act, Subject, SweepPolicy, judge_machine
 from stationmaster.control.states import executing, fetching, provisioning
-from stationmaster.control.world import Policy
 from stationmaster.model import Desired, Job, MachineStatus, Reason, State
 from stationmaster.remote.host import Finished, Status, StepStatus, Supervisor
 

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from spine_values import ACCESS, INSTALLATION, job, listing, machine, offer, rental, requested, visit
-from stationmaster.control.rental.machine import Fate, Sighting, access_to_json
+from stationmaster.control.policy import Policy
+from stationmaster.control.rental.access_notes import access_to_json
+from stationmaster.control.rental.machine import Fate, Sighting
 from stationmaster.control.rental.release import Evidence
 from stationmaster.control.states import (
     ended,
@@ -20,7 +22,6 @@ from stationmaster.control.states import (
     transferring,
 )
 from stationmaster.control.step import Step
-from stationmaster.control.world import Policy
 from stationmaster.model import Desired, Job, Outcome, Reason, State
 from stationmaster.remote.host import Finished, Status, StepStatus, Supervisor
 

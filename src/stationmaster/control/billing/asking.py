@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stationmaster.control.billing.paying import least_hold
-from stationmaster.control.world import Policy
+from stationmaster.control.billing.charges import least_hold
+from stationmaster.control.policy import Policy
 from stationmaster.errors import OutOfCredit, UserError
 from stationmaster.model import SINGLE_USER, Quote
 from stationmaster.money import format_dollars

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from stationmaster.lifecycle import REASONS, Payer
-from stationmaster.model import CostLine, Reason, Rental
+from stationmaster.model import CostLine, Quote, Reason, Rental
 from stationmaster.money import DOLLARS, ZERO, MicroDollars, Unit, rounded_up
 
 
@@ -37,3 +37,8 @@ def cost_of_attempt(attempt: int, lines: Iterable[CostLine], rentals: Iterable[R
     """What the attempt's own machine cost; a surplus machine was nobody's wish and is nobody's charge."""
     own = {rental.label for rental in rentals if rental.attempt == attempt and not rental.surplus}
     return MicroDollars(sum(line.amount for line in lines if line.rental_label in own))
+
+
+def least_hold(quote: Quote, billing: Billing) -> MicroDollars:
+    """The credits that must be there before anything is rented: what the job may well come to cost."""
+    return rounded_up(quote.cost_high, billing.unit.quantum)

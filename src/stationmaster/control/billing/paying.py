@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from stationmaster.control.billing.charges import Billing, charge, cost_of_attempt
+from stationmaster.control.billing.charges import Billing, charge, cost_of_attempt, least_hold
+from stationmaster.control.policy import Policy
 from stationmaster.control.step import go_on, outcome_told, state_told, wait
-from stationmaster.control.world import Policy
 from stationmaster.lifecycle import Move, concluded, moved
-from stationmaster.model import SINGLE_USER, Alert, CostLine, Job, Quote, Reason, Rental, State
+from stationmaster.model import SINGLE_USER, Alert, CostLine, Job, Reason, Rental, State
 from stationmaster.money import MicroDollars, format_dollars, rounded_up
 from stationmaster.store.writes import Hold, Room, Settlement, Told, Write
 
@@ -20,11 +20,6 @@ _ROOM_LOOK_SECONDS = 60.0
 def payer(job: Job) -> str:
     """Whose credits and whose cap a job counts against."""
     return job.spec.owner or SINGLE_USER
-
-
-def least_hold(quote: Quote, billing: Billing) -> MicroDollars:
-    """The credits that must be there before anything is rented: what the job may well come to cost."""
-    return rounded_up(quote.cost_high, billing.unit.quantum)
 
 
 def with_claim(write: Write, job: Job, policy: Policy, *, now: float) -> Write:

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from stationmaster.control.delivering import notes
-from stationmaster.control.delivering.outlets import HOME
+from stationmaster.control.delivering.places import HOME
 from stationmaster.delivery.model_card import family_of
 from stationmaster.lifecycle import REASONS
 from stationmaster.model import Job, Outcome, Place, Reason, SamplePicture, TrainedModel

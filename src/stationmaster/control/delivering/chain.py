@@ -8,10 +8,12 @@ from pathlib import PurePosixPath
 from stationmaster.control.delivering import notes
 from stationmaster.control.delivering.bucket import send_from_machine
 from stationmaster.control.delivering.catalogue import slug_of
-from stationmaster.control.delivering.outlets import BUCKET, HUB
-from stationmaster.control.rental.machine import access_from_json, host_of
+from stationmaster.control.delivering.places import BUCKET, HUB
+from stationmaster.control.policy import Policy
+from stationmaster.control.rental.access_notes import access_from_json
+from stationmaster.control.rental.machine import host_of
 from stationmaster.control.step import recovered, wait
-from stationmaster.control.world import Policy, Visit, World
+from stationmaster.control.world import Visit, World
 from stationmaster.delivery.huggingface import HubClient, HubFile, raise_for_answer
 from stationmaster.errors import CommandFailed, DeliveryBusy, DeliveryError, DeliveryRefused, TicketRefused
 from stationmaster.model import Checkpoint, Job, Place, SshAccess

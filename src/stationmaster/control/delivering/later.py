@@ -10,7 +10,8 @@ from pathlib import Path
 
 from stationmaster.control.delivering.cards import card_of, licence_of
 from stationmaster.control.delivering.chain import hub_place
-from stationmaster.control.delivering.outlets import BUCKET, HOME, HUB, Outlets
+from stationmaster.control.delivering.outlets import Outlets
+from stationmaster.control.delivering.places import BUCKET, HOME, HUB
 from stationmaster.delivery.huggingface import HubClient, HubFile
 from stationmaster.delivery.model_card import Sample, render_card
 from stationmaster.errors import IllegalMove, NotFound, TransferFailed

@@ -11,10 +11,6 @@ from stationmaster.errors import ConfigInvalid
 from stationmaster.settings import Settings
 from stationmaster.store.store import Store
 
-HUB = "hub"
-BUCKET = "bucket"
-HOME = "home"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlets:
@@ -38,12 +34,6 @@ def open_outlets(settings: Settings, store: Store) -> Outlets:
         shelf=open_shelf(settings, store),
         comfydeploy=_comfydeploy(settings),
     )
-
-
-def links_of(settings: Settings) -> tuple[str, ...]:
-    """The chain that a model is sent along before home's own pull, the first that works being enough."""
-    wanted = ((HUB, settings.hub.publish), (BUCKET, settings.bucket.name is not None))
-    return tuple(link for link, is_wanted in wanted if is_wanted)
 
 
 def open_hub(settings: Settings) -> HubClient:

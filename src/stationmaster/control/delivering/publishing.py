@@ -12,11 +12,12 @@ from stationmaster.control.delivering.bucket import send_from_home, send_from_ma
 from stationmaster.control.delivering.cards import card_of, licence_of
 from stationmaster.control.delivering.catalogue import entry_of, is_complete, slug_of
 from stationmaster.control.delivering.chain import hub_place, not_delivered, repository_of
-from stationmaster.control.delivering.outlets import BUCKET, HUB
+from stationmaster.control.delivering.places import BUCKET, HUB
 from stationmaster.control.delivering.samples import ChosenSample, choose_samples
+from stationmaster.control.policy import Policy
 from stationmaster.control.rental.machine import host_of
 from stationmaster.control.step import wait
-from stationmaster.control.world import Policy, World
+from stationmaster.control.world import World
 from stationmaster.delivery.huggingface import HubClient, HubFile, raise_for_answer
 from stationmaster.delivery.model_card import Sample, render_card
 from stationmaster.errors import DeliveryError, DeliveryRefused, RemoteError, TicketRefused

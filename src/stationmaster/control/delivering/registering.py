@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import structlog
 
-from stationmaster.control.delivering.outlets import BUCKET, HUB, Outlets
-from stationmaster.control.world import Policy, World
+from stationmaster.control.delivering.outlets import Outlets
+from stationmaster.control.delivering.places import BUCKET, HUB
+from stationmaster.control.policy import Policy
+from stationmaster.control.world import World
 from stationmaster.delivery.comfydeploy import Download
 from stationmaster.errors import DeliveryError
 from stationmaster.model import Registering, Registration, TrainedModel

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stationmaster.control.world import Policy
+from stationmaster.control.policy import Policy
 from stationmaster.errors import CommandFailed, Unreachable
 from stationmaster.model import Rental
 from stationmaster.recipes.schema import Recipe

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.rental.drivers import advice, install, machine_told, may_install, missing_parts
-from stationmaster.control.rental.machine import access_to_json
 from stationmaster.control.step import cut_off, give_up, go_on, recovered, wait
 from stationmaster.control.world import Visit, World
 from stationmaster.errors import CommandFailed, DiskFull, ProviderError, RemoteError, Unreachable

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from stationmaster.control.fleet import shows_absence
-from stationmaster.control.world import Policy, Visit, World
+from stationmaster.control.policy import Policy
+from stationmaster.control.rental.access_notes import access_from_json
+from stationmaster.control.world import Visit, World
 from stationmaster.errors import ProviderError
 from stationmaster.model import (
     LIVE_RENTAL_STATES,
-    Access,
     Job,
     Listing,
-    LocalAccess,
     Machine,
     MachineStatus,
     Rental,
@@ -135,16 +132,3 @@ def missed(job: Job, sighting: Sighting) -> Job:
     """The job with one more look counted that did not find its machine."""
     absences = int(job.memory.get("absences", 0)) + 1
     return job.remember(absences=absences, gone_read_at=sighting.single_read_at or job.memory.get("gone_read_at"))
-
-
-def access_to_json(access: Access) -> dict[str, Any]:
-    return {"kind": "ssh" if isinstance(access, SshAccess) else "local", **dataclasses.asdict(access)}
-
-
-def access_from_json(data: Mapping[str, Any]) -> Access:
-    values = {key: value for key, value in data.items() if key != "kind"}
-    environment = tuple((name, value) for name, value in values.get("environment", ()))
-    if data["kind"] == "ssh":
-        host_keys = tuple(values.get("host_keys", ()))
-        return SshAccess(**{**values, "host_keys": host_keys, "environment": environment})
-    return LocalAccess(root=values["root"], job_root=values["job_root"], environment=environment)

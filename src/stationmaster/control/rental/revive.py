@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from stationmaster.control.rental.access_notes import access_from_json, access_to_json
 from stationmaster.control.rental.login import pinned
-from stationmaster.control.rental.machine import Fate, Sighting, access_from_json, access_to_json, drop_connection
+from stationmaster.control.rental.machine import Fate, Sighting, drop_connection
 from stationmaster.control.step import cut_off, give_up, wait
 from stationmaster.control.training.collecting import at_home
 from stationmaster.control.world import Visit, World

@@ -8,17 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from stationmaster.config import monitoring_of
+from stationmaster.control.policy import Policy
+from stationmaster.control.rental.access_notes import access_from_json
 from stationmaster.control.rental.company import alone_seconds
-from stationmaster.control.rental.machine import (
-    ANSWERING,
-    Fate,
-    Sighting,
-    access_from_json,
-    drop_connection,
-    host_of,
-    missed,
-    sight,
-)
+from stationmaster.control.rental.machine import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
 from stationmaster.control.rental.revive import STOPPED_ENDINGS, Revive, marked_as_stopped, needs_reviving, revive
 from stationmaster.control.step import Handler, Step, cut_off, give_up, go_on, is_late, recovered, wait
 from stationmaster.control.training.baselines import Comparison, compare, comparison_due
@@ -29,7 +22,7 @@ from stationmaster.control.training.saving import Save, ask_to_save, save_first,
 from stationmaster.control.training.telling import checkpoint_step, end_told, epoch_told, milestone_told, start_told
 from stationmaster.control.training.vitals import check_vitals
 from stationmaster.control.training.watching import stall_alert, stall_cleared, stall_told, watch_log
-from stationmaster.control.world import Policy, Visit, World
+from stationmaster.control.world import Visit, World
 from stationmaster.errors import CommandFailed, HostKeyRefused, RemoteError
 from stationmaster.lifecycle import Move
 from stationmaster.model import Alert, Checkpoint, Desired, Job, LogChunk, Progress, Reason, SshAccess

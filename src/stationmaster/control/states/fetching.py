@@ -11,6 +11,7 @@ from typing import Any
 
 from stationmaster.control.delivering import notes
 from stationmaster.control.delivering.chain import Deliver, deliver, file_facts
+from stationmaster.control.policy import Policy
 from stationmaster.control.rental.company import company
 from stationmaster.control.rental.machine import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
 from stationmaster.control.rental.revive import Revive, needs_reviving, revive
@@ -30,7 +31,7 @@ from stationmaster.control.step import (
 from stationmaster.control.training.carrying import metered
 from stationmaster.control.training.collecting import at_home, collected, with_fetched, with_places
 from stationmaster.control.training.job_folder import stays_inside
-from stationmaster.control.world import Policy, Visit, World
+from stationmaster.control.world import Visit, World
 from stationmaster.errors import DiskFull, RemoteError, Unreachable
 from stationmaster.lifecycle import Move, may_try_again
 from stationmaster.model import Checkpoint, Desired, Job, Reason

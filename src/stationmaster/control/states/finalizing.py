@@ -13,13 +13,14 @@ import structlog
 from stationmaster.control.delivering import notes
 from stationmaster.control.delivering.publishing import Publishing, entry, next_publishing, publish
 from stationmaster.control.delivering.registering import first_registration, step_on
+from stationmaster.control.policy import Policy
 from stationmaster.control.rental.company import company
 from stationmaster.control.rental.machine import host_of
 from stationmaster.control.step import Handler, Step, give_up, go_on, outcome_told, wait
 from stationmaster.control.training.baselines import facts_to_remember
 from stationmaster.control.training.collecting import collected
 from stationmaster.control.training.job_folder import LATEST, MODEL, keep_only, link
-from stationmaster.control.world import Policy, Visit, World
+from stationmaster.control.world import Visit, World
 from stationmaster.errors import RemoteError
 from stationmaster.lifecycle import Move, concluded
 from stationmaster.model import Checkpoint, Desired, Job, Reason, Registering

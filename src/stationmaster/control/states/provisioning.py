@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from stationmaster.control.fleet import labelled, shows_absence
+from stationmaster.control.policy import Policy
 from stationmaster.control.rental.adoption import Discard, adopted, discard, with_surplus
 from stationmaster.control.rental.login import LogIn, blame, log_in
 from stationmaster.control.rental.machine import requirements
 from stationmaster.control.rental.spending import affordable, credit_problem, is_full
 from stationmaster.control.step import Handler, Step, failed_try, give_up, is_late, recovered, wait, wants_out
-from stationmaster.control.world import Policy, Visit, World
+from stationmaster.control.world import Visit, World
 from stationmaster.durations import format_duration
 from stationmaster.errors import (
     AccessRefused,

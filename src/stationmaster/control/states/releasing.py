@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from stationmaster.control.billing.paying import with_settlement
+from stationmaster.control.policy import Policy
 from stationmaster.control.rental.adoption import opened_cost, surplus_rental
 from stationmaster.control.rental.cleaning import (
     CleanUp,
@@ -15,7 +16,7 @@ from stationmaster.control.rental.cleaning import (
 )
 from stationmaster.control.rental.release import Evidence, Judgement, Next, closed_cost, judge, needs_single_read
 from stationmaster.control.step import Handler, Step, failed_try, go_on, outcome_told, recovered, wait, wants_out
-from stationmaster.control.world import Policy, Visit, World
+from stationmaster.control.world import Visit, World
 from stationmaster.errors import ProviderError
 from stationmaster.lifecycle import Move, concluded
 from stationmaster.model import (

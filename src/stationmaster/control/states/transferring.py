@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from stationmaster.control.policy import Policy
 from stationmaster.control.rental.company import company
 from stationmaster.control.rental.machine import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
 from stationmaster.control.step import (
@@ -24,7 +25,7 @@ from stationmaster.control.training.collecting import Collected, intact
 from stationmaster.control.training.config_files import written
 from stationmaster.control.training.dataset_cache import kept, may_be_kept, taken
 from stationmaster.control.training.dataset_pull import pulled
-from stationmaster.control.world import Policy, Visit, World
+from stationmaster.control.world import Visit, World
 from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
 from stationmaster.lifecycle import Move
 from stationmaster.model import Job, Reason

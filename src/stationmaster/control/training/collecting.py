@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from stationmaster.control.policy import Policy
 from stationmaster.control.rental.company import company
 from stationmaster.control.rental.machine import drop_connection, host_of
 from stationmaster.control.step import cut_off, wait
 from stationmaster.control.training.carrying import metered
 from stationmaster.control.training.job_folder import LATEST, collected_path, keep_only, link, stays_inside
 from stationmaster.control.training.mirroring import brought_back, forget_mirrored, mirrored
-from stationmaster.control.world import Policy, Visit, World
+from stationmaster.control.world import Visit, World
 from stationmaster.delivery.safetensors_header import SafetensorsFile, open_safetensors
 from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
 from stationmaster.model import Checkpoint, Job

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stationmaster.control.world import Policy
+from stationmaster.control.policy import Policy
 from stationmaster.errors import CommandFailed
 from stationmaster.model import Job
 from stationmaster.remote.host import Host

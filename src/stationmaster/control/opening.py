@@ -1,0 +1,30 @@
+"""Opening the store that the settings name."""
+
+from __future__ import annotations
+
+from stationmaster.errors import ConfigInvalid
+from stationmaster.settings import Settings
+from stationmaster.store.engine import Database
+from stationmaster.store.store import Store
+
+
+def open_store(settings: Settings, *, writable: bool = True) -> Store:
+    """The store, with its schema brought up to date. Raises ConfigInvalid when the home cannot be written.
+
+    With `writable` False nothing is asked of the home: the sweeper works where the store can only be read.
+    """
+    if writable:
+        _require_writable_home(settings)
+    return Store(Database(settings.store_url), log_cap_bytes=settings.log_cap_bytes)
+
+
+def _require_writable_home(settings: Settings) -> None:
+    try:
+        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        probe = settings.home / ".writable"
+        probe.touch()
+        probe.unlink()
+    except OSError as problem:
+        raise ConfigInvalid(
+            f"cannot write to {settings.home}: {problem.strerror}", hint="set STATIONMASTER_HOME or give --home"
+        ) from None
