@@ -136,7 +136,7 @@ class _Answers:
 
 def _status(start: int) -> dict[str, Any]:
     first = start // len(_bar(0)) + 1
-    drawn = range(first + 3, first + 60, 4)  # what is left of a minute: a redraw for each mark of time
+    drawn = range(first + 29, first + 60, 30)  # what is left of a minute: a redraw for each mark of time
     data = "".join(_bar(step) for step in (first, *drawn)).encode()
     wall = time.time()
     times = [[(index + 2) * len(_bar(0)), wall - (first + 59 - step)] for index, step in enumerate(drawn)]

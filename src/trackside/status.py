@@ -27,7 +27,7 @@ from trackside.tries import Facts
 DEFAULT_MAX_BYTES = 1 << 20
 _FORMAT = 1
 _MARKS_PER_STREAM = 128
-_MARKS_APART_SECONDS = 4.0  # fine beside every window of the stall watch; each keeps a redraw for home to read
+_MARKS_APART_SECONDS = 30.0  # fine beside the windows of the stall watch; each keeps a redraw for home to read
 _STREAM_OVERHEAD_BYTES = 256 + 40 * _MARKS_PER_STREAM
 _SMALLEST_READ_BYTES = 1024  # even when the rest of the answer is too long: home must get on
 

@@ -51,7 +51,7 @@ class Tempo:
     @property
     def beat(self) -> float:
         """Jobs that become due within so long are claimed together; nobody waits for what falls due by itself."""
-        return min(0.25, self.look / 8)
+        return min(0.5, self.look / 4)
 
     @property
     def margin(self) -> float:

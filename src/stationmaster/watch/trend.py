@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from stationmaster.watch.policy import StallPolicy
 from stationmaster.watch.progress import ProgressTrack
@@ -20,8 +19,7 @@ _COLLAPSE_SHARE = 0.75
 _UNDISTURBED_QUANTILE = 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class _Sample:
+class _Sample(NamedTuple):
     at: float  # training time
     step: float
     pace: float  # over a window
@@ -123,7 +121,7 @@ class Trend:
 
     def state(self) -> dict[str, Any]:
         return {
-            "samples": [list(astuple(sample)) for sample in self._samples],
+            "samples": [list(sample) for sample in self._samples],
             "usual": list(self._usual),
             "usual_undisturbed": list(self._usual_undisturbed),
             "peak": self._peak,

@@ -15,6 +15,7 @@ from stationmaster.settings import MonitoringSettings, StallSettings
 from trackside.thinning import thin_redraws
 
 STEP_SECONDS, TOTAL = 0.25, 4000
+APART = 30  # seconds between two marks of time in an answer
 SHORT = {"min_window": "5s", "near_end_eta": "1s", "resume_span": "1s", "resume_window": "3s", "collapse_hold": "3s"}
 MONITORING = MonitoringSettings(
     stall_detection=StallSettings(thresholds={**SHORT, "trend_windows": 1, "sustain_windows": 1})
@@ -33,7 +34,7 @@ def piece(since: float, until: float) -> LogPiece:
     """What the machine answers at `until` about all that it wrote after `since`, as trackside does it."""
     start, end = (sum(len(bar(step)) for step in range(int(at / STEP_SECONDS))) for at in (since, until))
     raw = b"".join(bar(step) for step in range(int(since / STEP_SECONDS), int(until / STEP_SECONDS)))
-    walls = [wall for wall in range(int(until), 0, -4) if wall > since][::-1]
+    walls = [wall for wall in range(int(until), 0, -APART) if wall > since][::-1]
     places = [
         sum(len(bar(step)) for step in range(int(since / STEP_SECONDS), int(wall / STEP_SECONDS))) for wall in walls
     ]
@@ -60,5 +61,5 @@ def test_a_cut_link_leaves_the_pace_as_it_was(cut_seconds: int) -> None:
         training, seen = look(training, since, until)
         assert seen.event is None, f"at {until} s: {seen.event.analysis.reason}"
         for reading in seen.readings:
-            assert reading.step * STEP_SECONDS == pytest.approx(reading.at - 1000.0, abs=4.0)
+            assert reading.step * STEP_SECONDS == pytest.approx(reading.at - 1000.0, abs=APART)
     assert training.progress.step == looks[-1] / STEP_SECONDS - 1
