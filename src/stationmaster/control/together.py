@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")
 
 
 @dataclass(slots=True)
-class Together(Generic[Answer]):
+class Together(Generic[Key, Answer]):
     """One question to the store for all who wait for an answer of its kind; a job alone waits no longer for it."""
 
-    ask: Callable[[frozenset[str]], Awaitable[Mapping[str, Answer]]]
-    _waiting: list[tuple[str, asyncio.Future[Answer]]] = field(default_factory=list)
+    ask: Callable[[frozenset[Key]], Awaitable[Mapping[Key, Answer]]]
+    _waiting: list[tuple[Key, asyncio.Future[Answer]]] = field(default_factory=list)
     _asking: asyncio.Task[None] | None = None
 
-    async def of(self, key: str) -> Answer:
+    async def of(self, key: Key) -> Answer:
         """The answer for `key`, asked after this call was made. Raises whatever asking raised."""
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append((key, answer))
@@ -35,7 +36,7 @@ class Together(Generic[Answer]):
         finally:
             self._asking = None
 
-    async def _answer(self, batch: list[tuple[str, asyncio.Future[Answer]]]) -> None:
+    async def _answer(self, batch: list[tuple[Key, asyncio.Future[Answer]]]) -> None:
         try:
             answers = await self.ask(frozenset(key for key, _ in batch))
         except BaseException as problem:

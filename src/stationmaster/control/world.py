@@ -24,6 +24,7 @@ from stationmaster.remote.base import Remote
 from stationmaster.remote.host import Host
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
+from stationmaster.watch.baseline import RunFacts
 
 Answer = TypeVar("Answer")
 
@@ -65,11 +66,13 @@ class World:
     reload_providers: Callable[[], Mapping[str, Provider]] = dict  # those that came up since we started
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "store"))
     fleet: Fleet = field(init=False)
-    rentals: Together[list[Rental]] = field(init=False)  # by the job's id
-    bills: Together[tuple[tuple[Rental, ...], tuple[CostLine, ...]]] = field(
+    rentals: Together[str, list[Rental]] = field(init=False)  # by the job's id
+    bills: Together[str, tuple[tuple[Rental, ...], tuple[CostLine, ...]]] = field(
         init=False
     )  # rentals with their cost lines
-    avoided: Together[frozenset[str]] = field(init=False)  # machines by their provider's name
+    avoided: Together[str, frozenset[str]] = field(init=False)  # machines by their provider's name
+    past_runs: Together[tuple[str, str], list[RunFacts]] = field(init=False)  # by recipe and GPU
+    _clock: Together[None, float] = field(init=False)
     _remotes: dict[str, Remote] = field(default_factory=dict)
     _recipes: dict[str, StoredRecipe] = field(default_factory=dict)
 
@@ -78,10 +81,16 @@ class World:
         self.rentals = Together(partial(self.ask_store, _rentals, self.store))
         self.bills = Together(partial(self.ask_store, _bills, self.store))
         self.avoided = Together(partial(self.ask_store, _avoided, self.store))
+        self.past_runs = Together(partial(self.ask_store, _past_runs, self.store))
+        self._clock = Together(partial(self.ask_store, _clock, self.store))
 
     async def ask_store(self, function: Callable[..., Answer], *args: Any, **kwargs: Any) -> Answer:
         """A store call off the event loop's thread."""
         return await asyncio.get_running_loop().run_in_executor(self.threads, partial(function, *args, **kwargs))
+
+    async def now(self) -> float:
+        """The database's time."""
+        return await self._clock.of(None)
 
     def provider(self, name: str) -> Provider:
         if name not in self.providers:
@@ -135,6 +144,14 @@ def _bills(store: Store, job_ids: frozenset[str]) -> dict[str, tuple[tuple[Renta
 
 def _avoided(store: Store, providers: frozenset[str]) -> dict[str, frozenset[str]]:
     return {name: store.bad_machines.avoided(name) for name in providers}
+
+
+def _past_runs(store: Store, kinds: frozenset[tuple[str, str]]) -> dict[tuple[str, str], list[RunFacts]]:
+    return {(recipe, gpu): store.past_runs.like(recipe, gpu) for recipe, gpu in kinds}
+
+
+def _clock(store: Store, _all: frozenset[None]) -> dict[None, float]:
+    return {None: store.now()}
 
 
 def boottime() -> float:

@@ -106,6 +106,8 @@ def render(text: str, values: Values) -> str:
     >>> render("{{ job.name }}.log", {"job": {"name": "{{ 7 * 7 }}; rm -rf $(pwd)"}})
     '{{ 7 * 7 }}; rm -rf $(pwd).log'
     """
+    if "{" not in text and not text.endswith("\n"):
+        return text  # as most arguments of commands are
     try:
         return _compiled(text).render(_namespaces(values))
     except (TemplateError, TypeError, ValueError, ArithmeticError) as error:

@@ -23,7 +23,7 @@ _DAY_SECONDS = 86400.0
 
 async def reconcile_charges(world: World, *, settled_seconds: float = SETTLED_SECONDS) -> int:
     """How many rentals have their provider's figures now that had only our estimate before."""
-    now = await world.ask_store(world.store.now)
+    now = await world.now()
     lines = await world.ask_store(world.store.costs.awaiting_charges, ended_before=now - settled_seconds)
     by_provider: dict[str, list[tuple[Rental, CostLine]]] = defaultdict(list)
     for line in lines:

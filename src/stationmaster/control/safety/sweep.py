@@ -86,7 +86,7 @@ class Sweeper:
 
     async def _sweep_provider(self, name: str, report: Report, *, act: bool, doomed: frozenset[str]) -> None:
         listing = await self.world.fleet.listing(name)
-        now = await self.world.ask_store(self.world.store.now)
+        now = await self.world.now()
         rentals = await self._rentals(name)
         jobs = await self._jobs(rentals)
         seen_before = {each.kind: each.at for each in await self.world.ask_store(self.world.store.alerts.open)}
@@ -168,7 +168,7 @@ class Sweeper:
             return
         evidence = await gather_evidence(provider, ours, self.world)
         for rental in ours:
-            now = await self.world.ask_store(self.world.store.now)
+            now = await self.world.now()
             judgement = judge(rental, evidence, now=now)
             await self._try_to_write(self.world.store.rentals.put_unattended, judgement.rental)
             if judgement.next is Next.DESTROY and judgement.rental.provider_id is not None:

@@ -89,7 +89,7 @@ async def observe(visit: Visit, world: World) -> Seen:
         seen = replace(seen, listing=listing)
         if _may_be_created(seen, _not_surplus(seen, rental)):
             seen = await _look_at_the_market(seen, rental, world)
-            seen = replace(seen, asked_at=await world.ask_store(world.store.now))
+            seen = replace(seen, asked_at=await world.now())
     except ProviderError as problem:
         seen = replace(seen, problem=problem)
     return seen

@@ -36,18 +36,14 @@ async def compare(job: Job, world: World) -> Comparison | None:
     percent = comparison_due(job)
     if percent is None:
         return None
-    return await world.ask_store(_compare, job, world, percent)
+    past = await world.past_runs.of((job.spec.recipe, _gpus(job)))
+    outliers = find_outliers(await world.ask_store(_facts, job, world), past) if past else ()
+    return Comparison(percent=percent, outliers=tuple(outliers))
 
 
 async def facts_to_remember(job: Job, world: World) -> RunFacts | None:
     """What later runs are compared with, of a run that has finished."""
     return await world.ask_store(_facts, job, world) if job.progress.total_steps else None
-
-
-def _compare(job: Job, world: World, percent: int) -> Comparison:
-    past = world.store.past_runs.like(job.spec.recipe, _gpus(job))
-    outliers = find_outliers(_facts(job, world), past) if past else ()
-    return Comparison(percent=percent, outliers=tuple(outliers))
 
 
 def _facts(job: Job, world: World) -> RunFacts:
