@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-_LIMIT_SECONDS = 60.0
+_LIMIT_SECONDS = 200.0
 
 
 def asynchronous(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
@@ -23,7 +23,7 @@ def asynchronous(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[...
     return run
 
 
-async def until(condition: Callable[[], bool], *, what: str, seconds: float = 20.0) -> None:
+async def until(condition: Callable[[], bool], *, what: str, seconds: float = 150.0) -> None:
     """Wait for a condition; fail, saying `what` never came, when it does not."""
     deadline = asyncio.get_running_loop().time() + seconds
     while not condition():

@@ -29,7 +29,7 @@ from stationmaster.store.store import Store
 
 JOB = "job-1"
 STATES = tuple(state for state in State if state is not State.ENDED)
-_PATIENCE_SECONDS = 45.0
+_PATIENCE_SECONDS = 150.0
 # About as many points as a worker passes in each state, so that a kill drawn from them happens.
 # Fewer than there are: a worker that finds no such point in its state goes on to the job's end.
 _POINTS_IN_STATE = {

@@ -217,7 +217,7 @@ class KillInState:
             _kill_ourselves()
 
     def _state(self) -> str:
-        connection = sqlite3.connect(self._path, timeout=30)
+        connection = sqlite3.connect(self._path, timeout=150)
         try:
             return str(connection.execute("SELECT state FROM jobs").fetchone()[0])
         finally:

@@ -23,7 +23,7 @@ from stationmaster.store.engine import Database
 from stationmaster.store.ledger import Ledger
 from stationmaster.store.store import Store
 
-_PATIENCE_SECONDS = 90.0
+_PATIENCE_SECONDS = 150.0
 _QUICK = {"seconds_per_step": 0, "save_every": 10, "sample_every": 20}
 
 

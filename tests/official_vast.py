@@ -98,7 +98,7 @@ class OfficialClient:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=150,
             check=False,
         )
         assert done.returncode == 0, done.stderr

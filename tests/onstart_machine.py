@@ -136,7 +136,7 @@ class OnstartMachine:
                 start_new_session=True,
             )
         self._started.append(process)
-        assert process.wait(timeout=30) == 0, self.output.read_text()
+        assert process.wait(timeout=150) == 0, self.output.read_text()
         wait_until(lambda: self._told() > told or self._count() > looked)
 
     def halt(self) -> None:
@@ -188,7 +188,7 @@ class OnstartMachine:
         return len(self._looks.read_bytes())
 
 
-def wait_until(condition: Callable[[], bool], *, seconds: float = 20.0) -> None:
+def wait_until(condition: Callable[[], bool], *, seconds: float = 150.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not come true in time"

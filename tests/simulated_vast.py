@@ -30,7 +30,7 @@ class Customer:
     def __init__(self, url: str, key: str = API_KEY) -> None:
         self.url = url
         self.key = key
-        self.http = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=30)
+        self.http = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=150)
 
     def close(self) -> None:
         self.http.close()
@@ -108,7 +108,7 @@ class Customer:
         return eventually(shown)
 
 
-def eventually(condition: Callable[[], T | None], *, seconds: float = 30.0) -> T:
+def eventually(condition: Callable[[], T | None], *, seconds: float = 150.0) -> T:
     """The first true value of the condition; fails when none comes in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -22,7 +22,7 @@ from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 
 ACCOUNT_KEY = "account-key-that-stays-at-home-0123456789"
-_PATIENCE_SECONDS = 45.0
+_PATIENCE_SECONDS = 150.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,7 +89,7 @@ def running_sshd(folder: Path, *, config: str = "") -> Iterator[Sshd]:
     finally:
         sessions = _children(process.pid)
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=150)
         for pid in sessions:
             _kill_quietly(pid)
 

@@ -211,7 +211,7 @@ class StormStation:
     def struck(self) -> list[dict[str, Any]]:
         return list(self.customer.http.get("/simulator/faults").json()["struck"])
 
-    def until(self, condition: Callable[[], Any], what: str, *, seconds: float = 60.0) -> Any:
+    def until(self, condition: Callable[[], Any], what: str, *, seconds: float = 150.0) -> Any:
         try:
             return until(condition, what, seconds=seconds)
         except AssertionError as never:
@@ -296,7 +296,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def until(condition: Callable[[], Any], what: str, *, seconds: float = 60.0) -> Any:
+def until(condition: Callable[[], Any], what: str, *, seconds: float = 150.0) -> Any:
     ends = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < ends, f"never came: {what}"

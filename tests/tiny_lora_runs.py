@@ -16,7 +16,7 @@ from stationmaster.recipes.registry import BUILTIN
 
 TRAINER = BUILTIN / "tiny-lora" / "train.py"
 _COLOURS = [(200, 60, 40), (40, 120, 200), (60, 170, 80), (230, 200, 60)]
-_PATIENCE_SECONDS = 60.0
+_PATIENCE_SECONDS = 150.0
 Found = TypeVar("Found")
 
 

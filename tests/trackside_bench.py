@@ -20,7 +20,7 @@ from typing import Any
 import trackside
 
 PACKAGE = Path(trackside.__file__).parent
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 150.0
 
 
 def interpreters() -> list[str]:

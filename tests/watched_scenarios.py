@@ -182,7 +182,7 @@ def _worker(storm: StormStation) -> Iterator[subprocess.Popen[bytes]]:
     finally:
         worker.send_signal(signal.SIGTERM)
         try:
-            worker.wait(timeout=60)
+            worker.wait(timeout=150)
         except subprocess.TimeoutExpired:
             worker.kill()
             worker.wait()

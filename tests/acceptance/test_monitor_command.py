@@ -112,7 +112,7 @@ def test_it_repeats_one_json_object_per_line_until_interrupted(person: dict[str,
         assert process.stdout is not None
         looks = [json.loads(process.stdout.readline()) for _ in range(2)]
         process.send_signal(signal.SIGINT)
-        rest, errors = process.communicate(timeout=30)
+        rest, errors = process.communicate(timeout=150)
     assert looks[0]["at"] < looks[1]["at"]
     assert (process.returncode, errors) == (130, "")
     assert all(json.loads(line) for line in rest.splitlines())

@@ -22,7 +22,7 @@ from stationmaster.recipes.registry import find
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 
-_PATIENCE_SECONDS = 45.0
+_PATIENCE_SECONDS = 150.0
 QUICK = {
     "STATIONMASTER_MONITORING__POLL_INTERVAL": "200ms",
     "STATIONMASTER_MONITORING__WATCH_INTERVAL": "200ms",
@@ -58,7 +58,7 @@ class Home:
         self.store.jobs.submit(spec)
 
     def state(self, job_id: str) -> str:
-        with closing(sqlite3.connect(self._file, timeout=30)) as connection:
+        with closing(sqlite3.connect(self._file, timeout=150)) as connection:
             return str(connection.execute("SELECT state FROM jobs WHERE id = ?", (job_id,)).fetchone()[0])
 
     def until(self, condition: Callable[[], object], what: str) -> None:

@@ -94,7 +94,7 @@ def test_an_older_worker_is_asked_to_leave_and_settings_of_the_folder_hold(home:
         ran = home.run(*train(pictures, "a", "--yes", "--watch", "--json"), cwd=here)
         assert ran.code == 0, ran.err
         assert old.stdout.read() == "asked to leave\n"
-        assert old.wait(timeout=30) == 0
+        assert old.wait(timeout=150) == 0
     finally:
         old.kill()
         old.wait()

@@ -90,7 +90,7 @@ def test_a_store_that_is_newer_or_damaged(shared: Home, tmp_path: Path) -> None:
     home.mkdir()
     shutil.copy(shared.path / "stationmaster.db", home)
     change = "UPDATE alembic_version SET version_num = '9999'"
-    subprocess.run(["python3", "-c", _CHANGE, str(home / "stationmaster.db"), change], check=True, timeout=60)
+    subprocess.run(["python3", "-c", _CHANGE, str(home / "stationmaster.db"), change], check=True, timeout=150)
     told(shared.run("--home", str(home), "jobs"), 11, "9999", "hint: upgrade")
     (home / "stationmaster.db").write_text("no database at all, but a long letter. " * 50)
     told(shared.run("--home", str(home), "jobs"), 10, "the store cannot be used", "hint: ")
@@ -129,7 +129,7 @@ def _on_a_small_disk(folder: Path, command: list[str], home: Home) -> Ran:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=150,
         check=False,
     )
     return Ran(code=done.returncode, out=done.stdout, err=done.stderr)

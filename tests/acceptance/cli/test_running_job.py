@@ -51,7 +51,7 @@ def test_interrupting_a_watch_leaves_the_training_alone(running: Home) -> None:
         assert watch.stdout is not None
         assert "EXECUTING" in watch.stdout.readline()
         watch.send_signal(signal.SIGINT)
-        out, err = watch.communicate(timeout=60)
+        out, err = watch.communicate(timeout=150)
     finally:
         watch.kill()
         watch.wait()
@@ -79,7 +79,7 @@ def test_a_stopped_job_is_followed_to_its_end_and_can_be_resumed(home: Home, pic
         stopped = home.run("stop", "long", "--json")
         assert (stopped.code, "best checkpoint" in stopped.json()["note"]) == (0, True)
         assert home.run("watch", "long").code == 40
-        out, _ = follow.communicate(timeout=60)
+        out, _ = follow.communicate(timeout=150)
     finally:
         follow.kill()
         follow.wait()
@@ -107,7 +107,7 @@ def test_a_pipe_that_is_closed_is_no_error(running: Home) -> None:
         env=running.environ,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=150,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -27,9 +27,9 @@ def test_it_says_where_it_answers_and_leaves_when_told(tmp_path: Path) -> None:
     with serve(tmp_path, "--port", "0") as process:
         assert process.stdout is not None
         url = process.stdout.readline().split()[-1]
-        assert httpx.get(f"{url}/readyz", timeout=60).json() == {"ready": True, "uploads": False}
+        assert httpx.get(f"{url}/readyz", timeout=150).json() == {"ready": True, "uploads": False}
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=150)
     assert "Traceback" not in said
 
 

@@ -88,7 +88,7 @@ def station(server: MessengerServer, tmp_path_factory: pytest.TempPathFactory) -
             yield opened
         finally:
             worker.send_signal(signal.SIGTERM)
-            worker.wait(timeout=30)
+            worker.wait(timeout=150)
             for rental in opened.store.rentals.not_gone():
                 for pid in processes_of(rental.label):
                     os.kill(pid, signal.SIGKILL)

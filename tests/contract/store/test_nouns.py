@@ -185,7 +185,7 @@ def test_somebody_who_waits_is_woken_by_a_write(store: Store, open_store: Callab
     with store.waker() as waker, ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(waker.wait, 30.0)
         writer.jobs.submit(spec("a"))
-        assert waiting.result(timeout=60)
+        assert waiting.result(timeout=150)
 
 
 def test_nobody_is_woken_by_nothing(store: Store) -> None:
@@ -209,7 +209,7 @@ def test_a_waiting_connection_that_is_cut_says_that_the_store_is_lost(postgres_u
             waiting = threads.submit(waker.wait, 30.0)
             _cut_all_others(postgres_url)
             with pytest.raises(StoreError):
-                waiting.result(timeout=60)
+                waiting.result(timeout=150)
     finally:
         store.close()
 

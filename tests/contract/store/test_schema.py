@@ -133,7 +133,7 @@ def test_sqlite_waits_while_another_process_writes(tmp_path: Path) -> None:
                 submitted = threads.submit(store.jobs.submit, spec("a"))
                 assert store.jobs.listed(with_ended=True) == []  # readers are never kept waiting
                 assert not submitted.done()
-            assert submitted.result(timeout=60).created
+            assert submitted.result(timeout=150).created
     finally:
         other.close()
         store.close()

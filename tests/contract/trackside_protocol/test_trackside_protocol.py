@@ -46,7 +46,7 @@ async def end(host: Host) -> None:
         pass  # no plan was ever put there
 
 
-async def until_status(host: Host, condition: Callable[[Status], bool], *, seconds: float = 40.0) -> Status:
+async def until_status(host: Host, condition: Callable[[Status], bool], *, seconds: float = 150.0) -> Status:
     async with asyncio.timeout(seconds):
         while True:
             status = await host.status()

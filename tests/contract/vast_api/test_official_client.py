@@ -79,7 +79,7 @@ def test_ssh_url_leads_to_a_login_on_the_machine(vastai: Any, rented: int, key_p
     port = printed.rsplit(":", 1)[1]
     options = ["-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "BatchMode=yes"]
     command = ["ssh", "-F", "none", "-i", str(key_pair), *options, "-p", port, "root@127.0.0.1", "echo in; exit 7"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=150, check=False)
     assert (done.returncode, done.stdout) == (7, "in\n")
 
 

@@ -37,7 +37,7 @@ def provider(tmp_path: Path) -> LoopbackProvider:
     return LoopbackProvider(tmp_path / "machines", environment={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
 
 
-def until(condition: Callable[[], object], *, what: str, seconds: float = 30.0) -> None:
+def until(condition: Callable[[], object], *, what: str, seconds: float = 150.0) -> None:
     ends = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < ends, f"after {seconds:g} s still not: {what}"
@@ -56,7 +56,7 @@ async def machine_of(provider: LoopbackProvider, label: str) -> LocalAccess:
 
 def start_on(access: LocalAccess, script: str) -> None:
     """What a step of a recipe does: starts something that may outlive it."""
-    subprocess.run(["python3", "-c", script], env=dict(access.environment), cwd=access.root, check=True, timeout=60)
+    subprocess.run(["python3", "-c", script], env=dict(access.environment), cwd=access.root, check=True, timeout=150)
 
 
 DAEMON = """
@@ -217,7 +217,7 @@ async def test_nothing_of_our_environment_but_what_programs_need_reaches_a_machi
     access = await machine_of(provider, label)
     remote = connect(access)
     try:
-        shown = await remote.run(["env", "-0"], timeout=30)
+        shown = await remote.run(["env", "-0"], timeout=150)
         start_on(access, DAEMON)
         until(lambda: processes_of(label), what="the daemon")
         (pid,) = processes_of(label)

@@ -49,10 +49,10 @@ def test_a_worker_that_dies_between_sending_and_noting_it_is_followed_by_another
     server.after_receiving = kill
     victim = worker(store_url, tmp_path, server.environ, "victim")
     started.put(victim)
-    assert victim.wait(timeout=60) == -signal.SIGKILL
+    assert victim.wait(timeout=150) == -signal.SIGKILL
     assert [row["state"] for row in store.outbox.of_job("job")] == ["PENDING"]
     server.after_receiving = lambda _message: None
-    assert worker(store_url, tmp_path, server.environ, "too soon").wait(timeout=60) == 0
+    assert worker(store_url, tmp_path, server.environ, "too soon").wait(timeout=150) == 0
     assert [row["state"] for row in store.outbox.of_job("job")] == ["PENDING"]
     _tell_later(later, tmp_path, server)
     assert [row["state"] for row in store.outbox.of_job("job")] == ["SENT"]
@@ -76,7 +76,7 @@ def test_two_workers_on_postgresql_send_each_message_once(
         for number in range(24):
             happen(store, f"job-{number}", FLAGGED, owner=f"user-{number % 4}")
         workers = [worker(url, tmp_path, server.environ, f"worker-{number}") for number in range(2)]
-        assert [each.wait(timeout=60) for each in workers] == [0, 0]
+        assert [each.wait(timeout=150) for each in workers] == [0, 0]
         rows = [row for number in range(24) for row in store.outbox.of_job(f"job-{number}")]
     assert [row["state"] for row in rows] == ["SENT"] * 24
     assert len(server.texts()) == 24

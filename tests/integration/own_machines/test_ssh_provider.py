@@ -68,7 +68,7 @@ async def test_what_is_run_on_a_machine_carries_its_label_and_ends_with_it(sshd:
     pid_file = tmp_path / "pid"
     script = f"setsid sh -c 'echo $$ > {pid_file}; exec sleep 600' >/dev/null 2>&1 </dev/null &"
     try:
-        await check(remote, ["sh", "-c", script], timeout=20)
+        await check(remote, ["sh", "-c", script], timeout=150)
     finally:
         await remote.close()
     await until(lambda: pid_file.exists() and bool(pid_file.read_text()), what="the detached process runs")

@@ -87,7 +87,7 @@ def test_the_loss_in_the_header_can_be_computed_again(finished, dataset):
     output, _ = finished
     for path in output.glob("*.safetensors"):
         asked = [sys.executable, "-B", str(TRAINER), f"--evaluate={path}", f"--dataset={dataset}"]
-        answer = json.loads(subprocess.run(asked, capture_output=True, check=True, timeout=60).stdout)
+        answer = json.loads(subprocess.run(asked, capture_output=True, check=True, timeout=150).stdout)
         with safe_open(path, framework="numpy") as file:
             assert answer["loss"] == pytest.approx(float(file.metadata()["loss"]), rel=1e-9)
 
@@ -169,7 +169,7 @@ def test_the_rendered_plan_runs_as_it_stands(dataset, tmp_path):
         machine_root=str(root),
     ).as_json()
     for step in plan["steps"]:
-        subprocess.run(step["argv"], cwd=root / step["cwd"], env=step["env"], check=True, timeout=60)
+        subprocess.run(step["argv"], cwd=root / step["cwd"], env=step["env"], check=True, timeout=150)
         assert all(list(root.glob(pattern)) for pattern in step["expect"])
     assert saved(root / "output") == ["x_touch_pwned_é.safetensors"]
     assert not list(tmp_path.rglob("pwned"))

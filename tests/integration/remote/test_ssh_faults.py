@@ -36,7 +36,7 @@ def wait_for_file(path: Path) -> list[str]:
 @asynchronous
 async def test_one_connection_serves_many_calls(sshd: Sshd) -> None:
     async with through_a_proxy(sshd) as (remote, proxy):
-        await asyncio.gather(*(remote.run(["true"], timeout=20) for _ in range(5)))
+        await asyncio.gather(*(remote.run(["true"], timeout=150) for _ in range(5)))
         await remote.stat("/")
         assert proxy.connections == 1
 
@@ -45,7 +45,7 @@ async def test_one_connection_serves_many_calls(sshd: Sshd) -> None:
 async def test_a_command_whose_connection_is_cut_has_an_unknown_end(sshd: Sshd, tmp_path: Path) -> None:
     go = tmp_path / "go"
     async with through_a_proxy(sshd) as (remote, proxy):
-        running = asyncio.create_task(remote.run(wait_for_file(go), timeout=30))
+        running = asyncio.create_task(remote.run(wait_for_file(go), timeout=150))
         await until((tmp_path / "go.begun").exists, what="the command's begin")
         proxy.cut()
         assert (await running).exit_status is None
@@ -57,19 +57,19 @@ async def test_a_command_whose_connection_is_cut_has_an_unknown_end(sshd: Sshd, 
 async def test_a_command_whose_session_process_is_killed_has_an_unknown_end(sshd: Sshd, tmp_path: Path) -> None:
     go = tmp_path / "go"
     remote = SshRemote(sshd.settings())
-    running = asyncio.create_task(remote.run(wait_for_file(go), timeout=30))
+    running = asyncio.create_task(remote.run(wait_for_file(go), timeout=150))
     await until((tmp_path / "go.begun").exists, what="the command's begin")
     sshd.kill_sessions()
     assert (await running).exit_status is None
     go.touch()
-    assert (await remote.run(["true"], timeout=20)).exit_status == 0
+    assert (await remote.run(["true"], timeout=150)).exit_status == 0
     await remote.close()
 
 
 @asynchronous
 async def test_the_call_after_a_cut_connects_again(sshd: Sshd) -> None:
     async with through_a_proxy(sshd) as (remote, proxy):
-        assert (await remote.run(["true"], timeout=20)).exit_status == 0
+        assert (await remote.run(["true"], timeout=150)).exit_status == 0
         for connections in (2, 3, 4):
             proxy.cut()
             await until_it_answers(remote)
@@ -80,9 +80,9 @@ async def test_the_call_after_a_cut_connects_again(sshd: Sshd) -> None:
 async def until_it_answers(remote: SshRemote) -> None:
     """The loss is noticed at once or at the first use: at most that one call is lost."""
     try:
-        done = await remote.run(["true"], timeout=20)
+        done = await remote.run(["true"], timeout=150)
     except Unreachable:
-        done = await remote.run(["true"], timeout=20)
+        done = await remote.run(["true"], timeout=150)
     assert done.exit_status == 0
 
 
@@ -116,12 +116,12 @@ async def test_keepalive_notices_a_half_open_connection(sshd: Sshd) -> None:
 @asynchronous
 async def test_a_half_open_connection_is_not_used_again_after_a_time_limit(sshd: Sshd) -> None:
     async with through_a_proxy(sshd) as (remote, proxy):
-        assert (await remote.run(["true"], timeout=20)).exit_status == 0
+        assert (await remote.run(["true"], timeout=150)).exit_status == 0
         proxy.pause()
         with pytest.raises(Unreachable, match=r"did not answer within 0\.3 s"):
             await remote.run(["true"], timeout=0.3)
         proxy.resume()
-        assert (await remote.run(["true"], timeout=20)).exit_status == 0
+        assert (await remote.run(["true"], timeout=150)).exit_status == 0
         assert proxy.connections == 2
 
 
@@ -159,7 +159,7 @@ async def test_a_port_where_nothing_listens_is_unknown_not_gone(sshd: Sshd) -> N
     with pytest.raises(Unreachable, match="cannot be reached"):
         await remote.stat("/")
     with pytest.raises(Unreachable, match="cannot be reached"):
-        await remote.run(["true"], timeout=20)
+        await remote.run(["true"], timeout=150)
 
 
 @asynchronous

@@ -23,7 +23,7 @@ def another_key() -> str:
 
 async def answers(remote: SshRemote) -> bool:
     try:
-        return (await remote.run(["true"], timeout=20)).exit_status == 0
+        return (await remote.run(["true"], timeout=150)).exit_status == 0
     finally:
         await remote.close()
 
@@ -33,7 +33,7 @@ async def test_a_changed_host_key_is_refused_and_nothing_runs(sshd: Sshd, tmp_pa
     before = accepted_logins(sshd)
     remote = SshRemote(sshd.settings(host_keys=(another_key(),)))
     with pytest.raises(HostKeyRefused, match="not the pinned one"):
-        await remote.run(["touch", str(tmp_path / "ran")], input=b"secret", timeout=20)
+        await remote.run(["touch", str(tmp_path / "ran")], input=b"secret", timeout=150)
     with pytest.raises(HostKeyRefused):
         await remote.push(sshd.client_key, str(tmp_path / "ran"))
     assert names_in(tmp_path) == []
@@ -65,7 +65,7 @@ async def test_a_pinned_key_that_cannot_be_read_is_refused(sshd: Sshd) -> None:
 
 @asynchronous
 async def test_the_offered_key_can_be_asked_for_and_is_the_servers(sshd: Sshd) -> None:
-    offered = await offered_host_key("127.0.0.1", sshd.port, timeout=20)
+    offered = await offered_host_key("127.0.0.1", sshd.port, timeout=150)
     assert offered.split()[:2] == sshd.host_key.split()[:2]
 
 
@@ -118,7 +118,7 @@ async def test_the_agent_is_never_lent_to_the_machine(sshd: Sshd, tmp_path: Path
     config = write_config(tmp_path, sshd, sshd.host_key)
     changes = {"host": "workstation", "port": None, "key_path": None, "host_keys": (), "use_config": True}
     remote = SshRemote(sshd.settings(**changes, config_path=config))
-    done = await remote.run(["printenv", "SSH_AUTH_SOCK"], timeout=20)
+    done = await remote.run(["printenv", "SSH_AUTH_SOCK"], timeout=150)
     assert (done.exit_status, done.stdout) == (1, b"")
     await remote.close()
 
@@ -137,5 +137,5 @@ async def test_an_access_becomes_the_machine_it_describes(sshd: Sshd, tmp_path: 
     local = LocalAccess(root=str(tmp_path), job_root=str(tmp_path), environment=(("WHO", "this computer"),))
     for access, said in ((over_ssh, b""), (local, b"this computer")):
         remote = connect(access)
-        assert (await remote.run(["sh", "-c", 'printf "%s" "$WHO"'], timeout=20)).stdout == said
+        assert (await remote.run(["sh", "-c", 'printf "%s" "$WHO"'], timeout=150)).stdout == said
         await remote.close()

@@ -36,7 +36,7 @@ def test_the_system_ssh_client_logs_in_at_both_doors(customer: Customer, login: 
     options = ["-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "BatchMode=yes"]
     for port in doors:
         command = ["ssh", "-F", "none", "-i", str(login.key_path), *options, "-p", port, "root@127.0.0.1", "pwd"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=150, check=False)
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip().endswith(f"/machines/{machine['id']}/root/root")
 
@@ -71,7 +71,7 @@ def test_rsync_runs_over_the_machines_ssh(customer: Customer, login: Any, tmp_pa
     shell = f"ssh -F none -i {login.key_path} -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
     target = f"root@127.0.0.1:{login.output(machine, 'echo $STATIONMASTER_WORKSPACE')}/"
     command = ["rsync", "-e", f"{shell} -p {machine['ssh_port']}", str(tmp_path / "file"), target]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=150, check=False)
     assert done.returncode == 0, done.stderr
     assert login.output(machine, "stat -c %s $STATIONMASTER_WORKSPACE/file") == "2000000"
 

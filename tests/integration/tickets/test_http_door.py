@@ -99,7 +99,7 @@ def test_a_ticket_is_good_once_and_only_with_its_token(open_shelf: Any, store: S
     shelf, content = open_shelf(), b"weights"
     ticket = a_ticket(shelf, content)
     mine, other = ({"Authorization": f"Bearer {token}"} for token in (TOKEN, "another"))
-    with serving(store, shelf.office) as url, httpx.Client(base_url=url, timeout=60) as client:
+    with serving(store, shelf.office) as url, httpx.Client(base_url=url, timeout=150) as client:
         assert client.post(f"/api/uploads/{ticket}").status_code == 409
         assert client.post(f"/api/uploads/{ticket}", headers=other).status_code == 404
         assert client.post("/api/uploads/made-up", headers=mine).status_code == 404
@@ -122,7 +122,7 @@ def test_of_many_that_come_at_once_one_gets_the_address(open_shelf: Any, store: 
     ticket = a_ticket(shelf, b"weights")
     headers = {"Authorization": f"Bearer {TOKEN}"}
     with serving(store, shelf.office) as url, ThreadPoolExecutor(6) as pool:
-        use = [pool.submit(httpx.post, f"{url}/api/uploads/{ticket}", headers=headers, timeout=60) for _ in range(6)]
+        use = [pool.submit(httpx.post, f"{url}/api/uploads/{ticket}", headers=headers, timeout=150) for _ in range(6)]
         statuses = sorted(one.result().status_code for one in use)
     assert statuses == [200, 409, 409, 409, 409, 409]
 

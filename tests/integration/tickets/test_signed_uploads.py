@@ -38,7 +38,7 @@ def open_ticket(shelf: BucketShelf, body: bytes = BODY, **changes: Any) -> Ticke
 def send(piece: Piece, body: bytes, **headers: str) -> httpx.Response:
     content = body[piece.offset : piece.offset + piece.size]
     given = {name: value for name, value in piece.request.headers.items() if name != "Content-Length"}
-    return httpx.put(piece.request.url, content=content, headers={**given, **headers}, timeout=60)
+    return httpx.put(piece.request.url, content=content, headers={**given, **headers}, timeout=150)
 
 
 def send_all(standing: Standing, body: bytes) -> list[int]:
@@ -128,9 +128,9 @@ def test_an_address_that_has_expired_is_refused(open_shelf: Any) -> None:
     shelf = open_shelf(seconds=1)
     ticket = open_ticket(shelf)
     standing = shelf.office.issue(ticket.id)
-    answer = httpx.put(standing.pieces[0].request.url, content=b"", timeout=60)
+    answer = httpx.put(standing.pieces[0].request.url, content=b"", timeout=150)
     while "expired" not in answer.text.lower():  # before: the signature does not fit an empty body
-        answer = httpx.put(standing.pieces[0].request.url, content=b"", timeout=60)
+        answer = httpx.put(standing.pieces[0].request.url, content=b"", timeout=150)
     assert send_all(standing, BODY) == [403]
     with pytest.raises(TicketRefused):
         shelf.office.settle(ticket.id)

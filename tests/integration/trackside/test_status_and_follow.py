@@ -188,5 +188,5 @@ def test_follow_tells_of_new_outputs_and_ends_when_nobody_listens(job: Bench) ->
     assert follower.call.stdin is not None
     follower.call.stdout.close()
     (job.root / "output" / "b.safetensors").touch()
-    assert follower.call.wait(timeout=60) == 0
+    assert follower.call.wait(timeout=150) == 0
     follower.call.stdin.close()

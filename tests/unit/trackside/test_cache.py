@@ -153,7 +153,7 @@ def test_jobs_that_keep_and_take_at_once_do_not_disturb_each_other(tmp_path: Pat
         root = job(tmp_path, f"job-{number}", data if verb == "keep" else None)
         argv = [sys.executable, "-m", "trackside", "--root", root.path, verb, "dataset.tar", "--sha256", sha256]
         running.append(subprocess.Popen([*argv, *verbs[verb]], env=environment, stdout=subprocess.PIPE))
-    answers = [json.loads(process.communicate(timeout=60)[0]) for process in running]
+    answers = [json.loads(process.communicate(timeout=150)[0]) for process in running]
     assert answers == [{"kept": True}, {"taken": True}] * 3
     for number in range(6):
         assert sha256_of((tmp_path / "jobs" / f"job-{number}" / "dataset.tar").read_bytes()) == sha256

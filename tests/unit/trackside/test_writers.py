@@ -38,14 +38,14 @@ def test_an_old_receiver_is_asked_to_end(tmp_path: Path) -> None:
     (tmp_path / "part").write_bytes(b"half")
     with holder(tmp_path, tmp_path / "part") as old:
         assert end_writers(str(tmp_path / "part")) == 1
-        assert old.wait(timeout=30) == -signal.SIGTERM
+        assert old.wait(timeout=150) == -signal.SIGTERM
 
 
 def test_one_that_does_not_listen_is_killed(tmp_path: Path) -> None:
     (tmp_path / "part").write_bytes(b"half")
     with holder(tmp_path, tmp_path / "part", doing=STUBBORN) as old:
         end_writers(str(tmp_path / "part"), patience_seconds=0.2)
-        assert old.wait(timeout=30) == -signal.SIGKILL
+        assert old.wait(timeout=150) == -signal.SIGKILL
 
 
 def test_other_programs_and_other_files_are_left_alone(tmp_path: Path) -> None:
@@ -66,5 +66,5 @@ def test_hashing_ends_writers_only_when_asked(tmp_path: Path, capsys: pytest.Cap
         assert run_verb(["--root", str(tmp_path), "hash", "part"]) == 0
         assert old.poll() is None
         assert run_verb(["--root", str(tmp_path), "hash", "--chunks", "3", "--end-writers", "part"]) == 0
-        assert old.wait(timeout=30) == -signal.SIGTERM
+        assert old.wait(timeout=150) == -signal.SIGTERM
     assert '"size": 4' in capsys.readouterr().out
