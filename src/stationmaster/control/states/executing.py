@@ -17,11 +17,11 @@ from stationmaster.control.step import Handler, Step, cut_off, give_up, go_on, i
 from stationmaster.control.training.baselines import Comparison, compare, comparison_due
 from stationmaster.control.training.collecting import Collect, at_home, collect, due
 from stationmaster.control.training.following import Follow, follow
-from stationmaster.control.training.health_news import health_news
+from stationmaster.control.training.health_news import HealthNews, health_news
 from stationmaster.control.training.saving import Save, ask_to_save, save_first, save_told
 from stationmaster.control.training.telling import checkpoint_step, end_told, epoch_told, milestone_told, start_told
-from stationmaster.control.training.vitals import check_vitals
-from stationmaster.control.training.watching import stall_alert, stall_cleared, stall_told, watch_log
+from stationmaster.control.training.vitals import Health, check_vitals
+from stationmaster.control.training.watching import Watched, stall_alert, stall_cleared, stall_told, watch_log
 from stationmaster.control.world import Visit, World
 from stationmaster.errors import CommandFailed, HostKeyRefused, RemoteError
 from stationmaster.lifecycle import Move
@@ -120,16 +120,63 @@ def _ended(seen: Seen, write: Write, reason: Reason, policy: Policy) -> Step[Act
     return Step(write=replace(write, job=saving, events=told), then=Save())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Learnt:
+    """What a status says, each part judged by those who know about it."""
+
+    watched: Watched
+    checkpoints: tuple[Checkpoint, ...]
+    vitals: Health
+    health: HealthNews
+
+
 def taken_in(seen: Seen, policy: Policy) -> Write:
     """Everything new in the status, as it is written: log, readings, checkpoints, progress."""
     status = seen.status
     assert status is not None
-    before, now = seen.visit.job, seen.visit.now
-    since = Since.from_json(before.memory.get("since"))
+    before = seen.visit.job
     monitoring = monitoring_of(before.spec.monitoring, policy.monitoring)
+    learnt = _learnt(seen, status, monitoring)
+    watched, vitals, health = learnt.watched, learnt.vitals, learnt.health
+    milestone, passed = milestone_told(before, watched.progress)
+    epoch, epochs = epoch_told(before, watched.progress)
+    job = _with_news(seen, status, learnt).remember(**milestone, **epoch)
+    event = watched.event
+    saved = checkpoint_step(job, seen.outputs)
+    return Write(
+        job=replace(job, progress=watched.progress),
+        due_in=_next_look(seen, watched.progress, monitoring),
+        logs=tuple(_chunk(before.attempt, piece) for piece in status.log if piece.data),
+        readings=watched.readings,
+        checkpoints=learnt.checkpoints,
+        events=(
+            *_step_events(before, status.steps),
+            *start_told(before, status.steps),
+            *passed,
+            *epochs,
+            *((stall_told(event, monitoring, checkpoint_step=saved),) if event else ()),
+            *vitals.told(),
+            *health.events,
+        ),
+        alerts=(
+            *_soft_limit(seen),
+            *(stall_alert(before, event, monitoring) if event else ()),
+            *vitals.alerts(before),
+            *health.alerts,
+        ),
+        cleared_alerts=(
+            *stall_cleared(event),
+            *health.cleared_alerts,
+            *(("silence",) if before.unreachable_since is not None else ()),
+        ),
+    )
+
+
+def _learnt(seen: Seen, status: Status, monitoring: MonitoringSettings) -> _Learnt:
+    before, now = seen.visit.job, seen.visit.now
     watched = watch_log(before, status, framework=seen.framework, monitoring=monitoring, now=now)
     checkpoints = _checkpoints(before, status.outputs, seen.outputs)
-    health = check_vitals(
+    vitals = check_vitals(
         before,
         status,
         progress=watched.progress,
@@ -139,53 +186,26 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
         monitoring=monitoring,
         now=now,
     )
-    checked = health_news(before, status)
-    milestone, passed = milestone_told(before, watched.progress)
-    epoch, epochs = epoch_told(before, watched.progress)
-    job = recovered(before).remember(
-        **watched.memory,
-        **milestone,
-        **epoch,
-        **health.memory,
-        **checked.memory,
+    return _Learnt(watched=watched, checkpoints=checkpoints, vitals=vitals, health=health_news(before, status))
+
+
+def _with_news(seen: Seen, status: Status, learnt: _Learnt) -> Job:
+    """The job with what the next visit has to know."""
+    before = seen.visit.job
+    since = Since.from_json(before.memory.get("since"))
+    return recovered(before).remember(
+        **learnt.watched.memory,
+        **learnt.vitals.memory,
+        **learnt.health.memory,
         since=since.after(status).to_json(),
         absences=None,
         gone_read_at=None,
         transfer=None,
         compared=seen.comparison.percent if seen.comparison else before.memory.get("compared"),
-        stalled=True if watched.is_to_end else before.memory.get("stalled"),
-        sick=True if health.is_to_end else before.memory.get("sick"),
+        stalled=True if learnt.watched.is_to_end else before.memory.get("stalled"),
+        sick=True if learnt.vitals.is_to_end else before.memory.get("sick"),
         steps=_step_memory(status),
         outputs={file.path: [file.size, file.mtime] for file in _models(status.outputs)},
-    )
-    event = watched.event
-    saved = checkpoint_step(job, seen.outputs)
-    return Write(
-        job=replace(job, progress=watched.progress),
-        due_in=_next_look(seen, watched.progress, monitoring),
-        logs=tuple(_chunk(before.attempt, piece) for piece in status.log if piece.data),
-        readings=watched.readings,
-        checkpoints=checkpoints,
-        events=(
-            *_step_events(before, status.steps),
-            *start_told(before, status.steps),
-            *passed,
-            *epochs,
-            *((stall_told(event, monitoring, checkpoint_step=saved),) if event else ()),
-            *health.told(),
-            *checked.events,
-        ),
-        alerts=(
-            *_soft_limit(seen),
-            *(stall_alert(before, event, monitoring) if event else ()),
-            *health.alerts(before),
-            *checked.alerts,
-        ),
-        cleared_alerts=(
-            *stall_cleared(event),
-            *checked.cleared_alerts,
-            *(("silence",) if before.unreachable_since is not None else ()),
-        ),
     )
 
 

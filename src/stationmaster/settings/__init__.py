@@ -1,0 +1,114 @@
+"""Everything that can be set, nested by subject; each setting says beneath itself what it means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from stationmaster.settings.files import (
+    ArtifactSettings,
+    BucketSettings,
+    ComfyDeploySettings,
+    HubSettings,
+    ServeSettings,
+    TransferSettings,
+)
+from stationmaster.settings.flow import (
+    LEAST_POLL_SECONDS,
+    BillingSettings,
+    LimitSettings,
+    MonitoringSettings,
+    StallSettings,
+    SweepSettings,
+    WorkerSettings,
+)
+from stationmaster.settings.machines import (
+    BootstrapSettings,
+    LoopbackSettings,
+    OwnHostSettings,
+    SshSettings,
+    VastSettings,
+)
+from stationmaster.settings.messages import NotifySettings
+from stationmaster.settings.section import Section, checked_hours, checked_zone
+
+__all__ = [
+    "LEAST_POLL_SECONDS",
+    "BucketSettings",
+    "LogLevel",
+    "MonitoringSettings",
+    "NotifySettings",
+    "OwnHostSettings",
+    "Settings",
+    "SshSettings",
+    "StallSettings",
+    "VastSettings",
+    "checked_hours",
+    "checked_zone",
+]
+
+_PROVIDER_ALIASES = {"local": "ssh"}
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
+
+
+class Settings(Section):
+    home: Path
+    """Where everything local lies."""
+    database_url: SecretStr | None = None
+    """PostgreSQL for many workers; without it a SQLite file in the home."""
+    provider: str = "loopback"
+    """Where a job runs unless it says otherwise."""
+    log_level: LogLevel = "INFO"
+    """How much workers tell in their logs."""
+    recipes: tuple[Path, ...] = ()
+    """Further folders with recipes."""
+    hf_token: SecretStr | None = None
+    """Handed to trainings that declare HF_TOKEN."""
+    secrets: dict[str, SecretStr] = Field(default_factory=dict)
+    """Further secrets that recipes may declare, by name; handed to the steps that name them."""
+    log_cap_bytes: int = Field(default=64 * 1024 * 1024, ge=1024)
+    """How much of one job's log is kept at home."""
+    worker: WorkerSettings = WorkerSettings()
+    monitoring: MonitoringSettings = MonitoringSettings()
+    limits: LimitSettings = LimitSettings()
+    billing: BillingSettings = BillingSettings()
+    transfer: TransferSettings = TransferSettings()
+    artifacts: ArtifactSettings = ArtifactSettings()
+    bucket: BucketSettings = BucketSettings()
+    hub: HubSettings = HubSettings()
+    comfydeploy: ComfyDeploySettings = ComfyDeploySettings()
+    serve: ServeSettings = ServeSettings()
+    sweep: SweepSettings = SweepSettings()
+    loopback: LoopbackSettings = LoopbackSettings()
+    ssh: SshSettings = SshSettings()
+    bootstrap: BootstrapSettings = BootstrapSettings()
+    vastai: VastSettings = VastSettings()
+    notify: NotifySettings = NotifySettings()
+
+    @model_validator(mode="after")
+    def _may_publish(self) -> Settings:
+        if self.hub.publish and self.hf_token is None:
+            raise ValueError("hub.publish needs hf_token, a token of the Hub that may write")
+        return self
+
+    @field_validator("provider")
+    @classmethod
+    def _seed_alias(cls, value: str) -> str:
+        return _PROVIDER_ALIASES.get(value, value)
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _any_case(cls, value: object) -> object:
+        return value.upper() if isinstance(value, str) else value
+
+    @property
+    def store_url(self) -> str:
+        if self.database_url is not None:
+            return self.database_url.get_secret_value()
+        return f"sqlite:///{self.home / 'stationmaster.db'}"
+
+    @property
+    def uses_sqlite(self) -> bool:
+        return self.store_url.startswith("sqlite")
