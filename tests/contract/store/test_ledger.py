@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -159,9 +160,11 @@ def test_more_than_was_held_is_never_charged(store: Store) -> None:
     assert store.ledger.prove().problems == ()
 
 
-def test_credits_that_expire_are_spent_first_then_the_oldest(store: Store) -> None:
-    for amount, options in ((100, {"key": "old"}), (100, {"key": "new"}), (100, {"key": "soon", "expires_in": DAY})):
-        give(store, amount, **options)
+def test_credits_that_expire_are_spent_first_then_the_oldest(open_store: Callable[..., Store]) -> None:
+    given = ({"key": "old"}, {"key": "new"}, {"key": "soon", "expires_in": DAY})
+    for seconds, options in enumerate(given):  # each at a time of its own
+        store = open_store(later=seconds)
+        give(store, 100, **options)
     lease = store.leases.record(lease := claimed(store, "job"), with_hold(lease.job, least=1, most=250))
     store.leases.settle(lease, ended(lease.job, charge=150))
     left = {lot.id: lot.remaining for lot in store.ledger.account("ann").lots}
