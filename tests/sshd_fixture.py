@@ -32,7 +32,6 @@ PermitRootLogin prohibit-password
 UseDNS no
 Subsystem sftp internal-sftp
 MaxStartups 1000:30:2000
-MaxSessions 100
 """
 
 

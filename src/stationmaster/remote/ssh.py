@@ -7,7 +7,7 @@ import os
 import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -28,11 +28,12 @@ from stationmaster.remote.base import (
 )
 from stationmaster.remote.rsync import Rsync, gathered, opened_rsync, parted
 from stationmaster.remote.sftp_copy import fetch_file, refused_by_far_disk, refused_by_near_disk, send_file, send_files
-from stationmaster.remote.ssh_connection import SshSettings, open_connection, unreachable_when_lost
+from stationmaster.remote.ssh_connection import SshSettings, open_connection, opened, unreachable_when_lost
 
 _CHUNK_BYTES = 1 << 16
 _STDERR_KEPT_BYTES = 1 << 16
 _CLOSE_SECONDS = 2.0
+_MOST_CHANNELS = 8  # at once; OpenSSH takes ten where nobody says otherwise
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,6 +43,7 @@ class _Link:
     connection: asyncssh.SSHClientConnection
     users: int = 0
     retired: bool = False
+    channels: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MOST_CHANNELS))
 
     def drop_if_unused(self) -> None:
         if self.retired and self.users == 0:
@@ -68,9 +70,9 @@ class SshRemote:
         timeout: float,
     ) -> Completed:
         command = _command_line(argv, {**dict(self._settings.environment), **(env or {})})
-        async with self._limited(command_name(argv), timeout), self._using(timeout) as link:
+        async with self._limited(command_name(argv), timeout), self._using(timeout) as link, link.channels:
             with unreachable_when_lost(self._name):
-                process = await link.connection.create_process(command, encoding=None)
+                process = await opened(partial(link.connection.create_process, command, encoding=None))
             try:
                 return await _collect(process, input)
             finally:
@@ -80,10 +82,10 @@ class SshRemote:
     async def stream(self, argv: Sequence[str], *, timeout_idle: float | None = None) -> AsyncIterator[SshStream]:
         command = _command_line(argv, dict(self._settings.environment))
         opening_limit = timeout_idle or SMALL_CALL_SECONDS
-        async with self._using(opening_limit) as link:
+        async with self._using(opening_limit) as link, link.channels:
             async with self._limited(command_name(argv), opening_limit):
                 with unreachable_when_lost(self._name):
-                    process = await link.connection.create_process(command, encoding=None)
+                    process = await opened(partial(link.connection.create_process, command, encoding=None))
             errors = asyncio.create_task(_tail(process.stderr))
             try:
                 yield SshStream(process, errors, limited=partial(self._limited, command_name(argv), timeout_idle))
@@ -317,9 +319,9 @@ class SshRemote:
     @asynccontextmanager
     async def _sftp(self, seconds: float) -> AsyncIterator[asyncssh.SFTPClient]:
         """A channel of its own: closing it ends whatever was under way on it, without waiting for the far side."""
-        async with self._using(seconds) as link:
+        async with self._using(seconds) as link, link.channels:
             with unreachable_when_lost(self._name):
-                sftp = await link.connection.start_sftp_client()
+                sftp = await opened(link.connection.start_sftp_client)
                 try:
                     yield sftp
                 finally:

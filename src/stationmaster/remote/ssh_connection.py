@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import asyncssh
 
@@ -22,6 +22,8 @@ FAST_CIPHER = "^aes128-gcm@openssh.com"
 
 
 TransferWay = Literal["auto", "rsync", "sftp"]
+Channel = TypeVar("Channel")
+_FULL_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +89,18 @@ async def offered_host_key(host: str, port: int, *, timeout: float) -> str:
     if key is None:
         raise Unreachable(f"{host}:{port} showed no host key")
     return key.export_public_key().decode().strip()
+
+
+async def opened(open_channel: Callable[[], Awaitable[Channel]]) -> Channel:
+    """A further channel of a connection. A server that has no room for it counts those that have just ended, too."""
+    for pause in _FULL_PAUSES:
+        try:
+            return await open_channel()
+        except asyncssh.ChannelOpenError as problem:
+            if problem.code not in (asyncssh.OPEN_CONNECT_FAILED, asyncssh.OPEN_RESOURCE_SHORTAGE):
+                raise
+        await asyncio.sleep(pause)
+    return await open_channel()
 
 
 @contextmanager

@@ -42,6 +42,22 @@ async def test_one_connection_serves_many_calls(sshd: Sshd) -> None:
 
 
 @asynchronous
+async def test_more_is_asked_at_once_than_a_server_takes_by_default(sshd: Sshd, tmp_path: Path) -> None:
+    files = [tmp_path / f"{number}.txt" for number in range(30)]
+    for file in files:
+        file.write_text(file.name)
+    async with through_a_proxy(sshd) as (remote, proxy):
+        await asyncio.gather(
+            *(remote.run(["sleep", "0.05"], timeout=150) for _ in files),
+            *(remote.pull(str(file), tmp_path / "home" / file.name) for file in files),
+        )
+        for file in files:  # one after the other, each in a channel of its own
+            await remote.pull(str(file), tmp_path / "again" / file.name)
+        assert proxy.connections == 1
+    assert [(tmp_path / "home" / file.name).read_text() for file in files] == [file.name for file in files]
+
+
+@asynchronous
 async def test_a_command_whose_connection_is_cut_has_an_unknown_end(sshd: Sshd, tmp_path: Path) -> None:
     go = tmp_path / "go"
     async with through_a_proxy(sshd) as (remote, proxy):

@@ -27,7 +27,6 @@ PermitRootLogin prohibit-password
 UseDNS no
 Subsystem sftp internal-sftp
 MaxStartups 1000:30:2000
-MaxSessions 100
 SetEnv {variables}
 """
 
