@@ -81,7 +81,7 @@ class FakeProvider:
         self._check_any_call()
         if self._trouble(Trouble.FAIL_LISTING):
             raise ProviderFault("the listing contradicts itself")
-        if self._trouble(Trouble.LIST_EMPTY):
+        if self.machines and self._trouble(Trouble.LIST_EMPTY):  # with none, whoever creates one next is that account
             return Listing(machines=(), complete=True, account="somebody-else")
         if self._trouble(Trouble.LIST_PARTIALLY):
             return Listing(machines=(), complete=False, account=self.account)

@@ -206,9 +206,17 @@ def _stubborn(seen: Seen, policy: Policy) -> tuple[Alert, ...]:
     waited = seen.visit.now - seen.visit.job.state_since
     if waited < policy.release_alert_seconds:
         return ()
-    why = seen.problem or "the provider still lists it"
+    why = seen.problem or _still_there(seen)
     said = f"the machine could not be released for {waited / 60:.0f} min and may be billing: {why}"
     return (Alert(kind="release", job_id=seen.visit.job.id, message=said),)
+
+
+def _still_there(seen: Seen) -> str:
+    assert seen.evidence is not None
+    account = seen.evidence.listing.account
+    if any(rental.account not in (None, account) for rental in not_gone(seen.rentals)):
+        return f"it belongs to another account of the provider than the one in use, {account}"
+    return "the provider still lists it"
 
 
 async def perform(action: Destroy | CleanUp, job: Job, seen: Seen, world: World) -> Write:
