@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.model import Event
+from stationmaster.store.appending import append_rows
 from stationmaster.store.codec import dumps, event_from_row
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import events
@@ -49,8 +50,4 @@ def rows(job_id: str, told: Sequence[Told], *, version: int, now: float) -> list
 
 
 def append(connection: Connection, made: Sequence[dict[str, Any]]) -> None:
-    if made:
-        connection.execute(_INSERT, made)
-
-
-_INSERT = events.insert()
+    append_rows(connection, events, made)

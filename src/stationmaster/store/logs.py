@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.model import LogChunk
+from stationmaster.store.appending import append_rows
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import log_chunks
 
@@ -57,11 +58,7 @@ def rows(
 
 
 def append(connection: Connection, made: Sequence[dict[str, object]]) -> None:
-    if made:
-        connection.execute(_INSERT, made)
-
-
-_INSERT = log_chunks.insert()
+    append_rows(connection, log_chunks, made)
 
 
 def _row(job_id: str, chunk: LogChunk, data: bytes, now: float) -> dict[str, object]:

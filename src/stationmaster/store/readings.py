@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.model import StepReading
+from stationmaster.store.appending import append_rows
 from stationmaster.store.codec import known_fields, shallow
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import readings
@@ -51,8 +52,4 @@ def rows(job_id: str, values: Iterable[StepReading]) -> list[dict[str, Any]]:
 
 
 def append(connection: Connection, made: Sequence[dict[str, Any]]) -> None:
-    if made:
-        connection.execute(_INSERT, made)
-
-
-_INSERT = readings.insert()
+    append_rows(connection, readings, made)

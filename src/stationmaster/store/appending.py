@@ -1,0 +1,35 @@
+"""Adding many rows to a table in one statement, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.engine import Connection
+
+
+def append_rows(connection: Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert `rows`, all of which have the same columns."""
+    if not rows:
+        return
+    if connection.dialect.name == "sqlite" or len(rows) == 1:
+        connection.execute(_insert(table), rows)
+        return
+    names = tuple(rows[0])
+    connection.execute(_by_columns(table, names), {name: [row[name] for row in rows] for name in names})
+
+
+@cache
+def _insert(table: sa.Table) -> sa.Insert:
+    return table.insert()
+
+
+@cache
+def _by_columns(table: sa.Table, names: tuple[str, ...]) -> sa.Insert:
+    """PostgreSQL takes a column as one value: a tenth of the work of a statement for each row."""
+    columns = [sa.bindparam(name, type_=postgresql.ARRAY(table.c[name].type)) for name in names]
+    rows = sa.func.unnest(*columns).table_valued(*names, with_ordinality="place", name="rows").render_derived()
+    return table.insert().from_select(list(names), sa.select(*(rows.c[name] for name in names)).order_by(rows.c.place))
