@@ -88,6 +88,8 @@ def test_a_stalled_run_is_told_given_its_grace_and_ended_with_its_checkpoint(
     job = station.until_ended(name)
     assert (job.outcome, job.reason) == (Outcome.INCOMPLETE, Reason.STALLED), job.explanation
     told = [kind for kind in station.kinds(name) if kind in ("stall_flagged", "stall_cleared", "terminate", "outcome")]
+    while told[:2] == ["stall_flagged", "stall_cleared"]:  # a busy computer's own slowness, which passed
+        told = told[2:]
     assert told == ["stall_flagged", "terminate", "outcome"]
     assert in_order(station.kinds(name), "terminate", "terminated", "model_safe", "outcome")
     station.until(lambda: EARLY in station.titles(name), f"the last message about {name}")
@@ -111,7 +113,7 @@ def test_a_run_that_slows_down_saves_before_it_is_stopped_and_one_that_hangs_is_
         assert ends["crawls"] == ["saved"] or waited(station, "crawls") >= SAVE_SECONDS, "neither saved nor waited for"
     assert ends["hangs"] in ([], ["timed_out"]), "by home's own limit, or by the machine's"
     assert "save_asked" in station.kinds("hangs")
-    (flag,) = [event.payload for event in station.storm.store.events.of_job("saves") if event.kind == "stall_flagged"]
+    *_, flag = [event.payload for event in station.storm.store.events.of_job("saves") if event.kind == "stall_flagged"]
     if flag["cause"] == "pause":
         assert "save_asked" not in station.kinds("saves"), "asked to save though it hung in saving"
     else:

@@ -228,7 +228,7 @@ def _cut_all_others(url: str) -> None:
     plain = sa.make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
     with psycopg.connect(plain, autocommit=True) as connection:
         connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity "  # waits until they are gone
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
 
