@@ -27,6 +27,7 @@ from stationmaster.store.writes import Write
 from stationmaster.watch.baseline import RunFacts
 
 Answer = TypeVar("Answer")
+Bill = tuple[tuple[Rental, ...], tuple[CostLine, ...]]  # a job's rentals with their cost lines
 
 
 class Guard(Protocol):
@@ -67,9 +68,7 @@ class World:
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "store"))
     fleet: Fleet = field(init=False)
     rentals: Together[str, list[Rental]] = field(init=False)  # by the job's id
-    bills: Together[str, tuple[tuple[Rental, ...], tuple[CostLine, ...]]] = field(
-        init=False
-    )  # rentals with their cost lines
+    bills: Together[str, Bill] = field(init=False)  # by the job's id
     avoided: Together[str, frozenset[str]] = field(init=False)  # machines by their provider's name
     past_runs: Together[tuple[str, str], list[RunFacts]] = field(init=False)  # by recipe and GPU
     _clock: Together[None, float] = field(init=False)
@@ -137,7 +136,7 @@ def _rentals(store: Store, job_ids: frozenset[str]) -> dict[str, list[Rental]]:
     return store.rentals.of_jobs(job_ids)
 
 
-def _bills(store: Store, job_ids: frozenset[str]) -> dict[str, tuple[tuple[Rental, ...], tuple[CostLine, ...]]]:
+def _bills(store: Store, job_ids: frozenset[str]) -> dict[str, Bill]:
     rentals, costs = store.rentals.of_jobs(job_ids), store.costs.of_jobs(job_ids)
     return {job_id: (tuple(rentals[job_id]), tuple(costs[job_id])) for job_id in job_ids}
 

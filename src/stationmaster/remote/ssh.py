@@ -6,7 +6,7 @@ import asyncio
 import os
 import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -82,8 +82,9 @@ class SshRemote:
     async def stream(self, argv: Sequence[str], *, timeout_idle: float | None = None) -> AsyncIterator[SshStream]:
         command = _command_line(argv, dict(self._settings.environment))
         opening_limit = timeout_idle or SMALL_CALL_SECONDS
-        async with self._using(opening_limit) as link, link.channels:
+        async with self._using(opening_limit) as link, AsyncExitStack() as channel:
             async with self._limited(command_name(argv), opening_limit):
+                await channel.enter_async_context(link.channels)
                 with unreachable_when_lost(self._name):
                     process = await opened(partial(link.connection.create_process, command, encoding=None))
             errors = asyncio.create_task(_tail(process.stderr))

@@ -29,7 +29,7 @@ def _insert(table: sa.Table) -> sa.Insert:
 
 @cache
 def _by_columns(table: sa.Table, names: tuple[str, ...]) -> sa.Insert:
-    """PostgreSQL takes a column as one value: a tenth of the work of a statement for each row."""
+    """PostgreSQL takes a whole column as one value; otherwise each row is a statement of its own."""
     columns = [sa.bindparam(name, type_=postgresql.ARRAY(table.c[name].type)) for name in names]
     rows = sa.func.unnest(*columns).table_valued(*names, with_ordinality="place", name="rows").render_derived()
     return table.insert().from_select(list(names), sa.select(*(rows.c[name] for name in names)).order_by(rows.c.place))
