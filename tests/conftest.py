@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from capabilities import SKIP_MARK
 from s3_servers import S3Server, rclone_s3, seaweed_s3
+from second_goes import SecondGoes
 from store_engines import PostgresServer
 
 # A shared machine may be slow for a moment; what is promised is the result, not the time.
@@ -22,6 +23,10 @@ settings.load_profile("suite")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the tests that take long")
     parser.addoption("--live", action="store_true", help="run contract suites against real services")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(SecondGoes())
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -38,6 +38,11 @@ class Connections:
             while (await receive())["type"] != "http.disconnect":
                 pass
 
+    def cut_all(self) -> None:
+        """Nobody is left connected: a client that came while the server was closing is not waited for."""
+        for transport in self._transports.values():
+            transport.abort()
+
 
 class Gate:
     """Stands before the API. Paths are taken with and without a slash at the end, as the service does."""

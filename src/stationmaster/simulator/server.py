@@ -93,6 +93,7 @@ class Simulator:
     ) -> None:
         self._server.should_exit = True
         await self._serving
+        self._connections.cut_all()
         for task in (*self._loops, *self.cloud.tasks):
             task.cancel()
         await asyncio.gather(*self._loops, *self.cloud.tasks, return_exceptions=True)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
+import socket
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,6 +49,28 @@ def test_slow_create_answers_late(paper: Customer) -> None:
     with pytest.raises(httpx.ReadTimeout):
         paper.http.put(f"/api/v0/asks/{offer_id}/", json={"image": "x"}, timeout=0.3)
     assert len(paper.listed()) == 1
+
+
+def test_a_simulator_that_closes_leaves_no_connection_open(tmp_path: Path) -> None:
+    """Also none that came while it was closing: what nobody closes is found by a later test, and blamed on it."""
+    clients: list[socket.socket] = []
+
+    def come_and_stay(address: tuple[str, int]) -> None:
+        with contextlib.suppress(OSError):  # until nobody listens any more
+            while True:
+                clients.append(socket.create_connection(address, timeout=60))
+                if len(clients) > 100:
+                    clients.pop(0).close()
+
+    with simulator_thread(quick_settings(tmp_path, backend="paper", clock_speed=0.0)) as url:
+        address = httpx.URL(url)
+        coming = threading.Thread(target=come_and_stay, args=[(address.host, address.port)])
+        coming.start()
+        eventually(lambda: clients)
+    coming.join()
+    for client in clients:
+        with client, contextlib.suppress(ConnectionResetError):
+            assert client.recv(1) == b""
 
 
 @pytest.mark.parametrize("status", [404, 410, 400])
