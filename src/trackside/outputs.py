@@ -7,6 +7,7 @@ from typing import Any
 
 from trackside.expected import matching_files
 from trackside.plan import Plan
+from trackside.readable_names import readable_name
 from trackside.records import read_record, write_record
 from trackside.root import Root
 
@@ -15,7 +16,7 @@ def list_outputs(root: Root, plan: Plan) -> list[dict[str, Any]]:
     """Every declared output that is there, once, by path; the first pattern that matches gives the kind."""
     found: dict[str, dict[str, Any]] = {}
     for output in plan.outputs:
-        for path in matching_files(root, output.pattern):
+        for path in map(readable_name, matching_files(root, output.pattern)):
             relative = os.path.relpath(path, root.path)
             if relative not in found:
                 _add(found, path, relative, output.kind)

@@ -27,12 +27,14 @@ from stationmaster.model import (
     State,
 )
 from stationmaster.money import MicroDollars
+from stationmaster.store.words import is_storable
 
 Value = TypeVar("Value")
 
 
 def dumps(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return text if is_storable(text) else json.dumps(value, separators=(",", ":"))
 
 
 def known_fields(cls: type[Value], data: Mapping[str, Any]) -> Value:

@@ -30,6 +30,7 @@ from stationmaster.store.engine import Database
 from stationmaster.store.ledger_posting import Posting
 from stationmaster.store.tables import interests, jobs
 from stationmaster.store.wake import announce_news
+from stationmaster.store.words import storable
 from stationmaster.store.writes import Told, Write
 
 
@@ -213,7 +214,7 @@ def _job_values(entry: Entry) -> dict[str, Any]:
         "b_seen_seq": job.seen_seq,
         "b_outcome": job.outcome.value if job.outcome else None,
         "b_reason": job.reason.value if job.reason else None,
-        "b_explanation": job.explanation,
+        "b_explanation": storable(job.explanation) if job.explanation else job.explanation,
         "b_attempt": job.attempt,
         "b_failed_before_login": job.failed_before_login,
         "b_failed_after_login": job.failed_after_login,

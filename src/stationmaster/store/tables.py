@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Double, Index, Integer, LargeBinary, Text
 
+from stationmaster.store.words import Words
+
 metadata = sa.MetaData()
 
 # SQLite only counts rows up by itself for a column of type INTEGER.
@@ -36,7 +38,7 @@ jobs = sa.Table(
     Column("seen_seq", Integer, nullable=False),
     Column("outcome", Text),
     Column("reason", Text),
-    Column("explanation", Text),
+    Column("explanation", Words),
     Column("attempt", Integer, nullable=False),
     Column("failed_before_login", Integer, nullable=False),
     Column("failed_after_login", Integer, nullable=False),
@@ -172,7 +174,7 @@ alerts = sa.Table(
     Column("seq", _Counter, primary_key=True, autoincrement=True),
     Column("job_id", Text),
     Column("kind", Text, nullable=False),
-    Column("message", Text, nullable=False),
+    Column("message", Words, nullable=False),
     Column("at", Double, nullable=False),
     Column("cleared_at", Double),
     Index("alerts_of_job", "job_id", "kind"),
@@ -183,7 +185,7 @@ bad_machines = sa.Table(
     metadata,
     Column("provider", Text, primary_key=True),
     Column("machine_id", Text, primary_key=True),
-    Column("why", Text, nullable=False),
+    Column("why", Words, nullable=False),
     Column("at", Double, nullable=False),
 )
 
@@ -242,7 +244,7 @@ outbox = sa.Table(
     Column("tries", Integer, nullable=False),
     Column("next_at", Double),
     Column("channel", Text),
-    Column("problem", Text),
+    Column("problem", Words),
     Column("created_at", Double, nullable=False),
     Column("done_at", Double),
     Column("lease_owner", Text),
@@ -260,7 +262,7 @@ inbox = sa.Table(
     Column("key", Text, nullable=False),
     Column("kind", Text, nullable=False),
     Column("job_id", Text),
-    Column("text", Text, nullable=False),
+    Column("text", Words, nullable=False),
     Column("priority", Text, nullable=False),
     Column("at", Double, nullable=False),
     Column("read_at", Double),

@@ -14,6 +14,7 @@ from spine_values import rental, requested, spec
 from stationmaster.errors import LeaseLost
 from stationmaster.model import (
     Alert,
+    BadMachine,
     Checkpoint,
     CostLine,
     Desired,
@@ -80,6 +81,25 @@ def everything(job: Job) -> Write:
         checkpoints=(Checkpoint(attempt=1, path="output/a.safetensors", kind="checkpoint", size=3, step=4),),
         alerts=(Alert(kind="silence", message="no answer", job_id=job.id),),
     )
+
+
+def test_words_from_outside_are_stored_whatever_is_in_them(store: Store) -> None:
+    """Half a character or a NUL must not keep a job from being written, while its machine bills."""
+    odd = "caf\udce9 \0 ☃"
+    store.jobs.submit(spec("a"))
+    lease = claim_one(store)
+    write = Write(
+        job=replace(lease.job, explanation=odd, memory={"odd": odd}),
+        due_in=0.0,
+        events=(Told(kind="note", payload={"text": odd}),),
+        alerts=(Alert(kind="odd", job_id="a", message=odd),),
+        bad_machines=(BadMachine(provider="fake", machine_id="m", why=odd),),
+    )
+    store.leases.settle(lease, write)
+    job = store.jobs.get("a")
+    assert (job.explanation, job.memory) == ("caf? ? ☃", {"odd": odd})
+    assert store.events.of_job("a")[-2].payload == {"text": odd}
+    assert [alert.message for alert in store.alerts.open()] == ["caf? ? ☃"]
 
 
 def picture(store: Store, job_id: str) -> tuple[object, ...]:
