@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+from stationmaster.cli.recipe_options import given_parameters
 
 
 def estimate(
@@ -32,7 +33,7 @@ def estimate(
     from stationmaster.cli.render import price_lines, quote_json
     from stationmaster.cli.train import money, pairs
 
-    parameters: dict[str, object] = dict(pairs(parameter or []))
+    parameters: dict[str, object] = {**given_parameters(context), **pairs(parameter or [])}
     if steps is not None:
         parameters["steps"] = steps
     with station_of(context, wake=False) as station:

@@ -39,6 +39,7 @@ from stationmaster.cli import (
     worker,
 )
 from stationmaster.cli.context import Options
+from stationmaster.cli.recipe_options import RecipeCommand
 from stationmaster.errors import DiskFull, StationmasterError
 
 app = typer.Typer(
@@ -52,8 +53,8 @@ app = typer.Typer(
 )
 
 app.command("demo")(demo.demo)
-app.command("train")(train.train)
-app.command("estimate")(estimate.estimate)
+app.command("train", cls=RecipeCommand)(train.train)
+app.command("estimate", cls=RecipeCommand)(estimate.estimate)
 app.command("costs")(costs.costs)
 app.add_typer(jobs.app, name="jobs")
 app.command("show")(jobs.show)

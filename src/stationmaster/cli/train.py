@@ -10,6 +10,7 @@ import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
 from stationmaster.cli.fetching import fetch_first
+from stationmaster.cli.recipe_options import given_parameters
 
 if TYPE_CHECKING:
     from stationmaster.datasets.sources.reference import Source
@@ -35,7 +36,8 @@ def train(
     trigger: Annotated[str | None, typer.Option(help="The word that calls the trained subject.")] = None,
     steps: Annotated[int | None, typer.Option(help="How many steps to train.")] = None,
     parameter: Annotated[
-        list[str] | None, typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="A recipe's parameter.")
+        list[str] | None,
+        typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="A recipe's parameter; also --NAME VALUE."),
     ] = None,
     provider: Annotated[str | None, typer.Option("--provider", "--driver", help="Where to run it.")] = None,
     account: Annotated[str | None, typer.Option(help="Which of the provider's accounts.")] = None,
@@ -58,6 +60,8 @@ def train(
       stationmaster train --recipe tiny-lora@1 --dataset ./cats --name cats --trigger ohwx --watch
 
       stationmaster train job.yaml --dry-run
+
+    A recipe's parameters are options too: `stationmaster train --recipe tiny-lora@1 --help` shows them.
     """
     options = options_of(context)
     given = _given(
@@ -65,7 +69,8 @@ def train(
         {
             "recipe": recipe, "dataset": dataset, "name": name, "trigger": trigger, "steps": steps,
             "provider": provider, "account": account, "id": job_id, "owner": owner, "max_price": max_price,
-            "max_hours": max_hours, "max_spend": max_spend, "parameters": pairs(parameter or []),
+            "max_hours": max_hours, "max_spend": max_spend,
+            "parameters": {**given_parameters(context), **pairs(parameter or [])},
         },
     )  # fmt: skip
     request = request_of(given)

@@ -22,7 +22,7 @@ needs: {gpus: 0, vram_gib: 0, disk_gib: 5}      # cuda: 12.4, where the trainer 
 # launcher: accelerate          # or torchrun: one process per GPU; put after the training step's Python
 # hooks: hooks.py               # called at home when a job is submitted: derived parameters, further checks
 
-parameters:                     # what a person may set: --param steps=100
+parameters:                     # what a person may set: --steps 100, or -p steps=100
   steps: {type: int, default: 20, min: 1, max: 100000, help: How many steps to train.}
   learning_rate: {type: float, default: 1e-4, min: 0, max: 1, help: The step size of the optimizer.}
 

@@ -1,0 +1,132 @@
+"""A recipe's parameters as options of the commands that take a recipe: `train --recipe tiny-lora@1 --rank 16`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from stationmaster.cli.context import Options
+from stationmaster.errors import StationmasterError
+
+if TYPE_CHECKING:
+    from stationmaster.recipes.schema import Recipe
+
+_OPTIONS = "stationmaster.recipe_options"
+_VALUES = "stationmaster.recipe_parameters"
+
+
+class RecipeCommand(TyperCommand):
+    """A command whose own options are joined by those of the recipe that its words name; its help shows them too."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        own = {word for parameter in super().get_params(ctx) for word in parameter.opts}
+        recipe, problem = _named(args, ctx.find_object(Options))
+        ctx.meta[_VALUES] = {}
+        ctx.meta[_OPTIONS] = [] if recipe is None else [one for one in _options(recipe) if own.isdisjoint(one.opts)]
+        try:
+            return super().parse_args(ctx, args)
+        except typer.Exit:
+            raise
+        except Exception:
+            if problem is not None:  # an option is unknown because the recipe is
+                raise problem from None
+            raise
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return [*super().get_params(ctx), *ctx.meta.get(_OPTIONS, ())]
+
+
+def given_parameters(context: Any) -> dict[str, str]:
+    """The recipe's parameters that were given as options, as they were written."""
+    return dict(context.meta.get(_VALUES, {}))
+
+
+def _named(words: list[str], options: Options | None) -> tuple[Recipe | None, StationmasterError | None]:
+    """The recipe that the words speak of, or what is wrong with the one that they name."""
+    from stationmaster.recipes.registry import find
+
+    if options is None:
+        return None, None
+    problem = None
+    for reference, is_named in _references(words):
+        try:
+            return find(reference, folders=options.settings().recipes).recipe, None
+        except StationmasterError as wrong:
+            problem = wrong if is_named else problem
+    return None, problem
+
+
+def _references(words: list[str]) -> Iterator[tuple[str, bool]]:
+    """What may name the recipe, the likeliest first, and whether it surely does.
+
+    >>> list(_references(["--name", "x", "--recipe=tiny-lora@1"]))
+    [('tiny-lora@1', True), ('x', False)]
+    """
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        option, _, value = word.partition("=")
+        if option in ("--recipe", "--tool"):
+            yield value or following, True
+    plain = [word for word in words if not word.startswith("-")]
+    for reference in _of_job_files(word for word in plain if word.endswith((".yaml", ".yml"))):
+        yield reference, True
+    for word in plain:
+        yield word, False
+
+
+def _of_job_files(names: Iterable[str]) -> Iterator[str]:
+    import yaml
+
+    for name in names:
+        try:
+            data = yaml.safe_load(Path(name).read_text(encoding="utf-8"))
+        except (OSError, ValueError, yaml.YAMLError):
+            continue
+        if isinstance(data, dict) and (reference := data.get("recipe") or data.get("tool")):
+            yield str(reference)
+
+
+def _options(recipe: Recipe) -> list[Any]:
+    """Made by Typer from a function that takes them all: only so are they made alike by each of its versions."""
+    app = typer.Typer(add_completion=False)
+    app.command()(_taking(recipe))
+    made: list[Any] = typer.main.get_command(app).params
+    return made
+
+
+def _taking(recipe: Recipe) -> Callable[..., None]:
+    from stationmaster.recipes.parameters import allowed
+    from stationmaster.recipes.schema import BoolParameter
+
+    def take(**_values: Any) -> None:
+        raise AssertionError("only its signature is read")
+
+    signature = []
+    for name, parameter in recipe.parameters.items():
+        option = name.replace("_", "-")
+        is_switch = isinstance(parameter, BoolParameter)
+        declared = typer.Option(
+            f"--{option}/--no-{option}" if is_switch else f"--{option}",
+            help=f"{parameter.help} ({allowed(parameter)}; default {parameter.default})",
+            metavar=None if is_switch else "VALUE",
+            expose_value=False,
+            callback=_keeper(name),
+        )
+        annotation = Annotated[bool | None, declared] if is_switch else Annotated[str | None, declared]
+        signature.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
+    take.__annotations__ = {one.name: one.annotation for one in signature}
+    take.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
+    return take
+
+
+def _keeper(name: str) -> Callable[[typer.Context, Any], Any]:
+    def keep(context: typer.Context, value: Any) -> Any:
+        if value is not None:
+            context.meta[_VALUES][name] = str(value).lower() if isinstance(value, bool) else value
+        return value
+
+    return keep
