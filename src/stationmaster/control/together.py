@@ -1,11 +1,12 @@
-"""Asking for many jobs at once: what is wanted while one question is being answered goes into the next one."""
+"""Asking for many jobs at once: questions of one kind become one question to the store."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+from stationmaster.control.batches import Batches
 
 Key = TypeVar("Key", bound=Hashable)
 Answer = TypeVar("Answer")
@@ -13,39 +14,18 @@ Answer = TypeVar("Answer")
 
 @dataclass(slots=True)
 class Together(Generic[Key, Answer]):
-    """One question to the store for all who wait for an answer of its kind; a job alone waits no longer for it."""
+    """One question for all who wait for an answer of its kind."""
 
     ask: Callable[[frozenset[Key]], Awaitable[Mapping[Key, Answer]]]
-    _waiting: list[tuple[Key, asyncio.Future[Answer]]] = field(default_factory=list)
-    _asking: asyncio.Task[None] | None = None
+    _questions: Batches[Key, Answer] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._questions = Batches(self._ask)
 
     async def of(self, key: Key) -> Answer:
         """The answer for `key`, asked after this call was made. Raises whatever asking raised."""
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._waiting.append((key, answer))
-        if self._asking is None:
-            self._asking = asyncio.create_task(self._ask_until_none_waits())
-        return await answer
+        return await self._questions.put(key)
 
-    async def _ask_until_none_waits(self) -> None:
-        try:
-            while self._waiting:
-                await asyncio.sleep(0)  # lets those come along who are ready now
-                batch, self._waiting = self._waiting, []
-                await self._answer(batch)
-        finally:
-            self._asking = None
-
-    async def _answer(self, batch: list[tuple[Key, asyncio.Future[Answer]]]) -> None:
-        try:
-            answers = await self.ask(frozenset(key for key, _ in batch))
-        except BaseException as problem:
-            for _, waiting in batch:
-                if not waiting.done():  # else its job was interrupted meanwhile
-                    waiting.set_exception(problem)
-            if isinstance(problem, asyncio.CancelledError):
-                raise
-            return
-        for key, waiting in batch:
-            if not waiting.done():
-                waiting.set_result(answers[key])
+    async def _ask(self, keys: Sequence[Key]) -> list[Answer]:
+        answers = await self.ask(frozenset(keys))
+        return [answers[key] for key in keys]

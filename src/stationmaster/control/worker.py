@@ -14,6 +14,7 @@ from functools import partial
 import structlog
 
 from stationmaster.control.billing.spend_alert import watch_spending
+from stationmaster.control.clock import boottime
 from stationmaster.control.messages.notifier import Notifier
 from stationmaster.control.pen import Pen
 from stationmaster.control.reconcile import HANDLERS, INTERNAL_ERROR, TRIPS, reconcile
@@ -21,7 +22,7 @@ from stationmaster.control.rental.charges import SETTLED_SECONDS, reconcile_char
 from stationmaster.control.rental.credit import watch_credit
 from stationmaster.control.safety.sweep import Sweeper
 from stationmaster.control.safety.sweep_rules import SweepPolicy
-from stationmaster.control.world import World, boottime
+from stationmaster.control.world import World
 from stationmaster.errors import LeaseLost, StationmasterError, StoreError
 from stationmaster.model import Alert, Job
 from stationmaster.money import ZERO, MicroDollars

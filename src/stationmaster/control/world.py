@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -151,8 +150,3 @@ def _past_runs(store: Store, kinds: frozenset[tuple[str, str]]) -> dict[tuple[st
 
 def _clock(store: Store, _all: frozenset[None]) -> dict[None, float]:
     return {None: store.now()}
-
-
-def boottime() -> float:
-    """Seconds on a clock that goes on while the computer is suspended."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

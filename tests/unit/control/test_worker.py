@@ -13,9 +13,10 @@ import pytest
 
 from asynchronous_tests import asynchronous, until
 from spine_values import spec
+from stationmaster.control.clock import boottime
 from stationmaster.control.policy import Policy
 from stationmaster.control.worker import Holding, Tempo, Worker
-from stationmaster.control.world import World, boottime
+from stationmaster.control.world import World
 from stationmaster.errors import LeaseLost, NotFound
 from stationmaster.model import Desired, Listing, State
 from stationmaster.providers.fake import FakeProvider

@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 
 import structlog
 
+from stationmaster.control.clock import boottime
 from stationmaster.control.messages.address_book import AddressBook, Recipient
 from stationmaster.control.messages.courier import Courier, Delivery
 from stationmaster.control.messages.notices import Notices, message_of
 from stationmaster.control.messages.quiet_hours import seconds_until_loud
-from stationmaster.control.world import boottime
 from stationmaster.errors import LeaseLost, StoreError
 from stationmaster.notify.base import Priority, Rendered
 from stationmaster.notify.templates import TOLD_EVENTS

@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from stationmaster.control.clock import boottime
 from stationmaster.control.step import wait
-from stationmaster.control.world import Visit, boottime
+from stationmaster.control.world import Visit
 from stationmaster.model import Job
 from stationmaster.remote.base import Progress
 from stationmaster.store.writes import Told

@@ -12,10 +12,11 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from stationmaster.control.clock import boottime
 from stationmaster.control.rental.company import company
 from stationmaster.control.rental.machine import drop_connection, host_of
 from stationmaster.control.step import wait
-from stationmaster.control.world import Visit, World, boottime
+from stationmaster.control.world import Visit, World
 from stationmaster.errors import RemoteError
 from stationmaster.model import Job
 from stationmaster.remote.host import Since, Status

@@ -1,0 +1,10 @@
+"""The clock that leases are measured by on this side."""
+
+from __future__ import annotations
+
+import time
+
+
+def boottime() -> float:
+    """Seconds on a clock that goes on while the computer is suspended."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
