@@ -89,8 +89,13 @@ def is_repository(base_model: str | None) -> bool:
 
 def render_card(card: Card) -> str:
     """README.md: front matter by a serialiser, so that captions with quotes and colons stay data; then words."""
-    front = yaml.safe_dump(_front_matter(card), sort_keys=False, allow_unicode=True, width=1000)
-    return f"---\n{front}---\n\n" + "\n".join(_body(card)) + "\n"
+    return f"---\n{_as_yaml(_front_matter(card))}---\n\n" + "\n".join(_body(card)) + "\n"
+
+
+def _as_yaml(front: dict[str, Any]) -> str:
+    """Readable where that is safe: written as they are, some rare line breaks would be read as spaces."""
+    readable = yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=1000)
+    return readable if yaml.safe_load(readable) == front else yaml.safe_dump(front, sort_keys=False, width=1000)
 
 
 def _front_matter(card: Card) -> dict[str, Any]:
@@ -117,7 +122,9 @@ def _tags(card: Card, family: str | None) -> list[str]:
         return [*own, "incomplete"]
     _, library = _known(card.recipe, card.base_model)
     shown = ["text-to-image", "template:sd-lora"] if library == "diffusers" else []
-    return [*own, *shown, *([card.framework] if card.framework not in (None, "auto") else [])]
+    # A recipe without a base model has a trainer of its own, which may only print as a well-known one does.
+    trainer = [card.framework] if card.base_model and card.framework not in (None, "auto") else []
+    return [*own, *shown, *trainer]
 
 
 def _known(recipe: str, base_model: str | None) -> tuple[str | None, str | None]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stationmaster.delivery.model_card import LICENCES, Card, EarlyEnd, Sample, family_of, render_card
@@ -45,8 +45,14 @@ def test_a_finished_model_says_what_it_is_and_what_it_came_from() -> None:
     assert front["license"] == "other"
     assert front["license_name"] == "flux-1-dev-non-commercial-license"
     assert front["widget"] == [{"text": 'ohwx cat: "in a park"', "output": {"url": "samples/1.jpg"}}]
-    assert {"flux", "lora"} <= set(front["tags"])
+    assert {"flux", "lora", "ai-toolkit"} <= set(front["tags"])
     assert "incomplete" not in front["tags"]
+
+
+def test_only_a_model_of_a_known_base_is_tagged_with_its_trainer() -> None:
+    """The small trainer of ours prints as ai-toolkit does, and is none."""
+    own = replace(CARD, recipe="tiny-lora@1", base_model=None, licence={})
+    assert front_matter(render_card(own))["tags"] == ["lora"]
 
 
 def test_the_card_of_a_stalled_training_is_to_the_letter() -> None:
@@ -100,6 +106,7 @@ def test_families_are_told_apart(recipe: str, base: str | None, family: str | No
     assert family_of(recipe, base) == family
 
 
+@example(text="a\x85b\u2028c", trigger="\x85", name="x")
 @given(text=st.text(min_size=1, max_size=80), trigger=st.text(max_size=40), name=st.text(min_size=1, max_size=40))
 def test_whatever_a_caption_holds_stays_data(text: str, trigger: str, name: str) -> None:
     card = replace(CARD, name=name, trigger=trigger, samples=(Sample(url="samples/1.jpg", text=text),))
