@@ -105,10 +105,29 @@ def _global_options(
     context.obj = Options(as_json=as_json, home=home, log_level=log_level, environ=os.environ)
 
 
+def _global_options_first(words: list[str]) -> list[str]:
+    """Where a person put `--home` does not matter; what follows `--` is not for us.
+
+    >>> _global_options_first(["doctor", "--home", "/tmp/x", "--log-level=DEBUG", "--", "--home", "y"])
+    ['--home', '/tmp/x', '--log-level=DEBUG', 'doctor', '--', '--home', 'y']
+    """
+    end = words.index("--") if "--" in words else len(words)
+    ours, theirs = [], []
+    rest = iter(words[:end])
+    for word in rest:
+        if word in ("--home", "--log-level") and (value := next(rest, None)) is not None:
+            ours += [word, value]
+        elif word.startswith(("--home=", "--log-level=")):
+            ours.append(word)
+        else:
+            theirs.append(word)
+    return [*ours, *theirs, *words[end:]]
+
+
 def main() -> None:
     """Run a command; whatever goes wrong becomes one line and a hint, never a traceback."""
     try:
-        app()
+        app(_global_options_first(sys.argv[1:]))
     except StationmasterError as error:
         sys.exit(_tell(error))
     except KeyboardInterrupt:

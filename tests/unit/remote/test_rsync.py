@@ -1,18 +1,14 @@
 from __future__ import annotations
 
-import doctest
 import shlex
 import shutil
 import subprocess
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import stationmaster.remote.host
-import stationmaster.remote.rsync
 from capabilities import require
 from stationmaster.remote.base import Span
 from stationmaster.remote.host import batched
@@ -107,11 +103,6 @@ def test_the_folder_of_the_configuration_is_gone_afterwards() -> None:
         assert client is not None
         folder = client.config.parent
     assert not folder.exists()
-
-
-@pytest.mark.parametrize("module", [stationmaster.remote.rsync, stationmaster.remote.host])
-def test_the_examples_hold(module: ModuleType) -> None:
-    assert doctest.testmod(module).failed == 0
 
 
 @given(paths=st.lists(st.text(min_size=1, max_size=20)), most_bytes=st.integers(min_value=1, max_value=60))

@@ -18,7 +18,7 @@ def slug_of(job: Job, *, installation: str) -> str:
 
     >>> from types import SimpleNamespace as Some
     >>> slug_of(Some(id="7f3k2q9a", spec=Some(name="My Cats!")), installation="ab12cd34")
-    'my-cats-94c60e'
+    'my-cats-f715d9'
     """
     words = re.sub(r"[^a-z0-9]+", "-", job.spec.name.lower()).strip("-")[:60].strip("-")
     digits = hashlib.sha256(f"{installation}/{job.id}".encode()).hexdigest()[:6]
