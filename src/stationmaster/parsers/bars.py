@@ -139,7 +139,7 @@ def _read_bar(text: str, head_start: int, core: re.Match[str], limit: int) -> tu
     n, m = _counters(core)
     elapsed, eta = _times(core)
     if core["plain_n"] is not None and (short := _SHORT_ETA.match(postfix)):
-        eta, postfix = short[1], postfix[short.end() :]
+        eta, end, postfix = short[1], end - len(postfix) + short.end(), ""
     bar = Bar(
         description="" if boxed else _description(text[head_start : core.start()]),
         step=whole(n),

@@ -151,6 +151,7 @@ class Seen:
     total_epochs: int | None = None
     loss: float | None = None  # may be nan or inf: then a problem, not a value
     loss_is_epoch_mean: bool = False
+    loss_is_part: bool = False  # one of several terms: tells nothing once the whole is known
     broken_gradient: bool = False
     rate: float | None = None  # steps per second
     eta_seconds: float | None = None

@@ -20,11 +20,11 @@ class Counter:
 
     step: int | None
     total: int | None
-    epoch: float | None
-    total_epochs: int | None
-    is_global: bool
-    is_batch: bool  # called so: batches are counted within an epoch
-    epoch_first: bool  # "Epoch 2 … step 3/10" nests the step, "step 3/10 … epoch 2" only mentions the epoch
+    epoch: float | None = None
+    total_epochs: int | None = None
+    is_global: bool = False
+    is_batch: bool = False  # called so: batches are counted within an epoch
+    epoch_first: bool = False  # "Epoch 2 … step 3/10" nests the step, "step 3/10 … epoch 2" only mentions the epoch
 
     def scope(self, memory: Memory) -> Scope:
         """A counter with a total beside an epoch starts again with every epoch, unless it is called global."""
@@ -38,11 +38,13 @@ def find_counter(pairs: Sequence[Pair]) -> Counter:
     """The counters of a line, the most telling of several."""
     best: Pair | None = None
     epoch: Pair | None = None
+    tells_loss = any(pair.means.loss is not None for pair in pairs)
     for pair in pairs:
         if pair.means.step is not None and pair.whole and not pair.unit and (best is None or _rank(pair) < _rank(best)):
             best = pair
         if pair.means.is_epoch and math.isfinite(pair.value) and (epoch is None or epoch.name != "epoch" == pair.name):
-            epoch = pair
+            is_setting = pair.name.endswith("epochs") and pair.of is None and not tells_loss
+            epoch = epoch if is_setting else pair
     return Counter(
         step=int(best.value) if best else None,
         total=_total(best, pairs) if best else None,

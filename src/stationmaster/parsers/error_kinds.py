@@ -20,6 +20,7 @@ KINDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = (
             r"signal:? ?9\b",
             r"exit ?code:? *:? *(?:-9|137)\b",
             r"exit(?:ed)?(?: with)? (?:code|status) (?:-9|137)\b",
+            r"return ?code(?: [=:] ?|[=: ] ?)(?:-9|137)\b",
             r"killed by signal: killed",
             r"oom[-_ ]kill",
             r"out of memory: killed process",

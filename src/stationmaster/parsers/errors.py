@@ -38,7 +38,7 @@ _CRASHED = any_of(
     r"(?:segmentation fault|aborted|bus error|illegal instruction|floating point exception)\b(?: +\(core dumped\)|$)",
 )
 _SURVIVED = any_of(
-    r"\bskip|recover|\bretry|continu|\bignor|will proceed|attempting|falling back|fallback|trying again",
+    r"\bskip|recover|\bretry|continu|\bignor|will proceed|attempting|falling back|fallback|trying again|\busing cpu\b",
 )
 _ENDS_THE_RUN = any_of(r"stop|abort|exit|terminat|rais|became|error|\bending\b")
 _SYSTEM_SAYS = any_of(r"\[errno \d+\]", r": command not found$")
@@ -132,7 +132,7 @@ def _inside_traceback(line: Line, *, background: bool) -> Notice:
 def _exception(line: Line, *, fatal: bool) -> Fault:
     kind = kind_of(line.message)
     wraps = kind == ErrorKind.OTHER and _LAUNCHER.search(line.message) is not None
-    return Fault(kind=kind, message=line.message, fatal=fatal, launcher=wraps)
+    return Fault(kind=kind, message=line.message.rstrip(": "), fatal=fatal, launcher=wraps)
 
 
 def _outside_traceback(line: Line) -> Fault | None:
@@ -144,6 +144,8 @@ def _outside_traceback(line: Line) -> Fault | None:
     kind = kind_of(message)
     if line.level not in ("warning", "debug") and (kind == ErrorKind.KILLED or _KILLED.search(message)):
         return Fault(kind=ErrorKind.KILLED, message=message, fatal=True)
+    if line.level == "warning" and kind == ErrorKind.OOM and _SURVIVED.search(message):
+        return Fault(kind=kind, message=message, fatal=False)
     if line.level in ("warning", "info", "debug"):
         return None
     if _CRASHED.match(message):

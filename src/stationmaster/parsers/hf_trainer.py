@@ -36,7 +36,7 @@ def read_dict(line: Line, memory: Memory) -> Seen | None:
     seen = read_values(line, memory, is_record=True)
     if _RUN_TOTALS.search(line.message):  # its loss is the mean of the run
         memory.loss_since_bar = True
-        return Seen(epoch=seen.epoch if seen else None, finished=True)
+        return Seen(step=seen.step if seen else None, epoch=seen.epoch if seen else None, finished=True)
     if seen is not None and (seen.loss is not None or seen.step is not None):
         _confirm_bar(memory)
         return seen

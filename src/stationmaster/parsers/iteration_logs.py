@@ -9,7 +9,7 @@ from stationmaster.parsers.base import Phase, Scope, Seen
 from stationmaster.parsers.family import Family
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
-from stationmaster.parsers.pairs import find_pairs
+from stationmaster.parsers.pairs import Pair, find_pairs
 from stationmaster.parsers.quantities import per_second
 from stationmaster.parsers.values import values_of
 
@@ -17,12 +17,14 @@ _MODE = re.compile(r"(?:Epoch|Iter)\((?P<mode>\w+)\)\s*(?:\[\s*(?P<epoch>\d+)\])
 _EPOCH_THEN_STEP = re.compile(
     r"(?:\bepoch\b:?|\btrain:) *+"
     r"(?:\[ *+(?P<boxed>\d++)(?:/ *+(?P<boxed_of>\d++))? *\]|(?P<bare>\d++)(?:/(?P<bare_of>\d++))?) *+"
-    r"(?::(?= +\d)|,)? *+(?:\[ *+(?P<n>\d++)/ *+(?P<m>\d++)|(?<=[: ])(?P<open_n>\d++) +/ +(?P<open_m>\d++))",
+    r"(?::(?= +\d)|,)? *+(?:iter:? ?)?"
+    r"(?:\[ *+(?P<n>\d++)/ *+(?P<m>\d++)|(?<=[: ])(?P<open_n>\d++) +/ +(?P<open_m>\d++))",
     re.IGNORECASE,
 )
 _RANGE = re.compile(r"(?P<epoch>\d+)epoch:(?P<mode>\w+):(?:\d+-(?P<n>\d+)batch)?")  # ESPnet, FunASR
 _EPOCH_STARTED = re.compile(r"(?P<epoch>\d+)/(?P<epochs>\d+)epoch started")
 _PAIR_IN_BOX = re.compile(r"\[ *(?P<epoch>\d+), +(?P<n>\d+)\] +loss:", re.IGNORECASE)  # the PyTorch tutorial
+_PER_STEP = re.compile(r"\b(?:eta|data\w*|lr\w*|\w+_lr|learning.rate|mem\w*)\b|_mem")
 _EVALUATION_BAR = re.compile(r"\[[ >=]*+\] *\d+/\d+, .{0,24}(?:task|it)/s, elapsed:")  # mmcv counts its tests like this
 _EVALUATION_BEFORE = re.compile(r"\b(?:val\w*|eval\w*|test\w*)\b", re.IGNORECASE)
 
@@ -73,8 +75,14 @@ def _read_range(line: Line) -> Seen | None:
     return replace(seen, rate=per_second(step_seconds or 0.0))  # its iter_time is only that of the loader
 
 
+def _time_is_per_step(pairs: list[Pair]) -> bool:
+    """Beside what is measured per step; next to losses alone it is more likely the time since the start."""
+    return any(_PER_STEP.search(pair.name) for pair in pairs)
+
+
 def _progress(line: Line, n: str, m: str | None, epoch: float | None, total_epochs: int | None, end: int) -> Seen:
-    values = values_of(find_pairs(line.message[end:]), bare_time=True)
+    pairs = find_pairs(line.message[end:])
+    values = values_of(pairs, bare_time=_time_is_per_step(pairs))
     step, total = int(n), int(m) if m else None
     return Seen(
         step=step,
@@ -83,6 +91,7 @@ def _progress(line: Line, n: str, m: str | None, epoch: float | None, total_epoc
         epoch=epoch,
         total_epochs=total_epochs,
         loss=values.loss,
+        loss_is_part=values.loss_is_part,
         broken_gradient=values.broken_gradient,
         learning_rate=values.learning_rate,
         rate=values.rate,

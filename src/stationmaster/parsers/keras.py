@@ -47,8 +47,7 @@ def _read_counter(found: re.Match[str], line: Line, memory: Memory) -> Seen:
         return Seen(phase=Phase.LOADING if memory.phase == Phase.LOADING else Phase.EVALUATING)
     is_full = step is not None and step == total
     eta, rate = _times(rest, is_full=is_full or total is None)
-    if is_full and rate is not None and eta is None:
-        memory.in_epoch = False
+    memory.in_epoch = not (is_full and rate is not None and eta is None)
     return Seen(
         step=step,
         total=total,

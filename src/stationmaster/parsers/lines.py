@@ -18,17 +18,21 @@ _LAUNCHERS = re.compile(
 )
 _LEVELS = {"warn": "warning", "fatal": "critical", "notice": "info"}
 _LEVEL = r"debug|info|warning|warn|error|critical|fatal|notice"
-_AFTER_LEVEL = r" {2,}|: ?|[| ]{0,4} - |\|[\w.]+:\d+\] ?|\|(?=\d{4}-)|\] ?| *\| *| (?=\[|\d{4}[-/])|(?<=\]) "
+_AFTER_LEVEL = (
+    r" {2,}|: ?|[| ]{0,4} - |\|[\w.]+:\d+\] ?|\|(?=\d{4}-)|\] ?| *\| *| (?=\[|\d{4}[-/]|[^\x00-\x7f])|(?<=\]) "
+)
 # Tried at the start of a line, again and again until none fits.
 _PREFIX = re.compile(
     "|".join(
         (
+            r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ (?:debug|info|warning|error) [\w.-]{1,80} line \d+ \d+\] *",
             r"\[?\d{4}[-/]\d\d[-/]\d\d[ T:]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[ :|]*",
             r"\[?\d\d/\d\d(?:/\d{2,4})? \d\d:\d\d:\d\d(?: [\w.]+)?\]?[ :|]*",
             r"\[?\d\d:\d\d:\d\d(?:[.,]\d+)?\][ :|]*",
             r"\[?[a-z]\d{3,4} \d\d:\d\d:\d\d\.\d+ +(?:\d+ +)?[\w./-]+:\d+\] *",
             rf"\[?(?P<level>{_LEVEL})\]?(?:{_AFTER_LEVEL})",
             r"\[(?:[\w.-]+:\d+(?::\w+)?|[\w.]+\.[\w.]+|PID:\d+|rank:? ?\d+|pid=\d+|[\w-]+\.py)\] *",
+            r"\[(?!(?:val|test|eval|train|epoch|step|iter)\w*\])[a-z][\w.-]{0,40}(?::\d+)?\](?=\[[a-z])",
             r"(?:>>|-|\|) +",
             r"[^\x00-\x7f\w\u2500-\u257f]{1,4} +",  # an emoji
             r"[\w.]{1,80}:[\w<>]{1,80}:\d+ - ",
@@ -40,7 +44,8 @@ _PREFIX = re.compile(
             r"[\w./-]{1,80}\.py:\d+ +",
             r"[\w.]{1,160} - (?=(?:debug|info|warning|error|critical) )",
             r"(?:__main__|[a-z_]+(?:\.\w+)+|accelerate|mm\w+|root) - ",
-            r"(?:tensorflow|absl|root|swift|\w*\.[\w.]+):(?=\S)",
+            r"(?:tensorflow|absl|root|swift|__main__|\w*\.[\w.]+):(?=\S)",
+            r"__main__: +",
             r"[a-z_]\w*(?:\.\w+)* +(?=(?:info|warning|error|debug): )",
         )
     ),

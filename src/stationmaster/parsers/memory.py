@@ -77,6 +77,7 @@ class Memory:
     # Context.
     header_total: int | None = None
     has_step_loss: bool = False
+    has_whole_loss: bool = False  # of a step, not only of a part of the model
     has_epoch_lines: bool = False  # "Epoch 3/10" printed by a line or an outer bar: inner bars start again
     announced: str | None = None  # what unnamed bars are about
     finished: bool = False  # the run has said so, or its bar is full
@@ -87,6 +88,7 @@ class Memory:
     bar_was_full: bool = False
     loss_since_bar: bool = False
     before_bar: dict[str, object] | None = None  # values to go back to when the bar turns out to be another's
+    bar_head: str = ""  # "Epoch 9: 100%" on a line of its own: the bar is on the next one
     full_bars: list[str] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)  # of a table that is being printed
     in_metrics: bool = False  # in a block of end-of-run metrics
@@ -201,7 +203,7 @@ class Memory:
                 self.total = None
         if seen.step is not None:
             self._notice_movement(seen)
-            self.step, self.total = seen.step, seen.total
+            self.step, self.total = seen.step, seen.total if seen.total is not None else self._total_of_same(seen)
             self.scope = seen.scope or self.scope or Scope.RUN
             self.rate, self.eta_seconds = seen.rate, seen.eta_seconds
         else:
@@ -212,11 +214,20 @@ class Memory:
         self.learning_rate = self.learning_rate if seen.learning_rate is None else seen.learning_rate
         self._take_loss(seen)
 
+    def _total_of_same(self, seen: Seen) -> int | None:
+        """The total told before, when a line without one goes on counting towards it."""
+        if self.total is None or self.step is None or seen.step is None or seen.scope != self.scope:
+            return None
+        return self.total if self.step <= seen.step <= self.total else None
+
     def _take_loss(self, seen: Seen) -> None:
         if seen.loss is None or (seen.loss_is_epoch_mean and self.has_step_loss):
             return
+        if seen.loss_is_part and self.has_whole_loss:
+            return
         self.loss = seen.loss if math.isfinite(seen.loss) else None
         self.has_step_loss = self.has_step_loss or not seen.loss_is_epoch_mean
+        self.has_whole_loss = self.has_whole_loss or not (seen.loss_is_epoch_mean or seen.loss_is_part)
 
     def _notice_movement(self, seen: Seen) -> None:
         """A counter that moves after an error: the run went on, or it was started again."""

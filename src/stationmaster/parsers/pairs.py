@@ -18,7 +18,10 @@ _TIME = (
     r"|\d++ ?[dhm],? ?\d++ ?[hms](?:,? ?\d++ ?s)?(?![a-z/])"
 )
 _WHOLE = r"\d++(?:,\d{3})*+"
-_UNIT = r"(?:ms|us|µs|sec|secs|seconds|s)(?:/[a-z]+)?|(?:it|iter|iters|steps?|batch|batches)/[a-z]+"
+_UNIT = (
+    r"(?:ms|us|µs|sec|secs|seconds|s)(?:/[a-z]+)?|min(?:s|utes)?|hours?|hrs?"
+    r"|(?:it|iter|iters|steps?|batch|batches)/[a-z]+"
+)
 # For lower case. A name starts at a word boundary and takes at most six words: a line is read in linear time.
 _PAIR = re.compile(
     rf"(?<![\w./@%#-])(?P<name>{_WORD}(?: {_WORD}){{0,5}}+)(?: ?\((?P<note>[\w/]{{1,12}})\))?+"

@@ -10,7 +10,7 @@ from stationmaster.parsers.family import Family
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
 from stationmaster.parsers.pairs import Pair
-from stationmaster.parsers.quantities import per_second
+from stationmaster.parsers.quantities import per_second, steps_per_second, whole
 from stationmaster.parsers.saves import read_save
 from stationmaster.parsers.values import Values, values_of
 from stationmaster.parsers.wording import any_of
@@ -22,6 +22,7 @@ _HEADER_TOTAL = any_of(
 _HEADER_EPOCHS = any_of(
     r"(?:num(?:ber of)?[_ ](?:train(?:ing)?[_ ])?epochs?|total[_ ]epochs?|epoch数|max[_ ]epochs?)\s*[:=]\s*([\d,]+)",
 )
+_SET_EPOCHS = re.compile(r"\bepochs\s*[:=]\s*(\d{1,9})\b(?![./])")  # `epochs=10` among settings
 _STARTS = any_of(
     r"\*{3,} ?running training",
     r"^\W*(?:start(?:ing|ed)?|begin(?:ning)?)(?: the)?(?: model)? (?:training|train|fine-?tuning)\b(?! epoch)",
@@ -60,7 +61,7 @@ _PHASES: tuple[tuple[re.Pattern[str], Phase], ...] = (
         any_of(
             r"\*{3,} ?running (?:evaluation|prediction|testing)",
             r"^(?:running|starting|begin\w*|start) (?:evaluation|validation|testing)",
-            r"^(?:evaluating|validating|validation|evaluation)\b",
+            r"^(?:evaluating|validating|validation|evaluation)\b|^start inference on\b",
         ),
         Phase.EVALUATING,
     ),
@@ -74,10 +75,19 @@ _PHASES: tuple[tuple[re.Pattern[str], Phase], ...] = (
     (any_of(r"^saving\b"), Phase.SAVING),
 )
 _EVALUATES = any_of(
-    r"^\W*(?:val(?:id(?:ation|ating)?)?|eval(?:uat(?:ion|ing|e))?|test(?:ing)?|dev|predict\w*)\b(?!.{0,12}\btrain)",
+    r"^\W*(?:val(?:id(?:ation|ating)?)?|eval(?:uat(?:ion|ing|e))?|test(?:ing)?|dev|predict\w*|inference done)\b"
+    r"(?!.{0,12}\btrain)",
 )
 _EPOCH_EVALUATED = any_of(r"epoch:? *(\d+)(?:/\d+)?[ :,|-]+(?:val|valid|validation|dev|test|eval\w*)\b(?! ?[_/]?loss)")
+_MEASURED = re.compile(
+    r"\b(?:val|valid|validation|eval|test)[ _]\w{0,12}"
+    r"(?:acc|accuracy|iou|f1|bleu|map|recall|precision|auc|psnr|wer|cer)$"
+)
 _STEP_TIME_CELL = re.compile(r"\| *(\d+(?:\.\d+)?) ms *\|")  # llm.c names no names
+_PACE_CELL = re.compile(
+    r"(?<![\w.])\d+(?:\.\d+)? ?(?:(?:it|iter|step|batch)(?:s|es)?/s(?:ec)?|m?s(?:ec)?/(?:it|iter|step|batch))\b"
+)
+_BOXED_COUNTER = re.compile(r"\[ *(\d+)/ *(\d+)\](?= )")  # `[0500/2000] loss …` says neither step nor epoch
 _PAIRS_OF_A_BARE_COUNTER = 4  # "Step 3/10", with its epoch and perhaps a host; more is a sentence
 _STREAMING_EPOCHS = 10**9  # a data set without an end: sys.maxsize epochs
 
@@ -93,10 +103,12 @@ def read_values(line: Line, memory: Memory, *, is_record: bool = False) -> Seen 
     if not pairs or line.message.startswith("wandb:"):
         return None
     if _EVALUATES.match(line.message):
-        return Seen(phase=Phase.EVALUATING)
+        return Seen(phase=Phase.EVALUATING, epoch=next((pair.value for pair in pairs if pair.name == "epoch"), None))
     if found := _EPOCH_EVALUATED.match(line.message):
         return Seen(phase=Phase.EVALUATING, epoch=float(found[1]))
     counter, values = find_counter(pairs), values_of(pairs, bare_time=_time_is_per_step(pairs))
+    if values.loss is not None and counter.total is counter.epoch is None:
+        counter = _boxed_counter(line) or counter
     if counter.step is None and counter.epoch is None:
         return _values_alone(line, pairs, values, memory)
     if values.loss is None and values.learning_rate is None and values.has_validation_loss:
@@ -119,6 +131,8 @@ def _read_header(line: Line) -> Seen | None:
     starts = _STARTS.search(line.message) is not None
     total = _HEADER_TOTAL.search(line.message)
     epochs = _HEADER_EPOCHS.search(line.message)
+    if epochs is None and "epochs" in line.lower and "loss" not in line.lower:
+        epochs = _SET_EPOCHS.search(line.lower)
     if not (starts or total or epochs):
         return None
     count = int(epochs[1].replace(",", "") or 0) if epochs else _STREAMING_EPOCHS
@@ -146,14 +160,17 @@ def _read_phase(line: Line) -> Seen | None:
 
 def _values_alone(line: Line, pairs: list[Pair], values: Values, memory: Memory) -> Seen | None:
     """A line of values without a counter: it belongs to the step told before or after it."""
-    if values.has_validation_loss and values.loss is None:
-        return Seen(phase=Phase.EVALUATING)
+    measures = values.has_validation_loss or any(_MEASURED.search(pair.name) for pair in pairs)
+    in_evaluation = memory.announced == Phase.EVALUATING and values.learning_rate is None
+    if (measures and values.loss is None) or in_evaluation:
+        return Seen(phase=None if memory.finished else Phase.EVALUATING)
     if not values.loss_stands_alone and memory.step is None and memory.epoch is None:
         return None  # more likely a setting
     if values.loss is values.learning_rate is values.rate is None or not any(pair.tied for pair in pairs):
         return None
     return Seen(
         loss=values.loss,
+        loss_is_part=values.loss_is_part,
         learning_rate=values.learning_rate,
         rate=values.rate,
         eta_seconds=values.eta_seconds,
@@ -164,9 +181,7 @@ def _values_alone(line: Line, pairs: list[Pair], values: Values, memory: Memory)
 
 
 def _step_line(line: Line, counter: Counter, values: Values, memory: Memory) -> Seen:
-    scope, rate = counter.scope(memory), values.rate
-    if rate is None and (cell := _STEP_TIME_CELL.search(line.message)):
-        rate = per_second(float(cell[1]) / 1000)
+    scope, rate = counter.scope(memory), values.rate if values.rate is not None else _unnamed_pace(line)
     return Seen(
         step=counter.step,
         total=counter.total,
@@ -174,6 +189,7 @@ def _step_line(line: Line, counter: Counter, values: Values, memory: Memory) -> 
         epoch=counter.epoch,
         total_epochs=counter.total_epochs,
         loss=values.loss,
+        loss_is_part=values.loss_is_part,
         broken_gradient=values.broken_gradient,
         learning_rate=values.learning_rate,
         rate=rate,
@@ -190,6 +206,7 @@ def _epoch_line(line: Line, counter: Counter, values: Values, memory: Memory, *,
         epoch=counter.epoch,
         total_epochs=counter.total_epochs,
         loss=values.loss,
+        loss_is_part=values.loss_is_part,
         loss_is_epoch_mean=is_mean and not values.loss_is_a_step,
         broken_gradient=values.broken_gradient,
         learning_rate=values.learning_rate,
@@ -197,6 +214,18 @@ def _epoch_line(line: Line, counter: Counter, values: Values, memory: Memory, *,
         phase=Phase.TRAINING,
         evidence=line.message,
     )
+
+
+def _boxed_counter(line: Line) -> Counter | None:
+    found = _BOXED_COUNTER.match(line.message)
+    return Counter(step=whole(found[1]), total=whole(found[2])) if found else None
+
+
+def _unnamed_pace(line: Line) -> float | None:
+    if cell := _STEP_TIME_CELL.search(line.message):
+        return per_second(float(cell[1]) / 1000)
+    cell = _PACE_CELL.search(line.lower)
+    return steps_per_second(cell[0]) if cell else None
 
 
 def _time_is_per_step(pairs: list[Pair]) -> bool:

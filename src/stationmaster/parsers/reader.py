@@ -19,6 +19,7 @@ from stationmaster.parsers.shapes import run_of_redraws
 from stationmaster.parsers.text import find_end, shown_texts
 
 _STATE_VERSION = 1
+_HEAD_ALONE = re.compile(r"\s*([^%|\[\]]{1,80}?): *\d{1,3}%\s*$")
 
 
 class LogReader:
@@ -138,10 +139,17 @@ def _read_text(text: str, memory: Memory, patterns: tuple[UserPattern, ...], at:
             return memory.apply(seen, at)
     readings: list[Reading] = []
     for part in split_bars(text):
-        seen_part = _read_bar(part, memory) if isinstance(part, Bar) else _read_words(part, memory)
+        seen_part = _read_bar(_with_head(part, memory), memory) if isinstance(part, Bar) else _read_words(part, memory)
         if seen_part is not None:
             readings += memory.apply(seen_part, at)
+    head = _HEAD_ALONE.match(text) if text.rstrip().endswith("%") else None
+    memory.bar_head = head[1] if head else ""
     return readings
+
+
+def _with_head(bar: Bar, memory: Memory) -> Bar:
+    """A notebook's text has a bar's description on the line above its counter."""
+    return dataclasses.replace(bar, description=memory.bar_head) if memory.bar_head and not bar.description else bar
 
 
 def _read_bar(bar: Bar, memory: Memory) -> Seen | None:

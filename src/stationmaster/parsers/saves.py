@@ -16,7 +16,7 @@ _HINTS = ("sav", "backup", "creat", "wr", "stor", "export", "dump", "backed")
 _NO_SAVE = any_of(
     r"\b(?:copied|copying|remov\w+|delet\w+|load\w*|resum\w+|restor\w+|failed|fail|could not|cannot|can't|unable|error"
     r"|will be|would be|to be|not saved|won't|skip\w*|if you|every|interval|to save|don't save|not save|pruned"
-    r"|download\w*)\b",
+    r"|download\w*|sav(?:ing|ed) (?:the )?batch)\b",
 )
 _OTHER_THINGS = any_of(
     r"\b(?:optimi[sz]er|scheduler|random[ _]states?|rng|scaler|sampler|tokenizer|config\w*|logs?|logging|histor\w+"

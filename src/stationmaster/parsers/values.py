@@ -10,6 +10,9 @@ from stationmaster.parsers.names import PART_LOSS, SMOOTHED_LOSS
 from stationmaster.parsers.pairs import Pair
 from stationmaster.parsers.quantities import duration_seconds, per_second, steps_per_second
 
+#: A longer `time` is that since the start.
+_LONGEST_STEP_SECONDS = 3_600.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
@@ -22,6 +25,7 @@ class Values:
     broken_gradient: bool
     has_validation_loss: bool
     loss_stands_alone: bool  # its name says that it is the loss, not a part or a setting
+    loss_is_part: bool
     loss_is_a_step: bool  # its name says that it is of one batch or step
 
     def tells_something(self) -> bool:
@@ -43,6 +47,7 @@ def values_of(pairs: Sequence[Pair], *, bare_time: bool = False) -> Values:
         ),
         has_validation_loss=any(pair.means.is_validation_loss for pair in pairs),
         loss_stands_alone=best is not None and best.means.loss is not None and best.means.loss < PART_LOSS,
+        loss_is_part=best is not None and best.means.loss == PART_LOSS,
         loss_is_a_step=best is not None and any(word in best.name for word in ("batch", "step", "iter")),
     )
 
@@ -55,6 +60,7 @@ _NO_VALUES = Values(
     broken_gradient=False,
     has_validation_loss=False,
     loss_stands_alone=False,
+    loss_is_part=False,
     loss_is_a_step=False,
 )
 
@@ -87,7 +93,7 @@ def speed(pairs: Sequence[Pair], *, bare_time: bool = False) -> float | None:
     for pair in pairs:
         if pair.time or not math.isfinite(pair.value):
             continue
-        if pair.means.is_step_time or (bare_time and pair.means.short in ("time", "seconds")):
+        if pair.means.is_step_time or (bare_time and _may_be_step_time(pair)):
             found = per_second(pair.value * _seconds_per_unit(pair)) or found
         elif "/" in pair.unit and not pair.means.short.startswith(("train_", "eval_")):
             found = steps_per_second(f"{pair.value:.9f}{pair.unit}") or found
@@ -106,6 +112,11 @@ def _best_loss(pairs: Sequence[Pair]) -> Pair | None:
         smoothed = [pair for pair in losses if pair.means.loss == SMOOTHED_LOSS]
         return smoothed[-1] if smoothed else None
     return fits[-1]  # several redraws may have ended up on one line
+
+
+def _may_be_step_time(pair: Pair) -> bool:
+    is_long = pair.unit.startswith(("h", "min")) or pair.value * _seconds_per_unit(pair) > _LONGEST_STEP_SECONDS
+    return pair.means.short in ("time", "seconds") and not is_long
 
 
 def _seconds_per_unit(pair: Pair) -> float:
