@@ -29,6 +29,8 @@ def read_line(line: Line, memory: Memory) -> Seen | None:
         return Seen()
     if text.startswith("generating sample images at"):
         return Seen(phase=Phase.SAMPLING, announces=Phase.SAMPLING)
+    if text.startswith("loading image sizes"):  # an unnamed bar follows
+        return Seen(phase=Phase.LOADING, announces=Phase.LOADING)
     if text.startswith(_CACHING):
         return Seen(phase=Phase.CACHING, announces=Phase.CACHING)
     return None

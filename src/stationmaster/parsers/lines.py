@@ -10,7 +10,7 @@ from stationmaster.parsers.pairs import Pair, find_pairs
 _LAUNCHERS = re.compile(
     r"\[(?:rank|default)\d+\]: ?"  # torchrun
     r"|\([^()]{1,60}\bpid=\d+[^()]{0,60}\) ?"  # Ray
-    r"|\[\d+,\d+\]<std(?:out|err)>: ?"  # mpirun
+    r"|\[\d+,[\w:,.-]{1,60}\]<std(?:out|err)>: ?"  # mpirun
     r"|[\w.-]{1,60} logs: "
     r"|[\w.-]{1,40}-\d+ +\| "  # docker compose
     r"|\d{1,3}: (?=\D)"  # srun

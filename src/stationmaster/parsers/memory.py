@@ -95,6 +95,7 @@ class Memory:
     in_epoch: bool = False  # Keras: between "Epoch 1/5" and the end of its line
 
     in_traceback: bool = False
+    traceback_prefix: str = ""  # what a wrapper puts before every line of its child
     background: bool = False  # the traceback is a thread's or a logger's, not the run's
     stopped_at: int | None = None  # step when a fatal error was printed
     is_stopped: bool = False  # a fatal error was printed and nothing has moved since

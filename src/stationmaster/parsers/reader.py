@@ -19,7 +19,7 @@ from stationmaster.parsers.shapes import run_of_redraws
 from stationmaster.parsers.text import find_end, shown_texts
 
 _STATE_VERSION = 1
-_HEAD_ALONE = re.compile(r"\s*([^%|\[\]]{1,80}?): *\d{1,3}%\s*$")
+_HEAD_ALONE = re.compile(r"\s*([^%|]{1,100}?): *(?:\d{1,3}%)?\s*$")
 
 
 class LogReader:
@@ -142,14 +142,15 @@ def _read_text(text: str, memory: Memory, patterns: tuple[UserPattern, ...], at:
         seen_part = _read_bar(_with_head(part, memory), memory) if isinstance(part, Bar) else _read_words(part, memory)
         if seen_part is not None:
             readings += memory.apply(seen_part, at)
-    head = _HEAD_ALONE.match(text) if text.rstrip().endswith("%") else None
+    head = _HEAD_ALONE.match(text) if text.rstrip().endswith(("%", ":")) else None
     memory.bar_head = head[1] if head else ""
     return readings
 
 
 def _with_head(bar: Bar, memory: Memory) -> Bar:
     """A notebook's text has a bar's description on the line above its counter."""
-    return dataclasses.replace(bar, description=memory.bar_head) if memory.bar_head and not bar.description else bar
+    is_headless = memory.bar_head and not bar.description and "%" not in bar.text
+    return dataclasses.replace(bar, description=memory.bar_head) if is_headless else bar
 
 
 def _read_bar(bar: Bar, memory: Memory) -> Seen | None:
@@ -161,8 +162,12 @@ def _read_bar(bar: Bar, memory: Memory) -> Seen | None:
 
 
 def _read_words(text: str, memory: Memory) -> Seen | None:
+    if memory.in_traceback and memory.traceback_prefix:
+        text = text.removeprefix(memory.traceback_prefix)
     line = read_line(text)
     told = notice(line, in_traceback=memory.in_traceback, background=memory.background)
+    if told.in_traceback and not memory.in_traceback:
+        memory.traceback_prefix = text.partition("Traceback (")[0]
     memory.in_traceback = told.in_traceback
     memory.background = told.background
     if memory.family is None:

@@ -44,6 +44,8 @@ _LABEL = any_of(
     r"(?P<label>(?:step|epoch|iter(?:ation)?)s?:? *\d+|\d+ (?:epochs?|iter(?:ation)?s?|steps?))",
 )
 _AFTERWARDS = ".,;:!)]=…"
+_JOINTS = frozenset({"and", "at", "in", "to", "with", "for", "as", "on", "of", "after", "from"})
+_FURTHER_WORDS = 3
 _BRACKETS = re.compile(r"\([^()]*\)")
 _ABSOLUTE = re.compile(r"[A-Za-z]:[\\/]|[/\\]")
 
@@ -110,6 +112,15 @@ def _first_path(text: str) -> str | None:
     text = text.strip().lstrip("`'\"")
     first = text.split(" ")[0].rstrip("`'\"" + _AFTERWARDS)
     whole = text.rstrip(_AFTERWARDS)
-    if not _WEIGHTS.search(first) and _ABSOLUTE.match(text) and _WEIGHTS.search(whole) and "  " not in whole:
+    may_go_on = not _WEIGHTS.search(first) and _ABSOLUTE.match(text) and "  " not in whole
+    if may_go_on and (_WEIGHTS.search(whole) or _goes_on(whole.split(" ")[1:])):
         return whole
     return first or None
+
+
+def _goes_on(words: list[str]) -> bool:
+    """Whether these words are the rest of a path with a space in a folder's name."""
+    if not 0 < len(words) <= _FURTHER_WORDS or any(word.lower() in _JOINTS or "(" in word for word in words):
+        return False
+    last = words[-1]
+    return ("/" in last or "\\" in last) and not _ABSOLUTE.match(last)

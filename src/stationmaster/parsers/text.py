@@ -28,8 +28,9 @@ def find_end(data: bytes | bytearray, start: int) -> tuple[int, int] | None:
 def shown_texts(piece: bytes) -> list[str]:
     """The texts of one piece: decoded, without colours, cut where the cursor was moved."""
     text = piece.decode("utf-8", "replace")
-    if _UNUSUAL.search(piece) is None:
+    if _UNUSUAL.search(piece) is None and b"#0" not in piece:
         return [text]
+    text = text.replace("#033[", "\x1b[").replace("#015", "\r")  # as some cloud logs store them
     text = _ESCAPE.sub(_as_break, text).replace("^M", "\r")
     return [_CONTROL.sub("", part) for part in text.split("\r")]
 

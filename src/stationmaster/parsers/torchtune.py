@@ -18,11 +18,12 @@ _DESCRIPTION = re.compile(r"(\d+)\|\d+\|Loss: \S+$")
 
 def read_bar(bar: Bar, memory: Memory) -> Seen | None:
     found = _DESCRIPTION.search(bar.description)
-    if not found:
+    is_first = memory.family == FAMILY.name and not bar.description and bar.step == 0  # it gets its name with a loss
+    if not found and not is_first:
         return None
     memory.follow_bar(bar.identity, bar.total, confirmed=True)
     seen = training_seen(bar, values_of(find_pairs(bar.description)), memory)
-    return replace(seen, scope=Scope.EPOCH, epoch=float(found[1]), finished=False)
+    return replace(seen, scope=Scope.EPOCH, epoch=float(found[1]) if found else None, finished=False)
 
 
-FAMILY = Family(name="torchtune", signs=("torchtune",), read_bar=read_bar)
+FAMILY = Family(name="torchtune", signs=("torchtune", "local seed is seed + rank"), read_bar=read_bar)
