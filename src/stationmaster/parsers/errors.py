@@ -31,6 +31,7 @@ _LAUNCHER = any_of(
 _TEARDOWN = any_of(r"sigterm|signal 15|closing signal|destroy_process_group")
 _KILLED = re.compile(
     r"^(?:.{0,200}\b\d+ )?Killed(?: .*)?$|^Killed: ?9|: line \d+: +\d+ Killed\b|: Killed$|task \d+: Out Of Memory"
+    r"|已杀死$|^(?:Getötet|Tué)$"  # as a shell says it in Chinese, German, French
     r"|slurmstepd: error: .{0,200}(?:oom_kill|DUE TO TIME LIMIT|CANCELLED)"
 )
 _CRASHED = any_of(
@@ -75,6 +76,9 @@ _HINTS = (
         "handling of the above",
         "the above",
         "errno",
+        "已杀死",
+        "getötet",
+        "tué",
     ),
 )
 _OUTRIGHT = frozenset({ErrorKind.OOM, ErrorKind.CUDA, ErrorKind.NCCL, ErrorKind.KILLED, ErrorKind.DISK_FULL})

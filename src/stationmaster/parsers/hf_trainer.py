@@ -9,9 +9,11 @@ from stationmaster.parsers.family import Family
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
 from stationmaster.parsers.plain import read_values
+from stationmaster.parsers.values import learning_rate
 
 _DICT = re.compile(r"\{\s*['\"][\w/ ().-]+['\"]\s*:")
 _EVALUATION = re.compile(r"['\"](?:eval|test|predict|validation|val)[_/]\w+['\"]\s*:\s*(?!null|none)", re.IGNORECASE)
+_VALIDATION_RECORD = re.compile(r"['\"]mode['\"]\s*:\s*['\"](?:val|test|eval)")  # mmcv's JSON log
 _RUN_TOTALS = re.compile(r"['\"]train_runtime['\"]")
 _METRICS_HEAD = re.compile(r"\*{3,} (?P<what>\w+) metrics \*{3,}")
 _METRIC = re.compile(r"(?P<name>[\w-]+) +=\s+(?P<value>\S+)$")
@@ -33,6 +35,8 @@ def read_line(line: Line, memory: Memory) -> Seen | None:
 
 def read_dict(line: Line, memory: Memory) -> Seen | None:
     """A dict of logged values, as Python or as JSON prints it."""
+    if _VALIDATION_RECORD.search(line.message):
+        return Seen(phase=Phase.EVALUATING, learning_rate=learning_rate(line.pairs()))
     seen = read_values(line, memory, is_record=True)
     if _RUN_TOTALS.search(line.message):  # its loss is the mean of the run
         memory.loss_since_bar = True

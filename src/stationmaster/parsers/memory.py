@@ -177,7 +177,12 @@ class Memory:
 
     def doubt_bar(self) -> None:
         """The full bar just drawn belonged to an evaluation, unless something had shown that it was the training's."""
-        if self.before_bar is not None and not self.bar_confirmed and self.bar_was_full:
+        if self.bar_was_full:
+            self.disown_bar()
+
+    def disown_bar(self) -> None:
+        """The bar was not the training's: go back to what was known before it, unless something had confirmed it."""
+        if self.before_bar is not None and not self.bar_confirmed:
             for name, value in self.before_bar.items():
                 setattr(self, name, value)
             self.before_bar = None

@@ -17,7 +17,8 @@ from stationmaster.parsers.wording import any_of
 
 _HEADER_TOTAL = any_of(
     r"(?:total (?:optimi[sz]ation |training |train |number of (?:training )?)?steps|max[_ ](?:train(?:ing)?[_ ])?steps"
-    r"|num[_ ](?:train(?:ing)?[_ ])steps|学習ステップ数)\s*[:=]\s*([\d,]+)",
+    r"|num[_ ](?:train(?:ing)?[_ ])steps|(?:max|total|num)[_ ]iter(?:ation)?s|^start\w* training\W+iters"
+    r"|学習ステップ数)\s*[:=]\s*([\d,]+)",
 )
 _HEADER_EPOCHS = any_of(
     r"(?:num(?:ber of)?[_ ](?:train(?:ing)?[_ ])?epochs?|total[_ ]epochs?|epoch数|max[_ ]epochs?)\s*[:=]\s*([\d,]+)",

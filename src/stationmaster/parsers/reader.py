@@ -19,6 +19,7 @@ from stationmaster.parsers.shapes import run_of_redraws
 from stationmaster.parsers.text import find_end, shown_texts
 
 _STATE_VERSION = 1
+_CACHES = re.compile(r"\bin cache_(?:batch_)?(?:latents|text)")
 _HEAD_ALONE = re.compile(r"\s*([^%|]{1,100}?): *(?:\d{1,3}%)?\s*$")
 
 
@@ -168,6 +169,8 @@ def _read_words(text: str, memory: Memory) -> Seen | None:
     told = notice(line, in_traceback=memory.in_traceback, background=memory.background)
     if told.in_traceback and not memory.in_traceback:
         memory.traceback_prefix = text.partition("Traceback (")[0]
+    if memory.in_traceback and _CACHES.search(text):
+        memory.disown_bar()  # what failed was the caching that its bar counted
     memory.in_traceback = told.in_traceback
     memory.background = told.background
     if memory.family is None:
