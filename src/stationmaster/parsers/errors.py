@@ -101,6 +101,8 @@ def notice(line: Line, *, in_traceback: bool, background: bool) -> Notice:
     """Whether a line tells an error, is part of a traceback, or neither."""
     if in_traceback:
         return _inside_traceback(line, background=background)
+    if line.message.startswith('File "') and ", line " in line.message:  # its beginning is not in this log
+        return Notice(in_traceback=True, background=background, swallow=True)
     is_logged_error = line.level in ("error", "critical")
     if not line.message or not (
         is_logged_error or line.message.startswith(_BOX) or any(hint in line.lower for hint in _HINTS)

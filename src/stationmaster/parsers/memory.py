@@ -95,6 +95,7 @@ class Memory:
     in_epoch: bool = False  # Keras: between "Epoch 1/5" and the end of its line
 
     in_traceback: bool = False
+    headed: bool = False  # an error was logged in the line just before a traceback
     traceback_prefix: str = ""  # what a wrapper puts before every line of its child
     background: bool = False  # the traceback is a thread's or a logger's, not the run's
     stopped_at: int | None = None  # step when a fatal error was printed
@@ -292,6 +293,9 @@ class Memory:
                 cause.kind, cause.message = fault.kind, fault.message[:MESSAGE_LIMIT]
                 return cause
             return None
+        if self.headed and fault.fatal and self.errors:  # its heading told nothing but that it follows
+            self.headed = False
+            return self.errors[-1]
         key = _unknown(fault).key()
         same = next((error for error in self.errors if error.key() == key), None)
         if same is None and fault.fatal and self.errors and self._just_skipped(fault):

@@ -61,7 +61,7 @@ _PHASES: tuple[tuple[re.Pattern[str], Phase], ...] = (
     (
         any_of(
             r"\*{3,} ?running (?:evaluation|prediction|testing)",
-            r"^(?:running|starting|begin\w*|start) (?:evaluation|validation|testing)",
+            r"^(?:running|starting|begin\w*|start) (?:eval|evaluation|validation|testing)\b",
             r"^(?:evaluating|validating|validation|evaluation)\b|^start inference on\b",
         ),
         Phase.EVALUATING,

@@ -168,7 +168,9 @@ def _read_words(text: str, memory: Memory) -> Seen | None:
     line = read_line(text)
     told = notice(line, in_traceback=memory.in_traceback, background=memory.background)
     if told.in_traceback and not memory.in_traceback:
-        memory.traceback_prefix = text.partition("Traceback (")[0]
+        memory.traceback_prefix = text.partition("Traceback (")[0] if "Traceback (" in text else ""
+    elif not memory.in_traceback:
+        memory.headed = told.fault is not None and told.fault.kind == ErrorKind.OTHER and not told.fault.fatal
     if memory.in_traceback and _CACHES.search(text):
         memory.disown_bar()  # what failed was the caching that its bar counted
     memory.in_traceback = told.in_traceback
