@@ -8,7 +8,7 @@ StationmasterError            hint, exit_code, http_status; the docstring is the
 │   ├── NotFound              no such job, recipe, file
 │   ├── IllegalMove           the job's state does not allow this
 │   ├── AlreadyEnded          the outcome is written and does not change
-│   ├── TicketRefused         an upload ticket that was used, has expired or does not fit
+│   ├── TicketRefused         an upload ticket that was used, has expired or does not fit; TokenMissing (not shown)
 │   ├── OutOfCredit           the credits do not suffice, with the numbers
 │   └── DiskFull              not enough room, with the numbers
 ├── StoreError                the store cannot be used
@@ -89,6 +89,12 @@ class TicketRefused(UserError):
 
     exit_code = 9
     http_status = 409
+
+
+class TokenMissing(TicketRefused):
+    """An upload ticket needs its token."""
+
+    http_status = 401
 
 
 class OutOfCredit(UserError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 
@@ -17,10 +19,13 @@ def build_app(store: Store, *, office: TicketOffice | None) -> FastAPI:
     app = FastAPI(title="Stationmaster", version=__version__, docs_url=None, redoc_url=None)
     app.add_exception_handler(StationmasterError, _refused)
 
+    # HEAD as well: that is how many load balancers ask.
+    @app.head("/healthz", include_in_schema=False)
     @app.get("/healthz", summary="The process answers")
     def healthz() -> dict[str, object]:
         return {"ok": True, "version": __version__}
 
+    @app.head("/readyz", include_in_schema=False)
     @app.get("/readyz", summary="The store answers as well")
     def readyz() -> JSONResponse:
         try:
@@ -37,4 +42,5 @@ def build_app(store: Store, *, office: TicketOffice | None) -> FastAPI:
 def _refused(_request: Request, problem: Exception) -> JSONResponse:
     """The one place where errors become answers."""
     assert isinstance(problem, StationmasterError)
-    return JSONResponse({"error": str(problem), "hint": problem.hint}, status_code=problem.http_status)
+    headers = {"WWW-Authenticate": "Bearer"} if problem.http_status == HTTPStatus.UNAUTHORIZED else None
+    return JSONResponse({"error": str(problem), "hint": problem.hint}, status_code=problem.http_status, headers=headers)

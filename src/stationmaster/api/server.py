@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 
+import structlog
 import uvicorn
 
 from stationmaster.api.app import build_app
@@ -13,6 +14,8 @@ from stationmaster.control.delivering.bucket import open_shelf
 from stationmaster.control.opening import open_store
 from stationmaster.errors import ConfigInvalid
 from stationmaster.settings import Settings
+
+log = structlog.get_logger("stationmaster.serve")
 
 _CLOSING_SECONDS = 5
 
@@ -25,6 +28,9 @@ def serve(settings: Settings, *, ready: Callable[[str], None]) -> None:
         shelf = open_shelf(settings, store) if settings.serve.public_url is not None else None
         if shelf is not None:
             opened.callback(shelf.close)
+        elif settings.serve.public_url is not None:
+            why = "serve.public_url is set, but no bucket: there is nowhere to upload to"
+            log.warning("uploads.off", why=why, hint="set bucket.name, see docs/how-to/object-store.md")
         app = build_app(store, office=None if shelf is None else shelf.office)
         config = uvicorn.Config(
             app,

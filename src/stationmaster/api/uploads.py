@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Depends, Header, Response
 
 from stationmaster.control.delivering.tickets import Standing, TicketOffice
-from stationmaster.errors import TicketRefused
+from stationmaster.errors import NotFound, TokenMissing
+from stationmaster.store.tickets import Ticket
 
-Authorization = Annotated[str, Header()]
+_TICKET_ID = re.compile(r"[0-9a-f]{32}")
 
 
 def upload_routes(office: TicketOffice) -> APIRouter:
     # Plain functions: they wait for the bucket, and FastAPI runs them in threads.
     routes = APIRouter(prefix="/api/uploads", tags=["uploads"])
 
+    def admitted(ticket_id: str, authorization: Annotated[str, Header()] = "") -> Ticket:
+        token = _token(authorization)
+        if not _TICKET_ID.fullmatch(ticket_id):  # not every text can be asked of a database
+            raise NotFound("there is no such upload ticket")
+        return office.admit(ticket_id, token)
+
+    admitted_ticket = Depends(admitted)
+
     @routes.post("/{ticket_id}", summary="Use a ticket: signed requests for its file, once")
-    def use(ticket_id: str, response: Response, authorization: Authorization = "") -> dict[str, Any]:
-        ticket = office.admit(ticket_id, _token(authorization))
+    def use(response: Response, ticket: Ticket = admitted_ticket) -> dict[str, Any]:
         return _answer(office.issue(ticket.id), response)
 
     @routes.post("/{ticket_id}/done", summary="Have what was sent verified; parts that lack are signed anew")
-    def done(ticket_id: str, response: Response, authorization: Authorization = "") -> dict[str, Any]:
-        ticket = office.admit(ticket_id, _token(authorization))
+    def done(response: Response, ticket: Ticket = admitted_ticket) -> dict[str, Any]:
         return _answer(office.settle(ticket.id), response)
 
     return routes
@@ -31,8 +39,8 @@ def upload_routes(office: TicketOffice) -> APIRouter:
 
 def _token(authorization: str) -> str:
     kind, _, token = authorization.partition(" ")
-    if kind.lower() != "bearer" or not token:
-        raise TicketRefused("an upload ticket needs its token", hint="send it as Authorization: Bearer TOKEN")
+    if kind.lower() != "bearer" or not token.strip():
+        raise TokenMissing(hint="send it as Authorization: Bearer TOKEN")
     return token
 
 

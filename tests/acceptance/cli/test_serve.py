@@ -17,9 +17,9 @@ from stationmaster.config import load_settings
 from stationmaster.errors import ConfigInvalid
 
 
-def serve(home: Path, *arguments: str) -> subprocess.Popen[str]:
+def serve(home: Path, *arguments: str, public_url: str = "") -> subprocess.Popen[str]:
     argv = [sys.executable, "-m", "stationmaster", "--home", str(home), "serve", *arguments]
-    environ = {"PATH": os.environ["PATH"], "HOME": str(home)}
+    environ = {"PATH": os.environ["PATH"], "HOME": str(home), "STATIONMASTER_SERVE__PUBLIC_URL": public_url}
     return subprocess.Popen(argv, env=environ, cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -31,6 +31,17 @@ def test_it_says_where_it_answers_and_leaves_when_told(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=150)
     assert "Traceback" not in said
+
+
+def test_a_public_address_without_a_bucket_is_told_at_the_start(tmp_path: Path) -> None:
+    with serve(tmp_path, "--port", "0", public_url="https://station.example.org") as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().split()[-1]
+        assert httpx.get(f"{url}/readyz", timeout=150).json() == {"ready": True, "uploads": False}
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=150)
+    assert "uploads.off" in said
+    assert "bucket.name" in said
 
 
 def test_a_port_in_use_is_one_line_and_a_hint(tmp_path: Path) -> None:

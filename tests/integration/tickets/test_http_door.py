@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import httpx
 import pytest
 import uvicorn
+from fastapi.testclient import TestClient
 
 from asynchronous_tests import asynchronous
 from spine_values import job
@@ -43,6 +44,15 @@ def serving(store: Store, office: TicketOffice | None) -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join()
+
+
+class _Unasked(TicketOffice):
+    """An office that nobody may reach."""
+
+    def __init__(self) -> None: ...
+
+    def admit(self, ticket_id: str, token: str) -> NoReturn:
+        raise AssertionError("the door let something through")
 
 
 def a_model(host: Host, content: bytes) -> OutputFile:
@@ -100,7 +110,7 @@ def test_a_ticket_is_good_once_and_only_with_its_token(open_shelf: Any, store: S
     ticket = a_ticket(shelf, content)
     mine, other = ({"Authorization": f"Bearer {token}"} for token in (TOKEN, "another"))
     with serving(store, shelf.office) as url, httpx.Client(base_url=url, timeout=150) as client:
-        assert client.post(f"/api/uploads/{ticket}").status_code == 409
+        assert client.post(f"/api/uploads/{ticket}").status_code == 401
         assert client.post(f"/api/uploads/{ticket}", headers=other).status_code == 404
         assert client.post("/api/uploads/made-up", headers=mine).status_code == 404
         assert client.post(f"/api/uploads/{ticket}/done", headers=mine).status_code == 409  # nothing was signed
@@ -125,6 +135,33 @@ def test_of_many_that_come_at_once_one_gets_the_address(open_shelf: Any, store: 
         use = [pool.submit(httpx.post, f"{url}/api/uploads/{ticket}", headers=headers, timeout=150) for _ in range(6)]
         statuses = sorted(one.result().status_code for one in use)
     assert statuses == [200, 409, 409, 409, 409, 409]
+
+
+@pytest.mark.parametrize("ticket", ["%00", "made-up", "%F0%9F%9A%82", "A" * 32, "a" * 33, "0123%0A"])
+@pytest.mark.parametrize("verb", ["", "/done"])
+def test_an_id_that_no_ticket_can_have_is_turned_away_before_anybody_is_asked(
+    store: Store, ticket: str, verb: str
+) -> None:
+    client = TestClient(build_app(store, office=_Unasked()))
+    answer = client.post(f"/api/uploads/{ticket}{verb}", headers={"Authorization": "Bearer any"})
+    assert answer.status_code == 404
+
+
+@pytest.mark.parametrize("shown", [None, "", "Bearer", "Bearer ", "Bearer  ", "Basic YTpi", "a-planted-token"])
+def test_who_shows_no_token_is_asked_for_one(store: Store, shown: str | None) -> None:
+    headers = {} if shown is None else {"Authorization": shown}
+    answer = TestClient(build_app(store, office=_Unasked())).post("/api/uploads/any", headers=headers)
+    assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+    assert "Bearer TOKEN" in answer.json()["hint"]
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_a_balancer_may_ask_for_the_head_alone(store: Store, path: str) -> None:
+    client = TestClient(build_app(store, office=None))
+    head, whole = client.head(path), client.get(path)
+    assert (head.status_code, head.headers["content-length"]) == (200, whole.headers["content-length"])
+    store.database.close()
+    assert client.head(path).status_code == client.get(path).status_code
 
 
 def test_health_needs_no_store_and_readiness_does(store: Store, tmp_path: Path) -> None:
