@@ -14,6 +14,9 @@ from stationmaster.store.engine import Database
 from stationmaster.store.tables import cost_lines
 from stationmaster.store.upsert import upsert
 
+KINDS_OF_PAID_TIME = ("training_started", "stall_flagged", "stall_cleared", "state")
+"""Events that tell which part of a cost trained, stalled or idled; they stay as long as the cost line does."""
+
 
 class Costs:
     def __init__(self, database: Database) -> None:

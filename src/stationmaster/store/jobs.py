@@ -13,6 +13,7 @@ from stationmaster.errors import AlreadyEnded, IllegalMove, NotFound
 from stationmaster.model import Desired, Job, JobSpec, Progress, RentalState, State
 from stationmaster.store import events, tables
 from stationmaster.store.codec import job_from_row, progress_to_text, spec_to_text
+from stationmaster.store.costs import KINDS_OF_PAID_TIME
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import cost_lines, jobs, ledger_entries, rentals
 from stationmaster.store.upsert import insert_if_absent
@@ -157,13 +158,20 @@ def _until_due_statement(database: Database) -> sa.Select[Any]:
 
 
 def _put_costs_aside(connection: Connection, job: Job) -> None:
-    """What was paid stays on record, under a name that a later job of the same id does not meet."""
+    """What was paid stays on record, and what for, under a name that a later job of the same id does not meet."""
     aside = f"~{job.created_at:.0f}"
-    connection.execute(
+    moved = connection.execute(
         cost_lines.update()
         .where(cost_lines.c.job_id == job.id)
         .values(rental_label=cost_lines.c.rental_label + aside, job_id=job.id + aside)
     )
+    if moved.rowcount:
+        told = tables.events
+        connection.execute(
+            told.update()
+            .where(told.c.job_id == job.id, told.c.kind.in_(KINDS_OF_PAID_TIME))
+            .values(job_id=job.id + aside)
+        )
 
 
 def _refuse_if_charged(connection: Connection, job_id: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -11,8 +12,10 @@ import pytest
 import sqlalchemy as sa
 
 from spine_values import rental, spec
+from stationmaster.control.billing.breakdown import shares_of
 from stationmaster.errors import AlreadyEnded, IllegalMove, NotFound
-from stationmaster.model import Alert, Desired, LogChunk, Outcome, Reason, RentalState, State
+from stationmaster.model import Alert, CostLine, Desired, LogChunk, Outcome, Reason, RentalState, State
+from stationmaster.money import MicroDollars
 from stationmaster.store.store import Store
 from stationmaster.store.tables import jobs, metadata
 from stationmaster.store.writes import Told, Write
@@ -158,6 +161,34 @@ def test_an_ended_job_is_forgotten_with_all_that_belongs_to_it(store: Store) -> 
                 assert "a" not in connection.execute(sa.select(table.c.job_id)).scalars().all(), table.name
     assert [job.id for job in store.jobs.listed(with_ended=True)] == ["b"]
     assert len(store.logs.of_job("b")) == 1
+
+
+def test_what_a_removed_job_was_paid_for_is_still_told_apart(store: Store) -> None:
+    moments = ("training_started", "progress", "stall_flagged", "note", "stall_cleared", "checkpoint", "desired")
+    for name in ("a", "b"):
+        store.jobs.submit(spec(name))
+    for lease in store.leases.claim("w", limit=2, seconds=20):
+        began, job_id = store.now(), lease.job.id
+        for kind in moments:
+            store.leases.record(lease, Write(job=lease.job, events=(Told(kind=kind, payload={"x": 1}),)))
+            time.sleep(0.01)
+        over = Told(kind="state", payload={"from": State.EXECUTING.value, "to": State.FETCHING_RESULTS.value})
+        store.leases.record(lease, Write(job=lease.job, events=(over,)))
+        paid = CostLine(
+            rental_label=f"sm-{job_id}", job_id=job_id, kind="gpu", rate_per_hour=MicroDollars(10**9),
+            started_at=began, ended_at=store.now() + 1.0, amount=MicroDollars(10**6), source="provider",
+        )  # fmt: skip
+        ended = replace(lease.job, state=State.ENDED, outcome=Outcome.COMPLETED)
+        store.leases.settle(lease, Write(job=ended, due_in=None, costs=(paid,)))
+    before = [shares_of(line, store.events.of_job(line.job_id), now=store.now()) for line in store.costs.listed()]
+    assert all(shares.training and shares.stalled and shares.idle for shares in before)
+    store.jobs.remove("a")
+    lines = store.costs.listed()
+    assert [shares_of(line, store.events.of_job(line.job_id), now=store.now()) for line in lines] == before
+    (aside,) = {line.job_id for line in lines} - {"b"}
+    assert len(store.events.of_job(aside)) == 4, "nothing else of the job is kept"
+    store.jobs.submit(spec("a"))
+    assert [event.kind for event in store.events.of_job("a")] == ["submitted"]
 
 
 def test_a_job_that_has_not_ended_is_not_forgotten(store: Store) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from stationmaster.model import CostLine, Event, State
 from stationmaster.money import ZERO, MicroDollars
+from stationmaster.store.costs import KINDS_OF_PAID_TIME
 
 Span = tuple[float, float]
 
@@ -32,7 +33,11 @@ class Shares:
 
 
 def shares_of(line: CostLine, events: Sequence[Event], *, now: float) -> Shares:
-    """What of a cost line was which, by the events of its job. An open line is counted up to `now`."""
+    """What of a cost line was which, by the events of its job. An open line is counted up to `now`.
+
+    Only events of KINDS_OF_PAID_TIME count: a removed job has no others.
+    """
+    events = [event for event in events if event.kind in KINDS_OF_PAID_TIME]
     amount = line.so_far(now=now)
     whole = (line.started_at, line.ended_at if line.ended_at is not None else now)
     seconds = whole[1] - whole[0]
