@@ -22,7 +22,7 @@ from pydantic.fields import FieldInfo
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from stationmaster import errors, model
-from stationmaster.cli.main import app
+from stationmaster.cli.commands import app
 from stationmaster.cli.render import EXIT_CODES
 from stationmaster.config import PREFIX, SEED_NAMES
 from stationmaster.durations import format_duration, parse_duration

@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from docs_pages import ROOT
-from stationmaster.cli.main import app
+from stationmaster.cli.commands import app
 from stationmaster.cli.render import EXIT_CODES, job_json
 from stationmaster.lifecycle import REASONS
 from stationmaster.model import Alert, Checkpoint, Event, Reason

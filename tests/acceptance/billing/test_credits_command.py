@@ -16,7 +16,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from spine_values import spec
-from stationmaster.cli.main import app
+from stationmaster.cli.commands import app
 from stationmaster.errors import ConfigInvalid, LedgerBroken, NotFound, OutOfCredit, StationmasterError, UserError
 from stationmaster.model import CostLine, Outcome, Reason, State
 from stationmaster.money import MicroDollars

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -72,6 +73,48 @@ def test_what_does_not_exist(shared: Home) -> None:
     told(shared.run("show", "nobody"), 6, "nobody", "hint: ")
     told(shared.run("train", "/nowhere/job.yaml"), 6, "/nowhere/job.yaml")
     told(shared.run("cancel", ""), 6)
+
+
+USAGE = [
+    (("jobs", "--limit", "x"), ["--limit", "hint: run stationmaster jobs -h"]),
+    (("show",), ["missing argument 'JOB'", "hint: run stationmaster show -h"]),
+    (("nope",), ["no such command 'nope'", "hint: run stationmaster -h"]),
+    (("train", "--nam", "x"), ["no such option: --nam", "--name", "hint: run stationmaster train -h"]),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), USAGE)
+def test_a_command_line_that_cannot_be_read(shared: Home, words: tuple[str, ...], said: list[str]) -> None:
+    told(shared.run(*words), 2, *said)
+
+
+@pytest.mark.parametrize("words", [("show", "a\udcff"), ("train", "--name", "\udcff"), ("dataset", "check", "\udcff")])
+def test_words_that_are_not_utf_8(shared: Home, words: tuple[str, ...]) -> None:
+    told(shared.run(*words), 2, "\\udcff is not UTF-8 text", "hint: ")
+
+
+def test_a_name_with_a_line_break_leaves_the_error_one_line(shared: Home) -> None:
+    told(shared.run("show", "a\nb\x1b[31m"), 6, "a\\nb\\x1b[31m")
+
+
+@pytest.mark.parametrize("loading", ["stationmaster.errors", "typer", "stationmaster.cli.commands"])
+def test_ctrl_c_while_the_program_is_still_loading(loading: str) -> None:
+    done = subprocess.run([sys.executable, "-c", _INTERRUPTED, loading], capture_output=True, text=True, timeout=150)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+_INTERRUPTED = """
+import sys
+
+class CtrlC:
+    def find_spec(self, name, *_):
+        if name == sys.argv[1]:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, CtrlC())
+from stationmaster.cli.main import main
+main()
+"""
 
 
 def test_settings_that_are_wrong(shared: Home) -> None:

@@ -9,7 +9,7 @@ import structlog
 from typer.testing import CliRunner
 
 from s3_servers import S3Server
-from stationmaster.cli.main import app
+from stationmaster.cli.commands import app
 
 
 def bucket_finding(home: Path, **environ: str) -> dict[str, object] | None:

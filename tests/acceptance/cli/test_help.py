@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from cli_runs import Home
-from stationmaster.cli.main import app
+from stationmaster.cli.commands import app
 
 
 def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from hub_server import HubServer
 from local_world import LocalWorld, write_pictures
 from s3_servers import S3Server
-from stationmaster.cli.main import app
+from stationmaster.cli.commands import app
 from stationmaster.cli.train import request_of
 from stationmaster.config import load_settings
 from stationmaster.delivery.r2 import open_other_bucket

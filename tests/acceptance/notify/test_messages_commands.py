@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from messenger_server import MessengerServer
-from stationmaster.cli.main import app
+from stationmaster.cli.commands import app
 from stationmaster.errors import StationmasterError
 
 
