@@ -12,6 +12,7 @@ import structlog
 from stationmaster.control.background import WorkerLock, running_worker
 from stationmaster.control.build import build_world, sweep_policy_of, tempo_of
 from stationmaster.control.delivering.registering import Registrar
+from stationmaster.control.leftovers import keep_tidy
 from stationmaster.control.messages.post import open_post
 from stationmaster.control.opening import open_store
 from stationmaster.control.safety.sweep import Sweeper
@@ -91,12 +92,13 @@ async def _work(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, worker.leave)
     registrar = Registrar(world, owner=worker.owner, retry_seconds=world.policy.register_retry_seconds)
-    registering = asyncio.create_task(registrar.run())
+    helpers = [asyncio.create_task(registrar.run()), asyncio.create_task(keep_tidy(world))]
     try:
         await worker.run(until=_until(settings, store, background_lock))
     finally:
-        registering.cancel()
-        await asyncio.wait([registering])
+        for helper in helpers:
+            helper.cancel()
+        await asyncio.wait(helpers)
         await post.close()
         await world.close()
 

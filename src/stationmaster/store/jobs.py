@@ -86,6 +86,13 @@ class Jobs:
         with self._database.read() as connection:
             return [job_from_row(row) for row in connection.execute(query).mappings()]
 
+    def of_dataset(self, sha256: str) -> list[Job]:
+        """Jobs that were or will be trained on this packed dataset, wherever it lies."""
+        query = sa.select(jobs).where(jobs.c.spec.contains(sha256, autoescape=True))
+        with self._database.read() as connection:
+            found = [job_from_row(row) for row in connection.execute(query).mappings()]
+        return [job for job in found if job.spec.dataset.sha256 == sha256]
+
     def desire(self, job_id: str, desired: Desired) -> Job:
         """Say what is wanted of a job; no later write and no weaker wish undoes it. Raises NotFound, AlreadyEnded."""
         stronger = [wish.value for wish in _STRENGTH[_STRENGTH.index(desired) :]]

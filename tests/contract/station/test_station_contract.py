@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -304,9 +305,12 @@ def test_a_file_that_changed_at_home_is_not_handed_out_and_goes_with_its_job(
     with pytest.raises(TransferFailed, match="has changed"):
         world.station.pull("mine", tmp_path / "pulled")
     assert list((tmp_path / "pulled").glob("*safetensors*")) == []
+    archive = Path(world.station.view("mine").job.spec.dataset.archive)
+    os.utime(archive, (0, 0))
     world.station.remove("mine")
     with pytest.raises(NotFound):
         world.station.view("mine")
+    assert not archive.exists()
     assert not (world.folder / "home" / "jobs" / "mine").exists()
     assert world.station.models() == [], "a model that lies nowhere is not in the catalogue"
 

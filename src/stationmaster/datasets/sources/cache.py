@@ -8,7 +8,9 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -37,7 +39,6 @@ def fetched(files: RemoteFiles, source: str, cache: Path, *, progress: Progress 
     """
     wanted = _checked(files.listed(), source)
     place = cache / _folder_name(source)
-    place.mkdir(parents=True, exist_ok=True)
     with _alone(place):
         held = _Held(place)
         missing = [file for file in wanted if not held.has(file)]
@@ -53,6 +54,24 @@ def fetched(files: RemoteFiles, source: str, cache: Path, *, progress: Progress 
         held.keep_only(wanted)
     only = wanted[0].path if len(wanted) == 1 and _is_archive(wanted[0].path) else ""
     return place / "files" / only
+
+
+def forget_unused(cache: Path, *, seconds: float) -> list[Path]:
+    """Datasets that nobody asked for in so long are gone; which ones. One that is being fetched stays."""
+    gone = []
+    for place in sorted(cache.glob("*/")):
+        with _alone(place, wait=False) as is_ours:
+            if is_ours and time.time() - _last_use(place) >= seconds:
+                aside = place.rename(cache / f".{secrets.token_hex(8)}.going")  # whoever waits for it makes it anew
+                shutil.rmtree(aside)
+                gone.append(place)
+    return gone
+
+
+def _last_use(place: Path) -> float:
+    """Every fetch writes the list anew, at its end; one that broke off left its parts."""
+    told = [path for path in (place / "index.json", place / _PARTS) if path.exists()]
+    return max(path.stat().st_mtime for path in told or [place])
 
 
 class _Held:
@@ -183,14 +202,35 @@ def _require_room(place: Path, size: int) -> None:
 
 
 @contextmanager
-def _alone(place: Path) -> Iterator[None]:
-    """Two commands that want the same dataset do not fetch it into each other's files."""
-    descriptor = os.open(place / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+def _alone(place: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Two commands that want the same dataset do not fetch it into each other's files; False: another has it now."""
+    descriptor = _locked(place, wait=wait)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
+        yield descriptor is not None
     finally:
-        os.close(descriptor)
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _locked(place: Path, *, wait: bool) -> int | None:
+    """A lock on the folder, which is there; None if another has it and nobody waits."""
+    lock = place / ".lock"
+    while True:
+        place.mkdir(parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+        except FileNotFoundError:
+            continue  # removed this very moment
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if lock.stat().st_ino == os.fstat(descriptor).st_ino:
+                return descriptor
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except FileNotFoundError:
+            pass
+        os.close(descriptor)  # the folder was removed while we waited: make it anew
 
 
 def _folder_name(source: str) -> str:

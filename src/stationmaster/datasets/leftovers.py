@@ -1,0 +1,72 @@
+"""Packed datasets at home that nobody needs any more."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from stationmaster.datasets.sources.cache import forget_unused
+
+_ARCHIVE = re.compile(r"(?P<sha256>[0-9a-f]{64})\.tar(\.zst)?(\.manifest\.json)?")
+_TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.(partial|going)")
+
+IsWanted = Callable[[str], bool]
+"""Whether somebody needs the archive with this SHA-256."""
+
+
+def remove_unused(datasets: Path, *, seconds: float, is_wanted: IsWanted) -> list[Path]:
+    """What was written at least `seconds` ago and nobody wants is gone, fetched sources too; what it was."""
+    gone = [
+        path
+        for sha256, path in _packed(datasets)
+        if _age(path) >= seconds and take_away(path, sha256, seconds=seconds, is_wanted=is_wanted)
+    ]
+    for left in datasets.glob(".*"):  # by a process that was killed while it packed or tidied
+        if _TEMPORARY.fullmatch(left.name) and _age(left) >= seconds:
+            left.unlink(missing_ok=True)
+    return gone + forget_unused(datasets / "sources", seconds=seconds)
+
+
+def remove_archive(datasets: Path, sha256: str, *, seconds: float, is_wanted: IsWanted) -> None:
+    """The archive and its list are gone, unless somebody wants them or they were written in the last `seconds`."""
+    for found, path in _packed(datasets):
+        if found == sha256:
+            take_away(path, sha256, seconds=seconds, is_wanted=is_wanted)
+
+
+def take_away(path: Path, sha256: str, *, seconds: float, is_wanted: IsWanted) -> bool:
+    """Whether the file is gone. One that is packed anew, or asked for, at this very moment stays.
+
+    Packing renames a fresh file into place: it is looked at once more where no other can be put in its place.
+    """
+    if is_wanted(sha256):
+        return False
+    aside = path.with_name(f".{secrets.token_hex(8)}.going")
+    try:
+        path.rename(aside)
+    except FileNotFoundError:
+        return False
+    if _age(aside) >= seconds and not is_wanted(sha256):
+        aside.unlink()
+        return True
+    if path.exists():
+        aside.unlink()
+    else:
+        aside.rename(path)
+    return False
+
+
+def _packed(datasets: Path) -> Iterator[tuple[str, Path]]:
+    for path in sorted(datasets.glob("*.tar*")):
+        if (found := _ARCHIVE.fullmatch(path.name)) and path.is_file():
+            yield found["sha256"], path
+
+
+def _age(path: Path) -> float:
+    try:
+        return time.time() - path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
