@@ -31,9 +31,12 @@ class Turns:
     """A limiter that makes nobody wait and remembers who came."""
 
     taken: list[tuple[str, str, float]] = field(default_factory=list)
+    continued: list[tuple[str, str, float]] = field(default_factory=list)
 
-    async def wait_for_turn(self, account: str, endpoint: str, *, interval_seconds: float) -> None:
-        self.taken.append((account, endpoint, interval_seconds))
+    async def wait_for_turn(
+        self, account: str, endpoint: str, *, interval_seconds: float, continues: bool = False
+    ) -> None:
+        (self.continued if continues else self.taken).append((account, endpoint, interval_seconds))
 
 
 @dataclass
@@ -96,7 +99,6 @@ def simulated_provider(
     *,
     key: str,
     options: VastOptions = OPTIONS,
-    account_name: str = "default",
     retries: Retries | None = None,
     timeout_seconds: float = 20.0,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -106,13 +108,13 @@ def simulated_provider(
     calls = Calls(
         base_url=f"{url}/api/v0",
         api_key=key,
-        account=account_name,
+        account="default",
         limiter=Turns(),
         retries=retries or quick,
         timeout_seconds=timeout_seconds,
         sleep=sleep,
     )
-    return VastProvider(VastClient(calls), options=options, account_name=account_name)
+    return VastProvider(VastClient(calls), options=options)
 
 
 def instance_row(**changes: Any) -> dict[str, Any]:

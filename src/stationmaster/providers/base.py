@@ -94,4 +94,7 @@ class KnowsMoney(Protocol):
 class Limiter(Protocol):
     """Keeps calls to one endpoint of one account apart, across all processes that share a store."""
 
-    async def wait_for_turn(self, account: str, endpoint: str, *, interval_seconds: float) -> None: ...
+    async def wait_for_turn(
+        self, account: str, endpoint: str, *, interval_seconds: float, continues: bool = False
+    ) -> None:
+        """Returns when the call may be made; one that `continues` the call before it need not wait for that one."""

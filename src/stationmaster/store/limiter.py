@@ -15,46 +15,69 @@ from stationmaster.store.engine import Database
 from stationmaster.store.tables import call_turns
 
 log = structlog.get_logger(__name__)
+_SOON = 0.001  # seconds; the turn of somebody else may end while it is looked at
 
 
 class TurnLimiter:
-    """Each call takes the next free moment, by the database's clock, and waits for it."""
+    """Each call takes the next free moment, by the database's clock.
+
+    Who waits has taken nothing yet: a process that is killed while it waits leaves no turn behind that others would
+    wait for. A turn is taken with the call, and keeps the others away for one interval.
+    """
 
     def __init__(self, database: Database, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self._database = database
         self._sleep = sleep
+        self._last_turns: dict[tuple[str, str], float] = {}
         self._own_turns: dict[tuple[str, str], float] = {}
 
-    async def wait_for_turn(self, account: str, endpoint: str, *, interval_seconds: float) -> None:
-        """Returns when the call may be made. A turn that is then not used is lost, and does no harm."""
+    async def wait_for_turn(
+        self, account: str, endpoint: str, *, interval_seconds: float, continues: bool = False
+    ) -> None:
+        """Returns when the call may be made. With `continues` it belongs to the call before it: it goes at once if
+        nobody else took a turn meanwhile, and whoever comes next waits for both."""
         try:
-            wait = await asyncio.to_thread(self.take_turn, account, endpoint, interval_seconds=interval_seconds)
+            while True:
+                wait = await asyncio.to_thread(
+                    self.take_turn, account, endpoint, interval_seconds=interval_seconds, continues=continues
+                )
+                if wait <= 0:
+                    return
+                await self._sleep(wait)
         except StoreError as problem:
             # The sweeper has to work where nothing can be written: then it keeps at least its own calls apart.
             log.warning("limiter.alone", problem=str(problem))
-            wait = self._take_own_turn((account, endpoint), interval_seconds)
+        wait = self._take_own_turn((account, endpoint), interval_seconds, continues=continues)
         if wait > 0:
             await self._sleep(wait)
 
-    def take_turn(self, account: str, endpoint: str, *, interval_seconds: float) -> float:
-        """Seconds until the turn just taken; no two callers get turns closer than the interval of the later one's
-        predecessor."""
-        now = self._database.now
+    def take_turn(self, account: str, endpoint: str, *, interval_seconds: float, continues: bool = False) -> float:
+        """0 when the turn is taken; else nothing is, and the seconds until somebody may try again."""
+        now, next_at = self._database.now, call_turns.c.next_at
         insert = (sqlite if self._database.is_sqlite else postgresql).insert(call_turns)
         later = sa.func.max if self._database.is_sqlite else sa.func.greatest
+        is_free = next_at <= now
+        if continues and (account, endpoint) in self._last_turns:
+            is_free = sa.or_(is_free, next_at == self._last_turns[account, endpoint])
         take = (
             insert.values(account=account, endpoint=endpoint, next_at=now + interval_seconds)
             .on_conflict_do_update(
                 index_elements=["account", "endpoint"],
-                set_={"next_at": later(call_turns.c.next_at, now) + interval_seconds},
+                set_={"next_at": later(next_at, now) + interval_seconds},
+                where=is_free,
             )
-            .returning(call_turns.c.next_at - interval_seconds - now)
+            .returning(next_at)
         )
+        mine = sa.and_(call_turns.c.account == account, call_turns.c.endpoint == endpoint)
         with self._database.write() as connection:
-            return max(0.0, float(connection.execute(take).scalar_one()))
+            taken = connection.execute(take).scalar_one_or_none()
+            if taken is not None:
+                self._last_turns[account, endpoint] = float(taken)
+                return 0.0
+            return max(_SOON, float(connection.execute(sa.select(next_at - now).where(mine)).scalar_one()))
 
-    def _take_own_turn(self, name: tuple[str, str], interval_seconds: float) -> float:
+    def _take_own_turn(self, name: tuple[str, str], interval_seconds: float, *, continues: bool) -> float:
         now = time.monotonic()
         turn = max(self._own_turns.get(name, now), now)
         self._own_turns[name] = turn + interval_seconds
-        return turn - now
+        return 0.0 if continues else turn - now

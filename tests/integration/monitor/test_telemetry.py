@@ -18,8 +18,10 @@ class NoLimit:
     def __init__(self) -> None:
         self.turns = 0
 
-    async def wait_for_turn(self, account: str, endpoint: str, *, interval_seconds: float) -> None:
-        self.turns += 1
+    async def wait_for_turn(
+        self, account: str, endpoint: str, *, interval_seconds: float, continues: bool = False
+    ) -> None:
+        self.turns += not continues
 
 
 def calls_to(pages: dict[str | None, Any], limiter: NoLimit) -> Calls:

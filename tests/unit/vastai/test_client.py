@@ -309,11 +309,11 @@ async def test_a_search_ends_at_the_price_that_nobody_would_pay_and_at_equal_pri
 
 
 @asynchronous
-async def test_one_turn_stands_for_all_pages_of_a_search() -> None:
+async def test_only_pages_that_are_read_take_a_turn_and_the_later_ones_do_not_wait() -> None:
     many = [offer_row(id=index, dph_total=0.1 + index / 1000) for index in range(SEARCH_CAP)]
     script = scripted(said({"offers": many}), said({"offers": []}))
     await script.client().search({}, pages=3)
-    assert script.turns.taken == [("default", "search", 3 * INTERVALS["search"])]
+    assert script.turns.taken == script.turns.continued == [("default", "search", INTERVALS["search"])]
 
 
 @asynchronous

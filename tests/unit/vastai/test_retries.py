@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stationmaster.providers.vastai.calls import Retries
+from stationmaster.providers.vastai.calls import HURRIED, Retries
 
 DRAWS = st.floats(min_value=0, max_value=1)
 
@@ -36,3 +36,10 @@ def test_tries_are_counted(attempts: int, draw: float) -> None:
     retries = Retries(attempts=attempts)
     assert retries.wait(attempts, None, draw=draw) is None
     assert attempts == 1 or retries.wait(attempts - 1, None, draw=draw) is not None
+
+
+@given(st.floats(min_value=0, max_value=20), st.floats(min_value=0, max_value=8), DRAWS)
+def test_nobody_begins_a_try_after_the_time_that_a_person_waits(spent: float, turn: float, draw: float) -> None:
+    wait = HURRIED.wait(1, None, draw=draw, spent_seconds=spent, turn=turn)
+    assert wait is None or spent + max(wait, turn) < HURRIED.within_seconds
+    assert wait is not None or spent + max(0.5, turn) >= HURRIED.within_seconds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 import ssl
 import time
@@ -34,6 +35,7 @@ INTERVALS: Mapping[str, float] = {
 """Seconds between two calls of one kind by one account, as documented."""
 
 _UNREACHABLE_HINT = "check the network and VASTAI_API_BASE_URL, then run `stationmaster doctor`"
+_LEAST_SECONDS = 2.0  # of a try, however late it begins
 _NEVER_SENT = (
     httpx.ConnectError,
     httpx.ConnectTimeout,
@@ -51,13 +53,22 @@ class Retries:
     attempts: int = 4
     first_seconds: float = 0.5
     longest_seconds: float = 15.0  # a longer wait is for the caller to decide
+    within_seconds: float = math.inf  # all tries together, from the first one's turn on
 
-    def wait(self, failures: int, asked_seconds: float | None, *, draw: float) -> float | None:
-        """Seconds before the next try; None when there is none. `draw` is random, between 0 and 1."""
+    def wait(
+        self, failures: int, asked_seconds: float | None, *, draw: float, spent_seconds: float = 0.0, turn: float = 0.0
+    ) -> float | None:
+        """Seconds before the next try; None when there is none. `draw` is random, between 0 and 1, and `turn` the
+        seconds that two calls keep apart anyway."""
         if failures >= self.attempts or (asked_seconds or 0.0) > self.longest_seconds:
             return None
         backoff = min(self.first_seconds * 2.0 ** (failures - 1), self.longest_seconds)
-        return max(asked_seconds or 0.0, backoff * (0.5 + draw / 2))
+        wait = max(asked_seconds or 0.0, backoff * (0.5 + draw / 2))
+        return wait if spent_seconds + max(wait, turn) < self.within_seconds else None
+
+
+HURRIED = Retries(attempts=3, within_seconds=10.0)
+"""For a question that a person waits for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +83,7 @@ class Request:
     body: Mapping[str, Any] | None = None
     repeatable: bool = True
     changes: bool = False  # whether the service may have done something when no answer comes
-    turns: int = 1  # calls that this one's turn stands for
+    continues: bool = False  # the next page of the call before it, which need not wait for its turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +129,7 @@ class Calls:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         draw: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.time,
+        stopwatch: Callable[[], float] = time.monotonic,
     ) -> None:
         self.origin = _origin(base_url)
         self.timeout_seconds = timeout_seconds
@@ -130,23 +142,27 @@ class Calls:
         self._sleep = sleep
         self._draw = draw
         self._clock = clock
+        self._stopwatch = stopwatch
         self._trust: dict[str, ssl.SSLContext] = {}
 
     async def ask(self, request: Request) -> Answer:
         """The service's answer, a refusal included. Raises ProviderBusy or AnswerLost when none came."""
         failures = 0
+        await self._turn(request)
+        began = self._stopwatch()
         while True:
             try:
-                answer = await self._once(request)
+                answer = await self._once(request, spent_seconds=self._stopwatch() - began)
                 if answer.refusal is None or not _passes(answer.refusal):
                     return answer
                 asked_seconds, problem = answer.refusal.retry_after_seconds, None
             except (ProviderBusy, AnswerLost) as silence:
                 answer, asked_seconds, problem = None, None, silence
             failures += 1
-            wait = self._retries.wait(failures, asked_seconds, draw=self._draw()) if request.repeatable else None
+            wait = self._wait(request, failures, asked_seconds, spent_seconds=self._stopwatch() - began)
             if wait is not None:
                 await self._sleep(wait)
+                await self._turn(request)
             elif answer is not None:
                 return answer
             elif problem is not None:
@@ -164,13 +180,26 @@ class Calls:
             raise _silence(problem, doing="hand out the log", changes=False) from problem
         return answer.content if answer.status_code == 200 else None
 
-    async def _once(self, request: Request) -> Answer:
-        interval = self._intervals[request.endpoint] * request.turns
+    async def _turn(self, request: Request) -> None:
+        interval = self._intervals[request.endpoint]
         if interval > 0:
-            await self._limiter.wait_for_turn(self._account, request.endpoint, interval_seconds=interval)
+            await self._limiter.wait_for_turn(
+                self._account, request.endpoint, interval_seconds=interval, continues=request.continues
+            )
+
+    def _wait(
+        self, request: Request, failures: int, asked_seconds: float | None, *, spent_seconds: float
+    ) -> float | None:
+        if not request.repeatable:
+            return None
+        turn = self._intervals[request.endpoint]
+        return self._retries.wait(failures, asked_seconds, draw=self._draw(), spent_seconds=spent_seconds, turn=turn)
+
+    async def _once(self, request: Request, *, spent_seconds: float) -> Answer:
         url = f"{self.origin}{request.path}"
+        left_seconds = max(_LEAST_SECONDS, self._retries.within_seconds - spent_seconds)
         try:
-            async with self._http(url) as http:
+            async with self._http(url, at_most_seconds=left_seconds) as http:
                 answer = await http.request(
                     request.method,
                     url,
@@ -185,11 +214,11 @@ class Calls:
         )
         return Answer(request=request, body=answer.content, refusal=refusal)
 
-    def _http(self, url: str) -> httpx.AsyncClient:
+    def _http(self, url: str, *, at_most_seconds: float = math.inf) -> httpx.AsyncClient:
         return httpx.AsyncClient(
             transport=self._transport,
             verify=self._trusted(urlsplit(url).scheme),
-            timeout=self.timeout_seconds,
+            timeout=min(self.timeout_seconds, at_most_seconds),
             follow_redirects=False,  # a redirect could carry the key elsewhere
             headers={"User-Agent": "stationmaster"},
         )

@@ -71,12 +71,12 @@ class VastClient:
     ) -> tuple[OfferRow, ...]:
         """The cheapest offers that match, up to `pages` times the service's cap; filters may be applied loosely.
 
-        One turn covers all pages, so that a search is quick and the next one waits the longer.
+        Pages follow each other at once, so that a search is quick and the next one waits the longer.
         """
         found: dict[int, OfferRow] = {}
         floor: MicroDollars | None = None
         for page in range(pages):
-            offers = await self._offers(query, floor=floor, turns=0 if page else pages)
+            offers = await self._offers(query, floor=floor, continues=page > 0)
             rows = readable(OfferRow, offers)
             if offers and not rows:
                 raise ProviderFault("Vast.ai's offers cannot be read")
@@ -272,7 +272,7 @@ class VastClient:
             raise ProviderFault(f"Vast.ai speaks of {page.total} charges and lists {len(rows)}")
         return tuple(rows)
 
-    async def _offers(self, query: Mapping[str, Any], *, floor: MicroDollars | None, turns: int) -> list[Any]:
+    async def _offers(self, query: Mapping[str, Any], *, floor: MicroDollars | None, continues: bool) -> list[Any]:
         body = {**query, "order": [["dph_total", "asc"]], "limit": SEARCH_CAP}
         if floor is not None:
             body["dph_total"] = {"gte": (floor - 1) / 1_000_000}  # as many digits as the service has, and none too many
@@ -282,7 +282,7 @@ class VastClient:
             path="/api/v0/bundles/",
             doing="search its offers",
             body=body,
-            turns=turns,
+            continues=continues,
         )
         document = (await self._calls.ask(request)).document()
         offers = document.get("offers") if isinstance(document, dict) else None

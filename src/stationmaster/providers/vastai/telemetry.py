@@ -60,7 +60,7 @@ async def _documents(calls: Calls) -> list[dict[str, Any]]:
             path="/api/v1/instances/",
             doing="list its machines",
             query=query,
-            turns=0 if tokens else 1,  # one turn covers all pages, so that a cycle stays short
+            continues=bool(tokens),  # pages follow each other at once, so that a cycle stays short
         )
         page = read(InstancePage, (await calls.ask(request)).document(), what="a list of machines")
         documents += page.instances
