@@ -30,7 +30,7 @@ class Counter:
         """A counter with a total beside an epoch starts again with every epoch, unless it is called global."""
         if self.is_global or (self.total is None and not (self.is_batch and self.epoch is not None)):
             return Scope.RUN
-        nested = self.epoch_first if self.epoch is not None else memory.has_epoch_lines
+        nested = self.epoch_first if self.epoch is not None else memory.has_epoch_lines or self.is_batch
         return Scope.EPOCH if nested else Scope.RUN
 
 
@@ -40,7 +40,9 @@ def find_counter(pairs: Sequence[Pair]) -> Counter:
     epoch: Pair | None = None
     tells_loss = any(pair.means.loss is not None for pair in pairs)
     for pair in pairs:
-        if pair.means.step is not None and pair.whole and not pair.unit and (best is None or _rank(pair) < _rank(best)):
+        if pair.means.step is None or not pair.whole or pair.unit or (pair.name == "i" and pair.of is None):
+            pass
+        elif best is None or _rank(pair) < _rank(best):
             best = pair
         if pair.means.is_epoch and math.isfinite(pair.value) and (epoch is None or epoch.name != "epoch" == pair.name):
             is_setting = pair.name.endswith("epochs") and pair.of is None and not tells_loss

@@ -34,8 +34,10 @@ _PREFIX = re.compile(
             r"\[?[a-z]\d{3,4} \d\d:\d\d:\d\d\.\d+ +(?:\d+ +)?[\w./-]+:\d+\] *",
             rf"\[?(?P<level>{_LEVEL})\]?(?:{_AFTER_LEVEL})",
             r"\[(?:[\w.-]+:\d+(?::\w+)?|[\w.]+\.[\w.]+|PID:\d+|rank:? ?\d+|pid=\d+|[\w-]+\.py)\] *",
-            r"\[(?!(?:val|test|eval|train|epoch|step|iter)\w*\])[a-z][\w.-]{0,40}(?::\d+)?\](?=\[[a-z])",
-            r"(?:>>|-|\|) +",
+            r"\[(?!(?:val|test|eval|train|epoch|step|iter)\w*\])[a-z_][\w.-]{0,40}(?::\d+)?\](?=\[[a-z_])",
+            r"(?:>>|-|\|)(?: +|$)",
+            r"[-=#]{3,}(?=[a-z])",  # ---Epoch: 3/10---
+            r"\d\d-\d\d \d\d:\d\d:\d\d,? +",
             r"[^\x00-\x7f\w\u2500-\u257f]{1,4} +",  # an emoji
             r"[\w.]{1,80}:[\w<>]{1,80}:\d+ - ",
             r"[\w.]{1,80}:\d+ >> ",

@@ -78,6 +78,8 @@ class Memory:
     header_total: int | None = None
     has_step_loss: bool = False
     has_whole_loss: bool = False  # of a step, not only of a part of the model
+    step_epoch: float | None = None  # the epoch told beside the last step
+    step_restarts: bool = False
     has_epoch_lines: bool = False  # "Epoch 3/10" printed by a line or an outer bar: inner bars start again
     announced: str | None = None  # what unnamed bars are about
     finished: bool = False  # the run has said so, or its bar is full
@@ -196,7 +198,7 @@ class Memory:
     # Progress -------------------------------------------------------------------------------------------------------
 
     def _start_training(self) -> None:
-        self.finished = self.fit_over = False
+        self.finished = self.fit_over = self.step_restarts = False
         self.bar_identity = self.bar_total = self.before_bar = None
         self.bar_confirmed = self.bar_was_full = self.loss_since_bar = False
         self.header_total = None
@@ -210,8 +212,9 @@ class Memory:
                 self.total = None
         if seen.step is not None:
             self._notice_movement(seen)
+            self._notice_restart(seen)
             self.step, self.total = seen.step, seen.total if seen.total is not None else self._total_of_same(seen)
-            self.scope = seen.scope or self.scope or Scope.RUN
+            self.scope = Scope.EPOCH if self.step_restarts else seen.scope or self.scope or Scope.RUN
             self.rate, self.eta_seconds = seen.rate, seen.eta_seconds
         else:
             self.rate = self.rate if seen.rate is None else seen.rate
@@ -220,6 +223,13 @@ class Memory:
         self.total_epochs = self.total_epochs if seen.total_epochs is None else seen.total_epochs
         self.learning_rate = self.learning_rate if seen.learning_rate is None else seen.learning_rate
         self._take_loss(seen)
+
+    def _notice_restart(self, seen: Seen) -> None:
+        """A counter without a total that goes back as the epoch goes forward counts within the epoch."""
+        before, self.step_epoch = self.step_epoch, seen.epoch
+        if seen.total is not None or seen.step is None or self.step is None or before is None or seen.epoch is None:
+            return
+        self.step_restarts = self.step_restarts or (seen.epoch >= before + 1 and seen.step < self.step)
 
     def _total_of_same(self, seen: Seen) -> int | None:
         """The total told before, when a line without one goes on counting towards it."""

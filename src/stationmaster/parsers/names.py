@@ -57,15 +57,16 @@ _TIME_LEFT = any_of(
 _GRADIENT_NORM = any_of(r"grad(?:ient)?s?[ _/.-]?norm", r"gnorm")
 _STEP = any_of(
     r"(?:^|[ _/.-])(?:(?:global|current)[ _]?(?:steps?|iter)|steps?|iter(?:ation)?s?|num_updates|updates?)$",
-    r"(?:^|[ _/.-])(?:batch(?:[ _](?:idx|id|index))?|it)$",
+    r"(?:^|[ _/.-])(?:batch(?:[ _](?:idx|id|index))?|it)$|^i$",
 )
-_BATCH = any_of(r"batch(?:[ _](?:idx|id|index))?$", r"(?:^| )it$")
+_BATCH = any_of(r"batch(?:[ _](?:idx|id|index))?$", r"(?:^| )it$|^i$")
 _EPOCH = any_of(r"(?:^|[ _/.])(?:epochs?|[eé]pocas?|[eé]poques?|epoche)(?: idx| num(?:ber)?| id)?$")
 # "warmup steps = 100", "batch size: 4", "every 500 steps": numbers of a plan, not of progress.
 _PLAN = any_of(
     r"\b(?:accumulation|accum|warm-?up|total|max|num|per|logging|log|save|saving|eval|evaluation|sampl\w+|inference"
     r"|every|resum\w+|skip\w*|override|size|decay|denois\w+|starting|start|from|ddim|until|in|optim\w*|than|least)\b",
 )
+_VERB = any_of(r"(?: so far)? (?:is|was)$")  # "the loss so far is"
 _SECOND_WORDS = frozenset({"loss", "rate", "norm", "time", "avg", "mean", "average", "cost"})
 _AS_SPACE = str.maketrans("_/.-", "    ")
 
@@ -94,6 +95,7 @@ class Meaning:
 
 @lru_cache(maxsize=_KNOWN_NAMES)
 def meaning_of(name: str) -> Meaning:
+    name = _VERB.sub("", name)
     short = _short(name)
     is_validation_name = is_validation(name)
     is_plan = _PLAN.search(name.removesuffix("/max_steps").replace("_", " ")) is not None

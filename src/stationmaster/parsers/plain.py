@@ -84,6 +84,9 @@ _MEASURED = re.compile(
     r"\b(?:val|valid|validation|eval|test)[ _]\w{0,12}"
     r"(?:acc|accuracy|iou|f1|bleu|map|recall|precision|auc|psnr|wer|cer)$"
 )
+_EPOCH_BEGINS = any_of(
+    r"^(?:start(?:ing)?|begin(?:ning)?)(?: of)?(?: training)? epoch:? *(\d{1,9})(?: *(?:/|of) *(\d{1,9}))?(?![\d.])",
+)
 _STEP_TIME_CELL = re.compile(r"\| *(\d+(?:\.\d+)?) ms *\|")  # llm.c names no names
 _PACE_CELL = re.compile(
     r"(?<![\w.])\d+(?:\.\d+)? ?(?:(?:it|iter|step|batch)(?:s|es)?/s(?:ec)?|m?s(?:ec)?/(?:it|iter|step|batch))\b"
@@ -108,6 +111,11 @@ def read_values(line: Line, memory: Memory, *, is_record: bool = False) -> Seen 
     if found := _EPOCH_EVALUATED.match(line.message):
         return Seen(phase=Phase.EVALUATING, epoch=float(found[1]))
     counter, values = find_counter(pairs), values_of(pairs, bare_time=_time_is_per_step(pairs))
+    if found := _EPOCH_BEGINS.match(line.message):
+        counter = Counter(
+            step=None, total=None, epoch=float(found[1]), total_epochs=int(found[2]) if found[2] else None
+        )
+        return _epoch_line(line, counter, values, memory, is_mean=True)
     if values.loss is not None and counter.total is counter.epoch is None:
         counter = _boxed_counter(line) or counter
     if counter.step is None and counter.epoch is None:
@@ -115,9 +123,11 @@ def read_values(line: Line, memory: Memory, *, is_record: bool = False) -> Seen 
     if values.loss is None and values.learning_rate is None and values.has_validation_loss:
         return Seen(phase=Phase.EVALUATING, epoch=counter.epoch, total_epochs=counter.total_epochs)
     tells = values.tells_something() or any(pair.means.loss is not None for pair in pairs)
-    if counter.step is not None and (tells or (counter.total is not None and len(pairs) <= _PAIRS_OF_A_BARE_COUNTER)):
+    starts_with_epoch = line.lower.startswith(("epoch", "train epoch", "training epoch"))
+    is_bare = counter.total is not None and len(pairs) <= _PAIRS_OF_A_BARE_COUNTER
+    if counter.step is not None and (tells or is_bare or (starts_with_epoch and counter.epoch_first)):
         return _step_line(line, counter, values, memory)
-    if counter.epoch is not None and (tells or counter.total_epochs is not None or line.lower.startswith("epoch")):
+    if counter.epoch is not None and (tells or counter.total_epochs is not None or starts_with_epoch):
         return _epoch_line(line, counter, values, memory, is_mean=not is_record)
     return None
 
