@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
+LONGEST_SECONDS = 100 * 366 * 86400.0
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
 _WHOLE = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:ms|s|m|h|d)\s*)+")
@@ -32,6 +33,8 @@ def parse_duration(value: object) -> float:
         seconds = sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _PART.findall(str(text)))
     if not 0 <= seconds < math.inf:
         raise ValueError("a duration is zero or more, and has an end")
+    if seconds > LONGEST_SECONDS:
+        raise ValueError("a duration is at most a hundred years")
     return seconds
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from stationmaster.settings.addresses import Token, checked_discord_id, checked_email, checked_telegram_id
 from stationmaster.settings.files import (
     ArtifactSettings,
     BucketSettings,
@@ -36,6 +37,7 @@ from stationmaster.settings.section import Section, checked_hours, checked_zone
 
 __all__ = [
     "LEAST_POLL_SECONDS",
+    "PROVIDERS",
     "BucketSettings",
     "LogLevel",
     "MonitoringSettings",
@@ -45,10 +47,15 @@ __all__ = [
     "SshSettings",
     "StallSettings",
     "VastSettings",
+    "checked_discord_id",
+    "checked_email",
     "checked_hours",
+    "checked_telegram_id",
     "checked_zone",
 ]
 
+PROVIDERS = ("loopback", "simulator", "ssh", "vastai")
+"""Everywhere that a job can run."""
 _PROVIDER_ALIASES = {"local": "ssh"}
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
@@ -64,7 +71,7 @@ class Settings(Section):
     """How much workers tell in their logs."""
     recipes: tuple[Path, ...] = ()
     """Further folders with recipes."""
-    hf_token: SecretStr | None = None
+    hf_token: Token | None = None
     """Handed to trainings that declare HF_TOKEN."""
     secrets: dict[str, SecretStr] = Field(default_factory=dict)
     """Further secrets that recipes may declare, by name; handed to the steps that name them."""
@@ -95,8 +102,11 @@ class Settings(Section):
 
     @field_validator("provider")
     @classmethod
-    def _seed_alias(cls, value: str) -> str:
-        return _PROVIDER_ALIASES.get(value, value)
+    def _known(cls, value: str) -> str:
+        name = _PROVIDER_ALIASES.get(value, value)
+        if name not in PROVIDERS:
+            raise ValueError(f"there is no provider {value}; use one of: {', '.join(PROVIDERS)}")
+        return name
 
     @field_validator("log_level", mode="before")
     @classmethod

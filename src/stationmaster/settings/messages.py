@@ -12,7 +12,16 @@ from pydantic import (
 
 from stationmaster.durations import Duration
 from stationmaster.money import MicroDollars
-from stationmaster.settings.section import Dollars, Identifier, QuietHours, Section, TimeZone
+from stationmaster.settings.addresses import (
+    BaseUrl,
+    DiscordId,
+    EmailAddress,
+    SecretAddress,
+    TelegramId,
+    Token,
+    WebAddress,
+)
+from stationmaster.settings.section import Dollars, QuietHours, Section, TimeZone
 
 
 class MailSettings(Section):
@@ -35,15 +44,15 @@ class MailSettings(Section):
 class OperatorSettings(Section):
     """Where operators are told what they should look at; every way that is set gets the message."""
 
-    telegram_id: Identifier | None = None
+    telegram_id: TelegramId | None = None
     """A chat that the Telegram bot may write to."""
-    discord_id: Identifier | None = None
+    discord_id: DiscordId | None = None
     """A person whom the Discord bot may write to."""
-    email: str | None = None
+    email: EmailAddress | None = None
     """An address; needs notify.mail."""
-    slack_url: SecretStr | None = None
+    slack_url: SecretAddress | None = None
     """An incoming webhook of Slack."""
-    webhook_url: str | None = None
+    webhook_url: WebAddress | None = None
     """An address that gets signed JSON."""
     webhook_secret: SecretStr | None = None
     """What the webhook's messages are signed with; `whsec_` and base64, or any text."""
@@ -62,19 +71,19 @@ class OperatorSettings(Section):
 class NotifySettings(Section):
     """How people are told. The ids here are those of the single user; others are added with `users add`."""
 
-    telegram_bot_token: SecretStr | None = None
+    telegram_bot_token: Token | None = None
     """The Telegram bot that writes to people."""
-    telegram_base_url: str = "https://api.telegram.org"
+    telegram_base_url: BaseUrl = "https://api.telegram.org"
     """Where Telegram's bot API answers."""
-    telegram_id: Identifier | None = None
+    telegram_id: TelegramId | None = None
     """Your chat with the bot."""
-    discord_bot_token: SecretStr | None = None
+    discord_bot_token: Token | None = None
     """The Discord bot that writes to people."""
-    discord_base_url: str = "https://discord.com/api/v10"
+    discord_base_url: BaseUrl = "https://discord.com/api/v10"
     """Where Discord's API answers."""
-    discord_id: Identifier | None = None
+    discord_id: DiscordId | None = None
     """You, as Discord numbers you."""
-    email: str | None = None
+    email: EmailAddress | None = None
     """Your e-mail address, asked after Telegram and Discord; needs notify.mail."""
     quiet: QuietHours | None = None
     """Hours in which only what is urgent is sent, as 22:00-07:00; the rest follows afterwards."""
@@ -82,7 +91,7 @@ class NotifySettings(Section):
     """Where those hours are, as Europe/Berlin."""
     muted: tuple[str, ...] = ()
     """Kinds of messages that are not sent, only kept in the inbox."""
-    page_url: str | None = None
+    page_url: WebAddress | None = None
     """Where people reach the web page; messages then carry a link to it."""
     low_credit: Dollars = MicroDollars(5_000_000)
     """Operators are told when a provider's credit falls below this."""

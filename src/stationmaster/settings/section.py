@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
@@ -11,19 +12,22 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
-    Field,
+    SecretStr,
+    field_validator,
 )
 
 from stationmaster.money import MicroDollars, from_dollars
+from stationmaster.settings.addresses import checked_text, known_person
 
 Dollars = Annotated[MicroDollars, BeforeValidator(from_dollars)]
-Identifier = Annotated[str, Field(min_length=1, coerce_numbers_to_str=True)]  # files may hold it as a number
 
 
 def checked_hours(span: str) -> str:
     """A span of the day such as 22:00-07:00. Raises ValueError for anything else."""
     if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d", span):
         raise ValueError(f"{span!r} is not a span of hours; write one such as 22:00-07:00")
+    if span[:5] == span[6:]:
+        raise ValueError(f"{span!r} is an empty span of hours; write one such as 22:00-07:00")
     return span
 
 
@@ -41,4 +45,19 @@ TimeZone = Annotated[str, AfterValidator(checked_zone)]
 
 
 class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+    @field_validator("*")
+    @classmethod
+    def _usable(cls, value: Any) -> Any:
+        """Text that is text, and paths whose `~` is somebody's."""
+        match value:
+            case str():
+                return checked_text(value)
+            case SecretStr():
+                checked_text(value.get_secret_value())
+            case Path():
+                return known_person(Path(checked_text(str(value))))
+            case tuple() if any(isinstance(each, str | SecretStr | Path) for each in value):
+                return tuple(cls._usable(each) for each in value)
+        return value
