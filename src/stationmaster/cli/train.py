@@ -162,6 +162,7 @@ def _read_job_file(path: Path) -> dict[str, Any]:
 
     import yaml
 
+    from stationmaster.cli.seed_names import with_trainer_monitoring
     from stationmaster.errors import NotFound, UserError
 
     try:
@@ -172,6 +173,7 @@ def _read_job_file(path: Path) -> dict[str, Any]:
         raise UserError(f"{path} cannot be read: {' '.join(str(problem).split())}", hint="it must be YAML") from None
     if not isinstance(data, dict):
         raise UserError(f"{path} must hold options by name", hint="for example: recipe: tiny-lora@1")
+    data = with_trainer_monitoring(data, path)
     for key in data:
         if key not in _FILE_KEYS:
             near = difflib.get_close_matches(str(key), sorted(_FILE_KEYS), n=1)
