@@ -6,11 +6,11 @@ from typing import Literal
 
 from pydantic import (
     Field,
-    SecretStr,
     model_validator,
 )
 
 from stationmaster.durations import Duration
+from stationmaster.settings.addresses import BaseUrl, Token
 from stationmaster.settings.section import Section
 
 
@@ -41,13 +41,13 @@ class BucketSettings(Section):
 
     name: str | None = Field(default=None, min_length=3, max_length=63)
     """The bucket; without one nothing is kept in a bucket."""
-    endpoint: str | None = None
+    endpoint: BaseUrl | None = None
     """Where it answers, as https://ACCOUNT.r2.cloudflarestorage.com; by default Amazon's own address."""
     region: str = "auto"
     """Its region; `auto` for R2."""
-    access_key: SecretStr | None = None
+    access_key: Token | None = None
     """The key's id."""
-    secret_key: SecretStr | None = None
+    secret_key: Token | None = None
     """The key's secret. It never leaves home."""
     prefix: str = Field(default="stationmaster", pattern=r"^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$")
     """What the names of our objects in the bucket begin with."""
@@ -72,16 +72,16 @@ class HubSettings(Section):
     """Whether only the owner sees those repositories."""
     namespace: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,95}$")
     """The user or organisation that they belong to; by default the token's own user."""
-    url: str = Field(default="https://huggingface.co", pattern=r"^https?://[^\s?#]+$")
+    url: BaseUrl = "https://huggingface.co"
     """Where the Hub answers."""
 
 
 class ComfyDeploySettings(Section):
     """ComfyDeploy, where finished LoRAs are registered for making pictures."""
 
-    api_key: SecretStr | None = None
+    api_key: Token | None = None
     """Its key; without one nothing is registered."""
-    base_url: str = Field(default="https://api.comfydeploy.com/api", pattern=r"^https?://[^\s?#]+$")
+    base_url: BaseUrl = "https://api.comfydeploy.com/api"
     """Where its API answers."""
     folder: str = Field(default="loras", pattern=r"^[A-Za-z0-9._/-]+$")
     """The folder of its volume that models are put in."""
@@ -98,5 +98,5 @@ class ServeSettings(Section):
     """Where it listens."""
     port: int = Field(default=8080, ge=0, le=65535)
     """Its port; 0 takes a free one."""
-    public_url: str | None = Field(default=None, pattern=r"^https?://[^\s?#]+$")
+    public_url: BaseUrl | None = None
     """Where rented machines reach it; without one they are served by home alone, over SSH."""
