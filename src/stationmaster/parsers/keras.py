@@ -10,7 +10,7 @@ from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
 from stationmaster.parsers.pairs import find_pairs
 from stationmaster.parsers.quantities import duration_seconds, steps_per_second, whole
-from stationmaster.parsers.values import training_loss
+from stationmaster.parsers.values import learning_rate, training_loss
 
 _EPOCH = re.compile(r"Epoch (\d+)/(\d+)$")
 _COUNTER = re.compile(
@@ -32,8 +32,15 @@ def read_line(line: Line, memory: Memory) -> Seen | None:
         return _read_counter(found, line, memory)
     if memory.in_epoch and _CONTINUED.match(line.message):  # the values below their bar
         eta, rate = _times(line.message, is_full=memory.step is not None and memory.step == memory.total)
-        loss = training_loss(line.pairs())
-        return Seen(loss=loss, eta_seconds=eta, rate=rate, phase=Phase.TRAINING, evidence=line.message)
+        pairs = line.pairs()
+        return Seen(
+            loss=training_loss(pairs),
+            learning_rate=learning_rate(pairs),
+            eta_seconds=eta,
+            rate=rate,
+            phase=Phase.TRAINING,
+            evidence=line.message,
+        )
     return None
 
 
@@ -53,6 +60,7 @@ def _read_counter(found: re.Match[str], line: Line, memory: Memory) -> Seen:
         total=total,
         scope=Scope.EPOCH,
         loss=training_loss(pairs),
+        learning_rate=learning_rate(pairs),
         rate=rate,
         eta_seconds=eta,
         phase=Phase.TRAINING,
