@@ -29,6 +29,9 @@ MAX_REMEMBERED_BARS = 24
 MESSAGE_LIMIT = 400
 _RECENT_CHECKPOINTS = 8
 
+_LABEL = re.compile(r"(?:step|epoch|iter(?:ation)?)s?:? *(\d+)")
+_NUMBERS = re.compile(r"\d+")
+
 #: What other ranks and launchers print once one of them has failed.
 _FALLOUT_KINDS = frozenset({ErrorKind.NCCL, ErrorKind.KILLED})
 #: Phases that load models of their own and go on afterwards.
@@ -213,9 +216,11 @@ class Memory:
         if seen.step is not None:
             self._notice_movement(seen)
             self._notice_restart(seen)
-            self.step, self.total = seen.step, seen.total if seen.total is not None else self._total_of_same(seen)
+            known_total = self._total_of_same(seen) if seen.total is None else None
+            self.step, self.total = seen.step, seen.total if seen.total is not None else known_total
             self.scope = Scope.EPOCH if self.step_restarts else seen.scope or self.scope or Scope.RUN
-            self.rate, self.eta_seconds = seen.rate, seen.eta_seconds
+            if known_total is None or seen.rate is not None or seen.eta_seconds is not None:
+                self.rate, self.eta_seconds = seen.rate, seen.eta_seconds
         else:
             self.rate = self.rate if seen.rate is None else seen.rate
             self.eta_seconds = self.eta_seconds if seen.eta_seconds is None else seen.eta_seconds
@@ -330,8 +335,14 @@ class Memory:
         self.saving_unconfirmed = not saved.done
         if saved.name in self.checkpoints or self._is_part(saved.name.rstrip("/\\")):
             return None
-        self.checkpoints = [*self.checkpoints, saved.name][-MAX_CHECKPOINTS:]
+        before = self.checkpoints[:-1] if self._names_label(saved.name) else self.checkpoints
+        self.checkpoints = [*before, saved.name][-MAX_CHECKPOINTS:]
         return saved.name
+
+    def _names_label(self, path: str) -> bool:
+        """Whether a path says where the checkpoint is that was announced just before as `step 500`."""
+        label = _LABEL.fullmatch(self.checkpoints[-1]) if self.checkpoints else None
+        return label is not None and label[1] in _NUMBERS.findall(re.split(r"[/\\]", path.rstrip("/\\"))[-1])
 
     def _is_part(self, name: str) -> bool:
         """A file of a checkpoint folder that was named just before, or the folder once more."""

@@ -6,6 +6,7 @@ import re
 from dataclasses import asdict, dataclass
 
 from stationmaster.errors import ConfigInvalid
+from stationmaster.parsers.backtracking import slow_on
 from stationmaster.parsers.base import ErrorKind, Fault, Phase, Saved, Seen
 from stationmaster.parsers.quantities import duration_seconds, per_second, whole
 
@@ -33,7 +34,10 @@ class UserPattern:
         try:
             compiled = re.compile(self.pattern)
         except re.error as problem:
-            raise ConfigInvalid(f"the log pattern {self.pattern!r} is not a regular expression: {problem}") from problem
+            raise ConfigInvalid(
+                f"the log pattern {self.pattern!r} is not a regular expression: {problem}",
+                hint="write a backslash before a character that is meant as it is, as in \\( or \\[",
+            ) from problem
         unknown = sorted(set(compiled.groupindex) - set(_GROUPS))
         if unknown:
             raise ConfigInvalid(
@@ -75,6 +79,17 @@ class UserPattern:
 
     def as_json(self) -> dict[str, object]:
         return asdict(self)
+
+
+def checked_pattern(pattern: str, *, phase: str | None = None, fatal: bool = True) -> UserPattern:
+    """A pattern as somebody has just written it. Raises ConfigInvalid, also for one that would hold up the watcher."""
+    made = UserPattern(pattern=pattern, phase=None if phase is None else Phase(phase), fatal=fatal)
+    if (line := slow_on(pattern)) is not None:
+        raise ConfigInvalid(
+            f"the log pattern {pattern!r} takes far too long on lines that begin like {line[:60]!r}",
+            hint="let no two neighbouring repeats match the same text, or limit them, as in \\d{1,9}",
+        )
+    return made
 
 
 def _number(text: str | None) -> float | None:

@@ -29,6 +29,7 @@ _MODEL_THINGS = any_of(
     r"check-?points?|\bckpts?\b|\bmodels?\b|\bweights\b|\badapters?\b|\blora\b|\bcurrent state\b|\bstate to\b",
     r"\bsnapshots?\b|\bbackup\b|\bnetwork\b|\bembeddings?\b|\bmerge|\bpipeline\b|\bunet\b|\bcontrolnet\b|\bparams\b",
 )
+_MODEL_FOLDER = any_of(r"check-?points?\b|\bckpts?\b|(?:^|[_/\\-])weights\b")
 _WEIGHTS = any_of(r"\.(?:safetensors|ckpt|pth?|bin|pdparams|h5|hdf5|keras|gguf|msgpack|nemo|tar|pkl|npz|onnx|weights)$")
 _OTHER_FILES = any_of(
     r"\.(?:jsonl?|txt|csv|tsv|png|jpe?g|webp|gif|log|ya?ml|toml|html?|npy|mp4|wav|parquet|md|pdf|svg|py|db|zip|xml|model)$",
@@ -70,7 +71,9 @@ def _is_model(path: str, words: str) -> bool:
         return False
     if _OTHER_THINGS.search(_BRACKETS.sub(" ", words)) and not _SURELY_A_MODEL.search(words):
         return False
-    return _WEIGHTS.search(path) is not None or _MODEL_THINGS.search(words) is not None
+    return any(
+        pattern.search(text) for pattern, text in ((_WEIGHTS, path), (_MODEL_THINGS, words), (_MODEL_FOLDER, path))
+    )
 
 
 def _path_in(text: str) -> str | None:
