@@ -45,6 +45,11 @@ class PhaseBook:
         return self.phase in PREPARATIONS
 
     @property
+    def has_failed(self) -> bool:
+        """An error was the last thing said: training may start again, or hang where it is."""
+        return self.phase == "failed"
+
+    @property
     def is_over(self) -> bool:
         return self.phase in QUIET_ENDS
 
@@ -76,11 +81,11 @@ class PhaseBook:
         learnt = min(policy.learned_cap, policy.learned_factor * self._longest.get(phase, 0.0))
         return max(configured, learnt)
 
-    def overrun(self, policy: StallPolicy) -> Overrun | None:
-        """The pause that has lasted too long, if one has."""
+    def overrun(self, policy: StallPolicy, *, silence: float = 0.0) -> Overrun | None:
+        """The pause that has lasted too long, if one has. Silence beside it counts: it may have begun unannounced."""
         for phase, seconds in self.spent.items():
-            if seconds > self.allowed(phase, policy):
-                return Overrun(phase=phase, lasted=seconds, allowed=self.allowed(phase, policy))
+            if seconds + silence > self.allowed(phase, policy):
+                return Overrun(phase=phase, lasted=seconds + silence, allowed=self.allowed(phase, policy))
         takes_turns = self._visits > 2 * len(self.spent) > 2
         together = sum(self.spent.values())
         allowed = max([policy.loop_limit, *(self.allowed(phase, policy) for phase in self.spent)])

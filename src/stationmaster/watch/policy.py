@@ -27,7 +27,8 @@ class StallPolicy:
     speed_drop_threshold: float = 0.5  # below this part of the peak, speed reinforces the verdict
     trend_windows: float = 1.5  # a slow-down that still goes on is told after so many windows ...
     trend_ratio: float = 0.93  # ... if the second half of them was slower than the first by this factor
-    sustain_windows: float = 2.15  # any other trend after more than two windows; a single drop is over by then
+    sustain_windows: float = 2.15  # after more than two windows, when a single drop is over ...
+    sustain_ratio: float = 0.96  # ... this factor is enough
     sustain_share: float = 0.9  # part of the readings meanwhile that must agree
     slowdown_floor: float = 0.85  # above this part of the usual undisturbed pace a trend is noise
     collapse_threshold: float = 0.2  # "a sixth or less", with room for wobble

@@ -17,6 +17,7 @@ _GAPS_KEPT = 31
 _FIRST_GAP_FACTOR = 2.0
 _LATE_FACTOR = 1.5
 _MARKS_PER_WINDOW = 60
+WINDOWS_KEPT = 4
 _REPEAT_FACTOR = 1.5  # repeated steps may take this many times what they took at first ...
 _REPEAT_SLACK = 900.0  # ... and this much more, for loading and the first step
 _REPEAT_UNKNOWN = 1800.0
@@ -83,6 +84,14 @@ class ProgressTrack:
         steps = policy.patience_steps / pace if pace and self.counts_steps else 0.0
         return max(policy.min_window, lines, steps)
 
+    def overdue(self) -> float:
+        """Time by which the next line is late: it counts as standing."""
+        if not self._marks:
+            return 0.0
+        recent = median(self._gaps[-3:]) if self._gaps else 0.0
+        expected = _LATE_FACTOR * max(self.line_interval(), recent)
+        return max(0.0, self.active - self._marks[-1][0] - expected)
+
     def repeat_allowed(self, pace: float | None) -> float:
         """How long steps may be repeated after a resume until the furthest is reached again."""
         if self.furthest is None or self.repeat_from is None or not pace:
@@ -98,7 +107,7 @@ class ProgressTrack:
         if len(self._marks) < 2:
             return None
         end, last = self._marks[-1]
-        end += self._overdue()
+        end += self.overdue()
         begin = max(end - window, self._marks[0][0])
         if end - begin <= 0:
             return None
@@ -163,12 +172,6 @@ class ProgressTrack:
         track._first_gap = state["first_gap"]
         return track
 
-    def _overdue(self) -> float:
-        """Time by which the next line is late: it counts as standing."""
-        recent = median(self._gaps[-3:]) if self._gaps else 0.0
-        expected = _LATE_FACTOR * max(self.line_interval(), recent)
-        return max(0.0, self.active - self._marks[-1][0] - expected)
-
     def _begin(self, position: Position) -> None:
         self.furthest = self.position = position.value
         self.total = position.total
@@ -196,7 +199,7 @@ class ProgressTrack:
         if len(self._marks) > 2 and self._marks[-1][0] - self._marks[-2][0] < spacing:
             self._marks.pop()
         self._marks.append((self.active, value))
-        oldest = self.active - 2.5 * window
+        oldest = self.active - WINDOWS_KEPT * window
         while len(self._marks) > 2 and self._marks[1][0] < oldest:
             self._marks.pop(0)
 

@@ -7,16 +7,19 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from stationmaster.watch.policy import StallPolicy
-from stationmaster.watch.progress import ProgressTrack
+from stationmaster.watch.progress import WINDOWS_KEPT, ProgressTrack
 from stationmaster.watch.stall import EtaReading, StallAnalysis, judge
 
 # Parts of `min_window`, so that a policy for short trainings is the same one on another scale.
 _SPACING = 1 / 30  # a stream looks far more often than a trend needs
 _MEASURED_AT_LEAST = 1 / 5
+_STANDING_AT_LEAST = 1 / 5
 _BRISK_SPAN = 1 / 10
 _USUAL_KEPT = 40
 _COLLAPSE_SHARE = 0.75
 _UNDISTURBED_QUANTILE = 0.8
+_LINES_PER_HALF = 2.5
+_STEPS_OF_NOISE = 1.0
 
 
 class _Sample(NamedTuple):
@@ -64,11 +67,12 @@ class Trend:
         self._samples.append(_Sample(track.active, track.furthest, pace, brisk, False))
         is_failing = self.judge(track, policy).is_stalling
         self._samples[-1] = _Sample(track.active, track.furthest, pace, brisk, is_failing)
-        if learn and not is_failing:
+        is_standing = track.overdue() > _STANDING_AT_LEAST * policy.min_window
+        if learn and not is_failing and not is_standing:
             self._usual = [*self._usual[1 - _USUAL_KEPT :], pace]
             self._usual_undisturbed = [*self._usual_undisturbed[1 - _USUAL_KEPT :], self._undisturbed(track, policy)]
         self._peak = max(self._peak, pace)
-        self._drop_before(track.active - (policy.sustain_windows + 2) * track.window(policy))
+        self._drop_before(track.active - WINDOWS_KEPT * track.window(policy))
 
     def judge(self, track: ProgressTrack, policy: StallPolicy) -> StallAnalysis:
         """The verdict over the last window alone; a stall only if it keeps coming out so."""
@@ -97,8 +101,7 @@ class Trend:
             return False
         since = self._since(lambda sample: sample.is_failing, share=policy.sustain_share)
         windows = (track.active - since) / track.window(policy)
-        goes_on = windows >= policy.trend_windows and _slows_on(track, since, policy)
-        return goes_on or windows >= policy.sustain_windows
+        return windows >= policy.trend_windows and _slows_on(track, since, ratio=_needed_ratio(windows, policy))
 
     def has_collapsed(self, track: ProgressTrack, policy: StallPolicy) -> bool:
         """The pace is about a sixth of the usual or less, and has been for a while."""
@@ -179,11 +182,22 @@ class Trend:
             self._samples.pop(0)
 
 
-def _slows_on(track: ProgressTrack, since: float, policy: StallPolicy) -> bool:
+def _needed_ratio(windows: float, policy: StallPolicy) -> float:
+    """How much slower the later half must be: the longer it lasts, the less."""
+    if windows >= policy.sustain_windows:
+        return policy.sustain_ratio
+    part = (windows - policy.trend_windows) / (policy.sustain_windows - policy.trend_windows)
+    return policy.trend_ratio + part * (policy.sustain_ratio - policy.trend_ratio)
+
+
+def _slows_on(track: ProgressTrack, since: float, *, ratio: float) -> bool:
     """Whether the later half of the time was slower than the earlier one: a drop that goes on, not one that is over."""
     since += track.line_interval()  # the line that came first may tell of the time before
-    middle = (since + track.active) / 2
-    if middle - since < policy.patience_lines * track.line_interval():
+    half = (track.active - since) / 2
+    if half < _LINES_PER_HALF * track.line_interval():
         return False
-    earlier, later = track.pace_between(since, middle), track.pace_between(middle, track.active)
-    return earlier is not None and later is not None and later < policy.trend_ratio * earlier
+    earlier, later = track.pace_between(since, since + half), track.pace_between(since + half, track.active)
+    if earlier is None or later is None:
+        return False
+    noise = _STEPS_OF_NOISE / half if track.counts_steps else 0.0  # of few steps one counts for much
+    return later + noise < ratio * earlier

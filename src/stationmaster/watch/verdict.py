@@ -39,7 +39,7 @@ def judge_run(run: Run, policy: StallPolicy) -> StallAnalysis:
 
 
 def _pause_too_long(run: Run, policy: StallPolicy) -> StallAnalysis | None:
-    overrun = run.book.overrun(policy)
+    overrun = run.book.overrun(policy, silence=run.track.still if run.track.has_started else 0.0)
     if overrun is None or (not run.track.has_started and overrun.lasted <= policy.start_limit):
         return None  # before the first step a finished pause passes into loading or compiling unannounced
     reason = f"{overrun.phase.capitalize()} has lasted {format_duration(overrun.lasted)}"
@@ -69,11 +69,12 @@ def _repeats_for_ever(run: Run, policy: StallPolicy) -> StallAnalysis | None:
 def _stands_still(run: Run, policy: StallPolicy) -> StallAnalysis | None:
     track = run.track
     patience = track.patience(run.trend.usual_pace, policy)
-    if not track.has_started or run.book.stops_clock or track.still <= patience:
+    still = track.still + run.idle if run.book.has_failed else track.still  # an error is no reason to wait
+    if not track.has_started or (run.book.stops_clock and not run.book.has_failed) or still <= patience:
         return None
     eta = run.trend.eta(track)
     level = f"ETA stands at about {format_duration(eta)}: " if eta is not None else ""
-    reason = f"{level}no new step since step {track.furthest:g}, for {format_duration(track.still)} of training time."
+    reason = f"{level}no new step since step {track.furthest:g}, for {format_duration(still)} of training time."
     return _stall(run, "hang", "high", reason)
 
 
