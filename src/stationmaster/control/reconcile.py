@@ -18,6 +18,7 @@ from stationmaster.control.states import (
     transferring,
 )
 from stationmaster.control.step import Handler
+from stationmaster.control.tripping import well_again
 from stationmaster.control.world import Guard, Visit, World
 from stationmaster.model import State
 from stationmaster.store.leases import Lease
@@ -34,8 +35,6 @@ HANDLERS: Mapping[State, Handler[Any, Any]] = {
     State.ENDED: ended.HANDLER,
 }
 
-TRIPS = "trips"  # in a job's memory: how often in a row its handler broke off with an error that nobody foresaw
-INTERNAL_ERROR = "internal_error"
 _MOST_VISITS = 40  # at one go; a job that always finds something to do leaves its place to others now and then
 
 
@@ -67,18 +66,10 @@ async def _visit(hold: Hold, world: World, pen: Pen, record: Callable[[Write], A
     step = handler.decide(seen, world.policy)
     if step.then is None:
         assert step.write is not None, "a step writes or acts"
-        return _well_again(step.write)
+        return well_again(step.write)
     if step.write is not None:
         # Due at once: whoever takes over from a worker that died in between must not wait for the next look.
         # What people want by now is not taken up here: a change of it interrupts the action.
         await pen.record(lease, replace(step.write, due_in=0.0))
         job = step.write.job
-    return _well_again(await handler.perform(step.then, job, seen, world))
-
-
-def _well_again(write: Write) -> Write:
-    """A visit that went well after one that tripped: what was told of it is no longer so."""
-    if TRIPS not in write.job.memory:
-        return write
-    job = write.job.remember(**{TRIPS: None})
-    return replace(write, job=job, cleared_alerts=(*write.cleared_alerts, INTERNAL_ERROR))
+    return well_again(await handler.perform(step.then, job, seen, world))

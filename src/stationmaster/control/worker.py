@@ -17,17 +17,18 @@ from stationmaster.control.billing.spend_alert import watch_spending
 from stationmaster.control.clock import boottime
 from stationmaster.control.messages.notifier import Notifier
 from stationmaster.control.pen import Pen
-from stationmaster.control.reconcile import HANDLERS, INTERNAL_ERROR, TRIPS, reconcile
+from stationmaster.control.reconcile import HANDLERS, reconcile
 from stationmaster.control.rental.charges import SETTLED_SECONDS, reconcile_charges
 from stationmaster.control.rental.credit import watch_credit
 from stationmaster.control.safety.sweep import Sweeper
 from stationmaster.control.safety.sweep_rules import SweepPolicy
+from stationmaster.control.tripping import after_trip
 from stationmaster.control.world import World
 from stationmaster.errors import LeaseLost, StationmasterError, StoreError
-from stationmaster.model import Alert, Job
+from stationmaster.model import Alert
 from stationmaster.money import ZERO, MicroDollars
 from stationmaster.store.leases import Lease
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import Write
 
 log = structlog.get_logger("stationmaster.worker")
 
@@ -239,7 +240,7 @@ class Worker:
             log.warning("lease.not_given_back", job=holding.lease.job.id, problem=str(problem))
 
     async def _trip(self, holding: Holding, problem: Exception) -> None:
-        """An error that no handler foresaw: told, then tried again with growing pauses; no machine is forgotten."""
+        """An error that no handler foresaw; no machine is forgotten."""
         job = holding.lease.job
         expected = isinstance(problem, StationmasterError)
         log.error("job.tripped", job=job.id, state=job.state, problem=str(problem), exc_info=not expected)
@@ -247,19 +248,11 @@ class Worker:
         try:
             # What was recorded before the trip stays: the lease's job is older, and would have logs read twice.
             recorded = await self.world.ask_store(self.world.store.jobs.get, job.id)
-            write = self._after_trip(replace(recorded, seen_seq=job.desired_seq), said)
+            seen = replace(recorded, seen_seq=job.desired_seq)
+            write = after_trip(seen, said, now=await self.world.now(), policy=self.world.policy)
             await self.world.ask_store(self.world.store.leases.settle, holding.lease, write)
         except StoreError as lost:
             log.warning("job.trip_not_written", job=job.id, problem=str(lost))
-
-    def _after_trip(self, job: Job, said: str) -> Write:
-        failures = int(job.memory.get(TRIPS, 0))
-        return Write(
-            job=job.remember(**{TRIPS: failures + 1}),
-            due_in=self.world.policy.retry_after(failures),
-            events=() if failures else (Told(kind="tripped", payload={"problem": said}),),
-            alerts=(Alert(kind=INTERNAL_ERROR, job_id=job.id, message=f"in {job.state}: {said}"),),
-        )
 
     async def _renew_loop(self) -> None:
         while True:

@@ -56,6 +56,16 @@ class StallSettings(Section):
     speed_drop_threshold: float = Field(default=0.5, gt=0, le=1)
     """A pace below this share of the usual one counts as a drop."""
 
+    @field_validator("thresholds")
+    @classmethod
+    def _thresholds_exist(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """At the door: a worker that meets a wrong one can no longer watch the training."""
+        if given:
+            from stationmaster.watch.policy import StallPolicy
+
+            StallPolicy().changed(given)
+        return given
+
 
 class MonitoringSettings(Section):
     """How a training is watched. A job may bring its own block; the seeds' millisecond names are read too."""
@@ -73,9 +83,9 @@ class MonitoringSettings(Section):
     provisioning_alert: Duration = 600.0
     """A machine that is not there after so long raises an alert."""
     stall_detection: StallSettings = StallSettings()
+    """How a stall is told from a slow training."""
     reactions: dict[str, str] = Field(default_factory=dict)
     """What is done about an anomaly, by its name: note, alert or stop, as in {"nan_loss": "stop"}."""
-    """How a stall is told from a slow training."""
     enabled: bool = True
     """Whether the trainer's memory and GPU are sampled beside it."""
     sample_interval_seconds: float = Field(default=5.0, gt=0)
@@ -89,11 +99,20 @@ class MonitoringSettings(Section):
     memory_critical_threshold: float = Field(default=0.95, gt=0, le=1)
     """The share of memory in use that is critical."""
 
+    @field_validator("reactions")
+    @classmethod
+    def _reactions_exist(cls, given: dict[str, str]) -> dict[str, str]:
+        if given:
+            from stationmaster.watch.anomalies.registry import read_reactions
+
+            read_reactions(given)
+        return given
+
 
 class LimitSettings(Section):
-    ready: Duration = 900.0
+    ready: Duration = Field(default=900.0, gt=0)
     """A rented machine that cannot be logged in to after so long is given back."""
-    transfer: Duration = 3600.0
+    transfer: Duration = Field(default=3600.0, gt=0)
     """Sending the dataset may take so long before the attempt is given up."""
     fetch: Duration = 3600.0
     """Bringing the results home is tried for at least so long, even past the job's own limit."""
@@ -114,13 +133,13 @@ class LimitSettings(Section):
 class SweepSettings(Section):
     """The safety net: what it does with machines that nobody works on."""
 
-    every: Duration = 900.0
+    every: Duration = Field(default=900.0, ge=0.05)
     """How often the stand-alone sweeper looks."""
     grace: Duration = 120.0
     """A machine that no rental names is destroyed so long after it was first seen."""
-    stuck: Duration = 7200.0
+    stuck: Duration = Field(default=7200.0, gt=0)
     """A job without any progress for so long counts as stuck."""
-    cap: Duration = 14400.0
+    cap: Duration = Field(default=14400.0, gt=0)
     """How long a machine may run that no job's own limit covers."""
     abandon_after: Duration = 259200.0
     """A stopped machine whose model nobody fetched is destroyed after so long."""

@@ -18,7 +18,7 @@ from stationmaster.control.policy import Policy
 from stationmaster.control.worker import Holding, Tempo, Worker
 from stationmaster.control.world import World
 from stationmaster.errors import LeaseLost, NotFound
-from stationmaster.model import Desired, Listing, State
+from stationmaster.model import Desired, Listing, Reason, State
 from stationmaster.providers.fake import FakeProvider
 from stationmaster.store.engine import Database
 from stationmaster.store.leases import Lease
@@ -44,7 +44,7 @@ def no_machine(_access: Any) -> Any:
 
 
 @asynccontextmanager
-async def worker_of(store: Store, tmp_path: Path, *providers: FakeProvider) -> Any:
+async def worker_of(store: Store, tmp_path: Path, *providers: FakeProvider, retry_seconds: float = 60.0) -> Any:
     world = World(
         store=store,
         providers={provider.name: provider for provider in providers},
@@ -53,7 +53,7 @@ async def worker_of(store: Store, tmp_path: Path, *providers: FakeProvider) -> A
         secrets=lambda _name: None,
         home=tmp_path,
         trackside=tmp_path / "trackside.pyz",
-        policy=Policy(retry_seconds=(60.0,)),
+        policy=Policy(retry_seconds=(retry_seconds,)),
     )
     try:
         yield Worker(world, TEMPO, owner="me")
@@ -85,6 +85,22 @@ async def test_a_job_that_trips_over_a_wish_is_not_spun_on(store: Store, tmp_pat
     job = store.jobs.get("a")
     assert (job.seen_seq, job.desired_seq, job.desired) == (1, 1, Desired.STOP)
     assert job.memory["trips"] == 1
+
+
+@asynchronous
+async def test_a_job_without_a_provider_can_be_cancelled(store: Store, tmp_path: Path) -> None:
+    """Nothing was rented, so nobody has to be asked whether it is gone."""
+    store.jobs.submit(spec("a", provider="nowhere"))
+    async with worker_of(store, tmp_path, retry_seconds=0.0) as worker:
+        running = asyncio.create_task(worker.run())
+        await until(lambda: store.jobs.get("a").memory.get("trips", 0) >= 1, what="a trip")
+        store.jobs.desire("a", Desired.CANCEL)
+        await until(lambda: store.jobs.get("a").state is State.ENDED, what="the end")
+        worker.leave()
+        await running
+    job = store.jobs.get("a")
+    assert (job.reason, "no provider nowhere" in str(job.explanation)) == (Reason.CANCELLED_BY_USER, True)
+    assert store.alerts.open("a") == []
 
 
 @asynchronous

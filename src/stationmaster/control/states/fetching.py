@@ -71,11 +71,11 @@ def decide(seen: Seen, policy: Policy) -> Step[TakeInventory | Deliver | Fetch |
         said = "cancelled while the results were fetched"
         return Step(write=give_up(job, Reason.CANCELLED_BY_USER, now=now, explanation=said))
     if seen.sighting.fate is Fate.GONE:
-        return Step(write=_without_the_rest(job, Reason.MACHINE_LOST, "the machine was gone", now=now))
+        return Step(write=without_the_rest(job, Reason.MACHINE_LOST, "the machine was gone", now=now))
     if seen.sighting.fate is Fate.MISSING:
         return Step(write=wait(missed(job, seen.sighting), policy.provider_look_seconds))
     if _time_is_over(job, now=now, policy=policy) and job.memory.get("failures"):
-        return Step(write=_without_the_rest(job, Reason.HARD_LIMIT, "the limit was reached", now=now))
+        return Step(write=without_the_rest(job, Reason.HARD_LIMIT, "the limit was reached", now=now))
     if needs_reviving(seen.sighting, job):
         return Step(then=Revive(sighting=seen.sighting))
     if "wanted" not in job.memory:
@@ -124,7 +124,7 @@ def _time_is_over(job: Job, *, now: float, policy: Policy) -> bool:
     return job.deadline_at is not None and now >= job.deadline_at
 
 
-def _without_the_rest(job: Job, reason: Reason, why: str, *, now: float) -> Write:
+def without_the_rest(job: Job, reason: Reason, why: str, *, now: float) -> Write:
     """Nothing more can be had from the machine: with the model safe the job goes on, else the attempt is lost."""
     if job.memory.get("model_attempt") == job.attempt:
         told = Told(kind="results_incomplete", payload={"problem": f"{why} before everything was fetched"})
@@ -173,10 +173,13 @@ async def perform(action: TakeInventory | Deliver | Fetch | Revive, job: Job, se
 
 async def _take_inventory(job: Job, world: World) -> Write:
     outputs = world.recipe(job.spec.recipe).recipe.outputs
-    files = await host_of(job, world).inventory()
+    host = host_of(job, world)
+    if job.memory.get("unstopped"):
+        await host.stop(world.recipe(job.spec.recipe).recipe.stop.grace)
+    files = await host.inventory()
     checkpoints = tuple(with_places((checkpoint_of(job, file, outputs) for file in files), job))
     chosen = [_as_memory(file) for file in wanted(files, job, checkpoints)]
-    return wait(recovered(job).remember(wanted=chosen), 0.0, checkpoints=checkpoints)
+    return wait(recovered(job).remember(wanted=chosen, unstopped=None), 0.0, checkpoints=checkpoints)
 
 
 async def _fetch(file: OutputFile, job: Job, seen: Seen, world: World) -> Write:

@@ -1,0 +1,100 @@
+"""A job that keeps tripping is tried again, but neither past its limit nor against its owner's wish."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spine_values import job
+from stationmaster.control.policy import Policy
+from stationmaster.control.tripping import after_trip, well_again
+from stationmaster.model import Desired, Job, Outcome, Reason, State
+from stationmaster.store.writes import Write
+
+POLICY = Policy(retry_seconds=(2.0, 5.0), fetch_seconds=3600.0)
+LIMIT = 1000.0
+
+
+def tripped(state: State, *, trips: int = 2, now: float = LIMIT + 1, **fields: Any) -> Write:
+    """What is written when the job trips once more."""
+    values: dict[str, Any] = {"deadline_at": LIMIT, "state_since": 0.0, **fields}
+    memory = {"trips": trips, "label": "x", **values.pop("memory", {})}
+    return after_trip(job(state=state, memory=memory, **values), "it broke", now=now, policy=POLICY)
+
+
+def kinds(write: Write) -> list[str]:
+    return [event.kind for event in write.events]
+
+
+def test_it_is_told_once_alerted_each_time_and_tried_again_with_growing_pauses() -> None:
+    first = tripped(State.EXECUTING, trips=0, now=0.0)
+    assert (kinds(first), first.due_in, first.job.memory["trips"]) == (["tripped"], 2.0, 1)
+    later = tripped(State.EXECUTING, trips=7, now=0.0)
+    assert (kinds(later), later.due_in, later.job.memory["trips"]) == ([], 5.0, 8)
+    assert [alert.message for alert in later.alerts] == ["in EXECUTING: it broke"]
+
+
+@pytest.mark.parametrize("state", [State.PROVISIONING, State.EXECUTING, State.FETCHING_RESULTS, State.FINALIZING])
+def test_one_error_past_the_limit_gives_nothing_up(state: State) -> None:
+    assert tripped(state, trips=0).job.state is state
+
+
+@pytest.mark.parametrize("state", [State.PROVISIONING, State.TRANSFERRING_DATA])
+def test_before_the_training_the_machine_is_given_back_at_the_limit(state: State) -> None:
+    after = tripped(state).job
+    assert (after.state, after.outcome, after.reason) == (State.RELEASING, Outcome.FAILED, Reason.INTERNAL_ERROR)
+    assert "it broke" in str(after.explanation)
+
+
+@pytest.mark.parametrize("wish", [Desired.STOP, Desired.CANCEL, Desired.CANCEL_KEEP])
+def test_before_the_training_every_wish_ends_it(wish: Desired) -> None:
+    after = tripped(State.PROVISIONING, now=0.0, desired=wish).job
+    assert (after.state, after.reason) == (State.RELEASING, Reason.CANCELLED_BY_USER)
+    assert tripped(State.QUEUED, now=0.0, desired=wish).job.state is State.ENDED
+
+
+@pytest.mark.parametrize(
+    ("wish", "ending"),
+    [
+        (Desired.RUN, Reason.HARD_LIMIT),
+        (Desired.STOP, Reason.STOPPED_BY_USER),
+        (Desired.CANCEL_KEEP, Reason.CANCELLED_BY_USER),
+    ],
+)
+def test_a_training_that_nobody_can_watch_leaves_its_model(wish: Desired, ending: Reason) -> None:
+    write = tripped(State.EXECUTING, desired=wish)
+    assert (write.job.state, write.job.memory["ending"]) == (State.FETCHING_RESULTS, ending.value)
+    assert (write.due_in, write.job.outcome, "trips" in write.job.memory) == (0.0, None, False)
+
+
+@pytest.mark.parametrize("state", [State.EXECUTING, State.FETCHING_RESULTS])
+def test_who_cancels_does_not_wait_for_a_model(state: State) -> None:
+    after = tripped(state, now=0.0, desired=Desired.CANCEL).job
+    assert (after.state, after.reason) == (State.RELEASING, Reason.CANCELLED_BY_USER)
+
+
+def test_a_model_is_fetched_for_a_while_before_it_is_given_up() -> None:
+    assert tripped(State.FETCHING_RESULTS, state_since=LIMIT).job.state is State.FETCHING_RESULTS
+    after = tripped(State.FETCHING_RESULTS, now=LIMIT + 3600).job
+    assert (after.state, after.reason) == (State.RELEASING, Reason.INTERNAL_ERROR)
+
+
+def test_a_model_that_is_safe_is_not_lost_with_what_was_still_to_be_fetched() -> None:
+    safe = {"model_attempt": 1, "ending": Reason.FINISHED.value, "model": "/home/m.safetensors"}
+    assert tripped(State.FETCHING_RESULTS, now=LIMIT + 3600, memory=safe).job.state is State.FINALIZING
+    write = tripped(State.FINALIZING, memory=safe)
+    assert (write.job.state, write.job.outcome) == (State.RELEASING, Outcome.COMPLETED)
+    assert "outcome" in kinds(write)
+
+
+@pytest.mark.parametrize("state", [State.RELEASING, State.ENDED])
+def test_a_machine_is_asked_to_go_whatever_happens(state: State) -> None:
+    after = tripped(state, trips=50, now=LIMIT * 100, desired=Desired.CANCEL)
+    assert (after.job.state, after.due_in) == (state, 5.0)
+
+
+def test_a_visit_that_went_well_takes_back_what_was_told() -> None:
+    well: Job = job(memory={"trips": 2})
+    write = well_again(Write(job=well))
+    assert ("trips" in write.job.memory, write.cleared_alerts) == (False, ("internal_error",))
