@@ -88,12 +88,14 @@ async def _watching(
 ) -> AsyncIterator[Monitor]:
     from stationmaster.control.monitoring.monitor import Monitor
     from stationmaster.control.monitoring.monitor_mock import MockSource
+    from stationmaster.recipes.log_patterns import user_patterns
 
     if mock:
         yield Monitor(MockSource(ids=ids, clock=time.time), wanted=ids, warn=_log.warning)
         return
+    patterns = user_patterns(options.settings().logs.patterns)
     async with _vast_source(options, log_path) as source:
-        yield Monitor(source, wanted=ids, only_running=only_running, warn=_log.warning)
+        yield Monitor(source, wanted=ids, only_running=only_running, warn=_log.warning, patterns=patterns)
 
 
 @asynccontextmanager

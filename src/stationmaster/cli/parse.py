@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,31 +13,35 @@ from rich.text import Text
 
 from stationmaster.errors import ConfigInvalid, NotFound
 from stationmaster.parsers import FAMILIES, LogReader, Scope, Summary
+from stationmaster.parsers.patterns import checked_pattern
 from stationmaster.parsers.registry import AUTO, find_family
 
 _CHUNK_BYTES = 1 << 20
 
 
-def parse(log: Path, framework: str = AUTO, json_output: bool = False) -> None:
+def parse(log: Path, framework: str = AUTO, json_output: bool = False, patterns: Sequence[str] = ()) -> None:
     """Read a training log and print how the training stood at its end.
 
     Examples:
       stationmaster parse output/log.txt
       stationmaster parse train.log --framework kohya --json
+      stationmaster parse train.log --pattern 'tick (?P<step>[0-9]+)'
     """
-    summary = read_log(log, framework=framework)
+    summary = read_log(log, framework=framework, patterns=patterns)
     if json_output:
         print(json.dumps(summary.as_json(), ensure_ascii=False))
     else:
         Console().print(as_table(summary))
 
 
-def read_log(log: Path, *, framework: str = AUTO) -> Summary:
-    """The reading of a whole file. Raises NotFound without the file, ConfigInvalid for a framework nobody knows."""
+def read_log(log: Path, *, framework: str = AUTO, patterns: Sequence[str] = ()) -> Summary:
+    """The reading of a whole file. Raises NotFound without the file, ConfigInvalid for a framework nobody knows and
+    for a pattern that cannot work.
+    """
     if framework != AUTO and find_family(framework) is None:
         names = ", ".join(family.name for family in FAMILIES)
         raise ConfigInvalid(f"no log format is called {framework}", hint=f"use {AUTO} or one of {names}")
-    reader = LogReader(framework)
+    reader = LogReader(framework, patterns=[checked_pattern(one) for one in patterns])
     try:
         with log.open("rb") as stream:
             while chunk := stream.read(_CHUNK_BYTES):

@@ -13,6 +13,14 @@ from stationmaster.cli.context import JsonOption
 def parse(
     log: Annotated[Path, typer.Argument(help="A training log.")],
     framework: Annotated[str, typer.Option(help="The trainer that wrote it.")] = "auto",
+    pattern: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pattern",
+            metavar="REGEX",
+            help="Also read lines by this; its groups are called step, total_steps, loss, … May be given again.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Read a training log and print how the training stood at its end.
@@ -22,10 +30,12 @@ def parse(
       stationmaster parse output/log.txt
 
       stationmaster parse train.log --framework kohya --json
+
+      stationmaster parse train.log --pattern 'tick (?P<step>[0-9]+)'
     """
     from stationmaster.cli import parse as reading
 
-    reading.parse(log, framework, as_json)
+    reading.parse(log, framework, as_json, pattern or ())
 
 
 def replay(

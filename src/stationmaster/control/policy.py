@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from stationmaster.control.billing.charges import Billing
 from stationmaster.control.delivering.places import BUCKET, HUB
 from stationmaster.money import ZERO, MicroDollars, Unit
+from stationmaster.recipes.log_patterns import LogPattern
 from stationmaster.settings import MonitoringSettings, Settings
 
 
@@ -16,6 +17,7 @@ class Policy:
     """The numbers that the main flow goes by, in seconds."""
 
     monitoring: MonitoringSettings = field(default_factory=MonitoringSettings)
+    log_patterns: tuple[LogPattern, ...] = ()  # after those of the recipe
     ready_seconds: float = 900.0
     transfer_seconds: float = 3600.0
     fetch_seconds: float = 3600.0
@@ -55,6 +57,7 @@ class Policy:
 def policy_of(settings: Settings) -> Policy:
     return Policy(
         monitoring=settings.monitoring,
+        log_patterns=settings.logs.patterns,
         ready_seconds=settings.limits.ready,
         answer_seconds=settings.ssh.answer,
         transfer_seconds=settings.limits.transfer,

@@ -87,6 +87,8 @@ def _schema_fix(error: ErrorDetails, location: Location) -> str | None:
             return f"did you mean `{near[0]}`?" if near else f"remove `{name}`"
         case "string_type":
             return f"write it as text: {json.dumps(str(error['input']))}"
+        case "log_pattern":
+            return error.get("ctx", {}).get("fix")
         case "literal_error" | "enum":
             return f"write {error.get('ctx', {}).get('expected', 'an allowed value')}"
         case _:

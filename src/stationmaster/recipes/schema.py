@@ -22,6 +22,7 @@ from stationmaster.recipes.fields import (
     VariableName,
     inside,
 )
+from stationmaster.recipes.log_patterns import LogPattern
 
 __all__ = [
     "Argument",
@@ -30,6 +31,7 @@ __all__ = [
     "Dataset",
     "Gated",
     "Health",
+    "LogPattern",
     "Mount",
     "Needs",
     "Output",
@@ -222,6 +224,8 @@ class Recipe(Part):
     description: str = Field(min_length=1)
     framework: str = Field(default="auto", pattern=STEP_NAME)
     """Which trainer's output this looks like: a hint for the log parser."""
+    log_patterns: tuple[LogPattern, ...] = Field(default=(), max_length=50)
+    """Regular expressions for what the log parser does not know, tried on each line in this order."""
     runtime: Literal["host", "docker", "podman"] = "host"
     """Where steps run: directly on the machine, or in a container by this engine."""
     container: Container | None = None

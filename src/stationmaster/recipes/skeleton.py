@@ -14,6 +14,7 @@ version: 1                      # once it has been used, change it under a new v
 title: NAME
 description: What it trains, with which trainer, for whom.
 framework: auto                 # whose output it prints: ai-toolkit, kohya, hf-trainer, …
+# log_patterns: [{pattern: 'tick (?P<step>[0-9]+) cost (?P<loss>[0-9.]+)'}]   # for output that nobody knows yet
 # image: owner/trainer@sha256:… # container image to rent a machine with
 # runtime: podman               # or docker: steps run in a container; without it, on the machine itself
 # container: {image: owner/trainer@sha256:…, memory_gib: 24, mounts: [{source: /data/models, target: /models}]}

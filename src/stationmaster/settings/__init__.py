@@ -25,6 +25,7 @@ from stationmaster.settings.flow import (
     SweepSettings,
     WorkerSettings,
 )
+from stationmaster.settings.logs import LogSettings
 from stationmaster.settings.machines import (
     BootstrapSettings,
     LoopbackSettings,
@@ -79,6 +80,7 @@ class Settings(Section):
     """How much of one job's log is kept at home."""
     worker: WorkerSettings = WorkerSettings()
     monitoring: MonitoringSettings = MonitoringSettings()
+    logs: LogSettings = LogSettings()
     limits: LimitSettings = LimitSettings()
     billing: BillingSettings = BillingSettings()
     transfer: TransferSettings = TransferSettings()

@@ -14,6 +14,7 @@ import pytest
 
 from asynchronous_tests import asynchronous, until
 from stationmaster.control.training.training_monitor import JobInfo, Poll, TrainingMonitor
+from stationmaster.errors import ConfigInvalid
 from stationmaster.remote.fake import FakeRemote, Fault
 from stationmaster.remote.local import LocalRemote
 from stationmaster.watch.policy import StallPolicy
@@ -128,3 +129,24 @@ async def test_a_machine_that_does_not_answer_says_nothing_about_the_training() 
     assert found.is_running is None
     assert found.problem is not None
     assert not found.stall.is_stalling
+
+
+@asynchronous
+async def test_a_trainer_that_nobody_knows_is_read_by_patterns(tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text("tick 7 of 90 cost 0.5\nkept as a.bin\n")
+    info = JobInfo.from_mapping(
+        {
+            "logFile": str(tmp_path / "train.log"),
+            "pidFile": str(tmp_path / "pid"),
+            "outputDir": str(tmp_path),
+            "logPatterns": [
+                r"tick (?P<step>\d+) of (?P<total_steps>\d+) cost (?P<loss>\S+)",
+                {"pattern": r"kept as (?P<checkpoint>\S+)", "phase": "saving"},
+            ],
+        }
+    )
+    monitor = TrainingMonitor(LocalRemote(root=tmp_path, environment={"PATH": os.environ["PATH"]}), info)
+    read = (await monitor.poll()).parsed
+    assert (read.step, read.total_steps, read.loss, list(read.checkpoints)) == (7, 90, 0.5, ["a.bin"])
+    with pytest.raises(ConfigInvalid):
+        JobInfo.from_mapping({"logFile": "/l", "pidFile": "/p", "outputDir": "/o", "logPatterns": ["("]})

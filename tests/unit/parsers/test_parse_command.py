@@ -41,3 +41,13 @@ def test_an_empty_log_says_nothing_and_is_no_error(tmp_path: Path, capsys: pytes
     empty.touch()
     parse(empty, json_output=True)
     assert json.loads(capsys.readouterr().out)["phase"] is None
+
+
+def test_a_pattern_reads_what_no_trainer_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "own.log"
+    log.write_text("tick 40 cost 0.25\nkept as a.bin\n")
+    parse(log, json_output=True, patterns=[r"tick (?P<step>\d+) cost (?P<loss>\S+)", r"kept as (?P<checkpoint>\S+)"])
+    document = json.loads(capsys.readouterr().out)
+    assert (document["step"], document["loss"], document["checkpoints"]) == (40, 0.25, ["a.bin"])
+    with pytest.raises(ConfigInvalid, match="has a group called speed"):
+        parse(log, patterns=[r"(?P<speed>\d+)"])

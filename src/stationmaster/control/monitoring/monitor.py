@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
@@ -11,6 +11,7 @@ from stationmaster.errors import AccessRefused, ProviderError, StationmasterErro
 from stationmaster.model import SshAccess
 from stationmaster.money import ZERO, MicroDollars, cost
 from stationmaster.parsers.base import Scope, Summary
+from stationmaster.parsers.patterns import UserPattern
 from stationmaster.parsers.reader import LogReader
 from stationmaster.watch.instances import LOG_LINES, InstanceMetrics, InstancesSummary, summarise
 
@@ -71,6 +72,7 @@ class Monitor:
         only_running: bool = False,
         warn: Callable[[str], None],
         api_seconds: float = _API_SECONDS,
+        patterns: Sequence[UserPattern] = (),
     ) -> None:
         """`wanted` names machines by id, all of them if empty; `only_running` leaves out what was never seen to run."""
         self._source = source
@@ -78,6 +80,7 @@ class Monitor:
         self._only_running = only_running
         self._warn = warn
         self._api_seconds = api_seconds
+        self._patterns = patterns
         self._known: dict[str, InstanceMetrics] = {}
 
     async def cycle(self, *, now: float) -> Snapshot:
@@ -125,7 +128,7 @@ class Monitor:
         except StationmasterError as problem:
             self._warn(f"no log of instance {machine.id}: {problem}")
             return replace(metrics, problem=str(problem))
-        return with_log(metrics, tail)
+        return with_log(metrics, tail, patterns=self._patterns)
 
     def _keep_missing(self, fresh: set[str], *, provider_answered: bool) -> None:
         for missing in [name for name in (*self._wanted, *self._known) if name not in fresh]:
@@ -137,10 +140,10 @@ class Monitor:
             )
 
 
-def with_log(metrics: InstanceMetrics, tail: bytes) -> InstanceMetrics:
+def with_log(metrics: InstanceMetrics, tail: bytes, *, patterns: Sequence[UserPattern] = ()) -> InstanceMetrics:
     """The same machine with what the end of its log says; what it does not say stays as it was."""
     lines = [_as_shown(line) for line in tail.decode(errors="replace").split("\n")]
-    reader = LogReader()
+    reader = LogReader(patterns=patterns)
     reader.feed(tail)
     told = reader.summary()
     return replace(

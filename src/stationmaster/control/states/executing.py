@@ -26,7 +26,9 @@ from stationmaster.control.world import Visit, World
 from stationmaster.errors import CommandFailed, HostKeyRefused, RemoteError
 from stationmaster.lifecycle import Move
 from stationmaster.model import Alert, Checkpoint, Desired, Job, LogChunk, Progress, Reason, SshAccess
+from stationmaster.parsers.patterns import UserPattern
 from stationmaster.recipes.commands import Stop as StopRules
+from stationmaster.recipes.log_patterns import user_patterns
 from stationmaster.recipes.outputs import step_of
 from stationmaster.recipes.schema import Output, OutputKind
 from stationmaster.remote.host import LogPiece, OutputFile, Since, Status, StepStatus
@@ -49,6 +51,7 @@ class Seen:
     watched: bool = False
     comparison: Comparison | None = None
     framework: str = "auto"
+    patterns: tuple[UserPattern, ...] = ()
     outputs: tuple[Output, ...] = ()
     stopping: StopRules = field(default_factory=StopRules)
 
@@ -71,7 +74,14 @@ Action = Start | Save | Stop | Revive | Follow | Collect
 async def observe(visit: Visit, world: World) -> Seen:
     job = visit.job
     recipe = world.recipe(job.spec.recipe).recipe
-    seen = Seen(visit=visit, status=None, framework=recipe.framework, outputs=recipe.outputs, stopping=recipe.stop)
+    seen = Seen(
+        visit=visit,
+        status=None,
+        framework=recipe.framework,
+        patterns=user_patterns((*recipe.log_patterns, *world.policy.log_patterns)),
+        outputs=recipe.outputs,
+        stopping=recipe.stop,
+    )
     if job.desired is Desired.CANCEL:
         return seen
     try:
@@ -174,7 +184,9 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
 
 def _learnt(seen: Seen, status: Status, monitoring: MonitoringSettings) -> _Learnt:
     before, now = seen.visit.job, seen.visit.now
-    watched = watch_log(before, status, framework=seen.framework, monitoring=monitoring, now=now)
+    watched = watch_log(
+        before, status, framework=seen.framework, patterns=seen.patterns, monitoring=monitoring, now=now
+    )
     checkpoints = _checkpoints(before, status.outputs, seen.outputs)
     vitals = check_vitals(
         before,

@@ -21,6 +21,7 @@ from typing import Any
 
 from stationmaster.errors import CommandFailed, RemoteError
 from stationmaster.parsers.base import Summary
+from stationmaster.parsers.patterns import UserPattern, checked_pattern
 from stationmaster.parsers.reader import LogReader
 from stationmaster.remote.base import Remote, check
 from stationmaster.watch.policy import StallPolicy
@@ -44,11 +45,14 @@ class JobInfo:
     framework: str = "auto"
     total_steps: int | None = None
     checkpoint_pattern: str = "*.safetensors"
+    log_patterns: tuple[UserPattern, ...] = ()
+    """For output that no parser knows; in a mapping each is a text, or a table with pattern, phase and fatal."""
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> JobInfo:
         snake = {re.sub(r"(?=[A-Z])", "_", key).lower(): value for key, value in values.items()}
-        return cls(**snake)
+        patterns = [_pattern(one) for one in snake.pop("log_patterns", ())]
+        return cls(**snake, log_patterns=tuple(patterns))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +108,9 @@ class TrainingMonitor:
         self._info = job_info
         self._policy = policy or StallPolicy()
         self._limit = time_limit_seconds
-        self._reader = LogReader(framework=job_info.framework, total_steps=job_info.total_steps)
+        self._reader = LogReader(
+            framework=job_info.framework, total_steps=job_info.total_steps, patterns=job_info.log_patterns
+        )
         self._watch = StallWatch(self._policy, total_steps=job_info.total_steps)
         self._signs = SignsOfLife()
         self._memory = _Memory()
@@ -222,6 +228,13 @@ class TrainingMonitor:
             # A machine that does not answer is asked less and less often, up to the usual poll.
             pause = interval_seconds if found.problem is None else min(pause * 2, _POLL_SECONDS)
             await asyncio.sleep(pause)
+
+
+def _pattern(given: UserPattern | str | Mapping[str, Any]) -> UserPattern:
+    """Raises ConfigInvalid for one that cannot work."""
+    if isinstance(given, UserPattern):
+        return given
+    return checked_pattern(given) if isinstance(given, str) else checked_pattern(**given)
 
 
 def _end(task: asyncio.Task[None]) -> None:

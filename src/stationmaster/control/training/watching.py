@@ -6,12 +6,13 @@ The log reader and the stall watch are kept in the job's memory between visits, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from stationmaster.model import Alert, Job, Progress, StepReading
 from stationmaster.parsers.base import Reading
+from stationmaster.parsers.patterns import UserPattern
 from stationmaster.parsers.reader import LogReader
 from stationmaster.remote.host import LogPiece, Status
 from stationmaster.settings import MonitoringSettings
@@ -41,9 +42,17 @@ class Watched:
         return self.event is not None and self.event.kind == TERMINATE
 
 
-def watch_log(job: Job, status: Status, *, framework: str, monitoring: MonitoringSettings, now: float) -> Watched:
+def watch_log(
+    job: Job,
+    status: Status,
+    *,
+    framework: str,
+    monitoring: MonitoringSettings,
+    now: float,
+    patterns: Sequence[UserPattern] = (),
+) -> Watched:
     """Read the new log of `status` and look once at the training, by the machine's own clock."""
-    reader = _reader(job, framework)
+    reader = _reader(job, framework, patterns)
     watch, signs = _watch(job, monitoring)
     readings: list[Reading] = []
     training = _training_streams(status)
@@ -88,10 +97,10 @@ def _ends(monitoring: MonitoringSettings) -> bool:
     return monitoring.stall_detection.terminate
 
 
-def _reader(job: Job, framework: str) -> LogReader:
+def _reader(job: Job, framework: str, patterns: Sequence[UserPattern]) -> LogReader:
     if "reader" in job.memory:
         return LogReader.restore(job.memory["reader"])
-    return LogReader(framework=framework, total_steps=_configured_steps(job))
+    return LogReader(framework=framework, total_steps=_configured_steps(job), patterns=patterns)
 
 
 def _configured_steps(job: Job) -> int | None:
