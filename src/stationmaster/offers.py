@@ -41,7 +41,9 @@ class Preferences:
     gpus: tuple[str, ...] = ()
     regions: tuple[str, ...] = ()
     blocked_regions: tuple[str, ...] = ("CN", "HK")
+    blocked_machines: frozenset[str] = frozenset()
     datacenter_only: bool = False
+    verified_only: bool = True
     max_price_per_hour: MicroDollars | None = None
     min_vram_gib: float = 0.0
     min_reliability: float = 0.95
@@ -60,14 +62,37 @@ class RankedOffer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
+    """`why` is told of one offer, `kind` of all that were left out for the same reason."""
+
     offer: Offer
     why: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOutGroup:
+    """Offers that were left out for the same reason; the cheapest of them shows what the reason costs."""
+
+    kind: str
+    count: int
+    cheapest: Offer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
     chosen: tuple[RankedOffer, ...]
     left_out: tuple[LeftOut, ...]
+
+    def groups(self) -> tuple[LeftOutGroup, ...]:
+        """What was left out by reason, the most frequent first."""
+        by_kind: dict[str, list[Offer]] = {}
+        for out in self.left_out:
+            by_kind.setdefault(out.kind, []).append(out.offer)
+        groups = [
+            LeftOutGroup(kind=kind, count=len(offers), cheapest=min(offers, key=lambda offer: offer.price_per_hour))
+            for kind, offers in by_kind.items()
+        ]
+        return tuple(sorted(groups, key=lambda group: (-group.count, group.kind)))
 
 
 def rank(candidates: Iterable[Candidate], want: Requirements, preferences: Preferences, hours_on: HoursOn) -> Ranking:
@@ -81,11 +106,11 @@ def rank(candidates: Iterable[Candidate], want: Requirements, preferences: Prefe
     for candidate in candidates:
         hours = hours_on(candidate.offer.gpu)
         offer = _with_traffic(candidate, want, hours)
-        why = _objection(candidate, offer, want, preferences, hours)
-        if why is None:
+        objection = _objection(candidate, offer, want, preferences, hours)
+        if objection is None:
             chosen.append(RankedOffer(offer=offer, hours=hours, job_cost=cost(offer.price_per_hour, hours * 3600)))
         else:
-            left_out.append(LeftOut(offer=offer, why=why))
+            left_out.append(LeftOut(offer=offer, why=objection.why, kind=objection.kind or objection.why))
     return Ranking(chosen=tuple(sorted(chosen, key=lambda one: _place(one, preferences))), left_out=tuple(left_out))
 
 
@@ -123,44 +148,58 @@ def _with_traffic(candidate: Candidate, want: Requirements, hours: float) -> Off
     return replace(candidate.offer, price_per_hour=MicroDollars(candidate.offer.price_per_hour + round(traffic)))
 
 
+@dataclass(frozen=True, slots=True)
+class _Objection:
+    why: str
+    kind: str = ""  # where the reason names what only this offer has
+
+
 def _objection(
     candidate: Candidate, offer: Offer, want: Requirements, preferences: Preferences, hours: float
-) -> str | None:
+) -> _Objection | None:
     """Why an offer will not do: the first of the reasons; services do not always apply the filters they are given."""
     cap = price_cap(want, preferences)
     if offer.machine_id is not None and offer.machine_id in want.avoided_machines:
-        return "this host failed lately"
+        return _Objection("this host failed lately")
+    if offer.machine_id is not None and offer.machine_id in preferences.blocked_machines:
+        return _Objection(f"machine {offer.machine_id} is blocked")
     if blocked := _first_mentioned(offer.region, preferences.blocked_regions):
-        return f"{blocked} is blocked"
+        return _Objection(f"{blocked} is blocked")
     if preferences.datacenter_only and not candidate.datacenter:
-        return "not in a data centre"
+        return _Objection("not in a data centre")
     if not candidate.rentable:
-        return "taken"
-    if not candidate.verified:
-        return "not verified by the provider"
+        return _Objection("taken")
+    if preferences.verified_only and not candidate.verified:
+        return _Objection("not verified by the provider")
     if cap is not None and offer.price_per_hour > cap:
-        return f"{format_dollars(offer.price_per_hour, 3)} per hour is above the cap of {format_dollars(cap, 3)}"
+        above = f"above the cap of {format_dollars(cap, 3)}"
+        return _Objection(f"{format_dollars(offer.price_per_hour, 3)} per hour is {above}", f"{above} per hour")
     return _shortcoming(candidate, want, preferences, hours)
 
 
-def _shortcoming(candidate: Candidate, want: Requirements, preferences: Preferences, hours: float) -> str | None:
+def _shortcoming(candidate: Candidate, want: Requirements, preferences: Preferences, hours: float) -> _Objection | None:
     offer = candidate.offer
     vram_gib = max(want.vram_gib, preferences.min_vram_gib) if want.gpus else 0.0
     contract_hours = hours * preferences.contract_share
     if offer.gpus < want.gpus:
-        return f"{offer.gpus} GPU, {want.gpus} are needed"
+        return _Objection(f"{offer.gpus} GPU, {want.gpus} are needed", f"fewer than {want.gpus} GPU")
     if offer.vram_gib * 1024 < least_vram_mib(vram_gib):
-        return f"{offer.vram_gib:.0f} GiB of GPU memory, {vram_gib:g} are needed"
+        why = f"{offer.vram_gib:.0f} GiB of GPU memory, {vram_gib:g} are needed"
+        return _Objection(why, f"less than {vram_gib:g} GiB of GPU memory")
     if _below(candidate.disk_gib, want.disk_gib):
-        return f"{candidate.disk_gib:.0f} GiB of disk, {want.disk_gib:g} are needed"
+        why = f"{candidate.disk_gib:.0f} GiB of disk, {want.disk_gib:.3g} are needed"
+        return _Objection(why, f"less than {want.disk_gib:.3g} GiB of disk")
     if _below(candidate.direct_ports, 1):
-        return "no port of its own for SSH"
+        return _Objection("no port of its own for SSH")
     if _below(candidate.contract_hours, contract_hours):
-        return f"its host stays {candidate.contract_hours:.0f} h, {contract_hours:.0f} are needed"
+        why = f"its host stays {candidate.contract_hours:.0f} h, {contract_hours:.0f} are needed"
+        return _Objection(why, "the host leaves too soon")
     if _below(offer.reliability, preferences.min_reliability):
-        return f"reliability {offer.reliability:.3f} is below {preferences.min_reliability:g}"
-    if want.gpus and _below(candidate.cuda, least_cuda(want, preferences)):
-        return f"CUDA {candidate.cuda:g} is older than {least_cuda(want, preferences):g}"
+        below = f"below {preferences.min_reliability:g}"
+        return _Objection(f"reliability {offer.reliability:.3f} is {below}", f"reliability {below}")
+    cuda = least_cuda(want, preferences)
+    if want.gpus and _below(candidate.cuda, cuda):
+        return _Objection(f"CUDA {candidate.cuda:g} is older than {cuda:g}", f"CUDA older than {cuda:g}")
     return None
 
 

@@ -151,6 +151,29 @@ def test_only_data_centres_where_that_is_wanted() -> None:
     assert why(offered(datacenter=True), preferences=preferences) is None
 
 
+def test_a_blocked_machine_is_never_taken_whatever_its_offer_is_called() -> None:
+    preferences = Preferences(blocked_machines=frozenset({"12345"}))
+    assert why(offered(id="new-number"), preferences=preferences) == "machine 12345 is blocked"
+    assert why(offered(machine_id="678"), preferences=preferences) is None
+    assert why(offered(machine_id=None), preferences=preferences) is None
+
+
+def test_machines_that_nobody_verified_are_taken_only_where_that_is_wanted() -> None:
+    assert why(offered(verified=False), preferences=Preferences(verified_only=False)) is None
+
+
+def test_what_was_left_out_for_the_same_reason_is_told_once_with_the_least_price() -> None:
+    cap = replace(WANT, max_price_per_hour=from_dollars("0.45"))
+    dear = [offered(id=price, price=price) for price in ("0.90", "0.60", "2.00")]
+    slow = [offered(id=f"r{share}", reliability=share, price="0.10") for share in (0.90, 0.91)]
+    groups = rank([*dear, *slow, offered(region="Hong Kong, HK")], cap, PLAIN, hours_on).groups()
+    assert [(group.count, group.kind, group.cheapest.price_per_hour) for group in groups] == [
+        (3, "above the cap of $0.450 per hour", from_dollars("0.60")),
+        (2, "reliability below 0.95", from_dollars("0.10")),
+        (1, "HK is blocked", from_dollars("0.40")),
+    ]
+
+
 @pytest.mark.parametrize("mib", [24564, 24576, 23028])
 def test_every_card_sold_with_24_gigabytes_counts_as_one(mib: int) -> None:
     assert mib >= least_vram_mib(24.0)
@@ -193,3 +216,9 @@ def test_the_order_of_the_market_does_not_matter(candidates: list[Candidate], dr
 def test_among_equals_in_preference_the_cheapest_for_the_job_is_first(candidates: list[Candidate]) -> None:
     costs = [one.job_cost for one in rank(candidates, WANT, Preferences(), hours_on).chosen]
     assert costs == sorted(costs)
+
+
+@given(OFFERS)
+def test_groups_count_everything_that_was_left_out(candidates: list[Candidate]) -> None:
+    ranking = rank(candidates, WANT, Preferences(gpus=("4090",)), hours_on)
+    assert sum(group.count for group in ranking.groups()) == len(ranking.left_out)

@@ -29,7 +29,6 @@ def search_query(want: Requirements, preferences: Preferences, *, storage_gb: fl
     query: dict[str, Any] = {
         "type": "bid" if want.interruptible else "on-demand",
         "allocated_storage": storage_gb,
-        "verified": {"eq": True},
         "external": {"eq": False},
         "rentable": {"eq": True},
         "num_gpus": {"eq": max(want.gpus, 1)},
@@ -38,6 +37,8 @@ def search_query(want: Requirements, preferences: Preferences, *, storage_gb: fl
         "duration": {"gte": want.hours * preferences.contract_share * 3600},
         "reliability": {"gte": preferences.min_reliability},
     }
+    if preferences.verified_only:
+        query["verified"] = {"eq": True}
     if want.gpus:
         query |= {"gpu_ram": {"gte": least_vram_mib(vram_gib)}, "cuda_max_good": {"gte": least_cuda(want, preferences)}}
     return query
