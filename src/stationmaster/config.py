@@ -72,7 +72,7 @@ def load_settings(
     merged = {} if config_file is None else _read_config_file(config_file)
     if "home" in merged and "home" not in given:
         home = _home(merged["home"], folder)
-    for name, value in given.items():
+    for name, value in sorted(given.items(), key=lambda item: item[0].count(".")):  # a table before its entries
         _put(merged, name, value)
     merged["home"] = home
     return _validated(merged, source=config_file)
@@ -141,10 +141,11 @@ def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
         if (value := _value(variables, variable)) is not None:
             found[name] = value
     for variable in _our_variables(variables):
-        if variable not in known:
+        dotted = known.get(variable) or _name_in_table(variable)
+        if dotted is None:
             raise _unknown_variable(variable, known)
         if (value := _value(variables, variable)) is not None:
-            found[known[variable]] = value
+            found[dotted] = value
     return found
 
 
@@ -194,6 +195,27 @@ def _known_names(model: type[BaseModel] = Settings, path: str = "") -> Iterator[
             yield from _known_names(section, f"{dotted}.")
         else:
             yield PREFIX + dotted.upper().replace(".", "__"), dotted
+
+
+def _name_in_table(variable: str) -> str | None:
+    """The dotted name of a setting in a table whose entries people name: …__ACCOUNTS__WORK__API_KEY."""
+    for table, dotted, section in _tables():
+        entry, _, field = variable.removeprefix(f"{table}__").lower().rpartition("__")
+        if variable.startswith(f"{table}__") and entry and field in section.model_fields:
+            return f"{dotted}.{entry}.{field}"
+    return None
+
+
+def _tables(model: type[BaseModel] = Settings, path: str = "") -> Iterator[tuple[str, str, type[BaseModel]]]:
+    """(environment variable, dotted name, what an entry is) of every table of sections."""
+    for name, info in model.model_fields.items():
+        dotted = f"{path}{name}"
+        if get_origin(info.annotation) is dict:
+            kind = get_args(info.annotation)[1]
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                yield PREFIX + dotted.upper().replace(".", "__"), dotted, kind
+        elif (section := _section_of(info.annotation)) is not None:
+            yield from _tables(section, f"{dotted}.")
 
 
 def _section_of(annotation: Any) -> type[BaseModel] | None:

@@ -18,13 +18,16 @@ def offers(
     context: typer.Context,
     recipe: Annotated[str, typer.Option(help="The recipe whose needs count.")] = "tiny-lora@1",
     provider: Annotated[str | None, typer.Option("--provider", "--driver", help="Where to look.")] = None,
+    account: Annotated[str | None, typer.Option(help="Which of the provider's accounts.")] = None,
     hours: Annotated[float, typer.Option(min=0.01, help="Hours the job takes on an RTX 4090.")] = 1.0,
     max_price: Annotated[str | None, typer.Option(help="The most that an hour may cost, in dollars.")] = None,
     interruptible: Annotated[bool, typer.Option("--interruptible", help="Bids: cheaper, may be taken away.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="The best so many.")] = 15,
     as_json: JsonOption = False,
 ) -> None:
-    """List what can be rented now, cheapest for the whole job first; nothing is rented.
+    """List what can be rented now, best first: preferred GPUs, preferred regions, then the cheapest for the whole job.
+
+    Nothing is rented. Below it stands what was left out, by reason.
 
     Examples:
 
@@ -33,7 +36,7 @@ def offers(
       stationmaster offers --hours 4 --max-price 0.60 --json
     """
     with station_of(context, wake=False) as station:
-        found = station.provider(provider)
+        found = station.provider(provider, account)
         want = _want(station.settings.recipes, recipe, hours=hours, max_price=max_price, interruptible=interruptible)
         ranking = asyncio.run(_ranking(found, want, hours=hours))
     if as_json or options_of(context).as_json:
@@ -80,6 +83,7 @@ def _json(ranking: Ranking) -> dict[str, Any]:
                 "id": ranked.offer.id,
                 "gpu": ranked.offer.gpu,
                 "gpus": ranked.offer.gpus,
+                "machine_id": ranked.offer.machine_id,
                 "region": ranked.offer.region,
                 "reliability": ranked.offer.reliability,
                 "price_per_hour_usd": ranked.offer.price_per_hour / 1_000_000,
@@ -89,12 +93,18 @@ def _json(ranking: Ranking) -> dict[str, Any]:
             for ranked in ranking.chosen
         ],
         "left_out": [{"id": out.offer.id, "gpu": out.offer.gpu, "why": out.why} for out in ranking.left_out],
+        "left_out_by_reason": [
+            {
+                "why": group.kind,
+                "count": group.count,
+                "from_price_per_hour_usd": group.cheapest.price_per_hour / 1_000_000,
+            }
+            for group in ranking.groups()
+        ],
     }
 
 
 def _show(ranking: Ranking, *, limit: int) -> None:
-    from collections import Counter
-
     from stationmaster.durations import format_duration
     from stationmaster.money import format_dollars
 
@@ -108,5 +118,5 @@ def _show(ranking: Ranking, *, limit: int) -> None:
         price, total = format_dollars(offer.price_per_hour, 3), format_dollars(ranked.job_cost)
         takes = format_duration(ranked.hours * 3600)
         typer.echo(f"{offer.id:<12} {gpu:<22} {price:>8} {takes:>7} {total:>8}  {offer.region or ''}")
-    for why, count in Counter(out.why for out in ranking.left_out).most_common():
-        typer.echo(f"left out: {count} x {why}")
+    for group in ranking.groups():
+        typer.echo(f"left out: {group.count} × {group.kind} (from {format_dollars(group.cheapest.price_per_hour)})")

@@ -45,7 +45,7 @@ def build_world(settings: Settings, environ: Mapping[str, str], store: Store) ->
 
 def _public_key(settings: Settings) -> str | None:
     path = ssh_key_path(settings)
-    return read_pair(path).public_key if settings.vastai.api_key is not None and path.exists() else None
+    return read_pair(path).public_key if settings.vastai.keys_by_account() and path.exists() else None
 
 
 def sweep_policy_of(settings: Settings) -> SweepPolicy:

@@ -10,6 +10,7 @@ from stationmaster.control.delivering.places import BUCKET, HUB
 from stationmaster.money import ZERO, MicroDollars, Unit
 from stationmaster.recipes.log_patterns import LogPattern
 from stationmaster.settings import MonitoringSettings, Settings
+from stationmaster.settings.machines import vast_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +70,7 @@ def policy_of(settings: Settings) -> Policy:
         cache_bytes=int(settings.transfer.cache_gb * 1e9),
         cache_seconds=settings.transfer.cache_age,
         max_rentals={
-            "vastai": settings.limits.max_rentals,
+            **{vast_name(account): settings.limits.max_rentals for account in settings.vastai.keys_by_account()},
             "ssh": sum(host.slots for host in settings.ssh.hosts) or 1,  # a further job waits for its turn
         },
         suspicion_seconds=settings.limits.suspicion,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from stationmaster.providers.base import Provider
 from stationmaster.providers.loopback import LoopbackProvider
 from stationmaster.providers.vastai.keys import DEFAULT_KEY_PATH, ensure_pair, read_pair
 from stationmaster.settings import Settings, VastSettings
+from stationmaster.settings.machines import DEFAULT_ACCOUNT, vast_name
 from stationmaster.store.store import Store
 
 if TYPE_CHECKING:
@@ -23,30 +25,72 @@ _PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ")
 """What a machine on this computer sees of our environment: enough to run programs, and no secret."""
 
 
-def build_providers(settings: Settings, environ: Mapping[str, str], store: Store) -> dict[str, Provider]:
-    """Every provider that can be used now, by name."""
+def build_providers(
+    settings: Settings, environ: Mapping[str, str], store: Store, *, hurried: bool = False
+) -> dict[str, Provider]:
+    """Every provider that can be used now, by name; an account of its own is a provider of its own.
+
+    `hurried` ones give up on a silent service in seconds, because a person waits.
+    """
     providers: dict[str, Provider] = {"loopback": _loopback(settings, environ), "ssh": build_ssh_provider(settings)}
-    if settings.vastai.api_key is not None and ssh_key_path(settings).is_file():
-        providers["vastai"] = _vastai(settings.vastai, store)
+    if ssh_key_path(settings).is_file():
+        for account in settings.vastai.keys_by_account():
+            providers[vast_name(account)] = _vastai(settings.vastai, account, store, hurried=hurried)
     if (address := simulator_address(settings.home)) is not None:
-        providers["simulator"] = _simulator(settings, address, store)
+        providers["simulator"] = _simulator(settings, address, store, hurried=hurried)
     return providers
 
 
-def find_provider(name: str, settings: Settings, environ: Mapping[str, str], store: Store) -> Provider:
-    """The provider of this name. Raises ConfigInvalid that says what is missing for it."""
-    providers = build_providers(settings, environ, store)
+def find_provider(
+    name: str, settings: Settings, environ: Mapping[str, str], store: Store, *, account: str | None = None
+) -> Provider:
+    """The provider of this name, for a person's question. Raises ConfigInvalid that says what is missing for it."""
+    name = _with_account(name, account, settings)
+    providers = build_providers(settings, environ, store, hurried=True)
     if name in providers:
         return providers[name]
-    if name == "vastai" and settings.vastai.api_key is None:
-        raise ConfigInvalid(
-            "Vast.ai needs a key and none is set", hint="set VASTAI_API_KEY (console.vast.ai, Account, API keys)"
-        )
-    if name == "vastai":
+    if name.partition(":")[0] == "vastai":
+        _require_account(name, settings)
         read_pair(ssh_key_path(settings))  # says which file is missing, and what makes one
     if name == "simulator":
         raise ConfigInvalid("no simulator is running", hint="start one: stationmaster simulator")
-    raise ConfigInvalid(f"there is no provider {name}", hint=f"use one of: {', '.join(sorted(providers))}, vastai")
+    known = ", ".join(sorted({*providers, "vastai"}))
+    raise ConfigInvalid(f"there is no provider {name}", hint=f"use one of: {known}")
+
+
+def _with_account(name: str, account: str | None, settings: Settings) -> str:
+    """The provider's name with the account that a person named. Nobody pays whom nobody chose: a wrong one is
+    refused."""
+    provider, _, chosen = name.partition(":")
+    if account is None:
+        return "vastai" if chosen == DEFAULT_ACCOUNT and provider == "vastai" else name
+    if provider != "vastai":
+        known = ", ".join(settings.vastai.keys_by_account()) or "none is set up"
+        raise ConfigInvalid(
+            f"{provider} has no accounts, and {account} was named",
+            hint=f"leave out the account, or use --provider vastai (accounts: {known})",
+        )
+    if chosen and chosen != account:
+        raise ConfigInvalid(f"{name} names another account than {account}", hint="name the account once")
+    return vast_name(account)
+
+
+def _require_account(name: str, settings: Settings) -> None:
+    account = name.partition(":")[2] or DEFAULT_ACCOUNT
+    known = tuple(settings.vastai.keys_by_account())
+    if account in known:
+        return
+    if not known:
+        raise ConfigInvalid(
+            "Vast.ai needs a key and none is set", hint="set VASTAI_API_KEY (console.vast.ai, Account, API keys)"
+        )
+    if account == DEFAULT_ACCOUNT:
+        said, hint = "Vast.ai has no default account here, and none was named", "name one with --account"
+    else:
+        said = f"Vast.ai has no account {account} here"
+        variable = f"STATIONMASTER_VASTAI__ACCOUNTS__{account.upper()}__API_KEY"
+        hint = f"set {variable}, or name another with --account"
+    raise ConfigInvalid(said, hint=f"{hint}: {', '.join(known)}")
 
 
 def ssh_key_path(settings: Settings) -> Path:
@@ -71,38 +115,46 @@ def _loopback(settings: Settings, environ: Mapping[str, str]) -> Provider:
     )
 
 
-def _vastai(settings: VastSettings, store: Store) -> Provider:
+def _vastai(settings: VastSettings, account: str, store: Store, *, hurried: bool) -> Provider:
     # httpx takes a tenth of a second to import: only who rents pays for it.
-    from stationmaster.providers.vastai.calls import INTERVALS, Calls
+    from stationmaster.providers.vastai.calls import HURRIED, INTERVALS, Calls
     from stationmaster.providers.vastai.client import VastClient
     from stationmaster.providers.vastai.provider import VastOptions, VastProvider
 
-    assert settings.api_key is not None
     key = (settings.ssh_key_path or DEFAULT_KEY_PATH).expanduser()
     calls = Calls(
         base_url=settings.api_base_url,
-        api_key=settings.api_key.get_secret_value(),
-        account="default",
+        api_key=settings.keys_by_account()[account],
+        account=account,
         limiter=store.limiter,
         intervals={endpoint: seconds * settings.call_spacing for endpoint, seconds in INTERVALS.items()},
+        retries=HURRIED if hurried else None,
     )
     options = VastOptions(
         public_key=read_pair(key).public_key,
         ssh_key_path=str(key),
         preferences=_preferences(settings),
         default_disk_gb=settings.default_disk_gb,
+        job_root=settings.job_root,
         interruptible=settings.interruptible,
         guard=_guard_times(settings),
         create_limit_seconds=settings.create_limit,
     )
-    return VastProvider(VastClient(calls), options=options)
+    return VastProvider(VastClient(calls), options=options, name=vast_name(account))
 
 
 def _preferences(settings: VastSettings) -> Preferences:
     return Preferences(
         gpus=settings.preferred_gpus,
+        regions=settings.preferred_regions,
+        blocked_regions=settings.blocked_regions,
+        blocked_machines=frozenset(settings.blocked_machines),
+        datacenter_only=settings.datacenter_only,
+        verified_only=settings.verified_only,
         max_price_per_hour=settings.max_bid_per_hour,
         min_vram_gib=settings.min_vram_gb,
+        min_reliability=settings.min_reliability,
+        min_cuda=settings.min_cuda,
     )
 
 
@@ -116,9 +168,12 @@ def _guard_times(settings: VastSettings) -> GuardTimes:
     )
 
 
-def _simulator(settings: Settings, address: Mapping[str, str], store: Store) -> Provider:
-    """The same provider at another address: whatever works there has gone through all of it."""
-    from stationmaster.providers.vastai.calls import INTERVALS, Calls
+def _simulator(settings: Settings, address: Mapping[str, str], store: Store, *, hurried: bool) -> Provider:
+    """The same provider at another address: whatever works there has gone through all of it.
+
+    Which machines are wanted holds there as well, but for the GPUs: a demo needs none of them.
+    """
+    from stationmaster.providers.vastai.calls import HURRIED, INTERVALS, Calls
     from stationmaster.providers.vastai.client import VastClient
     from stationmaster.providers.vastai.provider import VastOptions, VastProvider
 
@@ -129,12 +184,13 @@ def _simulator(settings: Settings, address: Mapping[str, str], store: Store) -> 
         account="simulator",
         limiter=store.limiter,
         intervals={endpoint: seconds * scale for endpoint, seconds in INTERVALS.items()},
+        retries=HURRIED if hurried else None,
     )
     key = settings.home / "simulator" / "id_ed25519"
     options = VastOptions(
         public_key=ensure_pair(key).public_key,
         ssh_key_path=str(key),
-        preferences=Preferences(max_price_per_hour=settings.vastai.max_bid_per_hour),
+        preferences=replace(_preferences(settings.vastai), gpus=(), min_vram_gib=0.0),
         default_disk_gb=16.0,
         interruptible=settings.vastai.interruptible,
         guard=_guard_times(settings.vastai),

@@ -115,7 +115,6 @@ class JobSpec:
     max_price_per_hour: MicroDollars | None = None
     trigger: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    account: str | None = None
     owner: str | None = None
     monitoring: Mapping[str, Any] = field(default_factory=dict)
     retry_of: str | None = None

@@ -106,7 +106,7 @@ class Settings(Section):
     @classmethod
     def _known(cls, value: str) -> str:
         name = _PROVIDER_ALIASES.get(value, value)
-        if name not in PROVIDERS:
+        if name not in PROVIDERS and not name.startswith("vastai:"):  # an account of its own, see vastai.accounts
             raise ValueError(f"there is no provider {value}; use one of: {', '.join(PROVIDERS)}")
         return name
 

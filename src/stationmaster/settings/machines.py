@@ -4,18 +4,43 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import (
+    BeforeValidator,
     Field,
-    SecretStr,
     field_validator,
     model_validator,
 )
 
 from stationmaster.durations import Duration
 from stationmaster.money import MicroDollars
+from stationmaster.settings.addresses import Token
 from stationmaster.settings.section import Dollars, Section
+
+DEFAULT_ACCOUNT = "default"
+"""The account that is meant where none is named."""
+_ACCOUNT = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
+_FOLDER = re.compile(r"(?:/[A-Za-z0-9][A-Za-z0-9._-]*)+")
+
+
+def vast_name(account: str) -> str:
+    """What the provider under this account of Vast.ai is called.
+
+    >>> vast_name("default"), vast_name("work")
+    ('vastai', 'vastai:work')
+    """
+    return "vastai" if account == DEFAULT_ACCOUNT else f"vastai:{account}"
+
+
+def _words(value: Any) -> Any:
+    """Words with commas, as the environment and people write lists; numbers in a file count as words."""
+    if isinstance(value, str):
+        return tuple(word.strip() for word in value.split(",") if word.strip())
+    return tuple(str(word) for word in value) if isinstance(value, list | tuple) else value
+
+
+Words = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidator(_words)]
 
 
 class LoopbackSettings(Section):
@@ -93,9 +118,18 @@ class BootstrapSettings(Section):
     """Whether a missing Docker, podman or NVIDIA driver is installed on own machines where the login is root."""
 
 
+class VastAccountSettings(Section):
+    """A further account at Vast.ai; everything but its key is as in the other `vastai` settings."""
+
+    api_key: Token
+    """The account's key; for `work` it is STATIONMASTER_VASTAI__ACCOUNTS__WORK__API_KEY (or _FILE, _COMMAND)."""
+
+
 class VastSettings(Section):
-    api_key: SecretStr | None = None
-    """The account's key; needed as soon as Vast.ai is used."""
+    api_key: Token | None = None
+    """The default account's key; needed as soon as Vast.ai is used without naming an account."""
+    accounts: dict[str, VastAccountSettings] = Field(default_factory=dict)
+    """Further accounts by name: `train --account work` pays with `work`. Each has its own limit of `max_rentals`."""
     ssh_key_path: Path | None = None
     """The private key whose public half Vast.ai knows."""
     api_base_url: str = "https://console.vast.ai/api/v0"
@@ -106,8 +140,24 @@ class VastSettings(Section):
     """The most that any rental may cost per hour, all told."""
     min_vram_gb: float = Field(default=24.0, gt=0)
     """The least memory of a GPU."""
+    preferred_regions: Words = ()
+    """Countries (by their two letters) or places in the order they are wanted; others come after them."""
+    blocked_regions: Words = ("CN", "HK")
+    """Countries or places where nothing is rented; [] blocks none."""
+    blocked_machines: Words = ()
+    """Machines that are never rented, by the number that `offers --json` and Vast.ai call machine_id."""
+    datacenter_only: bool = False
+    """Whether only machines in data centres are rented."""
+    verified_only: bool = True
+    """Whether only machines that Vast.ai has verified are rented."""
+    min_reliability: float = Field(default=0.95, ge=0, le=1)
+    """The least reliability, as Vast.ai measures it: the share of time a machine was there."""
+    min_cuda: float = Field(default=12.0, ge=0, lt=100)
+    """The least CUDA version that a machine's driver supports; a recipe may ask for more."""
     default_disk_gb: float = Field(default=64.0, gt=0)
     """The disk that is rented with a machine."""
+    job_root: str = "/opt/stationmaster/jobs"
+    """The folder on rented machines that each job has a folder of its own in."""
     interruptible: bool = False
     """Whether machines are rented by a bid: cheaper, and taken away when somebody bids more."""
     guard_idle: Duration = Field(default=1800.0, ge=1)
@@ -127,6 +177,40 @@ class VastSettings(Section):
         if not value or any(not name.strip() for name in value):
             raise ValueError("name at least one GPU, such as 4090,A100")
         return tuple(name.strip() for name in value)
+
+    @field_validator("accounts")
+    @classmethod
+    def _well_named(cls, value: dict[str, VastAccountSettings]) -> dict[str, VastAccountSettings]:
+        wrong = next((name for name in value if not _ACCOUNT.fullmatch(name) or len(name) > 40), None)
+        if wrong is not None:
+            raise ValueError(f"{wrong!r} cannot be an account's name; use lower-case letters, digits and dashes")
+        if DEFAULT_ACCOUNT in value:
+            raise ValueError(f"the account {DEFAULT_ACCOUNT} is the one of vastai.api_key; give this one another name")
+        return value
+
+    @field_validator("job_root")
+    @classmethod
+    def _plain_folder(cls, value: str) -> str:
+        folder = value.rstrip("/")
+        if not _FOLDER.fullmatch(folder):
+            raise ValueError("must be a whole path of plain names, such as /opt/stationmaster/jobs")
+        return folder
+
+    @model_validator(mode="after")
+    def _keys_differ(self) -> VastSettings:
+        """One account under two names would be looked after twice."""
+        keys = self.keys_by_account()
+        named = {key: name for name, key in keys.items()}
+        if len(named) < len(keys):
+            twice = next(name for name, key in keys.items() if named[key] != name)
+            other = named[keys[twice]]
+            raise ValueError(f"the accounts {twice} and {other} have the same key; name each account once")
+        return self
+
+    def keys_by_account(self) -> dict[str, str]:
+        """The key of every account that is set up, the default one first."""
+        default = {} if self.api_key is None else {DEFAULT_ACCOUNT: self.api_key.get_secret_value()}
+        return default | {name: account.api_key.get_secret_value() for name, account in self.accounts.items()}
 
     @field_validator("max_bid_per_hour")
     @classmethod

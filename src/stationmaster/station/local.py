@@ -229,16 +229,17 @@ class LocalStation:
     def close(self) -> None:
         self.store.close()
 
-    def provider(self, name: str | None) -> Provider:
-        """The provider of this name, else the settings' one. Raises ConfigInvalid."""
+    def provider(self, name: str | None, account: str | None = None) -> Provider:
+        """The provider of this name, else the settings' one, under one of its accounts. Raises ConfigInvalid."""
         from stationmaster.control.providers import find_provider
 
-        return find_provider(name or self.settings.provider, self.settings, self._environ, self.store)
+        wanted = name or self.settings.provider
+        return find_provider(wanted, self.settings, self._environ, self.store, account=account)
 
     def _checked(self, request: TrainRequest) -> Checked:
         from stationmaster.station.submit import check_request
 
-        provider = self.provider(request.provider)
+        provider = self.provider(request.provider, request.account)
         return check_request(request, self.settings, provider, past_runs=self.store.finished_runs.of_recipe)
 
     def _require_owner(self, name: str | None) -> None:

@@ -132,7 +132,6 @@ def spec_of(checked: Checked, request: TrainRequest, folder: Path) -> JobSpec:
         name=checked.name,
         recipe=checked.stored.recipe.reference,
         provider=checked.provider,
-        account=request.account,
         owner=request.owner,
         dataset=dataset,
         quote=checked.quote,

@@ -36,28 +36,32 @@ _DOWN = ("exited", "stopped", "frozen")
 
 
 def open_vast_source(settings: Settings, store: Store, *, log_path: str | None) -> VastSource:
-    """The account of the settings. One try per look: the next look comes soon, and the last state is kept."""
-    if settings.vastai.api_key is None:
+    """All accounts of the settings. One try per look: the next look comes soon, and the last state is kept."""
+    keys = settings.vastai.keys_by_account()
+    if not keys:
         raise ConfigInvalid(
             "Vast.ai needs a key and none is set",
             hint="set VASTAI_API_KEY (console.vast.ai, Account, API keys), or try --mock",
         )
-    calls = Calls(
-        base_url=settings.vastai.api_base_url,
-        api_key=settings.vastai.api_key.get_secret_value(),
-        account="default",
-        limiter=store.limiter,
-        retries=Retries(attempts=1),
-    )
+    calls = [
+        Calls(
+            base_url=settings.vastai.api_base_url,
+            api_key=key,
+            account=account,
+            limiter=store.limiter,
+            retries=Retries(attempts=1),
+        )
+        for account, key in keys.items()
+    ]
     reach = partial(connect, ssh_config_path=settings.ssh.config_path, keepalive_seconds=settings.ssh.keepalive)
-    return VastSource(calls, key_path=ssh_key_path(settings), connect=reach, log_path=log_path)
+    return VastSource(*calls, key_path=ssh_key_path(settings), connect=reach, log_path=log_path)
 
 
 class VastSource:
-    """Lists with one account's key; connections to machines stay open from cycle to cycle."""
+    """Lists with each account's key; connections to machines stay open from cycle to cycle."""
 
     def __init__(
-        self, calls: Calls, *, key_path: Path, connect: Callable[[Access], Remote], log_path: str | None = None
+        self, *calls: Calls, key_path: Path, connect: Callable[[Access], Remote], log_path: str | None = None
     ) -> None:
         """`log_path` is a pattern of file names on the machines, instead of the usual one."""
         self._calls = calls
@@ -67,9 +71,12 @@ class VastSource:
         self._open: dict[str, tuple[SshAccess, Remote]] = {}
 
     async def machines(self) -> Sightings:
-        telemetry = await read_telemetry(self._calls)
-        found = tuple(_sighting(row, key_path=self._key_path) for row in telemetry.rows)
-        return Sightings(machines=found, unreadable=telemetry.unreadable)
+        """Those of all accounts; none of them if one account does not answer, for what is unknown is not gone."""
+        answers = await asyncio.gather(*(read_telemetry(calls) for calls in self._calls))
+        return Sightings(
+            machines=tuple(_sighting(row, key_path=self._key_path) for answer in answers for row in answer.rows),
+            unreadable=tuple(words for answer in answers for words in answer.unreadable),
+        )
 
     async def log_tail(self, machine: Sighting) -> bytes:
         """By the way that worked last, else by each in turn."""

@@ -87,11 +87,11 @@ class Sweeper:
     async def _sweep_provider(self, name: str, report: Report, *, act: bool, doomed: frozenset[str]) -> None:
         listing = await self.world.fleet.listing(name)
         now = await self.world.now()
-        rentals = await self._rentals(name)
+        rentals = await self.world.ask_store(self.world.store.rentals.not_gone)
         jobs = await self._jobs(rentals)
         seen_before = {each.kind: each.at for each in await self.world.ask_store(self.world.store.alerts.open)}
         for machine in listing.machines:
-            rental = _rental_of(machine, rentals)
+            rental = _rental_of(machine, rentals, provider=name)
             subject = Subject(
                 machine=machine,
                 installation=self.world.store.installation_id,
@@ -208,11 +208,17 @@ def _alert_kind(machine: Machine) -> str:
     return f"machine {machine.provider_id}"
 
 
-def _rental_of(machine: Machine, rentals: list[Rental]) -> Rental | None:
-    """The row that names the machine, or the one that still waits for an answer about its label."""
-    by_id = next((each for each in rentals if each.provider_id == machine.provider_id), None)
-    waiting = (each for each in rentals if each.provider_id is None and each.label == machine.label)
-    return by_id or next(waiting, None)
+def _rental_of(machine: Machine, rentals: list[Rental], *, provider: str) -> Rental | None:
+    """The row that names the machine, or the one that still waits for an answer about its label.
+
+    Else the row with its label under another name of the provider: two keys may open the same account, and a machine
+    that is in use under one of them is no stray under the other.
+    """
+    here = [each for each in rentals if each.provider == provider]
+    by_id = next((each for each in here if each.provider_id == machine.provider_id), None)
+    waiting = next((each for each in here if each.provider_id is None and each.label == machine.label), None)
+    elsewhere = (each for each in rentals if each.provider != provider and each.label == machine.label)
+    return by_id or waiting or next(elsewhere, None)
 
 
 def _row_for(finding: Finding) -> Rental | None:

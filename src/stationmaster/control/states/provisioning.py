@@ -143,7 +143,6 @@ def _intent(seen: Seen) -> Write:
         job_id=job.id,
         attempt=job.attempt,
         provider=job.spec.provider,
-        account=job.spec.account,
         state=RentalState.REQUESTED,
         requested_at=seen.visit.now,
     )

@@ -16,6 +16,7 @@ from stationmaster.providers.vastai.onstart import GuardTimes, host_keys_in, ons
 from stationmaster.providers.vastai.wire import ChargeRow, InstanceRow
 
 _UNKNOWN_GPU = 2.0  # counted as so many times slower than the reference, so that an unknown card is no bargain
+DEFAULT_JOB_ROOT = "/opt/stationmaster/jobs"
 _CHARGE_KINDS = {"bwd": "traffic", "bwu": "traffic"}
 
 
@@ -28,7 +29,7 @@ class VastOptions:
     preferences: Preferences = field(default_factory=Preferences)
     default_disk_gb: float = 64.0
     default_image: str = "vastai/pytorch:@vastai-automatic-tag"
-    job_root: str = "/opt/stationmaster/jobs"
+    job_root: str = DEFAULT_JOB_ROOT
     interruptible: bool = False  # rent by a bid also where the job does not ask for it
     bid_share: float = 1.1  # of the least bid that an offer takes
     guard: GuardTimes = field(default_factory=GuardTimes)
@@ -41,11 +42,8 @@ class VastOptions:
 class VastProvider:
     """Keeps Provider, CanStop, KnowsHostKeys, KnowsKeys and KnowsMoney."""
 
-    def __init__(
-        self, client: VastClient, *, options: VastOptions, account_name: str = "default", name: str = "vastai"
-    ) -> None:
+    def __init__(self, client: VastClient, *, options: VastOptions, name: str = "vastai") -> None:
         self.name = name
-        self.account_name = account_name
         self._client = client
         self._options = options
         self._account: str | None = None
@@ -83,7 +81,7 @@ class VastProvider:
                 disk_gb=disk_gb(want, default_gb=options.default_disk_gb),
                 label=label,
                 onstart=onstart_script(options.public_key),
-                environment=options.guard.environment(),
+                environment=_environment(options),
                 bid_per_hour=offer.bid_per_hour,
             ),
         )
@@ -168,6 +166,13 @@ class VastProvider:
             job_root=self._options.job_root,
             fault=self._faults.get(row.id),
         )
+
+
+def _environment(options: VastOptions) -> dict[str, str]:
+    """What the machine is told. Where jobs lie only if it is not the usual place: a machine may have its own."""
+    elsewhere = options.job_root != DEFAULT_JOB_ROOT
+    job_root = {"STATIONMASTER_JOB_ROOT": options.job_root} if elsewhere else {}
+    return {**options.guard.environment(), **job_root}
 
 
 def _can_exist(provider_id: str) -> bool:
