@@ -98,7 +98,7 @@ def lint_recipe(
         print_json([dataclasses.asdict(problem) for problem in problems])
     else:
         for problem in problems:
-            typer.echo(str(problem))
+            typer.echo(f"{problem}; {problem.fix}" if problem.fix else str(problem))
     if problems:
         raise invalid(problems)
     if not (as_json or options_of(context).as_json):
