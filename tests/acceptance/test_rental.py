@@ -116,6 +116,29 @@ def test_up_takes_a_job_to_its_end_in_one_process(service: Service, pictures: Pa
         assert process.wait(20) == 0
 
 
+def test_a_retry_asks_before_it_rents_and_a_sweep_of_everything_cancels_what_it_ends(
+    service: Service, pictures: Path
+) -> None:
+    train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--yes", *_QUICK)
+    short = service.run(*train, "--id", "first", "--max-hours", "0.001", "--dry-run")
+    assert "the time limit is below the estimate" in short.stdout
+    assert service.run(*train, "--id", "first").returncode == 0
+    service.until(lambda: service.job("first").state is State.ENDED, "the end of the job")
+
+    refused = service.run("retry", "first", "--id", "second")
+    assert (refused.returncode, "nobody can be asked" in refused.stderr) == (2, True)
+    slow = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--yes", "-p", "seconds_per_step=1")
+    assert service.run(*slow, "--id", "third").returncode == 0
+    service.until(lambda: service.job("third").state is State.EXECUTING, "the training")
+    assert service.run("sweep", "--all", "--count", "1").returncode == 0
+    service.until(lambda: service.job("third").state is State.ENDED, "the end of a job whose machine was taken away")
+    assert (service.job("third").outcome, service.alive()) == (Outcome.CANCELLED, [])
+
+    assert service.run("retry", "first", "--id", "second", "--yes").returncode == 0
+    service.until(lambda: service.job("second").state is State.ENDED, "the end of the retry")
+    assert service.job("second").outcome is Outcome.COMPLETED
+
+
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
     """Not in pytest's own folder: another session that starts takes away everybody else's right to pass through it."""

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stationmaster.cli.asking import confirm_price, is_submitted
 from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
 
 if TYPE_CHECKING:
+    from stationmaster.model import Job, Quote
     from stationmaster.station.local import LocalStation
 
 app = typer.Typer(invoke_without_command=True, no_args_is_help=False, rich_markup_mode=None)
@@ -161,28 +163,50 @@ def retry(
     job: JobArgument,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the old job's best checkpoint.")] = False,
     new_id: Annotated[str | None, typer.Option("--id", help="The new job's id.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a new job like an ended one, with its own attempts and outcome.
+    """Make a new job like an ended one, with its own attempts and outcome, at the price of today.
 
     Examples:
 
       stationmaster retry 7f3k2q9a
 
-      stationmaster retry cats --resume
+      stationmaster retry cats --resume --yes
     """
     from stationmaster.cli.render import job_json
     from stationmaster.control.background import ensure_worker
 
+    as_json = as_json or options_of(context).as_json
     with station_of(context) as station:
-        accepted = station.retry(job, resume=resume, new_id=new_id)
+        quote = None
+        if not is_submitted(station, new_id):
+            quote = _quote_again(station, station.retried(job), quiet=as_json)
+            confirm_price(quote, yes=yes)
+        accepted = station.retry(job, resume=resume, new_id=new_id, quote=quote)
         ensure_worker(station.settings.home, options_of(context).for_worker())
-        if as_json or options_of(context).as_json:
+        if as_json:
             return print_json(job_json(station.view(accepted.job.id)))
         said = f"submitted, a retry of {accepted.job.spec.retry_of}" if accepted.created else "was there already"
         typer.echo(f"job {accepted.job.id} {said}")
         typer.echo(f"follow it: stationmaster watch {accepted.job.id}")
     return None
+
+
+def _quote_again(station: LocalStation, old: Job, *, quiet: bool) -> Quote:
+    from stationmaster.cli.render import price_lines
+
+    spec = old.spec
+    quote, notes = station.quote(
+        spec.recipe,
+        dict(spec.parameters),
+        images=spec.dataset.images,
+        provider=spec.provider,
+        max_price=spec.max_price_per_hour,
+    )
+    for line in () if quiet else (*price_lines(quote), *(f"  note   {note}" for note in notes)):
+        typer.echo(line)
+    return quote
 
 
 def _tell_unread(station: LocalStation) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 def sweep(
     context: typer.Context,
     force: Annotated[bool, typer.Option("--force", help="Do it; without this only tell.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="End every machine of this installation.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="End every machine of this installation and cancel their jobs.")
+    ] = False,
     foreign: Annotated[
         bool, typer.Option("--include-foreign", help="With --all: machines that are not Stationmaster's, too.")
     ] = False,
@@ -31,6 +34,8 @@ def sweep(
 ) -> None:
     """Find machines that bill although nobody needs them. Tells only, unless --force is given.
 
+    With --all or --installation the number of machines is asked for, and they end at once with what is on them.
+
     Examples:
 
       stationmaster sweep
@@ -42,6 +47,7 @@ def sweep(
     doomed = _doomed(report, options, everything=everything, foreign=foreign, installation=installation)
     if everything or installation:
         _confirm(len(doomed), count)
+        _cancel_their_jobs(report, doomed, options)
         report = asyncio.run(_sweep(options, act=True, doomed=doomed))
     elif force:
         report = asyncio.run(_sweep(options, act=True))
@@ -123,6 +129,23 @@ def _doomed(
         return everything and (foreign or (label is not None and label.installation == ours))
 
     return frozenset(finding.machine.provider_id for finding in report.findings if is_meant(finding))
+
+
+def _cancel_their_jobs(report: Report, doomed: frozenset[str], options: Options) -> None:
+    """A job whose machine is taken away would rent another one."""
+    from stationmaster.control.opening import open_store
+    from stationmaster.errors import AlreadyEnded, NotFound
+    from stationmaster.model import Desired, Label
+
+    store = open_store(options.settings(), writable=True)
+    try:
+        labels = [Label.parse(one.machine.label) for one in report.findings if one.machine.provider_id in doomed]
+        for job_id in {label.job for label in labels if label and label.installation == store.installation_id}:
+            with contextlib.suppress(AlreadyEnded, NotFound):
+                store.jobs.desire(job_id, Desired.CANCEL)
+                typer.echo(f"job {job_id} is cancelled", err=True)
+    finally:
+        store.close()
 
 
 def _confirm(machines: int, count: int | None) -> None:

@@ -118,8 +118,13 @@ class Station(Protocol):
     def submit(self, request: TrainRequest) -> Accepted:
         """Queue a job; the same `id` again answers with the job that is there."""
 
-    def retry(self, reference: str, *, resume: bool = False, new_id: str | None = None) -> Accepted:
-        """A new job like an old one; `resume` starts it from the old one's best verified checkpoint."""
+    def retried(self, reference: str) -> Job:
+        """The ended job that can be run again. Raises NotFound, IllegalMove."""
+
+    def retry(
+        self, reference: str, *, resume: bool = False, new_id: str | None = None, quote: Quote | None = None
+    ) -> Accepted:
+        """A new job like an old one, at today's quote if one is given; `resume` goes on from its best checkpoint."""
 
     def find(self, reference: str) -> Job:
         """The job meant by an id, a unique beginning of one, or a name. Raises NotFound."""

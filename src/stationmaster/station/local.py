@@ -94,9 +94,8 @@ class LocalStation:
         submitted = self.store.jobs.submit(spec_of(checked, request, self.settings.home / "datasets"))
         return Accepted(job=submitted.job, created=submitted.created)
 
-    def retry(self, reference: str, *, resume: bool = False, new_id: str | None = None) -> Accepted:
-        from stationmaster.station.submit import checked_id
-
+    def retried(self, reference: str) -> Job:
+        """The ended job that can be run again. Raises NotFound, IllegalMove."""
         old = self.find(reference)
         if old.outcome is None:
             raise IllegalMove(f"job {old.id} has not ended", hint=f"stop it first: stationmaster stop {old.id}")
@@ -105,11 +104,20 @@ class LocalStation:
                 f"the packed dataset of job {old.id} is no longer at home",
                 hint=f"start it anew: stationmaster train --dataset {old.spec.dataset.source}",
             )
+        return old
+
+    def retry(
+        self, reference: str, *, resume: bool = False, new_id: str | None = None, quote: Quote | None = None
+    ) -> Accepted:
+        from stationmaster.station.submit import checked_id
+
+        old = self.retried(reference)
         best = self._best_checkpoint(old) if resume else None
         spec = replace(
             old.spec,
             id=checked_id(new_id),
             retry_of=old.id,
+            quote=quote or old.spec.quote,
             resume_from=None if best is None else best.location,
             resume_step=None if best is None else best.step,
         )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from stationmaster.config import read_monitoring
 from stationmaster.control.delivering.samples import captions_of
 from stationmaster.control.sources import LocalDataset, brought_home
+from stationmaster.durations import format_duration
 from stationmaster.errors import ConfigInvalid, NotFound, UserError
 from stationmaster.model import DatasetRef, JobSpec, Quote
-from stationmaster.money import MicroDollars
+from stationmaster.money import MicroDollars, format_dollars
 from stationmaster.providers.base import HasClusters, Provider
 from stationmaster.recipes.parameters import ParameterValue, resolve
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
@@ -74,6 +76,7 @@ def check_request(
         max_price=request.max_price,
     )
     quote, assumed = quote_work(work, provider, past_runs=past_runs, home=settings.home)
+    max_seconds, max_spend = _max_seconds(request, quote, settings), _max_spend(request, quote)
     return Checked(
         stored=stored,
         parameters=parameters,
@@ -84,10 +87,10 @@ def check_request(
         images=images,
         rows=rows,
         dataset_bytes=size,
-        notes=(*notes, *assumed),
+        notes=(*notes, *assumed, *_short_limits(quote, max_seconds, max_spend)),
         quote=quote,
-        max_seconds=_max_seconds(request, quote, settings),
-        max_spend=_max_spend(request, quote),
+        max_seconds=max_seconds,
+        max_spend=max_spend,
     )
 
 
@@ -208,6 +211,15 @@ def _max_spend(request: TrainRequest, quote: Quote) -> MicroDollars:
     if request.max_spend is not None:
         return request.max_spend
     return MicroDollars(max(quote.cost_high * _SPEND_FACTOR, quote.price_per_hour))
+
+
+def _short_limits(quote: Quote, max_seconds: float, max_spend: MicroDollars) -> Iterator[str]:
+    """What a person should hear before a training is begun that will not be let to its end."""
+    ended = "the training would be ended before it is done"
+    if max_seconds < quote.hours_expected * 3600:
+        yield f"the time limit is below the estimate of {format_duration(quote.hours_expected * 3600)}: {ended}"
+    if quote.cost_expected and max_spend < quote.cost_expected:
+        yield f"the money limit is below the estimate of {format_dollars(quote.cost_expected)}: {ended}"
 
 
 def _plan(checked: Checked, *, job_id: str) -> Plan:
