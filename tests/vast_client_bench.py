@@ -104,6 +104,18 @@ def simulated_provider(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> VastProvider:
     """Our provider against a simulator, without waiting for turns."""
+    client = simulated_client(url, key=key, retries=retries, timeout_seconds=timeout_seconds, sleep=sleep)
+    return VastProvider(client, options=options)
+
+
+def simulated_client(
+    url: str,
+    *,
+    key: str,
+    retries: Retries | None = None,
+    timeout_seconds: float = 20.0,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> VastClient:
     quick = Retries(first_seconds=0.01, longest_seconds=0.2)
     calls = Calls(
         base_url=f"{url}/api/v0",
@@ -114,7 +126,7 @@ def simulated_provider(
         timeout_seconds=timeout_seconds,
         sleep=sleep,
     )
-    return VastProvider(VastClient(calls), options=options)
+    return VastClient(calls)
 
 
 def instance_row(**changes: Any) -> dict[str, Any]:

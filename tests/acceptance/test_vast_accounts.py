@@ -148,6 +148,16 @@ def test_a_machine_in_use_under_one_name_of_an_account_is_no_stray_under_another
         assert len(bench.default.listed()) == 1
 
 
+def test_a_machine_makes_the_job_root_of_the_settings(bench: Bench, tmp_path: Path) -> None:
+    """Machines that are folders have a job root of their own for what comes later; onstart is told ours first."""
+    root = tmp_path / "own" / "jobs"
+    with LocalWorld(tmp_path, **bench.environ | {"STATIONMASTER_VASTAI__JOB_ROOT": str(root)}) as world:
+        world.station.submit(world.request(bench.pictures, id="elsewhere", provider="vastai"))
+        world.work_until(root.is_dir, what="the folder")
+        world.station.desire("elsewhere", Desired.CANCEL)
+        world.work_until_ended("elsewhere")
+
+
 @pytest.mark.parametrize(
     ("provider", "account", "said", "hint"),
     [

@@ -15,7 +15,7 @@ from stationmaster.model import Machine, MachineStatus, Requirements
 from stationmaster.money import from_dollars
 from stationmaster.providers.vastai.calls import Retries
 from stationmaster.providers.vastai.provider import VastProvider
-from vast_client_bench import simulated_provider
+from vast_client_bench import simulated_client, simulated_provider
 
 WANT = Requirements(gpus=1, vram_gib=24.0, disk_gib=10.0, hours=2.0)
 
@@ -295,7 +295,8 @@ async def test_a_bid_is_sent_as_a_bid_and_can_be_raised(account: Any) -> None:
     machine = await running(account.provider, provider_id)
     assert machine.interruptible
     assert machine.price_per_hour == offer.price_per_hour
-    await account.provider.set_bid(provider_id, from_dollars("2.50"))
+    client = simulated_client(account.url, key=account.customer.key)
+    await client.set_bid(int(provider_id), from_dollars("2.50"))
     raised = await account.provider.describe(provider_id)
     assert raised is not None
     assert raised.price_per_hour > from_dollars("2.50")

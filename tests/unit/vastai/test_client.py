@@ -18,6 +18,7 @@ from stationmaster.errors import (
     ProviderError,
     ProviderFault,
 )
+from stationmaster.model import Offer, Requirements
 from stationmaster.money import from_dollars
 from stationmaster.providers.vastai.calls import INTERVALS, Calls, Retries
 from stationmaster.providers.vastai.client import SEARCH_CAP, Order
@@ -383,3 +384,17 @@ def test_an_address_that_cannot_work_is_refused_with_a_hint(url: str) -> None:
     with pytest.raises(ConfigInvalid) as problem:
         Calls(base_url=url, api_key=SECRET, account="default", limiter=Turns())
     assert problem.value.hint
+
+
+@pytest.mark.parametrize("job_root", ["/opt/stationmaster/jobs", "/opt/stationthis/jobs"])
+@asynchronous
+async def test_a_machine_is_told_where_jobs_lie_if_it_is_not_the_usual_place(job_root: str) -> None:
+    script = scripted(said({"success": True, "new_contract": 5}), said({"instances": instance_row(id=5)}))
+    provider = script.provider(job_root=job_root)
+    offer = Offer(id="77", provider="vastai", price_per_hour=from_dollars("0.40"))
+    await provider.create(offer, label="sm-abcd1234-job-1", want=Requirements(gpus=1))
+    told = script.body()["env"].get("STATIONMASTER_JOB_ROOT")
+    assert told == (None if job_root == "/opt/stationmaster/jobs" else job_root)
+    machine = await provider.describe("5")
+    assert machine is not None
+    assert {access.job_root for access in machine.accesses} == {job_root}

@@ -114,10 +114,6 @@ class VastProvider:
     async def start(self, provider_id: str) -> bool:
         return await self._client.start(int(provider_id))
 
-    async def set_bid(self, provider_id: str, price_per_hour: MicroDollars) -> None:
-        """Bid again for an interruptible machine; one that was outbid starts when the bid wins."""
-        await self._client.set_bid(int(provider_id), price_per_hour)
-
     async def log(self, provider_id: str, *, lines: int = 1000) -> str:
         """The end of the container's own log."""
         options = self._options
