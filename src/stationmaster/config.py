@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-import yaml
 from pydantic import (
     BaseModel,
     ValidationError,
@@ -25,6 +24,9 @@ from pydantic import (
 
 from stationmaster.errors import ConfigInvalid
 from stationmaster.settings import LEAST_POLL_SECONDS, MonitoringSettings, Settings
+from stationmaster.settings.addresses import checked_text
+from stationmaster.settings.documents import read_yaml, texts_in
+from stationmaster.settings.problems import nearest_setting, problem_in_words
 
 PREFIX = "STATIONMASTER_"
 
@@ -43,6 +45,7 @@ SEED_NAMES: Mapping[str, str] = {
 
 _NOT_SETTINGS = {"STATIONMASTER_MACHINE", "STATIONMASTER_JOB_ROOT", "STATIONMASTER_CONFIG"}
 _COMMAND_SECONDS = 30
+_SEE = "see docs/reference/settings.md"
 
 
 def secret_of(settings: Settings, name: str) -> str | None:
@@ -95,9 +98,10 @@ def read_monitoring(block: Mapping[str, Any]) -> dict[str, Any]:
     try:
         checked = MonitoringSettings.model_validate(ours)
     except ValidationError as error:
-        raise ConfigInvalid(f"monitoring: {_first_problem(error)}") from None
+        hint = nearest_setting(error, MonitoringSettings, below="monitoring") or _SEE
+        raise ConfigInvalid(problem_in_words(error, below="monitoring"), hint=hint) from None
     if min(checked.poll_interval, checked.watch_interval) < LEAST_POLL_SECONDS:
-        raise ConfigInvalid(f"monitoring: intervals must be at least {LEAST_POLL_SECONDS * 1000:g}ms")
+        raise ConfigInvalid(f"monitoring: intervals must be at least {LEAST_POLL_SECONDS * 1000:g}ms", hint=_SEE)
     return ours
 
 
@@ -113,7 +117,9 @@ def _home(value: Any, folder: Path) -> Path:
     try:
         return (folder / Path(str(value)).expanduser()).absolute()
     except RuntimeError:
-        raise ConfigInvalid(f"home: {value} names a person who is not known here") from None
+        raise ConfigInvalid(
+            f"home: {value} names a person who is not known here", hint="write the whole path: --home /path/to/home"
+        ) from None
 
 
 def _default_home() -> Path:
@@ -130,7 +136,7 @@ def _dotenv(path: Path) -> dict[str, str]:
     try:
         return {name: value for name, value in dotenv_values(path).items() if value is not None}
     except (OSError, UnicodeDecodeError) as problem:
-        raise ConfigInvalid(f"{path} cannot be read: {problem}") from None
+        raise ConfigInvalid(f"{path} cannot be read: {problem}", hint="put it right, or take it away") from None
 
 
 def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
@@ -165,9 +171,12 @@ def _value(variables: Mapping[str, str], variable: str) -> str | None:
         try:
             return Path(path).expanduser().read_text().strip()
         except OSError as problem:
-            raise ConfigInvalid(f"{variable}_FILE: cannot read {path}: {problem.strerror}") from None
+            why = f"cannot read {path}: {problem.strerror}"
         except UnicodeDecodeError:
-            raise ConfigInvalid(f"{variable}_FILE: {path} holds no text") from None
+            why = f"{path} holds no text"
+        except RuntimeError:
+            why = f"{path} names a person who is not known here"
+        raise ConfigInvalid(f"{variable}_FILE: {why}", hint=f"name a file that holds it, or set {variable} itself")
     if command := variables.get(f"{variable}_COMMAND"):
         return _output_of(variable, command)
     return None
@@ -227,32 +236,40 @@ def _section_of(annotation: Any) -> type[BaseModel] | None:
 
 def _unknown_variable(variable: str, known: Mapping[str, str]) -> ConfigInvalid:
     near = difflib.get_close_matches(variable, known, n=1)
-    return ConfigInvalid(
-        f"{variable} is not a setting", hint=f"did you mean {near[0]}?" if near else "see docs/reference/settings.md"
-    )
+    return ConfigInvalid(f"{variable} is not a setting", hint=f"did you mean {near[0]}?" if near else _SEE)
 
 
 def _find_config_file(variables: Mapping[str, str], home: Path, folder: Path) -> Path | None:
     if explicit := variables.get("STATIONMASTER_CONFIG"):
-        path = Path(explicit).expanduser()
-        if not path.is_file():
-            raise ConfigInvalid(f"STATIONMASTER_CONFIG names {path}, which is not there")
+        try:
+            path = Path(explicit).expanduser()
+            is_there = path.is_file()
+        except (RuntimeError, ValueError):  # a person who is not known, a zero byte
+            path, is_there = Path(explicit), False
+        if not is_there:
+            raise ConfigInvalid(f"STATIONMASTER_CONFIG names {path}, which is not there or no file", hint=_SEE)
         return path
     candidates = [base / f"{stem}.{kind}" for base, stem in ((home, "config"), (folder, "stationmaster"))
                   for kind in ("toml", "yaml", "yml")]  # fmt: skip
-    return next((path for path in candidates if path.is_file()), None)
+    found = next((path for path in candidates if path.exists()), None)
+    if found is not None and not found.is_file():
+        raise ConfigInvalid(f"{found} is not a file", hint="settings are read from there: rename it, or move it away")
+    return found
 
 
 def _read_config_file(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text()
-        data = tomllib.loads(text) if path.suffix == ".toml" else yaml.safe_load(text)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, yaml.YAMLError) as problem:
-        raise ConfigInvalid(f"{path}: {' '.join(str(problem).split())}") from None
+        data = tomllib.loads(text) if path.suffix == ".toml" else read_yaml(text)
+    except (OSError, ValueError) as problem:
+        raise ConfigInvalid(f"{path}: {' '.join(str(problem).split())}", hint=_SEE) from None
+    except RecursionError:
+        raise ConfigInvalid(f"{path}: it is nested too deeply", hint=_SEE) from None
     if data is None:
         return {}
     if not isinstance(data, dict):
-        raise ConfigInvalid(f"{path}: must hold settings by name")
+        raise ConfigInvalid(f"{path}: must hold settings by name", hint=_SEE)
+    _refuse_what_is_no_text(data)
     data = {name: value for name, value in data.items() if value is not None}  # a section with nothing in it
     if isinstance(data.get("monitoring"), dict):
         data["monitoring"] = read_monitoring(data["monitoring"])
@@ -264,7 +281,7 @@ def _put(merged: dict[str, Any], dotted: str, value: Any) -> None:
     for section in sections:
         merged = merged.setdefault(section, {})
         if not isinstance(merged, dict):
-            raise ConfigInvalid(f"{section}: must hold settings by name", hint="see docs/reference/settings.md")
+            raise ConfigInvalid(f"{section}: must hold settings by name", hint=_SEE)
     merged[last] = _parsed(value)
 
 
@@ -273,7 +290,7 @@ def _parsed(value: Any) -> Any:
     if isinstance(value, str) and value[:1] in "[{":
         try:
             return json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return value
     return value
 
@@ -283,19 +300,26 @@ def _validated(merged: dict[str, Any], *, source: Path | None) -> Settings:
         place = merged.get(section, {}) if section else merged
         if isinstance(place, dict) and isinstance(place.get(name), str):
             place[name] = tuple(word for word in place[name].split("," if section else os.pathsep) if word)
+    _refuse_what_is_no_text(merged)
     try:
-        return Settings.model_validate(merged)
+        settings = Settings.model_validate(merged)
     except ValidationError as error:
         where = f" (in {source} or the environment)" if source else ""
-        raise ConfigInvalid(f"{_first_problem(error)}{where}", hint="see docs/reference/settings.md") from None
+        raise ConfigInvalid(
+            f"{problem_in_words(error)}{where}", hint=nearest_setting(error, Settings) or _SEE
+        ) from None
+    for folder in settings.recipes:
+        if not folder.is_dir():
+            raise ConfigInvalid(f"recipes: there is no folder {folder}", hint="correct or remove it in the settings")
+    return settings
 
 
-def _first_problem(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return f"{place}: {message}{more}" if place else f"{message}{more}"
+def _refuse_what_is_no_text(data: Any) -> None:
+    for place, text in texts_in(data):
+        try:
+            checked_text(text)
+        except ValueError as problem:
+            raise ConfigInvalid(f"{place}: {problem}", hint=_SEE) from None
 
 
 def _snake(name: str) -> str:
@@ -304,5 +328,5 @@ def _snake(name: str) -> str:
 
 def _milliseconds(key: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise ConfigInvalid(f"monitoring.{key} must be a number of milliseconds")
+        raise ConfigInvalid(f"monitoring.{key} must be a number of milliseconds", hint="as in 900000, which is 15m")
     return value / 1000.0

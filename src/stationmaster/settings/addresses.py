@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 
 _EMAIL = re.compile("[{0}]{{1,64}}@[{0}]{{1,255}}".format(r"^\s@<>,;\"\x00-\x1f\x7f-\x9f\ud800-\udfff"))
+_BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -78,17 +79,29 @@ def known_person(path: Path) -> Path:
         raise ValueError(f"{path} names a person who is not known here") from None
 
 
+def is_host(name: str) -> bool:
+    """Whether a machine could have this name or number in a network.
+
+    >>> is_host("example.com"), is_host("::1"), is_host("a..b"), is_host("")
+    (True, True, False, False)
+    """
+    try:
+        if not name.isascii():
+            name.encode("idna")
+    except ValueError:
+        return False
+    labels = name.removesuffix(".").split(".")
+    return all(0 < len(label) <= 63 for label in labels) and not _BLANK.search(name)
+
+
 def _is_web_address(value: str) -> bool:
     try:
         parts = urlsplit(value)
         host = parts.hostname or ""
         port = parts.port  # says whether there can be such a port
-        if not host.isascii():
-            host.encode("idna")
     except ValueError:
         return False
-    has_room = all(0 < len(label) <= 63 for label in host.removesuffix(".").split("."))
-    return parts.scheme in ("http", "https") and has_room and port != 0 and not re.search(r"[\s\x00-\x1f\x7f]", value)
+    return parts.scheme in ("http", "https") and is_host(host) and port != 0 and not _BLANK.search(value)
 
 
 def _as_text(value: object) -> object:

@@ -15,7 +15,7 @@ from pydantic import (
 
 from stationmaster.durations import Duration
 from stationmaster.money import MicroDollars
-from stationmaster.settings.addresses import Token
+from stationmaster.settings.addresses import BaseUrl, Token
 from stationmaster.settings.section import Dollars, Section
 
 DEFAULT_ACCOUNT = "default"
@@ -132,7 +132,7 @@ class VastSettings(Section):
     """Further accounts by name: `train --account work` pays with `work`. Each has its own limit of `max_rentals`."""
     ssh_key_path: Path | None = None
     """The private key whose public half Vast.ai knows."""
-    api_base_url: str = "https://console.vast.ai/api/v0"
+    api_base_url: BaseUrl = "https://console.vast.ai/api/v0"
     """Where its API answers."""
     preferred_gpus: tuple[str, ...] = ("4090", "A100")
     """GPU models in the order they are wanted."""

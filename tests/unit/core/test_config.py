@@ -79,7 +79,8 @@ def test_our_own_names_beat_the_seeds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("variable", sorted(SEED_NAMES))
 def test_every_seed_name_sets_a_setting_that_exists(tmp_path: Path, variable: str) -> None:
-    value = {"VASTAI_PREFERRED_GPUS": "4090, A100", "DRIVER": "loopback"}.get(variable, "7")
+    apart = {"VASTAI_PREFERRED_GPUS": "4090, A100", "DRIVER": "loopback", "VASTAI_API_BASE_URL": "http://localhost:7"}
+    value = apart.get(variable, "7")
     found: Any = settings(tmp_path, {variable: value})
     before: Any = settings(tmp_path)
     for part in SEED_NAMES[variable].split("."):
@@ -203,19 +204,111 @@ def test_a_wrong_value_is_named_in_one_line(tmp_path: Path, name: str, value: st
 
 
 def test_lists_and_tables_can_be_given_in_the_environment(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.mkdir()
+    two.mkdir()
     found = settings(
         tmp_path,
         {
             "STATIONMASTER_VASTAI__PREFERRED_GPUS": '["4090"]',
             "STATIONMASTER_WORKER__PER_PROVIDER": json.dumps({"vastai": 2}),
-            "STATIONMASTER_RECIPES": "/one:/two",
+            "STATIONMASTER_RECIPES": f"{one}:{two}",
             "VASTAI_MAX_BID_PER_HOUR": "0.35",
         },
     )
     assert found.vastai.preferred_gpus == ("4090",)
     assert found.vastai.max_bid_per_hour == 350_000
     assert found.worker.per_provider == {"vastai": 2}
-    assert found.recipes == (Path("/one"), Path("/two"))
+    assert found.recipes == (one, two)
+
+
+WRONG = [
+    ({"DRIVER": "nope"}, "provider: there is no provider nope; use one of: loopback, simulator, ssh, vastai"),
+    ({"STATIONMASTER_RECIPES": "/nowhere"}, "recipes: there is no folder /nowhere"),
+    ({"STATIONMASTER_LIMITS__READY": "0"}, "limits.ready: must be above 0"),
+    ({"VASTAI_DEFAULT_DISK_GB": "inf"}, "vastai.default_disk_gb: must be a number that has an end"),
+    ({"STATIONMASTER_BUCKET__ENDPOINT": "nope"}, "bucket.endpoint: must be a web address"),
+    ({"STATIONMASTER_HUB__URL": "http://127.0.0.1:99999"}, "hub.url: must be a web address"),
+    ({"STATIONMASTER_HUB__URL": "http://[::"}, "hub.url: must be a web address"),
+    ({"STATIONMASTER_HUB__URL": "http://a..b"}, "hub.url: must be a web address"),
+    ({"STATIONMASTER_NOTIFY__PAGE_URL": "ftp://x"}, "notify.page_url: must be a web address"),
+    ({"STATIONMASTER_NOTIFY__OPERATORS__SLACK_URL": "sécret"}, "slack_url: must be a web address"),
+    ({"STATIONMASTER_NOTIFY__DISCORD_BOT_TOKEN": "sécret"}, "discord_bot_token: must be printable ASCII"),
+    ({"VASTAI_API_BASE_URL": "http://[::"}, "vastai.api_base_url: must be a web address"),
+    ({"VASTAI_API_BASE_URL": "x"}, "vastai.api_base_url: must be a web address"),
+    ({"VASTAI_API_KEY": "sécret"}, "vastai.api_key: must be printable ASCII"),
+    ({"HF_TOKEN": "hf_sécret"}, "hf_token: must be printable ASCII"),
+    ({"HF_TOKEN": "half a secret"}, "hf_token: must be printable ASCII"),
+    ({"STATIONMASTER_NOTIFY__TELEGRAM_ID": "x"}, "notify.telegram_id: is not a chat"),
+    ({"STATIONMASTER_NOTIFY__DISCORD_ID": "x"}, "notify.discord_id: is not a person"),
+    ({"STATIONMASTER_NOTIFY__EMAIL": "ann"}, "notify.email: is not an e-mail address"),
+    ({"STATIONMASTER_NOTIFY__QUIET": "22:00-22:00"}, "notify.quiet: '22:00-22:00' is an empty span"),
+    ({"VASTAI_SSH_KEY_PATH": "~nobody-here/x"}, "ssh_key_path: ~nobody-here/x names a person who is not known"),
+    ({"STATIONMASTER_RECIPES": "~nobody-here/x"}, "recipes: ~nobody-here/x names a person who is not known"),
+    ({"VASTAI_API_KEY_FILE": "~nobody-here/x"}, "VASTAI_API_KEY_FILE: ~nobody-here/x names a person"),
+    ({"STATIONMASTER_CONFIG": "~nobody-here/x"}, "STATIONMASTER_CONFIG names ~nobody-here/x"),
+    ({"STATIONMASTER_SERVE__HOST": "a\udcff"}, "serve.host: holds characters that are no text"),
+    ({"STATIONMASTER_SSH__HOSTS": "[" * 100_000}, "ssh.hosts: must be a list"),
+    ({"STATIONMASTER_WORKER__SLOTS": "1.5"}, "worker.slots: must be a whole number"),
+    ({"STATIONMASTER_LOG_LEVEL": "LOUD"}, "log_level: must be one of DEBUG, INFO, WARNING or ERROR"),
+    ({"STATIONMASTER_LIMITS__FETCH": "99999999999d"}, "limits.fetch: a duration is at most a hundred years"),
+]
+
+
+@pytest.mark.parametrize(("environ", "words"), WRONG)
+def test_a_value_that_no_service_could_use_is_refused_at_the_door(
+    tmp_path: Path, environ: dict[str, str], words: str
+) -> None:
+    problem = refused(tmp_path, environ)
+    assert words in str(problem)
+    assert problem.hint
+    assert "sécret" not in f"{problem} {problem.hint}"
+
+
+WRONG_FILES = [
+    ("yaml", "worker: {slots: 3}\nworker: {slots: 4}\n", "`worker` is given twice (line 2)", None),
+    ("yaml", "a: " + "[" * 5000, "it is nested too deeply", None),
+    ("yaml", "a: &a 1\nb: *a\n", "aliases (*name) are not allowed", None),
+    ("yaml", f"log_cap_bytes: {'9' * 6000}\n", "config.yaml: ", None),
+    ("yaml", "home: 2020-99-99\n", "config.yaml: ", None),
+    ("yaml", 'database_url: "a\\0b"\n', "database_url: holds characters that are no text", None),
+    ("yaml", 'secrets: {"\\ud800": x}\n', "holds characters that are no text", None),
+    ("toml", "[worker]\nslot = 3\n", "worker.slot is not a setting", "did you mean worker.slots?"),
+    ("toml", "[[ssh.hosts]]\naddres = 'x'\n", "ssh.hosts.0", None),
+    ("toml", "workr = 3\n", "workr is not a setting", "did you mean worker?"),
+    ("toml", "worker = 3\n", "worker: must hold settings by name", None),
+    ("toml", f"a = {'[' * 5000}", "config.toml: ", None),
+    (
+        "toml",
+        "[monitoring]\ngrace_perid = 3\n",
+        "monitoring.grace_perid is not a setting",
+        "did you mean monitoring.grace_period?",
+    ),
+    ("toml", "[monitoring]\ngrace_period = []\n", "monitoring.grace_period: ", None),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "words", "hint"), WRONG_FILES)
+def test_a_config_file_that_is_wrong_says_where(
+    tmp_path: Path, kind: str, text: str, words: str, hint: str | None
+) -> None:
+    write_config(tmp_path, f"home/config.{kind}", text)
+    problem = refused(tmp_path, {})
+    assert words in str(problem)
+    assert problem.hint
+    assert "Input should" not in str(problem)
+    assert hint in (None, problem.hint)
+
+
+def test_a_folder_in_the_place_of_the_config_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "home" / "config.toml").mkdir(parents=True)
+    assert "config.toml is not a file" in str(refused(tmp_path, {}))
+
+
+def test_a_key_may_have_been_copied_with_its_line_break(tmp_path: Path) -> None:
+    found = settings(tmp_path, {"HF_TOKEN": " hf_x\n"}).hf_token
+    assert found is not None
+    assert found.get_secret_value() == "hf_x"
 
 
 @pytest.mark.parametrize(
