@@ -16,8 +16,7 @@ from stationmaster.store.store import Store
 log = structlog.get_logger("stationmaster.leftovers")
 
 _EVERY_SECONDS = 3600.0
-_SUBMITTING_SECONDS = 600.0  # an archive is packed before the job that needs it is written
-_LEAST_SECONDS = 3600.0  # a fetched dataset is checked and packed after it was last written to
+_LEAST_SECONDS = 3600.0  # datasets are fetched, checked and packed before the job that needs them is written
 
 
 async def keep_tidy(world: World) -> None:
@@ -49,11 +48,14 @@ def remove_leftovers(home: Path, store: Store, *, unused_seconds: float) -> list
 
 
 def forget_dataset(dataset: DatasetRef, home: Path, store: Store) -> None:
-    """The dataset of a removed job is gone from home, unless another job, ended or not, was trained on the same."""
+    """The dataset of a removed job is gone from home, unless another job, ended or not, was trained on the same.
+
+    One that is submitted with the same dataset at this moment packs it anew: it looks for it when it is written.
+    """
     remove_archive(
         home / "datasets",
         dataset.sha256,
-        seconds=_SUBMITTING_SECONDS,
+        seconds=0.0,
         is_wanted=lambda sha256: bool(store.jobs.of_dataset(sha256)),
     )
 

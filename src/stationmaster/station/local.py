@@ -91,7 +91,10 @@ class LocalStation:
         self._require_owner(request.owner)
         checked = self._checked(request)
         purse_notes(self.store, checked.quote, request.owner, policy_of(self.settings))
-        submitted = self.store.jobs.submit(spec_of(checked, request, self.settings.home / "datasets"))
+        spec = spec_of(checked, request, self.settings.home / "datasets")
+        submitted = self.store.jobs.submit(spec)
+        if not Path(spec.dataset.archive).is_file():  # removed meanwhile, with the last other job that had it
+            spec_of(checked, request, self.settings.home / "datasets")
         return Accepted(job=submitted.job, created=submitted.created)
 
     def retried(self, reference: str) -> Job:

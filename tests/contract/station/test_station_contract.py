@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,9 +21,10 @@ from stationmaster.errors import (
     TransferFailed,
     UserError,
 )
-from stationmaster.model import Checkpoint, Desired, Outcome, Reason, State
+from stationmaster.model import Checkpoint, Desired, JobSpec, Outcome, Reason, State
 from stationmaster.money import MicroDollars
 from stationmaster.station.base import Station, TrainRequest
+from stationmaster.store.jobs import Submitted
 from stationmaster.store.users import User
 
 
@@ -306,13 +306,27 @@ def test_a_file_that_changed_at_home_is_not_handed_out_and_goes_with_its_job(
         world.station.pull("mine", tmp_path / "pulled")
     assert list((tmp_path / "pulled").glob("*safetensors*")) == []
     archive = Path(world.station.view("mine").job.spec.dataset.archive)
-    os.utime(archive, (0, 0))
     world.station.remove("mine")
     with pytest.raises(NotFound):
         world.station.view("mine")
     assert not archive.exists()
     assert not (world.folder / "home" / "jobs" / "mine").exists()
     assert world.station.models() == [], "a model that lies nowhere is not in the catalogue"
+
+
+def test_a_dataset_that_goes_while_it_is_submitted_is_packed_again(
+    world: LocalWorld, pictures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit = world.store.jobs.submit
+
+    def goes_meanwhile(spec: JobSpec) -> Submitted:
+        Path(spec.dataset.archive).unlink()  # the last other job with the same dataset was removed
+        return submit(spec)
+
+    monkeypatch.setattr(world.store.jobs, "submit", goes_meanwhile)
+    accepted = world.station.submit(world.request(pictures, id="mine"))
+    assert Path(accepted.job.spec.dataset.archive).is_file()
+    world.station.desire("mine", Desired.CANCEL)
 
 
 def test_a_finished_job_has_its_model_in_the_catalogue_with_its_lineage(finished: LocalWorld, tmp_path: Path) -> None:

@@ -82,10 +82,9 @@ def test_the_last_job_takes_its_dataset_with_it(home: Path, store: Store) -> Non
     forget_dataset(ref(archive), home, store)  # as often as one likes
 
 
-def test_a_dataset_that_was_packed_this_moment_is_left_for_whoever_packed_it(home: Path, store: Store) -> None:
-    archive = packed(home, age=60.0)
-    forget_dataset(ref(archive), home, store)
-    assert archive.path.is_file()
+def test_a_dataset_goes_with_its_job_however_young_it_is(home: Path, store: Store) -> None:
+    forget_dataset(ref(packed(home, age=1.0)), home, store)
+    assert left(home) == []
 
 
 def test_only_what_was_packed_into_the_home_is_removed(home: Path, store: Store, tmp_path: Path) -> None:
