@@ -88,8 +88,7 @@ def _require_account(name: str, settings: Settings) -> None:
         said, hint = "Vast.ai has no default account here, and none was named", "name one with --account"
     else:
         said = f"Vast.ai has no account {account} here"
-        variable = f"STATIONMASTER_VASTAI__ACCOUNTS__{account.upper()}__API_KEY"
-        hint = f"set {variable}, or name another with --account"
+        hint = f"set vastai.accounts.{account}.api_key, or name another with --account"
     raise ConfigInvalid(said, hint=f"{hint}: {', '.join(known)}")
 
 

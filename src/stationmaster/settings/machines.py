@@ -183,7 +183,9 @@ class VastSettings(Section):
     def _well_named(cls, value: dict[str, VastAccountSettings]) -> dict[str, VastAccountSettings]:
         wrong = next((name for name in value if not _ACCOUNT.fullmatch(name) or len(name) > 40), None)
         if wrong is not None:
-            raise ValueError(f"{wrong!r} cannot be an account's name; use lower-case letters, digits and dashes")
+            raise ValueError(
+                f"{wrong!r} cannot be an account's name; use lower-case letters, digits, dashes and underscores"
+            )
         if DEFAULT_ACCOUNT in value:
             raise ValueError(f"the account {DEFAULT_ACCOUNT} is the one of vastai.api_key; give this one another name")
         return value
