@@ -52,7 +52,7 @@ def inbox(
     user: UserOption = "me",
     everything: Annotated[bool, typer.Option("--all", "-a", help="Messages that were read, too.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Leave them unread.")] = False,
-    limit: Annotated[int, typer.Option(min=1, help="The newest so many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="The newest so many.")] = 50,
     as_json: JsonOption = False,
 ) -> None:
     """Show the messages of a person; they count as read then.
@@ -66,6 +66,7 @@ def inbox(
     from stationmaster.cli.render import instant
 
     with station_of(context, wake=False) as station:
+        _require_known(station, user)
         notes = station.store.inbox.of_user(user, unread_only=not everything, limit=limit)
         if notes and not keep:
             station.store.inbox.mark_read(user, up_to=max(note.id or 0 for note in notes))
@@ -77,6 +78,17 @@ def inbox(
     if not notes:
         typer.echo("no messages" if everything else "no unread messages; --all shows the others")
     return None
+
+
+def _require_known(station: LocalStation, user: str) -> None:
+    """Raises NotFound for somebody who was never here; messages of one who was removed can still be read."""
+    from stationmaster.control.messages.address_book import OPERATORS, SINGLE_USER
+    from stationmaster.errors import NotFound
+
+    if user in (SINGLE_USER, OPERATORS) or station.store.users.find(user) is not None:
+        return
+    if not station.store.inbox.of_user(user, unread_only=False, limit=1):
+        raise NotFound(f"there is no user {user}", hint="run `stationmaster users list` to see them")
 
 
 async def _try_each(station: LocalStation, user: str, text: str, *, operators: bool) -> list[Delivery]:

@@ -122,18 +122,21 @@ def list_users(context: typer.Context, as_json: JsonOption = False) -> None:
 
 
 @app.command("rm")
-def remove(context: typer.Context, name: NameArgument) -> None:
+def remove(context: typer.Context, name: NameArgument, as_json: JsonOption = False) -> None:
     """Remove a person. Their jobs stay; messages about them then reach nobody.
 
     Examples:
 
       stationmaster users rm bob
 
-      stationmaster --home /srv/stationmaster users rm bob
+      stationmaster users rm bob --json
     """
     with station_of(context, wake=False) as station:
         station.store.users.remove(name)
+    if as_json or options_of(context).as_json:
+        return print_json({"name": name, "removed": True})
     typer.echo(f"removed {name}")
+    return None
 
 
 def _purses(station: LocalStation, found: list[User]) -> dict[str, dict[str, Any]]:
@@ -157,17 +160,29 @@ def _require_free_name(name: str) -> None:
     if name in (SINGLE_USER, OPERATORS):
         raise UserError(f"{name} is in the settings", hint="see the settings notify.… in docs/reference/settings.md")
     if not name.strip() or len(name) > 100 or not name.isprintable():
-        raise UserError("a user's name has 1 to 100 printable characters")
+        raise UserError("a user's name has 1 to 100 printable characters", hint="as in: stationmaster users add ann")
 
 
 def _changed(user: User, given: dict[str, Any], *, mute: list[str] | None, unmute: list[str] | None) -> User:
     """The person with what was given; an empty text takes something away."""
-    from stationmaster.settings import checked_hours, checked_zone
+    from stationmaster.settings import (
+        checked_discord_id,
+        checked_email,
+        checked_hours,
+        checked_telegram_id,
+        checked_zone,
+    )
 
-    if given["quiet"]:
-        _checked("quiet", checked_hours, given["quiet"])
-    if given["time_zone"]:
-        _checked("time_zone", checked_zone, given["time_zone"])
+    checks = {
+        "telegram_id": checked_telegram_id,
+        "discord_id": checked_discord_id,
+        "email": checked_email,
+        "quiet": checked_hours,
+        "time_zone": checked_zone,
+    }
+    for name, check in checks.items():
+        if given[name]:
+            _checked(name, check, given[name])
     values: dict[str, Any] = {key: value or None for key, value in given.items() if value is not None}
     for name in ("inbox", "time_zone"):  # of these there is always one
         values[name] = getattr(user, name) if given[name] in (None, "") else given[name]
@@ -181,7 +196,8 @@ def _checked(name: str, check: Callable[[str], str], value: str) -> None:
     try:
         check(value)
     except ValueError as problem:
-        raise UserError(f"{name}: {problem}") from None
+        option = name.replace("_", "-")
+        raise UserError(f"--{option}: {problem}", hint=f"--{option} '' takes it away") from None
 
 
 def _kinds(names: list[str] | None) -> list[str]:

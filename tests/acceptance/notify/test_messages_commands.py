@@ -56,7 +56,7 @@ def test_a_person_is_added_changed_listed_and_removed(terminal: Terminal) -> Non
         (("users", "set", "bob"), "there is no user bob"),
         (("users", "add", "me"), "me is in the settings"),
         (("users", "add", "bob", "--quiet", "late"), "quiet: 'late' is not a span of hours"),
-        (("users", "add", "bob", "--time-zone", "Mars"), "time_zone: Mars is not a time zone"),
+        (("users", "add", "bob", "--time-zone", "Mars"), "--time-zone: Mars is not a time zone"),
         (("users", "add", "bob", "--mute", "noise"), "noise is not a kind of message"),
     ],
 )
