@@ -23,7 +23,15 @@ app = typer.Typer(help="Prepaid credits of the users.", no_args_is_help=True, ri
 UserArgument = Annotated[str, typer.Argument(metavar="USER", help="A user; `me` is the single user of the settings.")]
 SomeUser = Annotated[str | None, typer.Argument(metavar="[USER]", help="Only this user.", show_default=False)]
 AmountArgument = Annotated[str, typer.Argument(metavar="AMOUNT", help="Dollars, or points where those are used.")]
-ReasonOption = Annotated[str, typer.Option("--reason", help="Why; it stands in the statement.")]
+
+
+def _some_words(value: str | None) -> str | None:
+    if value is not None and not value.strip():
+        raise typer.BadParameter("it stands in the statement, and must say something")
+    return value
+
+
+ReasonOption = Annotated[str, typer.Option("--reason", help="Why; it stands in the statement.", callback=_some_words)]
 KeyOption = Annotated[str | None, typer.Option("--id", help="A name for it; the same again changes nothing.")]
 
 EXPORTED = (
@@ -313,10 +321,15 @@ def _seconds(text: str | None) -> float | None:
     from stationmaster.durations import parse_duration
     from stationmaster.errors import UserError
 
+    if text is None:
+        return None
     try:
-        return None if text is None else parse_duration(text)
+        seconds = parse_duration(text)
     except ValueError as problem:
-        raise UserError(f"expires: {problem}") from None
+        raise UserError(f"expires: {problem}", hint="write it as 30d; leave it out for credits that stay") from None
+    if seconds <= 0:
+        raise UserError("expires: must be above zero", hint="write it as 30d; leave it out for credits that stay")
+    return seconds
 
 
 def _actor() -> str:

@@ -39,11 +39,14 @@ class Ledger:
         key: str | None = None,
         actor: str = "operator",
     ) -> bool:
-        """Give credits, spendable for `expires_in` seconds; False, and nothing is changed, if `key` was used before."""
+        """Give credits, spendable for `expires_in` seconds; False, and nothing is changed, if `key` was used before.
+
+        Raises UserError where `key` stands for something else already.
+        """
         _require_above_zero(amount)
         with self._database.write() as connection:
             self._posting.lock(connection, user)
-            if _is_used(connection, key):
+            if _is_used(connection, key, user=user, kind=kind, amount=amount):
                 return False
             self._give(connection, user, amount, expires_in, kind=kind.value, note=note, key=key, actor=actor)
         return True
@@ -54,7 +57,7 @@ class Ledger:
         """Put an account right, up or down. Raises OutOfCredit rather than to take what is not there."""
         with self._database.write() as connection:
             self._posting.lock(connection, user)
-            if _is_used(connection, key):
+            if _is_used(connection, key, user=user, kind=EntryKind.ADJUSTMENT, amount=amount):
                 return False
             named: dict[str, Any] = {"kind": EntryKind.ADJUSTMENT.value, "note": note, "key": key, "actor": actor}
             if amount > 0:
@@ -85,7 +88,7 @@ class Ledger:
             if owner is None:
                 raise NotFound(f"no credits were ever held for job {job_id}")
             self._posting.lock(connection, owner)
-            if _is_used(connection, key):
+            if _is_used(connection, key, user=owner, kind=EntryKind.REFUND, amount=amount, job=job_id):
                 return ZERO
             left = charged_less_refunded(connection, job_id)
             wanted = left if amount is None else amount
@@ -174,8 +177,30 @@ def _require_above_zero(amount: int) -> None:
         raise UserError("the amount must be above zero", hint="to take credits away: stationmaster credits adjust")
 
 
-def _is_used(connection: Connection, key: str | None) -> bool:
-    return key is not None and connection.execute(_OF_KEY, {"b_key": key}).first() is not None
+def _is_used(
+    connection: Connection,
+    key: str | None,
+    *,
+    user: str,
+    kind: EntryKind,
+    amount: MicroDollars | None,
+    job: str | None = None,
+) -> bool:
+    """Whether this was done before under `key`. Raises UserError where something else was.
+
+    What is taken away comes from several lots, and the entry with the key holds the first of them: no more than all.
+    """
+    row = None if key is None else connection.execute(_OF_KEY, {"b_key": key}).mappings().first()
+    if row is None:
+        return False
+    is_same = amount is None or row["balance"] == amount or (amount < 0 and amount <= row["balance"] < 0)
+    if not is_same or (row["user"], row["kind"], row["job"]) != (user, kind.value, job):
+        raise UserError(
+            f"the id {key} stands for something else already: {row['kind']} of {row['balance']} micro-dollars "
+            f"for {row['user']}",
+            hint="use another --id; nothing was changed",
+        )
+    return True
 
 
 def _entry(row: RowMapping) -> LedgerEntry:
@@ -190,7 +215,7 @@ _LOTS = (
     .where(credit_lots.c.user == sa.bindparam("b_user"), credit_lots.c.remaining > 0)
     .order_by(*SPENDING_ORDER)
 )
-_OF_KEY = sa.select(ledger_entries.c.seq).where(ledger_entries.c.key == sa.bindparam("b_key"))
+_OF_KEY = sa.select(ledger_entries).where(ledger_entries.c.key == sa.bindparam("b_key"))
 _OWNER_OF_JOB = (
     sa.select(ledger_entries.c.user)
     .where(ledger_entries.c.job == sa.bindparam("b_job"), ledger_entries.c.kind == EntryKind.HOLD.value)

@@ -68,6 +68,43 @@ def test_credits_are_given_shown_and_put_right(terminal: Terminal) -> None:
     assert terminal.said("users", "list").split() == ["ann", "inbox;", "$29.50"]
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--expires", "99999999999d"), "a duration is at most a hundred years"),
+        (("--expires", "0"), "expires: must be above zero"),
+    ],
+)
+def test_credits_that_could_never_be_spent_are_refused(terminal: Terminal, words: tuple[str, ...], said: str) -> None:
+    problem = terminal.refused("credits", "grant", "ann", "5", "--reason", "x", *words)
+    assert said in str(problem)
+    assert problem.hint
+    assert terminal.json("credits", "show") == []
+
+
+def test_credits_need_a_reason(terminal: Terminal) -> None:
+    assert terminal.run("credits", "grant", "ann", "5", "--reason", " ").exit_code == 2
+    assert terminal.json("credits", "show") == []
+
+
+def test_an_id_that_stands_for_something_else_is_refused(terminal: Terminal) -> None:
+    terminal.said("users", "add", "bob", "--inbox")
+    terminal.said("credits", "grant", "ann", "5", "--reason", "x", "--id", "invoice-7")
+    others = (
+        ("grant", "ann", "6"),
+        ("grant", "bob", "5"),
+        ("grant", "ann", "5", "--as", "reward"),
+        ("adjust", "ann", "5"),
+    )
+    for words in others:
+        problem = terminal.refused("credits", *words, "--reason", "x", "--id", "invoice-7")
+        assert "stands for something else already: GRANT of 5000000 micro-dollars for ann" in str(problem)
+    terminal.said("credits", "grant", "ann", "2", "--reason", "x", "--expires", "1d")
+    terminal.said("credits", "adjust", "ann", "-3", "--reason", "from two lots", "--id", "slip")
+    assert "was done before" in terminal.said("credits", "adjust", "ann", "-3", "--reason", "again", "--id", "slip")
+    assert terminal.json("credits", "show", "ann")[0]["balance_micros"] == 4_000_000
+
+
 def test_a_statement_and_an_export_tell_every_movement(terminal: Terminal) -> None:
     terminal.said("credits", "grant", "ann", "2", "--reason", "welcome, ann")
     terminal.said("credits", "adjust", "ann", "-0.25", "--reason", "slip")
