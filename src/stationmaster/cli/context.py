@@ -5,9 +5,11 @@ Heavy imports happen inside the functions of this package: `stationmaster --help
 
 from __future__ import annotations
 
+import errno
 import json
+import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +17,55 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stationmaster.errors import NotFound, StationmasterError, UserError
+
 if TYPE_CHECKING:
     from stationmaster.settings import Settings
     from stationmaster.station.local import LocalStation
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="A job's id, its beginning, or its name.")]
+LONGEST_NAME = 200
+"""Nothing has a longer name; the store would stumble over much longer ones."""
+
+
+def named(kind: str, list_command: str) -> Callable[[str | None], str | None]:
+    """A check of words that name something: there has to be a name, and one that anything could have."""
+
+    def checked(value: str | None) -> str | None:
+        if value is not None and not (value.strip() and len(value) <= LONGEST_NAME):
+            shown = f"{value[:40]}…" if value.strip() else "without a name"
+            raise NotFound(f"there is no {kind} {shown}", hint=f"run `stationmaster {list_command}` to see them")
+        return value
+
+    return checked
+
+
+JobArgument = Annotated[
+    str,
+    typer.Argument(metavar="JOB", help="A job's id, its beginning, or its name.", callback=named("job", "jobs --all")),
+]
+
+
+def finite(value: float | None) -> float | None:
+    """A check of numbers: `inf` and `nan` are read as numbers by themselves."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a number that has an end")
+    return value
+
+
+@contextmanager
+def with_hint(hint: str, *kinds: type[StationmasterError], unusable: type[UserError] | None = None) -> Iterator[None]:
+    """An error of these kinds that has no hint of its own gets this one; the system's errors become `unusable`."""
+    try:
+        yield
+    except kinds as error:
+        error.hint = error.hint or hint
+        raise
+    except OSError as problem:
+        if unusable is None or problem.errno in (errno.ENOSPC, errno.EDQUOT, errno.EPIPE) or not problem.strerror:
+            raise
+        place = f"{problem.filename}: " if problem.filename else ""
+        raise unusable(f"{place}{problem.strerror}", hint=hint) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

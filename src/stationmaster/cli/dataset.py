@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stationmaster.cli.context import options_of
+from stationmaster.cli.context import options_of, with_hint
 from stationmaster.cli.fetching import fetch_first
 from stationmaster.datasets.report import Problem, Report
 from stationmaster.datasets.rules import CaptionRule, DatasetKind, DatasetRules, rules_of
 from stationmaster.datasets.sources.reference import Source, parse_source
 from stationmaster.datasets.tree import shown
+from stationmaster.errors import UserError
 
 if TYPE_CHECKING:
     from stationmaster.datasets.pack import Packed
@@ -73,7 +74,8 @@ def check_command(
     )
     if recipe is not None:
         rules = _rules_of_recipe(recipe, trigger, options_of(context).settings().recipes)
-    report = check(parse_source(source), rules, lambda: options_of(context).settings(), fix_to=fix)
+    with with_hint("write the repaired copy to another folder", unusable=UserError):
+        report = check(parse_source(source), rules, lambda: options_of(context).settings(), fix_to=fix)
     if as_json:
         typer.echo(json.dumps(report.to_json(), indent=2))
     else:
@@ -87,6 +89,7 @@ def pack_command(
     source: SourceArgument,
     target: Annotated[Path, typer.Argument(help="File to write, or a folder (named by SHA-256).", show_default=False)],
     zstd: Annotated[bool, typer.Option("--zstd", help="Compress (needs the zstandard module).")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is no archive.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write a dataset as one tar file: the same content gives the same bytes, on any machine.
@@ -99,7 +102,8 @@ def pack_command(
 
       stationmaster dataset pack ./cats ./archives/ --json
     """
-    packed, manifest = pack(parse_source(source), target, lambda: options_of(context).settings(), zstd=zstd)
+    settings = options_of(context).settings
+    packed, manifest = pack(parse_source(source), target, settings, zstd=zstd, force=force)
     if as_json:
         typer.echo(json.dumps(packed_json(packed, manifest), indent=2))
     else:
@@ -126,13 +130,16 @@ def check(
         return check_folder(folder, rules) if fix_to is None else write_repaired_copy(folder, fix_to, rules)
 
 
-def pack(source: Source, target: Path, settings: Callable[[], Settings], *, zstd: bool = False) -> tuple[Packed, Path]:
+def pack(
+    source: Source, target: Path, settings: Callable[[], Settings], *, zstd: bool = False, force: bool = False
+) -> tuple[Packed, Path]:
     """Pack `source` and write the manifest beside the archive; a folder as target names the file by its hash."""
     from stationmaster.control.sources import opened_source
     from stationmaster.datasets.archive_writer import Compression
     from stationmaster.datasets.pack import pack as pack_as
-    from stationmaster.datasets.pack import pack_into, write_manifest
+    from stationmaster.datasets.pack import pack_into, require_replaceable, write_manifest
 
+    require_replaceable(target, force=force)
     compression = Compression.ZSTD if zstd else Compression.NONE
     fetch_first(source, settings)
     with opened_source(source, settings) as folder:

@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from stationmaster.errors import DatasetInvalid, DiskFull, UserError
 _CHUNK = 1 << 20
 _SMALL = 1 << 16  # read at once
 _PADDING = bytes(BLOCK)
+_COMPRESSED = (b"\x28\xb5\x2f\xfd", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")  # zstd, gzip, bzip2, xz
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +65,34 @@ def pack_into(folder: Path, directory: Path, *, compression: Compression = Compr
     """As `pack`, into `directory` under a name made of the archive's own SHA-256."""
     suffix = ".tar" if compression is Compression.NONE else ".tar.zst"
     return _pack(folder, directory, lambda sha256: directory / f"{sha256}{suffix}", compression)
+
+
+def require_replaceable(target: Path, *, force: bool = False) -> None:
+    """Raises UserError where an archive called `target` would take the place of something else than an archive."""
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        return
+    except OSError as exc:
+        raise _unwritable(target.parent, exc) from exc
+    if stat.S_ISDIR(mode):
+        return
+    if not stat.S_ISREG(mode):
+        raise UserError(f"{shown(str(target))} is neither a file nor a folder", hint="choose another name")
+    if not force and not _is_archive(target):
+        raise UserError(
+            f"{shown(str(target))} is there already and is no archive", hint="choose another name, or add --force"
+        )
+
+
+def _is_archive(path: Path) -> bool:
+    """A tar file, plain or compressed, by its first bytes; an empty file is nobody's loss."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(BLOCK)
+    except OSError:
+        return False
+    return not head or head.startswith(_COMPRESSED) or head[257:262] == b"ustar"
 
 
 def write_manifest(packed: Packed) -> Path:
