@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+from stationmaster.cli.context import JsonOption, named, options_of, print_json, station_of
 
 if TYPE_CHECKING:
     from stationmaster.station.base import PaidLine
@@ -21,7 +21,9 @@ EXPORTED = (
 
 def costs(
     context: typer.Context,
-    job: Annotated[str | None, typer.Option("--job", help="Only this job's.")] = None,
+    job: Annotated[
+        str | None, typer.Option("--job", help="Only this job's.", callback=named("job", "jobs --all"))
+    ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV; amounts are whole micro-dollars.")] = False,
     as_json: JsonOption = False,
 ) -> None:

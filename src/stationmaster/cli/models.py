@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+from stationmaster.cli.context import JsonOption, named, options_of, print_json, station_of, with_hint
+from stationmaster.errors import DeliveryError, UserError
 
 if TYPE_CHECKING:
     from stationmaster.model import TrainedModel
@@ -18,7 +19,14 @@ app = typer.Typer(
     help="Models that were trained, and where they can be had.", no_args_is_help=True, rich_markup_mode=None
 )
 
-ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="A model's slug, its beginning, its name or job.")]
+ModelArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A model's slug, its beginning, its name or job.",
+        callback=named("model", "models list"),
+    ),
+]
 
 
 @app.command("list")
@@ -73,7 +81,8 @@ def publish(context: typer.Context, model: ModelArgument, as_json: JsonOption = 
 
       stationmaster models publish cats --json
     """
-    with station_of(context) as station:
+    later = "check hub.url and the way to the network, then publish it again; nothing is sent twice"
+    with station_of(context) as station, with_hint(later, DeliveryError):
         published = station.publish(model)
     place = published.place("hub")
     if as_json or options_of(context).as_json:
@@ -97,7 +106,8 @@ def download(
 
       stationmaster models download cats ./loras
     """
-    with station_of(context, wake=False) as station:
+    elsewhere = "choose a folder that you may write to"
+    with station_of(context, wake=False) as station, with_hint(elsewhere, unusable=UserError):
         copy = station.download(model, target)
     if as_json or options_of(context).as_json:
         return print_json({"file": str(copy)})

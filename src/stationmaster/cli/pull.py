@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
+from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of, with_hint
+from stationmaster.errors import UserError
 
 
 def pull(
@@ -25,7 +26,8 @@ def pull(
       stationmaster pull cats ./models/cats
     """
     with station_of(context) as station:
-        copies = station.pull(station.find(job).id, target)
+        with with_hint("choose a folder that you may write to", unusable=UserError):
+            copies = station.pull(station.find(job).id, target)
         if as_json or options_of(context).as_json:
             print_json({"files": [str(copy) for copy in copies]})
         else:
