@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stationmaster.cli.context import JsonOption, Options, options_of, print_json
+from stationmaster.cli.context import JsonOption, Options, options_of, print_json, with_hint
+from stationmaster.errors import RemoteError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -85,6 +87,7 @@ def trust(
     context: typer.Context,
     host: Annotated[str, typer.Argument(metavar="HOST", help="A name from ssh.hosts, or ADDRESS[:PORT].")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Look at the host key of a machine of your own and pin it once you have compared it.
 
@@ -92,24 +95,29 @@ def trust(
 
       stationmaster keys trust gpu-box
 
-      stationmaster keys trust 192.168.1.20:2222
+      stationmaster keys trust 192.168.1.20:2222 --yes --json
     """
     from stationmaster.control.rental.own_machines import known_hosts_file
     from stationmaster.remote.known_hosts import pin_key, pinned_keys
     from stationmaster.remote.ssh_connection import offered_host_key
 
+    as_json = as_json or options_of(context).as_json
     settings = options_of(context).settings()
     file = known_hosts_file(settings)
     door = _door(host, settings)
-    key = asyncio.run(offered_host_key(door.address, door.port, timeout=_ANSWER_SECONDS))
+    with with_hint("check the address and the port, and that the machine is on and its SSH server runs", RemoteError):
+        key = asyncio.run(offered_host_key(door.address, door.port, timeout=_ANSWER_SECONDS))
     known = pinned_keys(file, door.address, door.port)
-    if " ".join(key.split()[:2]) in known:
-        typer.echo(f"{host} still shows the key that is pinned")
-        return
-    _show_offered(host, key, known)
-    _confirm(yes=yes)
-    pin_key(file, door.address, door.port, key)
-    typer.echo(f"pinned in {file}")
+    is_new = " ".join(key.split()[:2]) not in known
+    if is_new:
+        if not as_json:
+            _show_offered(host, key, known)
+        _confirm(yes=yes)
+        pin_key(file, door.address, door.port, key)
+    if as_json:
+        return print_json({"host": host, "key": key, "file": str(file), "changed": is_new})
+    typer.echo(f"pinned in {file}" if is_new else f"{host} still shows the key that is pinned")
+    return None
 
 
 async def _ask_all(options: Options, settings: Settings, pair: KeyPair, ask: Ask) -> dict[str, KeyReport]:
@@ -175,14 +183,17 @@ class _Door:
 def _door(host: str, settings: Settings) -> _Door:
     """Where the host's SSH server is: by its name in the settings, else as written."""
     from stationmaster.errors import UserError
+    from stationmaster.settings.addresses import is_host
 
     known = next((each for each in settings.ssh.hosts if each.name == host), None)
     if known is not None:
         return _Door(address=known.address, port=known.port or 22)
     address, colon, port = host.rpartition(":")
-    if colon and not port.isdigit():
+    if not colon:
+        address, port = host, "22"
+    if not is_host(address) or not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
         raise UserError(f"{host!r} is not a host", hint="write a name from ssh.hosts, or ADDRESS:PORT")
-    return _Door(address=address, port=int(port)) if colon else _Door(address=host, port=22)
+    return _Door(address=address, port=int(port))
 
 
 def _show_offered(host: str, key: str, known: tuple[str, ...]) -> None:

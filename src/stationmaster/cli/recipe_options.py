@@ -79,12 +79,12 @@ def _references(words: list[str]) -> Iterator[tuple[str, bool]]:
 
 
 def _of_job_files(names: Iterable[str]) -> Iterator[str]:
-    import yaml
+    from stationmaster.settings.documents import read_yaml
 
     for name in names:
         try:
-            data = yaml.safe_load(Path(name).read_text(encoding="utf-8"))
-        except (OSError, ValueError, yaml.YAMLError):
+            data = read_yaml(Path(name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
             continue
         if isinstance(data, dict) and (reference := data.get("recipe") or data.get("tool")):
             yield str(reference)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json
+from stationmaster.cli.context import JsonOption, options_of, print_json, with_hint
+from stationmaster.errors import RecipeInvalid, UserError
 
 if TYPE_CHECKING:
     from stationmaster.recipes.schema import Recipe
@@ -90,24 +91,30 @@ def lint_recipe(
     """
     import dataclasses
 
-    from stationmaster.recipes.problems import invalid
     from stationmaster.recipes.registry import lint
 
-    problems = lint(path)
-    if as_json or options_of(context).as_json:
-        print_json([dataclasses.asdict(problem) for problem in problems])
+    try:
+        problems = lint(path)
+    except ValueError as problem:  # as a number of thousands of digits
+        raise RecipeInvalid(f"{path}: cannot be read: {problem}", hint="write numbers that a trainer can use") from None
+    as_json = as_json or options_of(context).as_json
+    if as_json:
+        print_json([dataclasses.asdict(found) for found in problems])
     else:
-        for problem in problems:
-            typer.echo(f"{problem}; {problem.fix}" if problem.fix else str(problem))
+        for found in problems:
+            typer.echo(f"{found}; {found.fix}" if found.fix else str(found))
     if problems:
-        raise invalid(problems)
-    if not (as_json or options_of(context).as_json):
+        count = "one thing is" if len(problems) == 1 else f"{len(problems)} things are"
+        raise RecipeInvalid(f"{path} cannot be used: {count} wrong with it", hint=problems[0].fix)
+    if not as_json:
         typer.echo(f"{path}: can be used")
 
 
 @app.command("new")
 def new_recipe(
+    context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="The folder to write; its name becomes the recipe's name.")],
+    as_json: JsonOption = False,
 ) -> None:
     """Write a commented recipe that works as it is, to be changed into your own.
 
@@ -115,10 +122,14 @@ def new_recipe(
 
       stationmaster recipes new ./recipes/portrait
 
-      stationmaster recipes new ~/recipes/my-tool
+      stationmaster recipes new ~/recipes/my-tool --json
     """
     from stationmaster.recipes.skeleton import write_skeleton
 
-    written = write_skeleton(folder)
+    with with_hint("choose a folder that you may write to", unusable=UserError):
+        written = write_skeleton(folder)
+    if as_json or options_of(context).as_json:
+        return print_json({"recipe": str(written)})
     typer.echo(f"wrote {written}")
     typer.echo(f"next: change it, then run `stationmaster recipes lint {folder}`")
+    return None

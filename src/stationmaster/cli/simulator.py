@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import options_of
+from stationmaster.cli.context import finite, options_of, with_hint
+from stationmaster.errors import ConfigInvalid
 
 
 def simulator(
@@ -18,11 +19,21 @@ def simulator(
     seed: Annotated[int, typer.Option(help="Another seed is another market.")] = 1,
     backend: Annotated[str, typer.Option(help="process (anywhere) or namespaces (Linux, root).")] = "process",
     faults: Annotated[Path | None, typer.Option(help="A script of faults to play.", show_default=False)] = None,
-    credit: Annotated[float, typer.Option(min=0, help="Dollars on the account.")] = 100.0,
+    credit: Annotated[
+        float, typer.Option(min=0, max=1_000_000, help="Dollars on the account.", callback=finite)
+    ] = 100.0,
     rate_limits: Annotated[
-        float, typer.Option(min=0, help="Share of the real service's pauses between calls that is asked for.")
+        float,
+        typer.Option(
+            min=0, max=1000, help="Share of the real service's pauses between calls that is asked for.", callback=finite
+        ),
     ] = 1.0,
-    speed: Annotated[float, typer.Option(min=1, help="How much faster than time machines start and bills grow.")] = 1.0,
+    speed: Annotated[
+        float,
+        typer.Option(
+            min=1, max=1_000_000, help="How much faster than time machines start and bills grow.", callback=finite
+        ),
+    ] = 1.0,
 ) -> None:
     """Rent machines without an account: the API of Vast.ai, and throw-away hosts with SSH on this computer.
 
@@ -41,7 +52,10 @@ def simulator(
     settings = options_of(context).settings()
     service_logging(settings.log_level)
     home = settings.home / "simulator"
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with with_hint("choose a home that you may write to: --home", unusable=ConfigInvalid):
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if faults is not None:
+        _require_readable(faults)
     address = home / "address.json"
 
     def ready(url: str) -> None:
@@ -68,3 +82,17 @@ def simulator(
         )
     finally:
         address.unlink(missing_ok=True)
+
+
+def _require_readable(faults: Path) -> None:
+    """Raises ConfigInvalid, with a hint, for a script of faults that cannot be played."""
+    from stationmaster.settings.documents import read_yaml
+    from stationmaster.simulator.faults import read_faults
+
+    hint = "write YAML or JSON, as in [{kind: …}]"
+    try:
+        with with_hint(hint, ConfigInvalid, unusable=ConfigInvalid):
+            read_yaml(faults.read_text(encoding="utf-8"))
+            read_faults(faults)
+    except (ValueError, TypeError) as problem:
+        raise ConfigInvalid(f"the faults cannot be read from {faults}: {problem}", hint=hint) from None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from stationmaster.cli.context import options_of
+from stationmaster.cli.context import options_of, with_hint
+from stationmaster.errors import ConfigInvalid
 
 
 def up(context: typer.Context) -> None:
@@ -22,5 +23,7 @@ def up(context: typer.Context) -> None:
     options = options_of(context)
     settings = options.settings()
     service_logging(settings.log_level)
-    if not serve_worker(settings, options.environ, background=False):
+    with with_hint("choose a home that you may write to: --home", unusable=ConfigInvalid):
+        is_served = serve_worker(settings, options.environ, background=False)
+    if not is_served:
         typer.echo(f"a worker of {settings.home} is running already")

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import options_of
+from stationmaster.cli.context import options_of, with_hint
+from stationmaster.errors import ConfigInvalid
 
 
 def worker(
@@ -29,5 +30,7 @@ def worker(
     options = options_of(context)
     settings = options.settings()
     service_logging(settings.log_level)
-    if not serve_worker(settings, options.environ, background=background):
+    with with_hint("choose a home that you may write to: --home", unusable=ConfigInvalid):
+        is_served = serve_worker(settings, options.environ, background=background)
+    if not is_served:
         typer.echo(f"a worker of {settings.home} is running already")
