@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+from stationmaster.cli.helping_worker import worker_for
 
 if TYPE_CHECKING:
     from stationmaster.station.base import JobView, TrainRequest
@@ -140,9 +141,7 @@ def _introduce(preview: Any) -> None:
 
 
 def _start_worker(context: typer.Context, station: LocalStation, *, as_json: bool) -> None:
-    from stationmaster.control.background import ensure_worker
-
-    worker, started = ensure_worker(station.settings.home, options_of(context).for_worker())
+    worker, started = worker_for(context, station)
     if started and not as_json:
         typer.echo(f"worker started in the background (pid {worker.pid}, log {worker.log})\n")
 

@@ -9,6 +9,7 @@ import typer
 
 from stationmaster.cli.asking import confirm_price, is_submitted
 from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
+from stationmaster.cli.helping_worker import worker_for
 
 if TYPE_CHECKING:
     from stationmaster.model import Job, Quote
@@ -175,7 +176,6 @@ def retry(
       stationmaster retry cats --resume --yes
     """
     from stationmaster.cli.render import job_json
-    from stationmaster.control.background import ensure_worker
 
     as_json = as_json or options_of(context).as_json
     with station_of(context) as station:
@@ -184,7 +184,7 @@ def retry(
             quote = _quote_again(station, station.retried(job), quiet=as_json)
             confirm_price(quote, yes=yes)
         accepted = station.retry(job, resume=resume, new_id=new_id, quote=quote)
-        ensure_worker(station.settings.home, options_of(context).for_worker())
+        worker_for(context, station)
         if as_json:
             return print_json(job_json(station.view(accepted.job.id)))
         said = f"submitted, a retry of {accepted.job.spec.retry_of}" if accepted.created else "was there already"

@@ -13,15 +13,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from stationmaster import __version__
+from stationmaster.control.abilities import Abilities, knows_more
 from stationmaster.errors import StoreError
 
 _START_SECONDS = 60.0  # a busy computer takes its time
 _LEAVE_SECONDS = 15.0
 _LOOK_SECONDS = 0.5
-_LOCK_BYTES = 2048
+_LOCK_BYTES = 16_384
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,8 @@ class Running:
     version: str
     log: Path
     is_leaving: bool = False
+    is_background: bool = False
+    abilities: Abilities | None = None  # None: it does not say
 
 
 class WorkerLock:
@@ -41,8 +44,9 @@ class WorkerLock:
         self._path = home / "worker.lock"
         self._log = home / "worker.log"
         self._file: IO[str] | None = None
+        self._about: dict[str, Any] = {}
 
-    def take(self, *, log: Path) -> bool:
+    def take(self, *, log: Path, is_background: bool = False, abilities: Abilities | None = None) -> bool:
         """Whether the lock is ours now; False when another worker is alive."""
         file = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600), "r+")  # pwrite minds no O_APPEND
         if not _locked_within(file, _LOOK_SECONDS):
@@ -50,6 +54,7 @@ class WorkerLock:
             return False
         self._file = file
         self._log = log
+        self._about = {"is_background": is_background, "abilities": abilities}
         self.say(is_leaving=False)
         return True
 
@@ -61,7 +66,10 @@ class WorkerLock:
         """
         if self._file is None:
             return
-        text = json.dumps({"pid": os.getpid(), "version": __version__, "log": str(self._log), "is_leaving": is_leaving})
+        known = {"pid": os.getpid(), "version": __version__, "log": str(self._log), "is_leaving": is_leaving}
+        text = json.dumps({**known, **self._about})
+        if len(text) > _LOCK_BYTES:
+            text = json.dumps(known)
         os.pwrite(self._file.fileno(), text.ljust(_LOCK_BYTES).encode(), 0)  # at one go: never half-written
 
     def release(self) -> None:
@@ -98,15 +106,18 @@ def running_worker(home: Path) -> Running | None:
     return None
 
 
-def ensure_worker(home: Path, arguments: Sequence[str] = ()) -> tuple[Running, bool]:
+def ensure_worker(
+    home: Path, arguments: Sequence[str] = (), *, abilities: Abilities | None = None
+) -> tuple[Running, bool]:
     """A live worker of at least this version, and whether it was started by this call.
 
+    One in the background that was started with less than `abilities` makes room for one that has them all.
     `arguments` are options for the command line in front of `worker`. Raises StoreError when none comes up.
     """
     found = running_worker(home)
     if found is not None and found.is_leaving:
         found = _when_decided(home, found)
-    if found is not None and not _is_older(found.version):
+    if found is not None and not _is_older(found.version) and not _is_outdone(found, abilities):
         return found, False
     if found is not None:
         _ask_to_leave(home, found)
@@ -119,10 +130,22 @@ def _described(text: str, home: Path) -> Running:
     """What the lock's holder wrote; between taking the lock and writing it may be empty for a moment."""
     try:
         data = json.loads(text)
-        leaving = bool(data.get("is_leaving"))
-        return Running(pid=int(data["pid"]), version=str(data["version"]), log=Path(data["log"]), is_leaving=leaving)
+        return Running(
+            pid=int(data["pid"]),
+            version=str(data["version"]),
+            log=Path(data["log"]),
+            is_leaving=bool(data.get("is_leaving")),
+            is_background=bool(data.get("is_background")),
+            abilities=data.get("abilities"),
+        )
     except (ValueError, KeyError, TypeError):
         return Running(pid=0, version=__version__, log=home / "worker.log")
+
+
+def _is_outdone(found: Running, abilities: Abilities | None) -> bool:
+    if abilities is None or found.abilities is None or not found.is_background:
+        return False
+    return knows_more(abilities, found.abilities)
 
 
 def _is_older(version: str) -> bool:
@@ -147,14 +170,17 @@ def _when_decided(home: Path, found: Running) -> Running | None:
 
 
 def _ask_to_leave(home: Path, found: Running) -> None:
-    """An older worker hands its leases back and goes; the trainings do not notice."""
+    """A worker that is older or knows less hands its leases back and goes; the trainings do not notice."""
     if found.pid:
         with suppress(ProcessLookupError):  # it left by itself just now
             os.kill(found.pid, signal.SIGTERM)
     ends = time.monotonic() + _LEAVE_SECONDS
     while running_worker(home) is not None:
         if time.monotonic() > ends:
-            raise StoreError(f"the older worker (pid {found.pid}) does not leave", hint=f"see {found.log}")
+            raise StoreError(
+                f"the worker (pid {found.pid}) was asked to make room for another one, but stays",
+                hint=f"see {found.log}",
+            )
         time.sleep(0.05)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
 
+from stationmaster.control.abilities import abilities_of
 from stationmaster.control.background import WorkerLock, running_worker
 from stationmaster.control.build import build_world, sweep_policy_of, tempo_of
 from stationmaster.control.delivering.registering import Registrar
@@ -31,7 +32,9 @@ def serve_worker(settings: Settings, environ: Mapping[str, str], *, background: 
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = WorkerLock(settings.home)
     exclusive = settings.uses_sqlite or background
-    if exclusive and not lock.take(log=settings.home / "worker.log"):
+    abilities = abilities_of(settings)
+    log_file = settings.home / "worker.log"
+    if exclusive and not lock.take(log=log_file, is_background=background, abilities=abilities):
         found = running_worker(settings.home)
         log.info("worker.already_running", pid=found.pid if found else None, home=str(settings.home))
         return False

@@ -103,3 +103,25 @@ def test_an_older_worker_is_asked_to_leave_and_settings_of_the_folder_hold(home:
     assert data["outcome"] == "COMPLETED"
     assert data["cost_usd"] > 0
     assert {path.name for path in here.iterdir()} == {".env"}
+
+
+def test_a_worker_started_before_a_secret_was_set_makes_room_for_one_that_has_it(home: Home, pictures: Path) -> None:
+    slow = ("-p", "fault=stall", "-p", "fault_at=5")
+    assert home.run(*train(pictures, "a", *slow)).code == 0
+    wait_until(lambda: home.job("a").state is State.EXECUTING, what="the first training")
+    first = home.worker_pid()
+    assert home.run(*train(pictures, "b", *slow)).code == 0
+    assert home.worker_pid() == first
+    home.environ["STATIONMASTER_SECRETS"] = '{"MY_TOKEN": "told-later"}'
+    ran = home.run(*train(pictures, "c", *slow))
+    assert (ran.code, "worker started in the background" in ran.out) == (0, True), ran.err
+    second = home.worker_pid()
+    assert second not in (None, first)
+    wait_until(lambda: home.job("c").state is State.EXECUTING, what="the last training")
+    assert home.job("a").attempt == 1, "the training did not notice"
+    del home.environ["STATIONMASTER_SECRETS"]
+    assert home.run(*train(pictures, "d", *slow)).code == 0
+    assert home.worker_pid() == second, "one that can do more stays"
+    for name in "abcd":
+        assert home.run("cancel", name, "--yes").code == 0
+    wait_until(lambda: all(home.job(name).state is State.ENDED for name in "abcd"), what="all have ended")

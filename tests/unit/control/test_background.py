@@ -7,6 +7,8 @@ import json
 import threading
 from pathlib import Path
 
+import pytest
+
 from asynchronous_tests import asynchronous
 from spine_values import spec
 from stationmaster import __version__
@@ -80,6 +82,27 @@ def test_a_worker_that_is_leaving_is_not_relied_on_until_it_says_that_it_stays(t
         assert (worker.is_leaving, started) == (False, False)
     finally:
         later.join()
+        lock.release()
+
+
+@pytest.mark.parametrize(
+    ("theirs", "is_background", "stays"),
+    [
+        ({"account default": "1"}, True, True),  # it can do the same
+        ({}, False, True),  # somebody runs it in a terminal
+        ({"secret HF_TOKEN": "2"}, True, True),  # it can do something that ours could not
+        (None, True, True),  # it does not say
+    ],
+)
+def test_a_worker_that_may_be_needed_as_it_is_stays(
+    tmp_path: Path, theirs: dict[str, str] | None, is_background: bool, stays: bool
+) -> None:
+    lock = WorkerLock(tmp_path)
+    assert lock.take(log=tmp_path / "worker.log", is_background=is_background, abilities=theirs)
+    try:
+        _, started = ensure_worker(tmp_path, abilities={"account default": "1"})
+        assert started is not stays
+    finally:
         lock.release()
 
 
