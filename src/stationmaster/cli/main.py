@@ -12,6 +12,7 @@ TYPE_CHECKING = False  # as typing has it, which takes long itself
 if TYPE_CHECKING:
     from stationmaster.errors import StationmasterError
 
+_FULL_DISK = {"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE", "53100"}
 _UNPRINTABLE = "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"
 
 
@@ -34,7 +35,7 @@ def _run(words: list[str]) -> int:
         code = app(_global_options_first(words), standalone_mode=False)
         return code if isinstance(code, int) else 0
     except StationmasterError as error:
-        return _tell(error)
+        return _tell_full_disk() if _is_full_disk(error) else _tell(error)
     except SystemExit as leaving:
         if isinstance(leaving.__context__, BrokenPipeError):
             # Somebody closed the pipe we print to, as `| head` does: no failure, but nothing more can be said there.
@@ -79,6 +80,20 @@ def _tell(error: StationmasterError) -> int:
     if error.hint:
         _say(f"hint: {error.hint}")
     return error.exit_code
+
+
+def _is_full_disk(error: StationmasterError) -> bool:
+    """Whether the store could not write because its disk is full, by the number that SQLite or PostgreSQL gives."""
+    origin = getattr(error.__cause__, "orig", error.__cause__)
+    told = {getattr(origin, "sqlite_errorname", None), getattr(origin, "sqlstate", None)}
+    return not told.isdisjoint(_FULL_DISK)
+
+
+def _tell_full_disk() -> int:
+    from stationmaster.errors import DiskFull
+
+    hint = "free some room, or move the home: --home"
+    return _tell(DiskFull("the disk that the store lies on is full; nothing was changed", hint=hint))
 
 
 def _say(line: str) -> None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+from stationmaster.cli.asking import confirm_price, is_submitted
+from stationmaster.cli.context import LONGEST_NAME, JsonOption, options_of, print_json, station_of
 from stationmaster.cli.fetching import fetch_first
+from stationmaster.cli.helping_worker import worker_for
 from stationmaster.cli.recipe_options import given_parameters
 
 if TYPE_CHECKING:
     from stationmaster.datasets.sources.reference import Source
-    from stationmaster.station.base import Preview, Station, TrainRequest
+    from stationmaster.station.base import Preview, TrainRequest
 
 _FILE_KEYS = {
     "recipe", "tool", "dataset", "name", "trigger", "steps", "parameters", "provider", "driver", "account", "id",
@@ -79,11 +80,11 @@ def train(
     with station_of(context) as station:
         if dry_run:
             return _show_plan(station.preview(request), as_json=as_json)
-        if not _is_there(station, request.id):
+        if not is_submitted(station, request.id):
             preview = station.preview(request)
             if not as_json:
                 _show_quote(preview)
-            _confirm(preview, yes=yes)
+            confirm_price(preview.quote, yes=yes)
         accepted = station.submit(request)
         _announce(context, station, accepted.job.id, created=accepted.created, as_json=as_json)
         if watch:
@@ -97,16 +98,6 @@ def train(
     return None
 
 
-def _is_there(station: Station, job_id: str | None) -> bool:
-    """Whether the id was submitted before: then there is nothing to check, to quote or to ask."""
-    from stationmaster.errors import NotFound
-
-    try:
-        return job_id is not None and station.find(job_id).id == job_id
-    except NotFound:
-        return False
-
-
 def request_of(given: dict[str, Any]) -> TrainRequest:
     """A request from named values, typed and checked as far as that goes without looking at anything else."""
     from stationmaster.errors import UserError
@@ -116,6 +107,9 @@ def request_of(given: dict[str, Any]) -> TrainRequest:
         raise UserError("no recipe was given", hint="add --recipe; `stationmaster recipes list` shows them")
     if not given.get("dataset"):
         raise UserError("no dataset was given", hint="add --dataset FOLDER")
+    for key in ("name", "trigger", "id", "owner", "account", "provider"):
+        if len(given.get(key) or "") > LONGEST_NAME:
+            raise UserError(f"{key} is longer than {LONGEST_NAME} characters", hint="choose a shorter one")
     parameters = dict(given.get("parameters") or {})
     if given.get("steps") is not None:
         parameters["steps"] = given["steps"]
@@ -160,17 +154,20 @@ def _given(job_file: Path | None, flags: dict[str, Any]) -> dict[str, Any]:
 def _read_job_file(path: Path) -> dict[str, Any]:
     import difflib
 
-    import yaml
-
     from stationmaster.cli.seed_names import with_trainer_monitoring
     from stationmaster.errors import NotFound, UserError
+    from stationmaster.settings.documents import read_yaml
 
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = read_yaml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise NotFound(f"there is no file {path}") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as problem:
-        raise UserError(f"{path} cannot be read: {' '.join(str(problem).split())}", hint="it must be YAML") from None
+        raise NotFound(
+            f"there is no file {path}", hint="name a file with the job's options, or give them here"
+        ) from None
+    except OSError as problem:
+        raise UserError(f"{path} cannot be read: {problem.strerror}", hint="name a file that you may read") from None
+    except ValueError as problem:
+        raise UserError(f"{path} cannot be read: {problem}", hint="it must be YAML in UTF-8") from None
     if not isinstance(data, dict):
         raise UserError(f"{path} must hold options by name", hint="for example: recipe: tiny-lora@1")
     data = with_trainer_monitoring(data, path)
@@ -181,16 +178,36 @@ def _read_job_file(path: Path) -> dict[str, Any]:
     for ours, theirs in (("recipe", "tool"), ("provider", "driver")):
         if theirs in data:
             data[ours] = data.pop(theirs)
-    execution = data.pop("execution", None)
-    if isinstance(execution, dict) and "provider" in execution:
+    if (execution := data.pop("execution", None)) is not None:
+        if not isinstance(execution, dict) or execution.keys() != {"provider"}:
+            raise UserError(f"{path}: execution must hold a provider alone", hint="as in execution: {provider: vastai}")
         data.setdefault("provider", execution["provider"])
     for key, kind in _KINDS.items():
         if data.get(key) is not None and not isinstance(data[key], kind):
-            raise UserError(f"{path}: {key} must be {'a table of names and values' if kind is dict else 'text'}")
+            if kind is dict:
+                raise UserError(f"{path}: {key} must be a table of names and values", hint=f"as in {key}: {{name: 1}}")
+            raise UserError(f"{path}: {key} must be text", hint=f'write it in quotes, as in {key}: "x"')
+    _require_text(path, data)
     if data.get("dataset"):
         source = _source(data["dataset"])
         data["dataset"] = path.parent / source if isinstance(source, Path) else str(source)
     return data
+
+
+def _require_text(path: Path, data: dict[str, Any]) -> None:
+    """Names that are text, and text that can be stored."""
+    from stationmaster.errors import UserError
+    from stationmaster.settings.addresses import checked_text
+    from stationmaster.settings.documents import texts_in
+
+    for name in data.get("parameters") or {}:
+        if not isinstance(name, str):
+            raise UserError(f"{path}: parameters: {name!r} is not a name", hint="`recipes show` lists a recipe's own")
+    for place, text in texts_in(data):
+        try:
+            checked_text(text)
+        except ValueError as problem:
+            raise UserError(f"{path}: {place} {problem}", hint="take them out; it must be YAML in UTF-8") from None
 
 
 def pairs(words: list[str]) -> dict[str, str]:
@@ -216,7 +233,7 @@ def money(name: str, value: Any) -> Any:
     except ValueError as problem:
         raise UserError(f"{name}: {problem}", hint="write dollars, as in 1.50") from None
     if amount <= 0:
-        raise UserError(f"{name} must be above zero")
+        raise UserError(f"{name} must be above zero", hint="write dollars, as in 1.50; leave it out for no limit")
     return amount
 
 
@@ -252,22 +269,8 @@ def _show_quote(preview: Preview) -> None:
         typer.echo(line)
 
 
-def _confirm(preview: Preview, *, yes: bool) -> None:
-    """Ask before money is spent; what costs nothing needs no question."""
-    from stationmaster.errors import UserError
-
-    if yes or not preview.quote.cost_high:
-        return
-    if not sys.stdin.isatty():
-        raise UserError("this costs money and nobody can be asked", hint="add --yes")
-    if not typer.confirm("Go ahead?"):
-        raise typer.Exit(0)
-
-
 def _announce(context: typer.Context, station: Any, job_id: str, *, created: bool, as_json: bool) -> None:
-    from stationmaster.control.background import ensure_worker
-
-    worker, started = ensure_worker(station.settings.home, options_of(context).for_worker())
+    worker, started = worker_for(context, station)
     if as_json:
         return
     typer.echo(f"job {job_id} {'submitted' if created else 'was there already; nothing was changed'}")

@@ -53,6 +53,21 @@ JOB_FILES = [
     ("recipe: tiny-lora@1\ndataset: nowhere\n", 6, ["nowhere"]),
     ("recipe: tiny-lora@1\ndataset: .\nowner: nobody\n", 6, ["no user nobody", "users add nobody"]),
     ("recipe: tiny-lora@1\ndataset: .\n", 5, ["image"]),
+    ("a: " + "[" * 5000, 2, ["nested too deeply", "YAML"]),
+    ("recipe: tiny-lora@1\nrecipe: x\n", 2, ["`recipe` is given twice (line 2)"]),
+    ("recipe: tiny-lora@1\ndataset: .\nparameters: {1: 2}\n", 2, ["parameters: 1 is not a name", "hint: "]),
+    ('recipe: tiny-lora@1\ndataset: .\ntrigger: "\\ud800"\n', 2, ["trigger holds characters that are no text"]),
+    ('recipe: tiny-lora@1\ndataset: .\nparameters: {"a\\0": 1}\n', 2, ["holds characters that are no text"]),
+    ("recipe: tiny-lora@1\ndataset: .\nexecution: 5\n", 2, ["execution must hold a provider alone", "hint: "]),
+    ("recipe: tiny-lora@1\ndataset: .\nexecution: {nope: 1}\n", 2, ["execution must hold a provider alone"]),
+    (
+        "recipe: tiny-lora@1\ndataset: .\nname: 7\n",
+        2,
+        ["name must be text", 'hint: write it in quotes, as in name: "x"'],
+    ),
+    ("recipe: tiny-lora@1\ndataset: .\nmax_price: 0\n", 2, ["max_price must be above zero", "hint: "]),
+    ("recipe: tiny-lora@1\ndataset: .\nmonitoring: {gracePeriod: x}\n", 3, ["monitoring.gracePeriod", "hint: "]),
+    (f"recipe: tiny-lora@1\ndataset: .\nname: {'x' * 100_000}\n", 2, ["name is longer than 200", "hint: "]),
 ]
 
 
@@ -71,8 +86,13 @@ def test_a_parameter_of_the_wrong_type(shared: Home, pictures: Path) -> None:
 
 def test_what_does_not_exist(shared: Home) -> None:
     told(shared.run("show", "nobody"), 6, "nobody", "hint: ")
-    told(shared.run("train", "/nowhere/job.yaml"), 6, "/nowhere/job.yaml")
-    told(shared.run("cancel", ""), 6)
+    told(shared.run("train", "/nowhere/job.yaml"), 6, "/nowhere/job.yaml", "hint: ")
+    told(shared.run("cancel", ""), 6, "hint: ")
+    told(shared.run("show", "x" * 100_000), 6, "there is no job xxx", "hint: ")
+    told(shared.run("models", "show", ""), 6, "there is no model without a name", "hint: ")
+    told(shared.run("models", "publish", " "), 6, "there is no model without a name")
+    told(shared.run("costs", "--job", ""), 6, "there is no job without a name")
+    told(shared.run("notify", "inbox", "--user", "nope"), 6, "there is no user nope", "hint: ")
 
 
 USAGE = [
@@ -115,6 +135,77 @@ sys.meta_path.insert(0, CtrlC())
 from stationmaster.cli.main import main
 main()
 """
+
+
+def test_numbers_that_nothing_could_count(shared: Home) -> None:
+    told(shared.run("notify", "inbox", "--limit", "9" * 20), 2, "--limit", "hint: ")
+    told(shared.run("simulator", "--credit", "inf"), 2, "--credit", "hint: ")
+    told(shared.run("simulator", "--speed", "nan"), 2, "--speed", "hint: ")
+
+
+PEOPLE = [
+    (("--telegram-id", "x"), "--telegram-id: is not a chat at Telegram"),
+    (("--discord-id", "abc"), "--discord-id: is not a person at Discord"),
+    (("--email", "ann"), "--email: is not an e-mail address"),
+    (("--email", "ann@example.com\nBcc: all@example.com"), "--email: is not an e-mail address"),
+    (("--quiet", "22:00-22:00"), "--quiet: '22:00-22:00' is an empty span of hours"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), PEOPLE)
+def test_people_who_could_not_be_reached(shared: Home, words: tuple[str, ...], said: str) -> None:
+    told(shared.run("users", "add", "ann", *words), 2, said, "hint: ")
+    assert shared.run("users", "list", "--json").json() == []
+
+
+def test_a_user_without_a_name(shared: Home) -> None:
+    told(shared.run("users", "add", ""), 2, "printable", "hint: ")
+
+
+def test_hosts_that_cannot_be_asked(shared: Home) -> None:
+    for host in ("127.0.0.1:99999", ":22", "", "a b:22", f"{'a' * 64}:22", "x:٣"):
+        told(shared.run("keys", "trust", host), 2, "is not a host", "hint: ")
+    told(shared.run("keys", "trust", "127.0.0.1:1"), 30, "cannot be reached", "hint: check the address")
+
+
+def test_an_archive_takes_nothing_else_s_place(shared: Home, pictures: Path, tmp_path: Path) -> None:
+    letter = tmp_path / "letter.txt"
+    letter.write_text("dear all")
+    told(shared.run("dataset", "pack", str(pictures), str(letter)), 2, "is no archive", "--force")
+    assert letter.read_text() == "dear all"
+    told(shared.run("dataset", "pack", str(pictures), "/dev/full"), 2, "neither a file nor a folder", "hint: ")
+    assert Path("/dev/full").is_char_device()
+    assert shared.run("dataset", "pack", str(pictures), str(letter), "--force").code == 0
+    assert shared.run("dataset", "pack", str(pictures), str(letter)).code == 0, "an archive may be written again"
+
+
+def test_a_folder_that_cannot_be_written(shared: Home, pictures: Path) -> None:
+    told(shared.run("dataset", "check", str(pictures), "--fix", "/proc/x"), 2, "/proc", "hint: ")
+    told(shared.run("recipes", "new", "/proc/x"), 2, "/proc", "hint: ")
+    for command in ("worker", "up", "simulator"):
+        told(shared.run("--home", "/etc/passwd/home", command), 3, "/etc/passwd/home", "hint: ", "--home")
+
+
+def test_a_script_of_faults_that_cannot_be_played(shared: Home, tmp_path: Path) -> None:
+    script = tmp_path / "faults"
+    for content in (b"\xff\xfe\x00", b"[" * 100_000, b'{"seed": "x", "storm": {}}', b"- 1\n"):
+        script.write_bytes(content)
+        told(shared.run("simulator", "--faults", str(script)), 3, "hint: ")
+    told(shared.run("simulator", "--faults", str(tmp_path / "nowhere")), 3, "nowhere", "hint: ")
+
+
+def test_a_recipe_with_a_number_that_nothing_can_hold(shared: Home, tmp_path: Path) -> None:
+    (tmp_path / "recipe.json").write_text(f'{{"version": {"9" * 6000}}}')
+    told(shared.run("recipes", "lint", str(tmp_path)), 4, "cannot be read", "hint: ")
+
+
+def test_lint_says_each_thing_once(shared: Home, tmp_path: Path) -> None:
+    (tmp_path / "recipe.yaml").write_text("name: x\n")
+    ran = shared.run("recipes", "lint", str(tmp_path))
+    assert ran.code == 4
+    said = [line for line in ran.out.splitlines() if line.strip()]
+    assert said
+    assert not any(line in ran.err for line in said)
 
 
 def test_settings_that_are_wrong(shared: Home) -> None:
@@ -164,8 +255,16 @@ def test_a_disk_that_is_full(shared: Home, tmp_path: Path) -> None:
         assert "disk" in ran.err or "room" in ran.err
 
 
-def _on_a_small_disk(folder: Path, command: list[str], home: Home) -> Ran:
-    script = 'mount -t tmpfs -o size=4m none "$1" && shift && exec "$@"'
+def test_a_store_whose_disk_is_full(shared: Home, tmp_path: Path) -> None:
+    require("network namespaces")
+    store = ["--home", str(tmp_path / "home"), "users"]
+    fill = f'"$@" list >/dev/null; cat /dev/zero >"{tmp_path}/fill" 2>/dev/null; exec "$@" add ann'
+    ran = _on_a_small_disk(tmp_path, store, shared, then=fill)
+    told(ran, 8, "the disk that the store lies on is full", "hint: ")
+
+
+def _on_a_small_disk(folder: Path, command: list[str], home: Home, *, then: str = 'exec "$@"') -> Ran:
+    script = f'mount -t tmpfs -o size=4m none "$1" && shift && {then}'
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", script, "sh", str(folder), COMMAND, *command],
         env=home.environ,

@@ -77,6 +77,10 @@ def test_our_own_names_beat_the_seeds(tmp_path: Path) -> None:
     assert found.provider == "loopback"
 
 
+def test_an_account_of_its_own_is_a_provider_too(tmp_path: Path) -> None:
+    assert settings(tmp_path, {"DRIVER": "vastai:work"}).provider == "vastai:work"
+
+
 @pytest.mark.parametrize("variable", sorted(SEED_NAMES))
 def test_every_seed_name_sets_a_setting_that_exists(tmp_path: Path, variable: str) -> None:
     apart = {"VASTAI_PREFERRED_GPUS": "4090, A100", "DRIVER": "loopback", "VASTAI_API_BASE_URL": "http://localhost:7"}
