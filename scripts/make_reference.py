@@ -251,7 +251,8 @@ def exit_codes_page() -> str:
     outcomes: Mapping[int, str] = {code: _outcome_words(outcome) for outcome, code in EXIT_CODES.items() if code}
     classes = {kind.exit_code: kind for kind in _error_classes() if kind.exit_code not in (0, 1, 2)}
     rows = {
-        0: "Done. Also: asking for what is already so, as stopping a job that has ended.",
+        0: "Done. Also: asking for what is already so, as stopping a job that has ended, and a list with nothing "
+        "in it, as `offers` when nothing fits.",
         **OTHER_EXIT_CODES,
         **{code: " ".join((kind.__doc__ or "").split()) for code, kind in classes.items()},
         **outcomes,

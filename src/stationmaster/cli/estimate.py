@@ -13,7 +13,7 @@ from stationmaster.cli.recipe_options import given_parameters
 def estimate(
     context: typer.Context,
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="As in flux-lora@1.")],
-    images: Annotated[int, typer.Option(min=0, help="How many images the dataset has.")] = 20,
+    images: Annotated[int, typer.Option(min=0, max=100_000_000, help="How many images the dataset has.")] = 20,
     steps: Annotated[int | None, typer.Option(help="How many steps to train.")] = None,
     parameter: Annotated[
         list[str] | None, typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="A recipe's parameter.")

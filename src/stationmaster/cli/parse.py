@@ -47,7 +47,7 @@ def read_log(log: Path, *, framework: str = AUTO, patterns: Sequence[str] = ()) 
             while chunk := stream.read(_CHUNK_BYTES):
                 reader.feed(chunk)
     except (FileNotFoundError, IsADirectoryError) as problem:
-        raise NotFound(f"there is no log file {log}") from problem
+        raise NotFound(f"there is no log file {log}", hint="name a file that a trainer printed to") from problem
     return reader.summary()
 
 

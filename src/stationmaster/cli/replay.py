@@ -66,7 +66,7 @@ def read_trace(path: Path) -> tuple[Trace, StallPolicy]:
     try:
         text = path.read_bytes().decode("utf-8", "replace")  # read_text would turn each redraw into a line
     except (FileNotFoundError, IsADirectoryError) as problem:
-        raise NotFound(f"there is no file {path}") from problem
+        raise NotFound(f"there is no file {path}", hint="name a recorded trace or log") from problem
     if text.lstrip().startswith("{") and '"chunks"' in text:
         return _from_json(path, text)
     chunks = timed_pieces(text)
