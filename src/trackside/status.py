@@ -33,9 +33,10 @@ _SMALLEST_READ_BYTES = 1024  # even when the rest of the answer is too long: hom
 
 
 class Since(NamedTuple):
-    """What home has seen already."""
+    """What home has seen already, and how finely it wants the rest to be dated."""
 
     log: dict[str, Position]
+    grain_seconds: float = _MARKS_APART_SECONDS
 
 
 def parse_since(text: str | None) -> Since:
@@ -48,7 +49,11 @@ def parse_since(text: str | None) -> Since:
         found = None
     if not isinstance(found, dict):
         raise Misuse("--since is not a JSON object")
-    return Since(log=parse_positions(found.get("log")))
+    grain = found.get("grain")
+    return Since(
+        log=parse_positions(found.get("log")),
+        grain_seconds=float(grain) if isinstance(grain, (int, float)) else _MARKS_APART_SECONDS,
+    )
 
 
 def build_status(
@@ -89,7 +94,7 @@ def build_status(
 def next_since(since: Since, answer: dict[str, Any]) -> Since:
     """What home has seen once it has read this answer."""
     seen = {entry["stream"]: Position(inode=entry["inode"], offset=entry["end"]) for entry in answer["log"]}
-    return Since(log={**since.log, **seen})
+    return since._replace(log={**since.log, **seen})
 
 
 def _secrets_held(root: Root, pid: int | None) -> frozenset[str]:
@@ -146,7 +151,7 @@ def _add_log(answer: dict[str, Any], root: Root, since: Since, *, max_bytes: int
         if is_full:
             answer["more"] = True
             return
-        entry = _log_entry(stream, chunk, folder.time_marks)
+        entry = _log_entry(stream, chunk, folder.time_marks, grain_seconds=since.grain_seconds)
         answer["log"].append(entry)
         room -= len(json.dumps(entry)) + 2
         if not chunk.is_last:
@@ -154,12 +159,12 @@ def _add_log(answer: dict[str, Any], root: Root, since: Since, *, max_bytes: int
             return
 
 
-def _log_entry(stream: str, chunk: Chunk, marks_path: str) -> dict[str, Any]:
+def _log_entry(stream: str, chunk: Chunk, marks_path: str, *, grain_seconds: float) -> dict[str, Any]:
     """The chunk with its redraws thinned; `times` says when how much of its data had been written."""
     from trackside.thinning import thin_redraws  # its patterns take a while: only when needed
 
     marks = read_marks(
-        marks_path, start=chunk.start, end=chunk.end, limit=_MARKS_PER_STREAM, apart_seconds=_MARKS_APART_SECONDS
+        marks_path, start=chunk.start, end=chunk.end, limit=_MARKS_PER_STREAM, apart_seconds=grain_seconds
     )
     data, places = thin_redraws(chunk.data, [mark.length - chunk.start for mark in marks])
     return {

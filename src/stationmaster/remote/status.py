@@ -29,6 +29,7 @@ class Since:
     log: Mapping[str, LogMark] = field(default_factory=lambda: _NO_MARKS)
     samples: int = 0
     rows: int = 0
+    grain_seconds: float | None = None  # how finely the log is to be dated; None: as the machine does by itself
 
     def after(self, status: Status) -> Since:
         """The position once everything in `status` has been taken in."""
@@ -41,7 +42,8 @@ class Since:
 
     def to_json(self) -> dict[str, Any]:
         marks = {stream: {"inode": mark.inode, "offset": mark.offset} for stream, mark in self.log.items()}
-        return {"log": marks, "samples": self.samples, "rows": self.rows}
+        grain = {} if self.grain_seconds is None else {"grain": self.grain_seconds}
+        return {"log": marks, "samples": self.samples, "rows": self.rows, **grain}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any] | None) -> Since:

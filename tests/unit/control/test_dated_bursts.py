@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
 from spine_values import job, spec
-from stationmaster.control.training.watching import Watched, watch_log
+from stationmaster.control.training.watching import Watched, since_of, watch_log, written_at
 from stationmaster.model import Job, State
 from stationmaster.remote.host import LogPiece, Status, StepStatus
 from stationmaster.settings import MonitoringSettings, StallSettings
+from trackside.status import parse_since
 from trackside.thinning import thin_redraws
 
 STEP_SECONDS, TOTAL = 0.25, 4000
@@ -63,3 +65,22 @@ def test_a_cut_link_leaves_the_pace_as_it_was(cut_seconds: int) -> None:
         for reading in seen.readings:
             assert reading.step * STEP_SECONDS == pytest.approx(reading.at - 1000.0, abs=APART)
     assert training.progress.step == looks[-1] / STEP_SECONDS - 1
+
+
+def test_a_watch_with_a_short_window_asks_for_a_finely_dated_log() -> None:
+    """Else a pause that was announced just before the cut would swallow half a minute of training."""
+    assert since_of(job(), MONITORING).grain_seconds == 5 / 20
+    assert since_of(job(), MonitoringSettings()).grain_seconds is None
+    long = MonitoringSettings(stall_detection=StallSettings(thresholds={"min_window": "1h"}))
+    assert since_of(job(), long).grain_seconds == APART
+    asked = json.dumps(since_of(job(), MONITORING).to_json())
+    assert parse_since(asked).grain_seconds == 5 / 20
+    assert parse_since("{}").grain_seconds == APART
+
+
+def test_the_end_of_a_part_is_dated_by_its_last_mark_and_not_by_now() -> None:
+    """The rest comes with the next answer; time must not go back for it."""
+    part = LogPiece(stream="0.1", inode=1, start=0, end=9, data=b"x", times=((1, 40.0),))
+    status = Status(wall=500.0, monotonic=1.0, boot_id="b", started=True, log=(part,), more=True)
+    assert written_at(part, status) == 40.0
+    assert written_at(part, replace(status, more=False)) == 500.0

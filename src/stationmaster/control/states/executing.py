@@ -21,7 +21,14 @@ from stationmaster.control.training.health_news import HealthNews, health_news
 from stationmaster.control.training.saving import Save, ask_to_save, save_first, save_told
 from stationmaster.control.training.telling import checkpoint_step, end_told, epoch_told, milestone_told, start_told
 from stationmaster.control.training.vitals import Health, check_vitals
-from stationmaster.control.training.watching import Watched, stall_alert, stall_cleared, stall_told, watch_log
+from stationmaster.control.training.watching import (
+    Watched,
+    since_of,
+    stall_alert,
+    stall_cleared,
+    stall_told,
+    watch_log,
+)
 from stationmaster.control.world import Visit, World
 from stationmaster.errors import CommandFailed, HostKeyRefused, RemoteError
 from stationmaster.lifecycle import Move
@@ -85,7 +92,7 @@ async def observe(visit: Visit, world: World) -> Seen:
     if job.desired is Desired.CANCEL:
         return seen
     try:
-        since = Since.from_json(job.memory.get("since"))
+        since = since_of(job, monitoring_of(job.spec.monitoring, world.policy.monitoring))
         status = await host_of(job, world).status(since, alone_seconds=alone_seconds(job, now=visit.now))
         return replace(seen, status=status, watched=visit.watched, comparison=await compare(job, world))
     except RemoteError as problem:

@@ -12,14 +12,16 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from stationmaster.config import monitoring_of
 from stationmaster.control.clock import boottime
 from stationmaster.control.rental.company import company
 from stationmaster.control.rental.machine import drop_connection, host_of
 from stationmaster.control.step import wait
+from stationmaster.control.training.watching import since_of
 from stationmaster.control.world import Visit, World
 from stationmaster.errors import RemoteError
 from stationmaster.model import Job
-from stationmaster.remote.host import Since, Status
+from stationmaster.remote.host import Status
 from stationmaster.store.writes import Write, can_join, joined
 
 _WATCHERS_SECONDS = 3.0  # how often it is asked whether anybody still watches
@@ -47,7 +49,7 @@ async def follow(job: Job, visit: Visit, world: World, judge: Judge) -> Write:
     host = host_of(job, world)
     clock = _clock(visit)
     asked = boottime()
-    since = Since.from_json(job.memory.get("since"))
+    since = since_of(job, monitoring_of(job.spec.monitoring, world.policy.monitoring))
     try:
         async with (
             company(host, replace(visit, job=job)),

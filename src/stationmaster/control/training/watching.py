@@ -14,7 +14,7 @@ from stationmaster.model import Alert, Job, Progress, StepReading
 from stationmaster.parsers.base import Reading
 from stationmaster.parsers.patterns import UserPattern
 from stationmaster.parsers.reader import LogReader
-from stationmaster.remote.host import LogPiece, Status
+from stationmaster.remote.host import LogPiece, Since, Status
 from stationmaster.settings import MonitoringSettings
 from stationmaster.store.writes import Told
 from stationmaster.watch.escalation import CLEARED, FLAGGED, TERMINATE, StallEvent
@@ -24,6 +24,8 @@ from stationmaster.watch.signs import SignsOfLife
 from stationmaster.watch.watcher import StallWatch
 
 STALL_ALERT = "stall"
+_GRAIN_SECONDS = 30.0  # what the machine does by itself
+_GRAINS_PER_WINDOW = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +59,7 @@ def watch_log(
     readings: list[Reading] = []
     training = _training_streams(status)
     for piece in status.log:
-        for at, part in _timed(piece, wall=status.wall, finely=job.progress.first_loss is None):
+        for at, part in _timed(piece, wall=written_at(piece, status), finely=job.progress.first_loss is None):
             found = reader.feed(part, at=now - (status.wall - at))
             readings += found
             if piece.stream in training:
@@ -143,8 +145,21 @@ def stall_policy(monitoring: MonitoringSettings) -> StallPolicy:
     return policy.changed(stall.thresholds)
 
 
+def since_of(job: Job, monitoring: MonitoringSettings) -> Since:
+    """How far the job's log was read. A watch with a short window needs the rest dated finely beside that."""
+    read = Since.from_json(job.memory.get("since"))
+    if not monitoring.stall_detection.thresholds:
+        return read
+    return replace(read, grain_seconds=min(_GRAIN_SECONDS, stall_policy(monitoring).min_window / _GRAINS_PER_WINDOW))
+
+
 def _training_streams(status: Status) -> frozenset[str]:
     return frozenset(f"{step.index}.{step.try_number}" for step in status.steps if step.training)
+
+
+def written_at(piece: LogPiece, status: Status) -> float:
+    """When the piece's end was written: just now, unless it is only a part of what has gathered."""
+    return piece.times[-1][1] if status.more and piece.times else status.wall
 
 
 def _timed(piece: LogPiece, *, wall: float, finely: bool) -> Iterator[tuple[float, bytes]]:
