@@ -24,12 +24,19 @@ class BadMachines:
         )
 
     def avoided(self, provider: str) -> frozenset[str]:
-        """Ids of the provider's machines that are not to be rented now."""
+        """Ids of the provider's machines that are not to be rented now, whichever of its accounts they failed."""
         with self._database.read() as connection:
-            return frozenset(connection.execute(self._avoided, {"b_provider": provider}).scalars())
+            return frozenset(connection.execute(self._avoided, {"b_provider": _without_account(provider)}).scalars())
 
 
 def put(connection: Connection, machines: Iterable[BadMachine], *, now: float) -> None:
-    rows = [{"provider": one.provider, "machine_id": one.machine_id, "why": one.why, "at": now} for one in machines]
+    rows = [
+        {"provider": _without_account(one.provider), "machine_id": one.machine_id, "why": one.why, "at": now}
+        for one in machines
+    ]
     if rows:
         upsert(connection, bad_machines, rows, key=("provider", "machine_id"))
+
+
+def _without_account(provider: str) -> str:
+    return provider.partition(":")[0]
