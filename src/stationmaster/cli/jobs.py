@@ -22,7 +22,7 @@ app = typer.Typer(invoke_without_command=True, no_args_is_help=False, rich_marku
 def jobs(
     context: typer.Context,
     everything: Annotated[bool, typer.Option("--all", "-a", help="Ended jobs too.")] = False,
-    limit: Annotated[int, typer.Option(min=1, help="The newest so many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="The newest so many.")] = 50,
     as_json: JsonOption = False,
 ) -> None:
     """List jobs, newest first.
@@ -61,6 +61,7 @@ def remove(
     context: typer.Context,
     job: JobArgument,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Forget an ended job, its model and files at home included.
 
@@ -68,7 +69,7 @@ def remove(
 
       stationmaster jobs rm 7f3k2q9a
 
-      stationmaster jobs rm 7f3k2q9a --yes
+      stationmaster jobs rm 7f3k2q9a --yes --json
     """
     from stationmaster.errors import UserError
 
@@ -79,6 +80,9 @@ def remove(
         if not yes and not typer.confirm(f"Remove {found.spec.name} ({found.id}) and its files?"):
             return
         station.remove(found.id)
+    if as_json or options_of(context).as_json:
+        print_json({"id": found.id, "removed": True})
+    else:
         typer.echo(f"removed {found.id}")
 
 

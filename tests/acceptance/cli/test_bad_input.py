@@ -138,6 +138,7 @@ main()
 
 
 def test_numbers_that_nothing_could_count(shared: Home) -> None:
+    told(shared.run("jobs", "--limit", "9" * 20), 2, "--limit", "hint: ")
     told(shared.run("notify", "inbox", "--limit", "9" * 20), 2, "--limit", "hint: ")
     told(shared.run("simulator", "--credit", "inf"), 2, "--credit", "hint: ")
     told(shared.run("simulator", "--speed", "nan"), 2, "--speed", "hint: ")
