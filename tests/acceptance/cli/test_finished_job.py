@@ -177,3 +177,11 @@ def test_a_worker_with_nothing_left_to_do_goes(trained: Trained) -> None:
     home, _ = trained
     wait_until(lambda: home.worker_pid() is None, what="the worker has gone by itself")
     assert "worker.left" in (home.path / "worker.log").read_text()
+
+
+def test_copies_to_where_nothing_can_be_written_are_refused_with_a_hint(trained: tuple[Home, Ran]) -> None:
+    home, _ = trained
+    for command in (("pull", "done", "/proc/x"), ("models", "download", "cats", "/proc/x")):
+        ran = home.run(*command)
+        assert ran.code == 2, ran.err
+        assert ran.err.splitlines()[1] == "hint: choose a folder that you may write to"
