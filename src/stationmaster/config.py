@@ -302,16 +302,12 @@ def _validated(merged: dict[str, Any], *, source: Path | None) -> Settings:
             place[name] = tuple(word for word in place[name].split("," if section else os.pathsep) if word)
     _refuse_what_is_no_text(merged)
     try:
-        settings = Settings.model_validate(merged)
+        return Settings.model_validate(merged)
     except ValidationError as error:
         where = f" (in {source} or the environment)" if source else ""
         raise ConfigInvalid(
             f"{problem_in_words(error)}{where}", hint=nearest_setting(error, Settings) or _SEE
         ) from None
-    for folder in settings.recipes:
-        if not folder.is_dir():
-            raise ConfigInvalid(f"recipes: there is no folder {folder}", hint="correct or remove it in the settings")
-    return settings
 
 
 def _refuse_what_is_no_text(data: Any) -> None:

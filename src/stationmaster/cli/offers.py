@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+from stationmaster.cli.context import JsonOption, finite, options_of, print_json, station_of
 
 if TYPE_CHECKING:
     from stationmaster.model import Requirements
@@ -19,7 +19,9 @@ def offers(
     recipe: Annotated[str, typer.Option(help="The recipe whose needs count.")] = "tiny-lora@1",
     provider: Annotated[str | None, typer.Option("--provider", "--driver", help="Where to look.")] = None,
     account: Annotated[str | None, typer.Option(help="Which of the provider's accounts.")] = None,
-    hours: Annotated[float, typer.Option(min=0.01, help="Hours the job takes on an RTX 4090.")] = 1.0,
+    hours: Annotated[
+        float, typer.Option(min=0.01, max=10_000, callback=finite, help="Hours the job takes on an RTX 4090.")
+    ] = 1.0,
     max_price: Annotated[str | None, typer.Option(help="The most that an hour may cost, in dollars.")] = None,
     interruptible: Annotated[bool, typer.Option("--interruptible", help="Bids: cheaper, may be taken away.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="The best so many.")] = 15,

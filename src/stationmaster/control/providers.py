@@ -54,7 +54,7 @@ def find_provider(
         read_pair(ssh_key_path(settings))  # says which file is missing, and what makes one
     if name == "simulator":
         raise ConfigInvalid("no simulator is running", hint="start one: stationmaster simulator")
-    known = ", ".join(sorted({*providers, "vastai"}))
+    known = ", ".join(sorted({*providers, "simulator", "vastai"}))
     raise ConfigInvalid(f"there is no provider {name}", hint=f"use one of: {known}")
 
 

@@ -75,6 +75,8 @@ def _from_json(text: str) -> Document:
         data = json.loads(text, object_pairs_hook=_unique)
     except json.JSONDecodeError as error:
         raise Unreadable(f"not JSON: {error.msg}", line=error.lineno) from None
+    except ValueError:
+        raise Unreadable("a number has too many digits") from None
     return Document(data=data, lines={})
 
 

@@ -228,7 +228,6 @@ def test_lists_and_tables_can_be_given_in_the_environment(tmp_path: Path) -> Non
 
 WRONG = [
     ({"DRIVER": "nope"}, "provider: there is no provider nope; use one of: loopback, simulator, ssh, vastai"),
-    ({"STATIONMASTER_RECIPES": "/nowhere"}, "recipes: there is no folder /nowhere"),
     ({"STATIONMASTER_LIMITS__READY": "0"}, "limits.ready: must be above 0"),
     ({"VASTAI_DEFAULT_DISK_GB": "inf"}, "vastai.default_disk_gb: must be a number that has an end"),
     ({"STATIONMASTER_BUCKET__ENDPOINT": "nope"}, "bucket.endpoint: must be a web address"),
