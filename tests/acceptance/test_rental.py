@@ -135,8 +135,10 @@ def test_a_retry_asks_before_it_rents_and_a_sweep_of_everything_cancels_what_it_
     assert (service.job("third").outcome, service.alive()) == (Outcome.CANCELLED, [])
 
     assert service.run("retry", "first", "--id", "second", "--yes").returncode == 0
+    assert service.job("second").spec.retry_of == "first"
+    assert service.run("cancel", "second", "--yes").returncode == 0
     service.until(lambda: service.job("second").state is State.ENDED, "the end of the retry")
-    assert service.job("second").outcome is Outcome.COMPLETED
+    assert service.alive() == []
 
 
 @pytest.fixture

@@ -102,8 +102,9 @@ def pack_command(
 
       stationmaster dataset pack ./cats ./archives/ --json
     """
-    settings = options_of(context).settings
-    packed, manifest = pack(parse_source(source), target, settings, zstd=zstd, force=force)
+    packed, manifest = pack(
+        parse_source(source), target, lambda: options_of(context).settings(), zstd=zstd, force=force
+    )
     if as_json:
         typer.echo(json.dumps(packed_json(packed, manifest), indent=2))
     else:
