@@ -81,7 +81,8 @@ def test_redraws_are_thinned_and_offsets_stay_raw(job: Bench) -> None:
 def test_the_end_of_a_log_is_dated(job: Bench) -> None:
     job.plan(step("train", "echo one"))
     job.start()
-    seen = job.until_finished()
+    job.until_finished()
+    seen = until(lambda: (looked := job.status())["log"][0]["times"] and looked, "the supervisor's last mark")
     assert seen["log"][0]["times"] == [[4, round(seen["steps"][0]["ended_at"], 3)]]
 
 
