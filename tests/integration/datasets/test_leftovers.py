@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from simulated_vast import eventually
 from spine_values import spec
 from stationmaster.control.leftovers import forget_dataset, remove_leftovers
 from stationmaster.datasets.leftovers import take_away
@@ -192,6 +193,12 @@ def test_a_dataset_that_is_being_fetched_is_not_removed(home: Path) -> None:
     assert forget_unused(place.parent, seconds=MONTH) == [place]
 
 
+def is_waited_for(descriptor: int) -> bool:
+    """Whether somebody waits for a lock on this file, by the kernel's own word."""
+    inode = os.fstat(descriptor).st_ino
+    return any("->" in line and f":{inode} " in line for line in Path("/proc/locks").read_text().splitlines())
+
+
 def test_who_waited_for_a_dataset_that_was_removed_fetches_it_anew(home: Path) -> None:
     place = fetch(home).parent
     found: list[Path] = []
@@ -199,7 +206,7 @@ def test_who_waited_for_a_dataset_that_was_removed_fetches_it_anew(home: Path) -
         fcntl.flock(lock, fcntl.LOCK_EX)
         waiting = threading.Thread(target=lambda: found.append(fetch(home)))
         waiting.start()
-        time.sleep(0.2)
+        eventually(lambda: is_waited_for(lock.fileno()))
         place.rename(place.with_name("removed"))
     waiting.join(20)
     assert (found[0] / "one.txt").read_bytes() == OneFile.content

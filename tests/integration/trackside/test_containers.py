@@ -60,7 +60,7 @@ def test_a_step_runs_in_its_image_and_leaves_its_files_in_the_job_s_folder(
     assert finished(job)["result"] == "done"
     assert job.text().splitlines() == ["it's $(id); weights", str(job.root / "work")]
     assert (job.root / "output" / "x").read_text() == "out\n"
-    assert podman.containers() == []
+    until(lambda: podman.containers() == [], "the container's removal")
 
 
 def test_an_exit_code_is_the_step_s_own(job: Bench, podman: Podman) -> None:
@@ -68,7 +68,7 @@ def test_an_exit_code_is_the_step_s_own(job: Bench, podman: Podman) -> None:
     job.start()
     seen = finished(job)
     assert (seen["result"], seen["exit_code"], seen["failure"]) == ("failed", 41, "exit")
-    assert podman.containers() == []
+    until(lambda: podman.containers() == [], "the container's removal")
 
 
 def test_a_step_that_needs_too_much_memory_is_told_as_such(job: Bench) -> None:
@@ -126,7 +126,7 @@ def test_the_stop_signal_reaches_the_process_and_its_end_is_awaited(job: Bench, 
     assert seen["finished"]["result"] == "stopped"
     assert job.text().splitlines() == ["ready", "saving", "saved"], "the signal came once"
     assert not is_alive(pid)
-    assert podman.containers() == []
+    until(lambda: podman.containers() == [], "the container's removal")
 
 
 def test_a_step_that_ignores_its_signal_is_killed(job: Bench, podman: Podman) -> None:
@@ -178,4 +178,4 @@ def test_what_a_killed_shim_left_behind_does_not_meet_the_next_try(job: Bench, p
     kill(client)
     assert finished(job)["result"] == "done"
     assert not is_alive(first)
-    assert podman.containers() == []
+    until(lambda: podman.containers() == [], "the container's removal")
