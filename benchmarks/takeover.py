@@ -9,10 +9,10 @@ from pathlib import Path
 from _postgres import postgresql_url
 from _report import report
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from chaos_loopback import WorkerForge
-from chaos_takeover import BUDGET_SECONDS, takeover_seconds
+from tests.support.chaos.loopback import WorkerForge
+from tests.support.chaos.takeover import BUDGET_SECONDS, takeover_seconds
 
 
 def main() -> None:

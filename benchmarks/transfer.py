@@ -20,14 +20,14 @@ from pathlib import Path
 
 from _report import report, tell
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from sshd_fixture import Sshd, running_sshd
 from stationmaster.datasets.pack import pack
 from stationmaster.remote.host import Host
 from stationmaster.remote.pyz import build_pyz
 from stationmaster.remote.ssh import SshRemote
 from stationmaster.remote.transfer import pull_verified, push_verified, sha256_of
+from tests.support.servers.sshd import Sshd, running_sshd
 
 RSYNC_RATIO = 0.9
 SMALL_FILES_RATIO = 1.5

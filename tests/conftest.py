@@ -11,10 +11,10 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-from capabilities import SKIP_MARK
-from s3_servers import S3Server, rclone_s3, seaweed_s3
-from second_goes import SecondGoes
-from store_engines import PostgresServer
+from tests.support.capabilities import SKIP_MARK
+from tests.support.second_goes import SecondGoes
+from tests.support.servers.postgres import PostgresServer
+from tests.support.servers.s3_servers import S3Server, rclone_s3, seaweed_s3
 
 # A shared machine may be slow for a moment; what is promised is the result, not the time.
 # Where others wait for the result, the examples are the same each time; at home they are new ones.

@@ -8,12 +8,21 @@ from typing import Any
 import pytest
 import yaml
 
-from capabilities import require
-from hub_server import HUB_TOKEN
-from paid_deliveries import ENDLESS, GIVEN, HELD, OWNER, QUICK, PaidDeliveries, paid_deliveries, sha256
 from stationmaster.errors import OutOfCredit
 from stationmaster.model import Outcome, Reason
 from stationmaster.money import MicroDollars
+from tests.support.capabilities import require
+from tests.support.chaos.paid_deliveries import (
+    ENDLESS,
+    GIVEN,
+    HELD,
+    OWNER,
+    QUICK,
+    PaidDeliveries,
+    paid_deliveries,
+    sha256,
+)
+from tests.support.servers.hub_server import HUB_TOKEN
 
 CRASHED = {**QUICK, "fault": "crash", "fault_at": 15}
 STALLED = {

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from command_line import answer_of, stationmaster
-from own_hosts import environ_with_hosts, host_behind
-from simulated_vast import API_KEY, Customer, quick_settings
-from sshd_fixture import Sshd, running_sshd
 from stationmaster.simulator.harness import simulator_thread
+from tests.support.commands.command_line import answer_of, stationmaster
+from tests.support.machines.own_hosts import environ_with_hosts, host_behind
+from tests.support.servers.sshd import Sshd, running_sshd
+from tests.support.vast.simulated_vast import API_KEY, Customer, quick_settings
 
 
 @pytest.fixture

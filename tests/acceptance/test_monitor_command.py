@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from command_line import answer_of, stationmaster
-from simulated_vast import API_KEY, Customer, eventually, quick_settings
 from stationmaster.simulator.harness import simulator_thread
+from tests.support.commands.command_line import answer_of, stationmaster
+from tests.support.vast.simulated_vast import API_KEY, Customer, eventually, quick_settings
 
 _LOG_LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - stationmaster\.monitor - WARNING - .+")
 _ONSTART = """

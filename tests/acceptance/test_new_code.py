@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from chaos_specs import a_job, a_picture_dataset
-from newer_code import HOLD, NEW_STATE, write_newer_code
 from stationmaster.model import DatasetRef, Outcome, State
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.registry import find
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
+from tests.support.chaos.specs import a_job, a_picture_dataset
+from tests.support.jobs.newer_code import HOLD, NEW_STATE, write_newer_code
 
 _PATIENCE_SECONDS = 150.0
 QUICK = {

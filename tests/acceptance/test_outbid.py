@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from chaos_specs import a_tiny_dataset
-from simulated_vast import quick_settings
 from stationmaster.model import Outcome, Reason, State
 from stationmaster.simulator.harness import simulator_thread
-from storm_recipe import storm_job
-from storm_station import Hold, StormForge, StormStation, holding
+from tests.support.chaos.specs import a_tiny_dataset
+from tests.support.chaos.storm_recipe import storm_job
+from tests.support.chaos.storm_station import Hold, StormForge, StormStation, holding
+from tests.support.vast.simulated_vast import quick_settings
 
 _BIDS = {"STATIONMASTER_VASTAI__INTERRUPTIBLE": "true"}
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from asynchronous_tests import names_in
-from command_line import answer_of, stationmaster
-from own_hosts import environ_with_hosts, host_behind
-from simulated_vast import eventually
-from sshd_fixture import Sshd, running_sshd
 from stationmaster.control.background import running_worker
-from tiny_lora_runs import write_images
+from tests.support.asynchronous_tests import names_in
+from tests.support.commands.command_line import answer_of, stationmaster
+from tests.support.jobs.tiny_lora_runs import write_images
+from tests.support.machines.own_hosts import environ_with_hosts, host_behind
+from tests.support.servers.sshd import Sshd, running_sshd
+from tests.support.vast.simulated_vast import eventually
 
 QUICK = {
     "STATIONMASTER_WORKER__LINGER": "0s",

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from capabilities import require
-from chaos_specs import a_tiny_dataset
-from simulated_vast import quick_settings
 from stationmaster.model import Outcome, State
 from stationmaster.simulator.harness import simulator_thread
-from storm_recipe import storm_job
-from storm_station import Hold, StormForge, StormStation, holding
+from tests.support.capabilities import require
+from tests.support.chaos.specs import a_tiny_dataset
+from tests.support.chaos.storm_recipe import storm_job
+from tests.support.chaos.storm_station import Hold, StormForge, StormStation, holding
+from tests.support.vast.simulated_vast import quick_settings
 
 CUT_SECONDS = 10.0
 LIMITS = {

@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from capabilities import require
-from command_line import stationmaster
-from local_world import write_pictures
-from official_vast import OfficialClient
-from simulator_service import ACCOUNT_KEY, Service, simulator_service
 from stationmaster.control.background import running_worker
 from stationmaster.model import Outcome, State
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
+from tests.support.capabilities import require
+from tests.support.commands.command_line import stationmaster
+from tests.support.jobs.local_world import write_pictures
+from tests.support.vast.official_vast import OfficialClient
+from tests.support.vast.simulator_service import ACCOUNT_KEY, Service, simulator_service
 
 _NOBODY = 65534
 _QUICK = ("-p", "steps=20", "-p", "seconds_per_step=0", "-p", "save_every=10", "-p", "sample_every=20")

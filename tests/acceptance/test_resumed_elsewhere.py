@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from chaos_specs import a_tiny_dataset
-from recipe_texts import write_recipe
-from simulated_vast import quick_settings
 from stationmaster.model import Checkpoint, Outcome, Reason, State
 from stationmaster.simulator.harness import simulator_thread
 from stationmaster.station.local import LocalStation
-from storm_recipe import storm_job
-from storm_station import Hold, StormForge, StormStation, holding
+from tests.support.chaos.specs import a_tiny_dataset
+from tests.support.chaos.storm_recipe import storm_job
+from tests.support.chaos.storm_station import Hold, StormForge, StormStation, holding
+from tests.support.jobs.recipe_texts import write_recipe
+from tests.support.vast.simulated_vast import quick_settings
 
 STEPS = 50
 PATIENCE_SECONDS = 150.0

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from chaos_specs import a_tiny_dataset
-from simulated_vast import quick_settings
 from stationmaster.model import Outcome, State
 from stationmaster.simulator.harness import simulator_thread
 from stationmaster.store.tables import jobs
-from storm_recipe import storm_job
-from storm_station import Hold, StormForge, StormStation, holding
+from tests.support.chaos.specs import a_tiny_dataset
+from tests.support.chaos.storm_recipe import storm_job
+from tests.support.chaos.storm_station import Hold, StormForge, StormStation, holding
+from tests.support.vast.simulated_vast import quick_settings
 
 _LONG = {"steps": 3000, "pace": 0.1}
 

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from capabilities import require
-from comfydeploy_server import COMFY_KEY, ComfyDeployServer
-from hub_server import HUB_USER, HubServer
-from local_world import write_pictures
-from messenger_server import TELEGRAM_TOKEN, MessengerServer
-from s3_servers import SECRET_KEY, rclone_s3
+from tests.support.capabilities import require
+from tests.support.jobs.local_world import write_pictures
+from tests.support.programs import ROOT, program
+from tests.support.servers.comfydeploy_server import COMFY_KEY, ComfyDeployServer
+from tests.support.servers.hub_server import HUB_USER, HubServer
+from tests.support.servers.messenger_server import TELEGRAM_TOKEN, MessengerServer
+from tests.support.servers.s3_servers import SECRET_KEY, rclone_s3
 
 TOKEN = f"hf_{secrets.token_hex(16)}"  # no other test has it, wherever it leaves its own for a moment
 SIGNATURE = "X-Amz-Signature"  # of signed addresses, which are secrets themselves
@@ -60,10 +61,10 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Finished]:
             **comfy.environ,
             **chat.environ,
         }
-        program = Path(__file__).parent.parent / "secret_run.py"
         traced = ["strace", "-f", "-e", "trace=execve", "-s", "65536", "-o", str(folder / "trace")]
         done = subprocess.run(
-            [*traced, sys.executable, str(program), str(folder)],
+            [*traced, *program("jobs.secret_run"), str(folder)],
+            cwd=ROOT,
             env=environ,
             capture_output=True,
             text=True,

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from chaos_specs import a_tiny_dataset
-from simulated_vast import API_KEY, quick_settings
 from stationmaster.model import DatasetRef, Outcome, State
 from stationmaster.simulator.harness import simulator_thread
-from storm_recipe import storm_job
-from storm_station import Hold, StormForge, StormStation, holding
+from tests.support.chaos.specs import a_tiny_dataset
+from tests.support.chaos.storm_recipe import storm_job
+from tests.support.chaos.storm_station import Hold, StormForge, StormStation, holding
+from tests.support.vast.simulated_vast import API_KEY, quick_settings
 
 TOKEN = "hf_secret_that_only_the_right_machine_gets"
 

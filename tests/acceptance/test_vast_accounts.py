@@ -12,9 +12,6 @@ from typing import Any
 
 import pytest
 
-from command_line import answer_of, stationmaster
-from local_world import LocalWorld, write_pictures
-from simulated_vast import API_KEY, Customer, quick_settings
 from stationmaster.control.build import build_world, sweep_policy_of
 from stationmaster.control.rental.charges import reconcile_charges
 from stationmaster.control.safety.sweep import Report, Sweeper
@@ -22,6 +19,9 @@ from stationmaster.errors import ConfigInvalid
 from stationmaster.model import Desired, Outcome
 from stationmaster.providers.vastai.keys import ensure_pair
 from stationmaster.simulator.harness import simulator_thread
+from tests.support.commands.command_line import answer_of, stationmaster
+from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.vast.simulated_vast import API_KEY, Customer, quick_settings
 
 _WORK_KEY = "work-account-key-0123456789"
 _PLAY_KEY = "play-account-key-0123456789"

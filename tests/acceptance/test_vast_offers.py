@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from command_line import answer_of, stationmaster
-from simulated_vast import API_KEY, quick_settings
 from stationmaster.providers.vastai.keys import ensure_pair
 from stationmaster.simulator.harness import simulator_thread
+from tests.support.commands.command_line import answer_of, stationmaster
+from tests.support.vast.simulated_vast import API_KEY, quick_settings
 
 _WORDS = ("offers", "--provider", "vastai", "--recipe", "flux-lora@1")
 

@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from stationmaster.model import Job, Outcome, Reason
-from watched_scenarios import Scale, WatchedStation, in_order, watched_station
+from tests.support.watching.watched_scenarios import Scale, WatchedStation, in_order, watched_station
 
 # Steps are long beside what a busy computer adds to them, and every limit is many steps: load crosses none of them.
 SECONDS = Scale(

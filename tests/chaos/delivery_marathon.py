@@ -15,15 +15,13 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 import structlog
 
-from chaos_delivery import DeliveringStation, delivery_points
-from chaos_fake import Template
-from chaos_points import Killed, KillPoints
-from fake_hub import FakeHub
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
+from tests.support.chaos.delivery import DeliveringStation, delivery_points
+from tests.support.chaos.fake import Template
+from tests.support.chaos.points import Killed, KillPoints
+from tests.support.servers.fake_hub import FakeHub
 
 _MOST_KILLS = 4
 _BEHAVIOURS = ("well", "well", "refuses", "busy", "from home only", "private")

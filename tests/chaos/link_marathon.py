@@ -13,10 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from link_cuts import broken_link, move_there_and_back
-from sshd_fixture import Sshd, running_sshd
+from tests.support.chaos.link_cuts import broken_link, move_there_and_back
+from tests.support.servers.sshd import Sshd, running_sshd
 
 
 def main() -> int:

@@ -17,18 +17,16 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 import structlog
-
 from chaos.storms import LANES, blow
-from chaos_fake import JOB, FakeStation, Template
-from chaos_loopback import STATES, LoopbackStation, WorkerForge
-from chaos_points import Killed, KillPoints
-from chaos_specs import a_picture_dataset
+
 from stationmaster.model import DatasetRef, State
 from stationmaster.providers.fake import Trouble
 from stationmaster.remote.fake import Fault
+from tests.support.chaos.fake import JOB, FakeStation, Template
+from tests.support.chaos.loopback import STATES, LoopbackStation, WorkerForge
+from tests.support.chaos.points import Killed, KillPoints
+from tests.support.chaos.specs import a_picture_dataset
 
 TROUBLES = (
     Trouble.LOSE_CREATE_ANSWER,

@@ -17,15 +17,13 @@ from pathlib import Path
 
 import structlog
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from chaos_fake import JOB, SCRIPT, Template
-from chaos_points import Killed, KillPoints
-from paid_jobs import GIVEN, PaidStation, template
 from stationmaster.control.billing.charges import Billing, charge
 from stationmaster.model import Desired, EntryKind, Job, Reason
 from stationmaster.money import MicroDollars
 from stationmaster.providers.fake import Trouble
+from tests.support.chaos.fake import JOB, SCRIPT, Template
+from tests.support.chaos.paid_jobs import GIVEN, PaidStation, template
+from tests.support.chaos.points import Killed, KillPoints
 
 _MOST_DEATHS = 6
 _MOST_POINTS = 80

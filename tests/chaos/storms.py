@@ -24,13 +24,11 @@ from dataclasses import dataclass, field
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 import structlog
 
-from simulator_storm import Storm, Tally, missing, table
 from stationmaster.simulator.faults import FaultKind
-from storm_station import StormForge
+from tests.support.chaos.simulator_storm import Storm, Tally, missing, table
+from tests.support.chaos.storm_station import StormForge
 
 _LEAST = 5
 _FAULTS_PER_RUN = 3

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from chaos_delivery import DELIVERING, DeliveringStation, delivery_points
-from chaos_fake import JOB, SCRIPT, LiveMachine, Template
-from chaos_points import Killed, KillPoints
-from fake_hub import HIDDEN, FakeHub
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
 from stationmaster.model import Desired, Outcome, Reason, Registering
 from stationmaster.remote.fake import Fault
 from stationmaster.remote.fake_run import safetensors_bytes
+from tests.support.chaos.delivery import DELIVERING, DeliveringStation, delivery_points
+from tests.support.chaos.fake import JOB, SCRIPT, LiveMachine, Template
+from tests.support.chaos.points import Killed, KillPoints
+from tests.support.servers.fake_hub import HIDDEN, FakeHub
 
 SLICES = range(3)  # so that several processes can share the points
 FAR_TOO_MANY_POINTS = 1500

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from chaos_fake import FakeStation, Template
-from chaos_points import Killed, KillPoints
 from stationmaster.providers.fake import Trouble
+from tests.support.chaos.fake import FakeStation, Template
+from tests.support.chaos.points import Killed, KillPoints
 
 SLICES = range(6)  # so that several processes can share the points
 _FAR_TOO_MANY_POINTS = 1500

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from chaos_fake import SCRIPT, Template
-from chaos_points import Killed, KillPoints
-from paid_jobs import GIVEN, MOST, PaidStation, points_around_money, template
 from stationmaster.model import Outcome
 from stationmaster.providers.fake import Trouble
 from stationmaster.remote.fake_trackside import Script
+from tests.support.chaos.fake import SCRIPT, Template
+from tests.support.chaos.paid_jobs import GIVEN, MOST, PaidStation, points_around_money, template
+from tests.support.chaos.points import Killed, KillPoints
 
 CRASHES = replace(SCRIPT, exit_codes={("train", 1): 1}, fails_at=1)
 

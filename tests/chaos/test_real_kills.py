@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from chaos_loopback import STATES, LoopbackStation, WorkerForge
-from chaos_specs import a_picture_dataset
 from stationmaster.model import DatasetRef, State
+from tests.support.chaos.loopback import STATES, LoopbackStation, WorkerForge
+from tests.support.chaos.specs import a_picture_dataset
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from simulator_storm import Storm, missing, table
 from stationmaster.simulator.faults import FaultKind
-from storm_station import StormForge
+from tests.support.chaos.simulator_storm import Storm, missing, table
+from tests.support.chaos.storm_station import StormForge
 
 
 # It ends as soon as every fault has struck, after about half a minute; a busy machine is given its time.

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from chaos_loopback import JOB, LoopbackStation, WorkerForge, is_alive, is_stopped
-from chaos_machines import fates
-from chaos_specs import a_picture_dataset
-from chaos_worker import REFUSED
 from stationmaster.model import DatasetRef, RentalState, State
-from store_engines import PostgresServer
+from tests.support.chaos.loopback import JOB, LoopbackStation, WorkerForge, is_alive, is_stopped
+from tests.support.chaos.machines import fates
+from tests.support.chaos.specs import a_picture_dataset
+from tests.support.chaos.worker import REFUSED
+from tests.support.servers.postgres import PostgresServer
 
 SHORT_LEASE = {"lease_seconds": 2.0, "renew_seconds": 0.3, "look_seconds": 0.2}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos_loopback import WorkerForge
-from chaos_takeover import BUDGET_SECONDS, takeover_seconds
-from store_engines import PostgresServer
+from tests.support.chaos.loopback import WorkerForge
+from tests.support.chaos.takeover import BUDGET_SECONDS, takeover_seconds
+from tests.support.servers.postgres import PostgresServer
 
 
 def test_a_killed_workers_job_goes_on_within_thirty_seconds_in_ten_kills_out_of_ten(

@@ -16,13 +16,11 @@ import time
 import traceback
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 import structlog
-
 from acceptance.test_watched_runs import SECONDS
+
 from stationmaster.model import Outcome, Reason
-from watched_scenarios import NAMES, Scale, WatchedStation, watched_station
+from tests.support.watching.watched_scenarios import NAMES, Scale, WatchedStation, watched_station
 
 REAL = Scale(
     step_seconds=2.0,

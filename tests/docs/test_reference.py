@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import typer
 
-from docs_pages import ROOT
 from stationmaster.cli.commands import app
 from stationmaster.cli.render import EXIT_CODES, job_json
 from stationmaster.lifecycle import REASONS
 from stationmaster.model import Alert, Checkpoint, Event, Reason
 from stationmaster.station.base import JobView
+from tests.support.docs_pages import ROOT
 
 
 def _make_reference() -> ModuleType:
@@ -83,7 +83,7 @@ _EVENT = Event(seq=1, job_id="job", job_version=1, kind="submitted", payload={},
 
 
 def _view() -> JobView:
-    from spine_values import job, rental
+    from tests.support.jobs.spine_values import job, rental
 
     return JobView(
         job=job(),

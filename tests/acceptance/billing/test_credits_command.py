@@ -15,7 +15,6 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from spine_values import spec
 from stationmaster.cli.commands import app
 from stationmaster.errors import ConfigInvalid, LedgerBroken, NotFound, OutOfCredit, StationmasterError, UserError
 from stationmaster.model import CostLine, Outcome, Reason, State
@@ -24,6 +23,7 @@ from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from stationmaster.store.tables import credit_lots
 from stationmaster.store.writes import Write
+from tests.support.jobs.spine_values import spec
 
 
 class Terminal:

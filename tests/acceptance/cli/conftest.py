@@ -7,19 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from cli_runs import QUICK, Commands, Home, Ran
-from local_world import write_pictures
-
-
-@pytest.fixture(scope="session")
-def commands() -> Iterator[Commands]:
-    with Commands() as ready:
-        yield ready
+from tests.support.commands.cli_runs import QUICK, Home, Ran
+from tests.support.jobs.local_world import write_pictures
 
 
 @pytest.fixture
-def home(tmp_path: Path, commands: Commands) -> Iterator[Home]:
-    with Home(tmp_path, commands) as opened:
+def home(tmp_path: Path) -> Iterator[Home]:
+    with Home(tmp_path) as opened:
         yield opened
 
 
@@ -29,8 +23,8 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory, pictures: Path, commands: Commands) -> Iterator[tuple[Home, Ran]]:
+def trained(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Iterator[tuple[Home, Ran]]:
     """A home in which `train --watch` trained the job `done` to its end, and what the command said meanwhile."""
-    with Home(tmp_path_factory.mktemp("trained"), commands) as opened:
+    with Home(tmp_path_factory.mktemp("trained")) as opened:
         train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--name", "cats", "--id", "done")
         yield opened, opened.run_installed(*train, "--watch", *QUICK)

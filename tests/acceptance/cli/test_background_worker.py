@@ -10,8 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cli_runs import COMMAND, QUICK, Home, wait_until
 from stationmaster.model import State
+from tests.support.commands.cli_runs import COMMAND, QUICK, Home, wait_until
 
 # Takes the home's lock as a worker of an old version would, and leaves when it is asked to.
 _OLD_WORKER = """

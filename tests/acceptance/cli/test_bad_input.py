@@ -13,16 +13,16 @@ from random import Random
 import pytest
 from PIL import Image
 
-from capabilities import require
-from cli_runs import COMMAND, Commands, Home, Ran
+from tests.support.capabilities import require
+from tests.support.commands.cli_runs import COMMAND, Home, Ran
 
 TRAIN = ("train", "--recipe", "tiny-lora@1")
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory, commands: Commands) -> Iterator[Home]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """A home with a store in it, for commands that change nothing."""
-    with Home(tmp_path_factory.mktemp("shared"), commands) as home:
+    with Home(tmp_path_factory.mktemp("shared")) as home:
         assert home.run("jobs").code == 0
         yield home
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import structlog
 from typer.testing import CliRunner
 
-from s3_servers import S3Server
 from stationmaster.cli.commands import app
+from tests.support.servers.s3_servers import S3Server
 
 
 def bucket_finding(home: Path, **environ: str) -> dict[str, object] | None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from local_world import LocalWorld, write_pictures
-from s3_servers import S3Server
 from stationmaster.delivery.r2 import open_other_bucket
 from stationmaster.errors import TransferFailed
 from stationmaster.model import Checkpoint
+from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.servers.s3_servers import S3Server
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from safetensors import safe_open
 
-from cli_runs import QUICK, Home, Ran, wait_until
+from tests.support.commands.cli_runs import QUICK, Home, Ran, wait_until
 
 Trained = tuple[Home, Ran]
 

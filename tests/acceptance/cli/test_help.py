@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import typer
 
-from cli_runs import Home
 from stationmaster.cli.commands import app
+from tests.support.commands.cli_runs import Home
 
 
 def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:

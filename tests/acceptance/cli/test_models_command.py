@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cli_runs import Home
-from hub_server import HUB_TOKEN, HubServer
 from stationmaster.model import Place, Registration, SamplePicture, TrainedModel
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
+from tests.support.commands.cli_runs import Home
+from tests.support.servers.hub_server import HUB_TOKEN, HubServer
 
 WEIGHTS = os.urandom(200_000)
 SLUG = "my-cats-0a1b2c"

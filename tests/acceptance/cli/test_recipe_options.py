@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli_runs import Home
+from tests.support.commands.cli_runs import Home
 
 SWITCH = """
 name: switched

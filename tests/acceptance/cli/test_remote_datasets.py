@@ -12,14 +12,14 @@ import pytest
 import structlog
 from typer.testing import CliRunner, Result
 
-from hub_server import HubServer
-from local_world import LocalWorld, write_pictures
-from s3_servers import S3Server
 from stationmaster.cli.commands import app
 from stationmaster.cli.train import request_of
 from stationmaster.config import load_settings
 from stationmaster.delivery.r2 import open_other_bucket
 from stationmaster.errors import StationmasterError
+from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.servers.hub_server import HubServer
+from tests.support.servers.s3_servers import S3Server
 
 
 def run(*arguments: str, home: Path, **environ: str) -> Result:

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from cli_runs import COMMAND, Commands, Home, wait_until
 from stationmaster.model import Desired, Outcome, Reason
+from tests.support.commands.cli_runs import COMMAND, Home, wait_until
 
 ENDLESS = ("--steps", "100000", "-p", "seconds_per_step=0.02", "-p", "save_every=10")
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory, pictures: Path, commands: Commands) -> Iterator[Home]:
+def running(tmp_path_factory: pytest.TempPathFactory, pictures: Path) -> Iterator[Home]:
     """A home with the job `long`, which has a checkpoint and would run for half an hour."""
-    with Home(tmp_path_factory.mktemp("running"), commands) as home:
+    with Home(tmp_path_factory.mktemp("running")) as home:
         begin(home, pictures, "long")
         yield home
 

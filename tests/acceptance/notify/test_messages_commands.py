@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from messenger_server import MessengerServer
 from stationmaster.cli.commands import app
 from stationmaster.errors import StationmasterError
+from tests.support.servers.messenger_server import MessengerServer
 
 
 class Terminal:

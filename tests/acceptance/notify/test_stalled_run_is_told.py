@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from local_world import write_pictures
-from messenger_server import MessengerServer
 from stationmaster.config import load_settings
 from stationmaster.model import State
 from stationmaster.providers.loopback import processes_of
 from stationmaster.station.base import TrainRequest
 from stationmaster.station.local import LocalStation
+from tests.support.jobs.local_world import write_pictures
+from tests.support.servers.messenger_server import MessengerServer
 
 COMMAND = str(Path(sys.executable).with_name("stationmaster"))
 PATIENCE_SECONDS = 120.0

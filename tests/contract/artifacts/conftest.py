@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from s3_servers import S3Server
 from stationmaster.config import load_settings
 from stationmaster.delivery.artifact_store import ArtifactStore, BucketStore, FolderStore
 from stationmaster.delivery.object_store import Bucket
 from stationmaster.delivery.s3_client import new_client
+from tests.support.servers.s3_servers import S3Server
 
 OpenBucket = Callable[[S3Server], Bucket]
 

@@ -12,13 +12,13 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from s3_servers import S3Server
 from stationmaster.delivery.object_store import Bucket, composite
 from stationmaster.delivery.r2 import open_bucket as open_from_settings
 from stationmaster.delivery.r2 import open_other_bucket
 from stationmaster.delivery.s3_client import new_client
 from stationmaster.errors import ConfigInvalid, DeliveryBusy, DeliveryError, DeliveryRefused
 from stationmaster.settings import BucketSettings
+from tests.support.servers.s3_servers import S3Server
 
 OpenBucket = Callable[[S3Server], Bucket]
 BODY = b"weights" * 100

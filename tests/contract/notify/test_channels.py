@@ -12,8 +12,15 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from asynchronous_tests import asynchronous
-from messenger_server import (
+from stationmaster.errors import NotifyBusy, NotifyError, NotifyRefused
+from stationmaster.notify.apprise import Apprise
+from stationmaster.notify.base import Priority, Rendered
+from stationmaster.notify.discord import Discord
+from stationmaster.notify.slack import Slack
+from stationmaster.notify.telegram import Telegram
+from stationmaster.notify.webhook import Webhook
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.servers.messenger_server import (
     DISCORD_CLOSED,
     DISCORD_TOKEN,
     TELEGRAM_BLOCKED,
@@ -24,13 +31,6 @@ from messenger_server import (
     discord_busy,
     telegram_busy,
 )
-from stationmaster.errors import NotifyBusy, NotifyError, NotifyRefused
-from stationmaster.notify.apprise import Apprise
-from stationmaster.notify.base import Priority, Rendered
-from stationmaster.notify.discord import Discord
-from stationmaster.notify.slack import Slack
-from stationmaster.notify.telegram import Telegram
-from stationmaster.notify.webhook import Webhook
 
 TEXT = "⚠️ Training Stall Detected\n\nJob: <b>*_ & co\nProgress: 230/400 (57.5%)"
 MESSAGE = Rendered(key="ab12cd34.event.7.ann", kind="stall", text=TEXT, at=1700000000.0, priority=Priority.HIGH)

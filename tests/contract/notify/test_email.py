@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from asynchronous_tests import asynchronous
-from smtp_server import SmtpServer
 from stationmaster.errors import NotifyBusy, NotifyError, NotifyRefused
 from stationmaster.notify.base import Rendered
 from stationmaster.notify.email import Email, MailServer
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.servers.smtp_server import SmtpServer
 
 TEXT = "🛑 Training Terminated\n\nJob: <b>*_\n.\nReason: Stall detected, grace period expired"
 MESSAGE = Rendered(key="ab12cd34.event.7.ann", kind="terminated", text=TEXT, at=1700000000.0)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from provider_benches import LIVE, MAKERS, Bench, bench
-from simulated_vast import quick_settings
-from sshd_fixture import Sshd, running_sshd
 from stationmaster.providers.base import Provider
 from stationmaster.simulator.harness import simulator_thread
+from tests.support.machines.provider_benches import LIVE, MAKERS, Bench, bench
+from tests.support.servers.sshd import Sshd, running_sshd
+from tests.support.vast.simulated_vast import quick_settings
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from asynchronous_tests import asynchronous
-from spine_values import label, offer
 from stationmaster.errors import AccessRefused, AnswerLost, NoCapacity, ProviderBusy, ProviderError, ProviderFault
 from stationmaster.model import MachineStatus, Requirements
 from stationmaster.providers.fake import FakeProvider, Trouble
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.jobs.spine_values import label, offer
 
 WANT = Requirements()
 Call = Callable[[FakeProvider], Awaitable[object]]

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from provider_benches import CONTRACT_PREFIX, Bench, ours
 from stationmaster.errors import ProviderError
 from stationmaster.model import Requirements
 from stationmaster.money import MicroDollars
 from stationmaster.providers.base import Provider
+from tests.support.machines.provider_benches import CONTRACT_PREFIX, Bench, ours
 
 WANT = Requirements(disk_gib=0.001)
 

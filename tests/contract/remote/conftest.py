@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from machine_bench import Bench, fake_bench, local_bench, ssh_bench
-from sshd_fixture import Sshd, running_sshd
+from tests.support.machines.machine_bench import Bench, fake_bench, local_bench, ssh_bench
+from tests.support.servers.sshd import Sshd, running_sshd
 
 
 @pytest.fixture(scope="session")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from asynchronous_tests import asynchronous, names_in, until
-from machine_bench import Bench
 from stationmaster.errors import CommandFailed, TransferFailed, Unreachable
 from stationmaster.remote.base import check
+from tests.support.asynchronous_tests import asynchronous, names_in, until
+from tests.support.machines.machine_bench import Bench
 
 ODD_WORDS = ["two words", "it's", 'a "quote"', "new\nline", "grüße ☃", "$HOME `id` \\", "*", "", "-x", "a=b", ";", "'"]
 EVERY_BYTE = bytes(range(256)) * 40

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from local_world import LocalWorld, write_pictures
+from tests.support.jobs.local_world import LocalWorld, write_pictures
 
 Opener = Callable[[Path], AbstractContextManager[LocalWorld]]
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from local_world import LocalWorld
 from stationmaster.errors import (
     AlreadyEnded,
     ConfigInvalid,
@@ -26,6 +25,7 @@ from stationmaster.money import MicroDollars
 from stationmaster.station.base import Station, TrainRequest
 from stationmaster.store.jobs import Submitted
 from stationmaster.store.users import User
+from tests.support.jobs.local_world import LocalWorld
 
 
 def models(station: Station, job_id: str) -> Sequence[Checkpoint]:

@@ -12,7 +12,7 @@ import pytest
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from stationmaster.store.tables import metadata
-from store_engines import PostgresServer
+from tests.support.servers.postgres import PostgresServer
 
 OpenStore = Callable[..., Store]
 

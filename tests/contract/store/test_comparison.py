@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from spine_values import job, put_past_run
 from stationmaster.control.training.baselines import COMPARED_AT_PERCENT, compare, comparison_due, facts_to_remember
 from stationmaster.control.world import World
 from stationmaster.model import Job, Progress, StepReading
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
+from tests.support.jobs.spine_values import job, put_past_run
 
 GIB_IN_MIB = 1024
 

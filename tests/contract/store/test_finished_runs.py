@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from spine_values import offer, rental, spec
 from stationmaster.model import Outcome, Reason, RentalState, State
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Told, Write
+from tests.support.jobs.spine_values import offer, rental, spec
 
 
 def ran(open_store, job_id: str, *, seconds: float, outcome: Outcome = Outcome.COMPLETED, **fields) -> None:  # type: ignore[no-untyped-def]

@@ -10,7 +10,6 @@ from itertools import product
 import pytest
 import sqlalchemy as sa
 
-from spine_values import rental, spec
 from stationmaster.control.billing.breakdown import shares_of
 from stationmaster.errors import AlreadyEnded, IllegalMove, NotFound
 from stationmaster.model import Alert, CostLine, Desired, LogChunk, Outcome, Reason, RentalState, State
@@ -18,6 +17,7 @@ from stationmaster.money import MicroDollars
 from stationmaster.store.store import Store
 from stationmaster.store.tables import jobs, metadata
 from stationmaster.store.writes import Told, Write
+from tests.support.jobs.spine_values import rental, spec
 
 _STRENGTH = [Desired.RUN, Desired.STOP, Desired.CANCEL_KEEP, Desired.CANCEL]
 

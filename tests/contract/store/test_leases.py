@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from spine_values import rental, requested, spec
 from stationmaster.errors import LeaseLost
 from stationmaster.model import (
     Alert,
@@ -32,6 +31,7 @@ from stationmaster.money import MicroDollars
 from stationmaster.store.leases import Lease
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Told, Write
+from tests.support.jobs.spine_values import rental, requested, spec
 
 _SECONDS = 20.0
 

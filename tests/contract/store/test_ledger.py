@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 import sqlalchemy as sa
 
-from spine_values import spec
 from stationmaster.errors import IllegalMove, LeaseLost, NotFound, OutOfCredit, UserError
 from stationmaster.model import CostLine, CreditAccount, EntryKind, Job, Outcome, Reason, State
 from stationmaster.money import MicroDollars
@@ -18,6 +17,7 @@ from stationmaster.store.ledger_posting import RETURN_GRACE_SECONDS
 from stationmaster.store.store import Store
 from stationmaster.store.tables import credit_lots, ledger_entries
 from stationmaster.store.writes import Hold, Room, Settlement, Write
+from tests.support.jobs.spine_values import spec
 
 DAY = 86_400.0
 

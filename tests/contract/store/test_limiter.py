@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from asynchronous_tests import asynchronous
 from stationmaster.errors import StoreError
 from stationmaster.store.engine import Database
 from stationmaster.store.limiter import TurnLimiter
 from stationmaster.store.store import Store
+from tests.support.asynchronous_tests import asynchronous
 
 OpenStore = Callable[..., Store]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from spine_values import spec
 from stationmaster.model import Place, Registering, Registration, SamplePicture, TrainedModel
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
+from tests.support.jobs.spine_values import spec
 
 
 def model(slug: str = "cats-0a1b2c", **fields: Any) -> TrainedModel:

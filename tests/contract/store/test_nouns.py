@@ -12,7 +12,6 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spine_values import spec
 from stationmaster.errors import LeaseLost, StoreError
 from stationmaster.model import Alert, Checkpoint, CostLine, LogChunk, State
 from stationmaster.money import MicroDollars
@@ -20,6 +19,7 @@ from stationmaster.store.engine import Database
 from stationmaster.store.leases import Lease
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
+from tests.support.jobs.spine_values import spec
 
 CAP = 1000
 

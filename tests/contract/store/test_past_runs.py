@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from spine_values import put_past_run, spec
 from stationmaster.model import StepReading
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
 from stationmaster.watch.baseline import RunFacts
+from tests.support.jobs.spine_values import put_past_run, spec
 
 FACTS = RunFacts(
     recipe="flux-lora@1",

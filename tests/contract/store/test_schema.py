@@ -14,12 +14,12 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
-from spine_values import spec
 from stationmaster.errors import ConfigInvalid, StoreError, StoreNewer
 from stationmaster.store.engine import Database
 from stationmaster.store.schema import HEAD
 from stationmaster.store.store import Store
 from stationmaster.store.tables import metadata
+from tests.support.jobs.spine_values import spec
 
 
 def installation_of(url: str) -> str:

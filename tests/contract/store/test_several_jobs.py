@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spine_values import spec
 from stationmaster.store.store import Store
+from tests.support.jobs.spine_values import spec
 
 
 def test_several_jobs_are_read_at_once_and_those_that_are_not_there_are_left_out(store: Store) -> None:

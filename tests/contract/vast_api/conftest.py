@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from official_vast import OfficialClient
-from simulated_vast import API_KEY, Customer, quick_settings
 from stationmaster.simulator.harness import simulator_thread
+from tests.support.vast.official_vast import OfficialClient
+from tests.support.vast.simulated_vast import API_KEY, Customer, quick_settings
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ import httpx
 import pytest
 from pydantic import TypeAdapter
 
-import vast_shapes as shapes
-from simulated_vast import API_KEY, Customer, eventually, quick_settings
 from stationmaster.simulator.cloud import Pace
 from stationmaster.simulator.harness import simulator_thread
+from tests.support.vast import vast_shapes as shapes
+from tests.support.vast.simulated_vast import API_KEY, Customer, eventually, quick_settings
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHZlcnkgbXVjaCBhIHB1YmxpYyBrZXkgZm9yIHRlc3Q me"
 

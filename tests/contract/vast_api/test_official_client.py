@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from simulated_vast import Customer, eventually
+from tests.support.vast.simulated_vast import Customer, eventually
 
 ONSTART = 'echo "hello from onstart, $GREETING"'
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from asynchronous_tests import asynchronous
-from local_world import LocalWorld, write_pictures
 from stationmaster.control.billing.spend_alert import SPENDING, watch_spending
 from stationmaster.control.policy import Policy
 from stationmaster.control.world import World
@@ -18,6 +16,8 @@ from stationmaster.model import CostLine, Outcome
 from stationmaster.money import MicroDollars, from_dollars
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.jobs.local_world import LocalWorld, write_pictures
 
 PRICE = "36"  # an hour on this computer, so that a minute is worth counting
 PAID = {"STATIONMASTER_LOOPBACK__PRICE_PER_HOUR": PRICE, "STATIONMASTER_BILLING__ENABLED": "1"}

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from chaos_fake import JOB, SCRIPT, Template
-from paid_jobs import BILLED, GIVEN, LEAST, MOST, QUOTE, UNHURRIED, USER, PaidStation, template
 from stationmaster.control.billing.charges import Billing
 from stationmaster.model import Desired, EntryKind, Outcome, Reason, State
 from stationmaster.money import MicroDollars, Unit
 from stationmaster.providers.fake import Trouble
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
+from tests.support.chaos.fake import JOB, SCRIPT, Template
+from tests.support.chaos.paid_jobs import BILLED, GIVEN, LEAST, MOST, QUOTE, UNHURRIED, USER, PaidStation, template
 
 
 @pytest.fixture(scope="module")

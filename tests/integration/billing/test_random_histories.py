@@ -12,8 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from chaos_points import Clock, Killed, WatchedDatabase
-from spine_values import spec
 from stationmaster.errors import OutOfCredit, UserError
 from stationmaster.model import EntryKind, Outcome, Reason, State
 from stationmaster.money import MicroDollars
@@ -22,7 +20,9 @@ from stationmaster.store.leases import Lease
 from stationmaster.store.store import Store
 from stationmaster.store.tables import metadata
 from stationmaster.store.writes import Hold, Settlement, Write
-from store_engines import PostgresServer
+from tests.support.chaos.points import Clock, Killed, WatchedDatabase
+from tests.support.jobs.spine_values import spec
+from tests.support.servers.postgres import PostgresServer
 
 USERS = ("ann", "bob")
 _LEASE_SECONDS = 10.0

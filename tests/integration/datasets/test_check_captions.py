@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from dataset_pictures import good_set
 from stationmaster.datasets.rules import CaptionRule, DatasetRules
 from stationmaster.datasets.validate import check
+from tests.support.jobs.dataset_pictures import good_set
 
 REQUIRED = DatasetRules(captions=CaptionRule.REQUIRED, trigger="smland")
 OPTIONAL = DatasetRules(captions=CaptionRule.OPTIONAL, trigger="smland")

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from dataset_pictures import encoded, endless_jpeg, good_set, picture, png_bomb, webp_bomb
 from stationmaster.datasets.image_file import examine, quiet_pillow
 from stationmaster.datasets.report import Report, Severity
 from stationmaster.datasets.rules import CaptionRule, DatasetRules
 from stationmaster.datasets.tree import files_of, scan
 from stationmaster.datasets.validate import check
 from stationmaster.errors import DatasetInvalid, NotFound
+from tests.support.jobs.dataset_pictures import encoded, endless_jpeg, good_set, picture, png_bomb, webp_bomb
 
 RULES = DatasetRules(captions=CaptionRule.REQUIRED, trigger="smland")
 

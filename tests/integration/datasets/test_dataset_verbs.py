@@ -5,9 +5,9 @@ import json
 
 from typer.testing import CliRunner, Result
 
-from dataset_pictures import good_set
 from stationmaster.cli.dataset import app
 from stationmaster.errors import DatasetInvalid, UserError
+from tests.support.jobs.dataset_pictures import good_set
 
 
 def run(*arguments: object) -> Result:

@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from simulated_vast import eventually
-from spine_values import spec
 from stationmaster.control.leftovers import forget_dataset, remove_leftovers
 from stationmaster.datasets.leftovers import take_away
 from stationmaster.datasets.pack import Packed, pack_into, write_manifest
@@ -24,6 +22,8 @@ from stationmaster.model import DatasetRef, Outcome, State
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
+from tests.support.jobs.spine_values import spec
+from tests.support.vast.simulated_vast import eventually
 
 DAY = 86_400.0
 MONTH = 30 * DAY

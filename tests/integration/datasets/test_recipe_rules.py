@@ -7,10 +7,10 @@ import os
 import shutil
 from pathlib import Path
 
-from command_line import stationmaster
-from dataset_pictures import good_set
-from local_world import LocalWorld
 from stationmaster.station.base import TrainRequest
+from tests.support.commands.command_line import stationmaster
+from tests.support.jobs.dataset_pictures import good_set
+from tests.support.jobs.local_world import LocalWorld
 
 
 def codes(folder: Path, recipe: str, home: Path) -> set[str]:

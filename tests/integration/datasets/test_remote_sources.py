@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-from hub_server import HUB_TOKEN, HubServer
-from s3_servers import S3Server
 from stationmaster.config import load_settings
 from stationmaster.control.sources import brought_home
 from stationmaster.datasets.source import opened
@@ -26,6 +24,8 @@ from stationmaster.datasets.sources.reference import BucketSource, HubSource, pa
 from stationmaster.delivery.r2 import open_other_bucket
 from stationmaster.errors import ConfigInvalid, DatasetInvalid, DeliveryBusy, DeliveryRefused, NotFound, UserError
 from stationmaster.settings import Settings
+from tests.support.servers.hub_server import HUB_TOKEN, HubServer
+from tests.support.servers.s3_servers import S3Server
 
 FILES = {
     "one.png": b"\x89PNG" + bytes(5000),

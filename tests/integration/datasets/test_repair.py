@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from dataset_pictures import encoded, good_set, picture, png_bomb
 from stationmaster.datasets.pack import fingerprint, pack
 from stationmaster.datasets.repair import fix
 from stationmaster.datasets.rules import CaptionRule, DatasetRules
 from stationmaster.datasets.validate import check
 from stationmaster.errors import UserError
+from tests.support.jobs.dataset_pictures import encoded, good_set, picture, png_bomb
 
 RULES = DatasetRules(captions=CaptionRule.REQUIRED, trigger="smland")
 

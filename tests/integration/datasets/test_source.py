@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dataset_pictures import good_set
 from stationmaster.datasets.pack import fingerprint, pack
 from stationmaster.datasets.source import opened
 from stationmaster.errors import DatasetInvalid, DiskFull, NotFound
+from tests.support.jobs.dataset_pictures import good_set
 
 
 def tar_with(path: Path, *members: tuple[tarfile.TarInfo, bytes], mode: str = "w") -> Path:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hub_server import HubServer
-from trackside_bench import Bench, bench, build_pyz
+from tests.support.machines.trackside_bench import Bench, bench, build_pyz
+from tests.support.servers.hub_server import HubServer
 
 
 @pytest.fixture

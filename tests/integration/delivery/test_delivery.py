@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
-from hub_server import HUB_TOKEN, HubServer
-from local_world import LocalWorld, write_pictures
-from s3_servers import S3Server, raw_client, rclone_s3
 from stationmaster.model import Event, Outcome, TrainedModel
 from stationmaster.station.local import LocalStation
+from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.servers.hub_server import HUB_TOKEN, HubServer
+from tests.support.servers.s3_servers import S3Server, raw_client, rclone_s3
 
 QUICK = {"STATIONMASTER_LIMITS__FETCH": "60"}
 

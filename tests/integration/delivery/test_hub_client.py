@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from hub_server import HUB_TOKEN, HubServer
 from stationmaster.delivery.huggingface import HubClient, HubFile, Licence
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
+from tests.support.servers.hub_server import HUB_TOKEN, HubServer
 
 REPO = "anna/cats-0a1b2c"
 Answer = TypeVar("Answer")

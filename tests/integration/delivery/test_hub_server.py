@@ -12,7 +12,7 @@ import pytest
 from huggingface_hub import HfApi, hf_hub_download
 from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
 
-from hub_server import HUB_TOKEN, HUB_USER, HubServer
+from tests.support.servers.hub_server import HUB_TOKEN, HUB_USER, HubServer
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from hub_server import HUB_TOKEN, HubServer
+from tests.support.machines.trackside_bench import Bench, bench, interpreters
+from tests.support.servers.hub_server import HUB_TOKEN, HubServer
 from trackside.hub_upload import publish
 from trackside.root import Root
 from trackside.web import Web
-from trackside_bench import Bench, bench, interpreters
 
 REPO = "anna/cats-0a1b2c"
 

@@ -13,10 +13,6 @@ from typing import Any
 
 import pytest
 
-from comfydeploy_server import COMFY_KEY, ComfyDeployServer
-from hub_server import HUB_TOKEN, HubServer
-from local_world import LocalWorld, write_pictures
-from s3_servers import S3Server, rclone_s3
 from stationmaster.config import load_settings
 from stationmaster.control.delivering.outlets import Outlets, open_outlets
 from stationmaster.control.delivering.registering import PRIVATE, first_registration, step_on
@@ -25,7 +21,11 @@ from stationmaster.model import Outcome, Place, Registering, Registration, Train
 from stationmaster.station.local import LocalStation
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
-from trackside_bench import until
+from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.machines.trackside_bench import until
+from tests.support.servers.comfydeploy_server import COMFY_KEY, ComfyDeployServer
+from tests.support.servers.hub_server import HUB_TOKEN, HubServer
+from tests.support.servers.s3_servers import S3Server, rclone_s3
 
 WEIGHTS = os.urandom(50_000)
 REPO = "anna/cats-0a1b2c"

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from asynchronous_tests import asynchronous
 from stationmaster.config import load_settings
 from stationmaster.control.build import build_world
 from stationmaster.control.opening import open_store
 from stationmaster.model import LocalAccess, MachineStatus, Requirements
 from stationmaster.providers.loopback import LoopbackProvider, processes_of
 from stationmaster.remote.connect import connect
+from tests.support.asynchronous_tests import asynchronous
 
 WANT = Requirements(disk_gib=0.001)
 

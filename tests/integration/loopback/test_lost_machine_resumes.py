@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from local_world import LocalWorld, write_pictures
 from stationmaster.delivery.safetensors_header import open_safetensors
 from stationmaster.model import Checkpoint, Job, Outcome
 from stationmaster.providers.loopback import LoopbackProvider
+from tests.support.jobs.local_world import LocalWorld, write_pictures
 
 STEPS = 400
 PARAMETERS = {"steps": STEPS, "seconds_per_step": 0.02, "save_every": 20, "sample_every": 400, "keep_saves": 20}

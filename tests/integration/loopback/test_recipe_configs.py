@@ -6,8 +6,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from local_world import LocalWorld, write_pictures
 from stationmaster.model import Outcome, State
+from tests.support.jobs.local_world import LocalWorld, write_pictures
 
 RECIPE = """\
 name: configured

@@ -7,10 +7,10 @@ import hashlib
 import shutil
 from pathlib import Path
 
-from local_world import LocalWorld, write_pictures
-from s3_servers import S3Server
 from stationmaster.model import Event
 from stationmaster.providers.loopback import LoopbackProvider
+from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.servers.s3_servers import S3Server
 
 PARAMETERS = {"steps": 6000, "seconds_per_step": 0.02, "save_every": 10, "sample_every": 6000, "keep_saves": 20}
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from local_world import LocalWorld, write_pictures
-from simulated_vast import eventually
 from stationmaster.model import Desired, Outcome, Reason, State
 from stationmaster.store.writes import Write
+from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.vast.simulated_vast import eventually
 
 PARAMETERS = {"steps": 5000, "seconds_per_step": 0.02, "save_every": 20}
 

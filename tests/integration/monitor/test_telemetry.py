@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from asynchronous_tests import asynchronous
 from stationmaster.errors import ProviderBusy, ProviderFault
 from stationmaster.providers.vastai.calls import Calls, Retries
 from stationmaster.providers.vastai.telemetry import read_telemetry
+from tests.support.asynchronous_tests import asynchronous
 
 
 class NoLimit:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from messenger_server import MessengerServer
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
+from tests.support.servers.messenger_server import MessengerServer
 
 OpenStore = Callable[..., Store]
 

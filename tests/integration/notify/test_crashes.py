@@ -11,15 +11,15 @@ from contextlib import closing
 from pathlib import Path
 from queue import Queue
 
-import notify_bench
-from asynchronous_tests import asynchronous
-from messenger_server import MessengerServer, Received
-from notify_bench import FLAGGED, happen, tell
 from stationmaster.store import events
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from stationmaster.store.users import User
-from store_engines import PostgresServer
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.jobs import notify_bench
+from tests.support.jobs.notify_bench import FLAGGED, happen, tell
+from tests.support.servers.messenger_server import MessengerServer, Received
+from tests.support.servers.postgres import PostgresServer
 
 OpenStore = Callable[..., Store]
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import structlog
 
-from asynchronous_tests import asynchronous
-from messenger_server import TELEGRAM_BLOCKED, Answer, MessengerServer, telegram_busy
-from notify_bench import ENDED, FLAGGED, MILESTONE, happen, notifier_of, opened, tell
 from stationmaster.model import Alert
 from stationmaster.store.store import Store
 from stationmaster.store.users import User
 from stationmaster.store.writes import Told
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.jobs.notify_bench import ENDED, FLAGGED, MILESTONE, happen, notifier_of, opened, tell
+from tests.support.servers.messenger_server import TELEGRAM_BLOCKED, Answer, MessengerServer, telegram_busy
 
 OpenStore = Callable[..., Store]
 DOWN = Answer(status=502, document="")

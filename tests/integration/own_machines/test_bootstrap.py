@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from asynchronous_tests import asynchronous
-from bare_machine import BareMachine, bare_machine
-from chaos_specs import a_job
-from local_world import LocalWorld
-from own_hosts import environ_with_hosts, host_behind
-from recipe_texts import small, write_recipe
-from spine_values import rental
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.drivers import install, may_install
 from stationmaster.errors import CommandFailed
 from stationmaster.model import Reason
 from stationmaster.remote.ssh import SshRemote
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.chaos.specs import a_job
+from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.recipe_texts import small, write_recipe
+from tests.support.jobs.spine_values import rental
+from tests.support.machines.bare_machine import BareMachine, bare_machine
+from tests.support.machines.own_hosts import environ_with_hosts, host_behind
 
 _IN_DOCKER = ("version: 1\n", "version: 1\nruntime: docker\ncontainer: {image: 'trainer:1'}\nneeds: {gpus: 0}\n")
 _ALLOWED = {"STATIONMASTER_BOOTSTRAP__INSTALL_DRIVERS": "true"}

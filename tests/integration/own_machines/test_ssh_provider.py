@@ -10,9 +10,6 @@ from typing import Any
 
 import pytest
 
-from asynchronous_tests import asynchronous, until
-from own_hosts import LABEL, host_behind, is_alive, process_of, settings_with_hosts
-from sshd_fixture import Sshd, free_port
 from stationmaster.control.rental.own_machines import build_ssh_provider, known_hosts_file
 from stationmaster.errors import AccessRefused, AnswerLost, NoCapacity, ProviderBusy, ProviderFault
 from stationmaster.model import Machine, MachineStatus, Requirements, SshAccess
@@ -21,6 +18,9 @@ from stationmaster.providers.ssh import SshProvider
 from stationmaster.remote.base import check
 from stationmaster.remote.connect import connect
 from stationmaster.remote.known_hosts import pin_key
+from tests.support.asynchronous_tests import asynchronous, until
+from tests.support.machines.own_hosts import LABEL, host_behind, is_alive, process_of, settings_with_hosts
+from tests.support.servers.sshd import Sshd, free_port
 
 WANT = Requirements(disk_gib=0.001)
 

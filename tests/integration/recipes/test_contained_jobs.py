@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from container_bench import IMAGE, Podman
-from recipe_jobs import MODEL, RecipeWorld, scripted
 from stationmaster.control.rental.login import engine_problem
 from stationmaster.model import Outcome, Reason
+from tests.support.jobs.recipe_jobs import MODEL, RecipeWorld, scripted
+from tests.support.machines.container_bench import IMAGE, Podman
 
 CONTAINER = f"""\
 runtime: podman

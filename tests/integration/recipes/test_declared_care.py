@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recipe_jobs import MODEL, RecipeWorld, scripted
 from stationmaster.model import Desired, Outcome
+from tests.support.jobs.recipe_jobs import MODEL, RecipeWorld, scripted
 
 CLEANUP = """\
 cleanup:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from hub_server import HUB_TOKEN, HUB_USER, HubServer
-from recipe_jobs import RecipeWorld, scripted
 from stationmaster.errors import DatasetInvalid, RecipeInvalid, UserError
 from stationmaster.recipes.registry import lint
 from stationmaster.station.base import Preview, TrainRequest
+from tests.support.jobs.recipe_jobs import RecipeWorld, scripted
+from tests.support.servers.hub_server import HUB_TOKEN, HUB_USER, HubServer
 
 GATED = 'gated: [{repository: "{{ parameters.note }}", file: model_index.json}]\n'
 SECRET = "    secrets: [HF_TOKEN]\n"

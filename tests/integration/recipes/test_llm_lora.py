@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from local_world import LocalWorld
 from stationmaster.delivery.safetensors_header import open_safetensors
 from stationmaster.model import Outcome
 from stationmaster.recipes.registry import BUILTIN
+from tests.support.jobs.local_world import LocalWorld
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 

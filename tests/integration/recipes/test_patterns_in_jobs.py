@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from recipe_jobs import MODEL, RecipeWorld, scripted
 from stationmaster.model import Outcome
+from tests.support.jobs.recipe_jobs import MODEL, RecipeWorld, scripted
 
 TICK = r"tick (?P<step>\d+) of (?P<total_steps>\d+) cost (?P<loss>\S+)"
 SETTING = json.dumps([{"pattern": TICK}])

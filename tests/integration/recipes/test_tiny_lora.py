@@ -17,7 +17,7 @@ from safetensors.numpy import load_file
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.plan import JobIdentity, render_plan
 from stationmaster.recipes.registry import find
-from tiny_lora_runs import TRAINER, saved, train, write_images
+from tests.support.jobs.tiny_lora_runs import TRAINER, saved, train, write_images
 
 LOSS = re.compile(r"(\d+)/(\d+) \[\S+, +\S+, lr: 1\.0e-02 loss: (\d\.\d{3}e[+-]\d\d)\]")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import load_file
 
-from tiny_lora_runs import LiveRun, saved, train, write_images
+from tests.support.jobs.tiny_lora_runs import LiveRun, saved, train, write_images
 
 SLOWLY = "--seconds-per-step=0.02"
 

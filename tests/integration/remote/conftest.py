@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sshd_fixture import Sshd, running_sshd
+from tests.support.servers.sshd import Sshd, running_sshd
 
 
 @pytest.fixture(scope="module")

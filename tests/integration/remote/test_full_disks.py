@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from asynchronous_tests import asynchronous, names_in
-from capabilities import require
-from link_cuts import broken_link
-from sshd_fixture import Sshd
 from stationmaster.errors import DiskFull
 from stationmaster.remote.transfer import Sending, pull_verified, push_all_verified, push_verified, sha256_of
+from tests.support.asynchronous_tests import asynchronous, names_in
+from tests.support.capabilities import require
+from tests.support.chaos.link_cuts import broken_link
+from tests.support.servers.sshd import Sshd
 
 MIB = 2**20
 WAYS = ["sftp", "rsync"]

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from asynchronous_tests import asynchronous
-from sshd_fixture import Sshd
 from stationmaster.errors import Unreachable
 from stationmaster.remote.host import Host, Status
 from stationmaster.remote.pyz import build_pyz
 from stationmaster.remote.ssh import SshRemote
-from tcp_proxy import tcp_proxy
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.servers.sshd import Sshd
+from tests.support.servers.tcp_proxy import tcp_proxy
 
 PLAN = {
     "format": 1,

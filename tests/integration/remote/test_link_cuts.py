@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from asynchronous_tests import asynchronous
-from capabilities import require
-from link_cuts import broken_link, move_there_and_back
-from sshd_fixture import Sshd
 from stationmaster.errors import Unreachable
 from stationmaster.remote.resumable import CHUNK_BYTES
 from stationmaster.remote.transfer import pull_verified, push_verified, sha256_of
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.capabilities import require
+from tests.support.chaos.link_cuts import broken_link, move_there_and_back
+from tests.support.servers.sshd import Sshd
 
 MIB = 2**20
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from asynchronous_tests import asynchronous, names_in
-from capabilities import require
-from link_cuts import broken_link
-from sshd_fixture import Sshd
 from stationmaster.errors import TransferFailed
 from stationmaster.remote.transfer import Sending, push_all_verified, sha256_of
+from tests.support.asynchronous_tests import asynchronous, names_in
+from tests.support.capabilities import require
+from tests.support.chaos.link_cuts import broken_link
+from tests.support.servers.sshd import Sshd
 
 NASTY = ("with space", "$(touch never)", "'quoted'", "ünïcode", "-rf", "a;b", "[x]*?")
 

@@ -10,10 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from asynchronous_tests import asynchronous, names_in, until
-from capabilities import require
-from link_cuts import broken_link
-from sshd_fixture import Sshd
 from stationmaster.errors import TransferFailed, Unreachable
 from stationmaster.remote.base import Span
 from stationmaster.remote.rsync import Rsync
@@ -21,7 +17,11 @@ from stationmaster.remote.ssh import SshRemote
 from stationmaster.remote.ssh_client import ssh_client
 from stationmaster.remote.ssh_connection import SshSettings
 from stationmaster.remote.transfer import pull_verified, push_verified, sha256_of
-from tcp_proxy import TcpProxy, tcp_proxy
+from tests.support.asynchronous_tests import asynchronous, names_in, until
+from tests.support.capabilities import require
+from tests.support.chaos.link_cuts import broken_link
+from tests.support.servers.sshd import Sshd
+from tests.support.servers.tcp_proxy import TcpProxy, tcp_proxy
 
 MIB = 2**20
 NO_RSYNC = (("PATH", "/nonexistent"),)

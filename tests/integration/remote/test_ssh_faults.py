@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from asynchronous_tests import asynchronous, names_in, until
-from sshd_fixture import Sshd, free_port
 from stationmaster.errors import TransferFailed, Unreachable
 from stationmaster.remote.ssh import SshRemote
-from tcp_proxy import TcpProxy, tcp_proxy
+from tests.support.asynchronous_tests import asynchronous, names_in, until
+from tests.support.servers.sshd import Sshd, free_port
+from tests.support.servers.tcp_proxy import TcpProxy, tcp_proxy
 
 
 @asynccontextmanager

@@ -8,13 +8,13 @@ from pathlib import Path
 import asyncssh
 import pytest
 
-from asynchronous_tests import asynchronous, names_in
-from sshd_fixture import Sshd
 from stationmaster.errors import ConfigInvalid, HostKeyRefused, Unreachable
 from stationmaster.model import LocalAccess, SshAccess
 from stationmaster.remote.connect import connect
 from stationmaster.remote.ssh import SshRemote
 from stationmaster.remote.ssh_connection import offered_host_key
+from tests.support.asynchronous_tests import asynchronous, names_in
+from tests.support.servers.sshd import Sshd
 
 
 def another_key() -> str:

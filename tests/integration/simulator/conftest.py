@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import asyncssh
 import pytest
 
-from simulated_vast import Customer, quick_settings
 from stationmaster.simulator.harness import simulator_thread
+from tests.support.vast.simulated_vast import Customer, quick_settings
 
 T = TypeVar("T")
 

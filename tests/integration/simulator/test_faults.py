@@ -16,8 +16,8 @@ import asyncssh
 import httpx
 import pytest
 
-from simulated_vast import Customer, eventually, quick_settings
 from stationmaster.simulator.harness import simulator_thread
+from tests.support.vast.simulated_vast import Customer, eventually, quick_settings
 
 
 @pytest.fixture(scope="module")

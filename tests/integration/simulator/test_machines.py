@@ -10,9 +10,9 @@ from typing import Any
 import asyncssh
 import pytest
 
-from capabilities import require
-from simulated_vast import Customer, eventually
 from stationmaster.simulator.machines.processes import find_marked
+from tests.support.capabilities import require
+from tests.support.vast.simulated_vast import Customer, eventually
 
 
 def test_a_command_runs_with_its_own_output_errors_input_and_status(customer: Customer, login: Any) -> None:

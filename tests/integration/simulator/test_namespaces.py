@@ -11,11 +11,11 @@ from typing import Any
 import asyncssh
 import pytest
 
-from capabilities import require
-from simulated_vast import Customer, eventually, quick_settings
 from stationmaster.errors import ConfigInvalid
 from stationmaster.simulator.harness import simulator_thread
 from stationmaster.simulator.machines.namespaces import check_system
+from tests.support.capabilities import require
+from tests.support.vast.simulated_vast import Customer, eventually, quick_settings
 
 
 @pytest.fixture(scope="module")

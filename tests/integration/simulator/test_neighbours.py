@@ -7,9 +7,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from simulated_vast import Customer, quick_settings
 from stationmaster.simulator.harness import simulator_thread
 from stationmaster.simulator.machines.processes import find_marked
+from tests.support.vast.simulated_vast import Customer, quick_settings
 
 
 @contextmanager

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from capabilities import require
-from simulated_vast import API_KEY, QUICK, Customer, eventually
 from stationmaster.errors import ConfigInvalid
 from stationmaster.simulator.harness import SimulatorProcess
 from stationmaster.simulator.main import run
+from tests.support.capabilities import require
+from tests.support.vast.simulated_vast import API_KEY, QUICK, Customer, eventually
 
 PACE = asdict(QUICK)
 

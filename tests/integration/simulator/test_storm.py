@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from simulated_vast import Customer, eventually, quick_settings
 from stationmaster.simulator.faults import FaultKind, storm
 from stationmaster.simulator.harness import simulator_thread
+from tests.support.vast.simulated_vast import Customer, eventually, quick_settings
 
 
 @pytest.mark.parametrize("backend", ["paper", "process"])

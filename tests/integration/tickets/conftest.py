@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from s3_servers import S3Server
 from stationmaster.control.delivering.bucket import BucketShelf
 from stationmaster.control.delivering.tickets import TicketOffice
 from stationmaster.delivery.artifact_store import BucketStore
@@ -21,7 +20,8 @@ from stationmaster.remote.local import LocalRemote
 from stationmaster.remote.pyz import build_pyz
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
-from trackside_bench import interpreters
+from tests.support.machines.trackside_bench import interpreters
+from tests.support.servers.s3_servers import S3Server
 
 OpenShelf = Callable[..., BucketShelf]
 

@@ -9,15 +9,15 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from asynchronous_tests import asynchronous
-from s3_servers import S3Server
-from spine_values import job
 from stationmaster.control.delivering.bucket import BucketShelf, bucket_key, send_from_machine
 from stationmaster.control.delivering.tickets import TicketOffice
 from stationmaster.delivery.artifact_store import BucketStore
 from stationmaster.remote.host import Host, OutputFile
 from stationmaster.store.store import Store
 from stationmaster.store.tickets import TicketState
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.jobs.spine_values import job
+from tests.support.servers.s3_servers import S3Server
 
 CONTENT = b"weights" * 500
 FILE = OutputFile(

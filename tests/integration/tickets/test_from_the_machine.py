@@ -12,9 +12,6 @@ from typing import Any
 
 import pytest
 
-from asynchronous_tests import asynchronous
-from s3_servers import S3Server
-from spine_values import job
 from stationmaster.control.delivering.bucket import bucket_key, send_from_home, send_from_machine
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
 from stationmaster.remote.base import Completed
@@ -22,6 +19,9 @@ from stationmaster.remote.host import Host, OutputFile
 from stationmaster.remote.local import LocalRemote
 from stationmaster.store.store import Store
 from stationmaster.store.tickets import TicketState
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.jobs.spine_values import job
+from tests.support.servers.s3_servers import S3Server
 
 JOB = job("cats", attempt=2)
 

@@ -16,8 +16,6 @@ import pytest
 import uvicorn
 from fastapi.testclient import TestClient
 
-from asynchronous_tests import asynchronous
-from spine_values import job
 from stationmaster.api.app import build_app
 from stationmaster.control.delivering.bucket import BucketShelf, bucket_key, send_from_machine
 from stationmaster.control.delivering.tickets import TicketOffice
@@ -25,6 +23,8 @@ from stationmaster.errors import DeliveryError
 from stationmaster.remote.host import Host, OutputFile
 from stationmaster.store.store import Store
 from stationmaster.store.tickets import TicketState
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.jobs.spine_values import job
 
 JOB = job("cats", attempt=1)
 PATH = "output/model.safetensors"

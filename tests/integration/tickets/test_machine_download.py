@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from asynchronous_tests import asynchronous
 from stationmaster.control.delivering.bucket import BucketShelf
 from stationmaster.errors import CommandFailed
 from stationmaster.remote.host import Host
+from tests.support.asynchronous_tests import asynchronous
 
 FILES = {"one.txt": b"ohwx", "deep/two ü.png": bytes(range(256)) * 8000, "empty.txt": b""}
 

@@ -8,12 +8,12 @@ from typing import Any
 import httpx
 import pytest
 
-from s3_servers import S3Server
 from stationmaster.control.delivering.bucket import BucketShelf
 from stationmaster.control.delivering.tickets import Piece, Standing
 from stationmaster.errors import TicketRefused
 from stationmaster.store.store import Store
 from stationmaster.store.tickets import Ticket, TicketState
+from tests.support.servers.s3_servers import S3Server
 
 BODY = b"weights" * 1000
 SHA256 = hashlib.sha256(BODY).hexdigest()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trackside_bench import Bench, bench, build_pyz
+from tests.support.machines.trackside_bench import Bench, bench, build_pyz
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from container_bench import IMAGE, Podman
-from trackside_bench import Bench, bench, is_alive, kill, step, until
+from tests.support.machines.container_bench import IMAGE, Podman
+from tests.support.machines.trackside_bench import Bench, bench, is_alive, kill, step, until
 
 MIB = 1024 * 1024
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from trackside_bench import Bench, step, until
+from tests.support.machines.trackside_bench import Bench, step, until
 
 
 def member(name: str, content: bytes = b"x", **fields: Any) -> tuple[tarfile.TarInfo, bytes]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from trackside_bench import Bench, is_alive, kill, step, until
+from tests.support.machines.trackside_bench import Bench, is_alive, kill, step, until
 
 TRAIN = "echo begun >> ../runs; while [ ! -e ../go ]; do sleep 0.05; done; echo model > ../output/model; exit 0"
 

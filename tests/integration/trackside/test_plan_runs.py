@@ -10,7 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from trackside_bench import PACKAGE, Bench, bench, interpreters, is_alive, kill, log_bytes, step, until
+from tests.support.machines.trackside_bench import (
+    PACKAGE,
+    Bench,
+    bench,
+    interpreters,
+    is_alive,
+    kill,
+    log_bytes,
+    step,
+    until,
+)
 
 
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: Path(path).parent.parent.name)

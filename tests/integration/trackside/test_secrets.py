@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from trackside_bench import Bench, is_alive, step, until
+from tests.support.machines.trackside_bench import Bench, is_alive, step, until
 
 SHARED_MEMORY = Path("/dev/shm")
 

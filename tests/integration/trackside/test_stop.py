@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from trackside_bench import Bench, is_alive, kill, step, until
+from tests.support.machines.trackside_bench import Bench, is_alive, kill, step, until
 
 COUNT_SIGNALS = """
 import signal, sys, time

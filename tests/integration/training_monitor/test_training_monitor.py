@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from asynchronous_tests import asynchronous, until
 from stationmaster.control.training.training_monitor import JobInfo, Poll, TrainingMonitor
 from stationmaster.errors import ConfigInvalid
 from stationmaster.remote.fake import FakeRemote, Fault
 from stationmaster.remote.local import LocalRemote
 from stationmaster.watch.policy import StallPolicy
+from tests.support.asynchronous_tests import asynchronous, until
 
 # Prints a bar like ai-toolkit's: to step 40 at once, then one step per line read from standard input.
 TRAINER = """

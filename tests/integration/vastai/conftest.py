@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from simulated_vast import Customer, quick_settings
 from stationmaster.model import Offer, Requirements
 from stationmaster.offers import Preferences
 from stationmaster.providers.vastai.keys import KeyPair, ensure_pair
 from stationmaster.providers.vastai.provider import VastProvider
 from stationmaster.simulator.harness import simulator_thread
-from vast_client_bench import OPTIONS, simulated_provider
+from tests.support.vast.simulated_vast import Customer, quick_settings
+from tests.support.vast.vast_client_bench import OPTIONS, simulated_provider
 
 WANT = Requirements(gpus=1, vram_gib=24.0, disk_gib=10.0, hours=2.0)
 

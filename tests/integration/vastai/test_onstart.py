@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from onstart_machine import ABANDON, IDLE, MACHINE_KEY, SHELLS, FakeApi, OnstartMachine, fake_api, wait_until
 from stationmaster.errors import ConfigInvalid
 from stationmaster.providers.vastai.onstart import (
     SCRIPT_LIMIT,
@@ -18,7 +17,17 @@ from stationmaster.providers.vastai.onstart import (
     host_keys_in,
     onstart_script,
 )
-from vast_client_bench import PUBLIC_KEY
+from tests.support.vast.onstart_machine import (
+    ABANDON,
+    IDLE,
+    MACHINE_KEY,
+    SHELLS,
+    FakeApi,
+    OnstartMachine,
+    fake_api,
+    wait_until,
+)
+from tests.support.vast.vast_client_bench import PUBLIC_KEY
 
 
 @pytest.fixture

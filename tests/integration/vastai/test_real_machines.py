@@ -8,11 +8,11 @@ from typing import Any
 
 import asyncssh
 
-from asynchronous_tests import asynchronous
 from stationmaster.model import Machine, MachineStatus, Requirements, SshAccess
 from stationmaster.providers.vastai.keys import KeyPair
 from stationmaster.providers.vastai.onstart import GuardTimes
-from vast_client_bench import OPTIONS, simulated_provider
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.vast.vast_client_bench import OPTIONS, simulated_provider
 
 WANT = Requirements(gpus=1, vram_gib=24.0, disk_gib=10.0, hours=2.0)
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from asynchronous_tests import asynchronous
 from stationmaster.errors import AccessRefused, AnswerLost, NoCapacity, ProviderBusy, ProviderFault
 from stationmaster.model import Machine, MachineStatus, Requirements
 from stationmaster.money import from_dollars
 from stationmaster.providers.vastai.calls import Retries
 from stationmaster.providers.vastai.provider import VastProvider
-from vast_client_bench import simulated_client, simulated_provider
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.vast.vast_client_bench import simulated_client, simulated_provider
 
 WANT = Requirements(gpus=1, vram_gib=24.0, disk_gib=10.0, hours=2.0)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from local_world import LocalWorld, write_pictures
 from stationmaster.model import Desired, Outcome, Reason
+from tests.support.jobs.local_world import LocalWorld, write_pictures
 
 LONG = {"steps": 100_000, "seconds_per_step": 0.05, "save_every": 100_000, "sample_every": 100_000}
 

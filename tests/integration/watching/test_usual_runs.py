@@ -7,11 +7,11 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from local_world import LocalWorld, write_pictures
-from spine_values import put_past_run
 from stationmaster.model import Event, Outcome
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
+from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.jobs.spine_values import put_past_run
 
 # Long beside the time of a look on a busy machine, so that there are enough looks to know the pace.
 RUN = {"steps": 90, "seconds_per_step": 0.08, "save_every": 90, "sample_every": 90}

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spine_values import job, rental
 from stationmaster.control.billing.charges import Billing, charge, cost_of_attempt
 from stationmaster.lifecycle import REASONS, Payer
 from stationmaster.model import CostLine, Event, Reason
 from stationmaster.money import MicroDollars, Unit
 from stationmaster.notify.templates import Facts, words_of
+from tests.support.jobs.spine_values import job, rental
 
 HELD = MicroDollars(1_000_000)
 DOLLARS = Billing()

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from asynchronous_tests import asynchronous
-from spine_values import spec
 from stationmaster import __version__
 from stationmaster.control.background import WorkerLock, ensure_worker, running_worker
 from stationmaster.control.service import Idle
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.jobs.spine_values import spec
 
 
 def test_a_home_without_a_worker_has_none(tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from asynchronous_tests import asynchronous
-from spine_values import job, visit
 from stationmaster.cli.render import transfer_words
 from stationmaster.control.training.carrying import Meter, metered
 from stationmaster.errors import LeaseLost
 from stationmaster.store.writes import Write
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.jobs.spine_values import job, visit
 
 
 def test_the_pace_counts_only_what_moved_now() -> None:

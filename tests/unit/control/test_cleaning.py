@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from spine_values import job, label, rental
 from stationmaster.control.rental.cleaning import is_to_be_cleaned, with_cleanup_begun
 from stationmaster.control.rental.login import preflight_problem
 from stationmaster.control.rental.release import Judgement, Next
 from stationmaster.control.training.health_news import health_news, health_words
 from stationmaster.recipes.schema import Needs
 from stationmaster.remote.host import HealthReport, Status
+from tests.support.jobs.spine_values import job, label, rental
 
 THERE = [Judgement(rental=rental(), next=Next.DESTROY)]
 USED = {"access": {}, "label": label()}

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spine_values import job
 from stationmaster.control.policy import Policy
 from stationmaster.control.training.collecting import Collected, at_home, best_first, due, kept, with_places
 from stationmaster.model import Checkpoint, Job, State
 from stationmaster.remote.host import OutputFile, Status, Supervisor
+from tests.support.jobs.spine_values import job
 
 POLICY = Policy(collect_seconds=600.0)
 FILE = OutputFile(path="output/a_000000100.safetensors", kind="checkpoint", size=10, mtime=900.0)

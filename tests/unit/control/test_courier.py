@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import structlog
 
-from asynchronous_tests import asynchronous
 from stationmaster.control.messages.address_book import Recipient, Route
 from stationmaster.control.messages.courier import Courier, Delivery
 from stationmaster.errors import NotifyBusy, NotifyError, NotifyRefused
 from stationmaster.notify.base import Rendered
+from tests.support.asynchronous_tests import asynchronous
 
 MESSAGE = Rendered(key="k", kind="message", text="hello", at=0.0)
 CHAIN = ("telegram", "discord", "inbox")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from asynchronous_tests import asynchronous
 from stationmaster.control.rental.credit import watch_credit
 from stationmaster.control.world import World
 from stationmaster.errors import ProviderBusy
@@ -14,6 +13,7 @@ from stationmaster.money import MicroDollars, from_dollars
 from stationmaster.providers.fake import FakeProvider
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
+from tests.support.asynchronous_tests import asynchronous
 
 FLOOR = from_dollars(5)
 

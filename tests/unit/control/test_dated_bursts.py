@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import pytest
 
-from spine_values import job, spec
 from stationmaster.control.training.watching import Watched, since_of, watch_log, written_at
 from stationmaster.model import Job, State
 from stationmaster.remote.host import LogPiece, Status, StepStatus
 from stationmaster.settings import MonitoringSettings, StallSettings
+from tests.support.jobs.spine_values import job, spec
 from trackside.status import parse_since
 from trackside.thinning import thin_redraws
 

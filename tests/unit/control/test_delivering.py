@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from spine_values import job, visit
 from stationmaster.control.delivering import notes
 from stationmaster.control.delivering.chain import Deliver, deliver, not_delivered
 from stationmaster.control.delivering.publishing import SendOn, ShowCard, ShowSamples, next_publishing
@@ -17,6 +16,7 @@ from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
 from stationmaster.model import Checkpoint, Desired, Job, Place, Reason, SshAccess, State
 from stationmaster.remote.host import OutputFile
+from tests.support.jobs.spine_values import job, visit
 
 BOTH = ("hub", "bucket")
 POLICY = Policy(links=BOTH, retry_seconds=(5.0,))

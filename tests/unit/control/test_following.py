@@ -13,8 +13,6 @@ from typing import Any, cast
 
 import pytest
 
-from asynchronous_tests import asynchronous
-from spine_values import ACCESS, job, rental, visit
 from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.training.following import follow
 from stationmaster.control.world import Visit, World
@@ -24,6 +22,8 @@ from stationmaster.remote.base import Completed, Remote
 from stationmaster.remote.host import Status
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write, can_join
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.jobs.spine_values import ACCESS, job, rental, visit
 
 STATUSES = 100
 MEMORY = {"label": rental().label, "access": access_to_json(ACCESS)}

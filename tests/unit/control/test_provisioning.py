@@ -11,8 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asynchronous_tests import asynchronous
-from spine_values import ACCOUNT, INSTALLATION, job, label, listing, machine, offer, rental, requested, visit
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.login import LogIn
 from stationmaster.control.states.provisioning import Create, Seen, decide, perform
@@ -24,6 +22,19 @@ from stationmaster.providers.fake import FakeProvider
 from stationmaster.recipes.registry import find
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.jobs.spine_values import (
+    ACCOUNT,
+    INSTALLATION,
+    job,
+    label,
+    listing,
+    machine,
+    offer,
+    rental,
+    requested,
+    visit,
+)
 
 POLICY = Policy()
 NOW = 100.0

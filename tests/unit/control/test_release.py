@@ -9,14 +9,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asynchronous_tests import asynchronous
-from spine_values import ACCOUNT, INSTALLATION, job, label, listing, machine, offer, rental, requested, visit
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.adoption import opened_cost
 from stationmaster.control.rental.release import Evidence, Next, judge, needs_single_read
 from stationmaster.control.states import releasing
 from stationmaster.control.step import Step
 from stationmaster.model import Job, Listing, Outcome, Reason, Rental, RentalState, State
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.jobs.spine_values import (
+    ACCOUNT,
+    INSTALLATION,
+    job,
+    label,
+    listing,
+    machine,
+    offer,
+    rental,
+    requested,
+    visit,
+)
 
 POLICY = Policy()
 LIMIT = 30.0

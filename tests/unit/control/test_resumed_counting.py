@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from spine_values import job, spec
 from stationmaster.control.states.executing import checkpoint_of
 from stationmaster.control.states.transferring import step_offset
 from stationmaster.control.training.collecting import Collected
@@ -16,6 +15,7 @@ from stationmaster.model import Job, State
 from stationmaster.recipes.registry import find
 from stationmaster.remote.host import LogPiece, OutputFile, Status, StepStatus
 from stationmaster.settings import MonitoringSettings
+from tests.support.jobs.spine_values import job, spec
 
 SDXL, TINY = find("sdxl-lora@1").recipe, find("tiny-lora@1").recipe
 LOG = b"\rsteps:  10%|#         | 100/1000 [03:20<30:00,  2.00s/it, avr_loss=0.0934]"

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from asynchronous_tests import asynchronous
-from spine_values import ACCESS, job, machine, rental, visit
 from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.rental.machine import Fate, Sighting
 from stationmaster.control.rental.revive import Revive, marked_as_stopped, revive
@@ -20,6 +18,8 @@ from stationmaster.providers.fake import FakeProvider, Trouble
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.jobs.spine_values import ACCESS, job, machine, rental, visit
 
 STOPPED = machine(status=MachineStatus.STOPPED, interruptible=True)
 SIGHTING = Sighting(fate=Fate.STOPPED, rental=rental(), machine=STOPPED)

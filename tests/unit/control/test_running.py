@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spine_values import ACCESS, job, machine, rental, visit
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.rental.machine import Fate, Sighting
@@ -17,6 +16,7 @@ from stationmaster.control.states import executing, fetching, transferring
 from stationmaster.control.step import Step
 from stationmaster.model import Checkpoint, Job, Outcome, Reason, State
 from stationmaster.remote.host import Finished, LogPiece, OutputFile, Status, StepStatus, Supervisor
+from tests.support.jobs.spine_values import ACCESS, job, machine, rental, visit
 
 POLICY = Policy()
 CLOCKS: dict[str, Any] = {"wall": 0.0, "monotonic": 0.0, "boot_id": "b", "started": True}

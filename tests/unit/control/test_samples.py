@@ -11,9 +11,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spine_values import job, spec
 from stationmaster.control.delivering.samples import captions_of, choose_samples, spread
 from stationmaster.model import Checkpoint, Job
+from tests.support.jobs.spine_values import job, spec
 
 
 def sample(step: int, number: int, **fields: Any) -> Checkpoint:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spine_values import ACCESS, job, rental, visit
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.states import executing
@@ -20,6 +19,7 @@ from stationmaster.recipes.commands import Save as SaveRequest
 from stationmaster.recipes.commands import Stop as StopRules
 from stationmaster.remote.host import Finished, LogPiece, Status, StepStatus, Supervisor
 from stationmaster.settings import MonitoringSettings
+from tests.support.jobs.spine_values import ACCESS, job, rental, visit
 
 POLICY = Policy()
 CAN_SAVE = StopRules(grace=45.0, save=SaveRequest(signal="USR1", proof="output/*.safetensors", timeout=120.0))

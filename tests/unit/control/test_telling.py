@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spine_values import job
 from stationmaster.control.training.telling import (
     MILESTONES,
     checkpoint_step,
@@ -21,6 +20,7 @@ from stationmaster.control.training.telling import (
 from stationmaster.model import Progress, Reason
 from stationmaster.recipes.schema import Output, OutputKind
 from stationmaster.remote.host import StepStatus
+from tests.support.jobs.spine_values import job
 
 OUTPUTS = (Output(kind=OutputKind.CHECKPOINT, pattern="output/*.safetensors", step=r"-(\d+)\.safetensors$"),)
 

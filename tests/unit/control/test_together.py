@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from asynchronous_tests import asynchronous, until
 from stationmaster.control.together import Together
 from stationmaster.errors import StoreError
+from tests.support.asynchronous_tests import asynchronous, until
 
 
 class Store:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from spine_values import job
 from stationmaster.control.policy import Policy
 from stationmaster.control.tripping import after_trip, well_again
 from stationmaster.model import Desired, Job, Outcome, Reason, State
 from stationmaster.store.writes import Write
+from tests.support.jobs.spine_values import job
 
 POLICY = Policy(retry_seconds=(2.0, 5.0), fetch_seconds=3600.0)
 LIMIT = 1000.0

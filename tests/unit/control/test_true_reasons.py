@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from spine_values import ACCESS, INSTALLATION, job, listing, machine, rental, visit
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.rental.machine import Fate, Sighting
@@ -15,6 +14,7 @@ from stationmaster.control.safety.sweep_rules import Act, Subject, SweepPolicy, 
 from stationmaster.control.states import executing, fetching, provisioning
 from stationmaster.model import Desired, Job, MachineStatus, Reason, State
 from stationmaster.remote.host import Finished, Status, StepStatus, Supervisor
+from tests.support.jobs.spine_values import ACCESS, INSTALLATION, job, listing, machine, rental, visit
 
 POLICY = Policy()
 

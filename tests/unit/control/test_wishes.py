@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from spine_values import ACCESS, INSTALLATION, job, listing, machine, offer, rental, requested, visit
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.rental.machine import Fate, Sighting
@@ -24,6 +23,7 @@ from stationmaster.control.states import (
 from stationmaster.control.step import Step
 from stationmaster.model import Desired, Job, Outcome, Reason, State
 from stationmaster.remote.host import Finished, Status, StepStatus, Supervisor
+from tests.support.jobs.spine_values import ACCESS, INSTALLATION, job, listing, machine, offer, rental, requested, visit
 
 POLICY = Policy()
 WISHES = [Desired.STOP, Desired.CANCEL, Desired.CANCEL_KEEP]

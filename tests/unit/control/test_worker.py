@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from asynchronous_tests import asynchronous, until
-from spine_values import spec
 from stationmaster.control.clock import boottime
 from stationmaster.control.policy import Policy
 from stationmaster.control.worker import Holding, Tempo, Worker
@@ -24,6 +22,8 @@ from stationmaster.store.engine import Database
 from stationmaster.store.leases import Lease
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
+from tests.support.asynchronous_tests import asynchronous, until
+from tests.support.jobs.spine_values import spec
 
 TEMPO = Tempo(lease=2.0, renew=0.05, look=0.05, sweep=0.05)
 

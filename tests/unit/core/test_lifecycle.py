@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spine_values import job
 from stationmaster.errors import IllegalMove
 from stationmaster.lifecycle import (
     MAX_FAILED_AFTER_LOGIN,
@@ -28,6 +27,7 @@ from stationmaster.lifecycle import (
     stage,
 )
 from stationmaster.model import Outcome, Reason, State
+from tests.support.jobs.spine_values import job
 
 reasons = st.sampled_from(sorted(Reason))
 states = st.sampled_from(sorted(State))

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataset_pictures import encoded, endless_jpeg, picture, png_bomb, webp_bomb
 from stationmaster.datasets.image_header import count_jpeg_scans, read_header
+from tests.support.jobs.dataset_pictures import encoded, endless_jpeg, picture, png_bomb, webp_bomb
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from dataset_pictures import encoded, picture
 from stationmaster.datasets.likeness import Likeness, likeness_of, near_duplicates
+from tests.support.jobs.dataset_pictures import encoded, picture
 
 
 def reopened(data: bytes) -> Image.Image:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from asynchronous_tests import asynchronous
 from stationmaster.control.monitoring.monitor import Monitor, Sighting, Sightings
 from stationmaster.control.monitoring.monitor_mock import MockSource
 from stationmaster.errors import AccessRefused, ProviderBusy, ProviderError, Unreachable
 from stationmaster.money import MicroDollars
+from tests.support.asynchronous_tests import asynchronous
 
 ONE = Sighting(id="1", status="running", gpu_percent=50.0, cost_per_hour=MicroDollars(3_600_000), started_at=0.0)
 TWO = replace(ONE, id="2")

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from spine_values import job
 from stationmaster.lifecycle import REASONS
 from stationmaster.model import Alert, Event, Job, Outcome, Progress, Reason
 from stationmaster.money import from_dollars
@@ -20,6 +19,7 @@ from stationmaster.notify.templates import (
     words_of,
     words_of_alert,
 )
+from tests.support.jobs.spine_values import job
 
 STALL = """\
 ⚠️ Training Stall Detected
@@ -148,7 +148,7 @@ def test_other_events_are_not_told() -> None:
 
 
 def test_a_name_cannot_write_lines_of_its_own() -> None:
-    from spine_values import spec
+    from tests.support.jobs.spine_values import spec
 
     tricky = job(spec=spec(name="cats\nReason: none\x00"))
     lines = told("terminated", {"reason": "STALLED", "checkpointStep": 1}, of=tricky).text.splitlines()

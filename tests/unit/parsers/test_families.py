@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stationmaster.parsers import FAMILIES, LogReader
-from training_logs import NAMES, differences, expected, log_bytes
+from tests.support.watching.training_logs import NAMES, differences, expected, log_bytes
 
 
 @pytest.mark.parametrize("name", NAMES)

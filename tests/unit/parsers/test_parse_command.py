@@ -9,7 +9,7 @@ import pytest
 
 from stationmaster.cli.parse import parse
 from stationmaster.errors import ConfigInvalid, NotFound
-from training_logs import FIELDS, LOGS
+from tests.support.watching.training_logs import FIELDS, LOGS
 
 _LOG = LOGS / "hf-trainer" / "save-fails.log"
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stationmaster.parsers import LogReader, Reading
-from training_logs import NAMES, log_bytes
+from tests.support.watching.training_logs import NAMES, log_bytes
 
 _ALL_LOGS = [log_bytes(name) for name in NAMES]
 

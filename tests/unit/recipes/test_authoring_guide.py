@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from docs_pages import ROOT
-from recipe_texts import small
 from stationmaster.recipes.reading import check_recipe
 from stationmaster.recipes.schema import Recipe
+from tests.support.docs_pages import ROOT
+from tests.support.jobs.recipe_texts import small
 
 GUIDE = (ROOT / "docs" / "training-tools.md").read_text(encoding="utf-8")
 PIECES = re.findall(r"^```yaml\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)

@@ -13,13 +13,13 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from recipe_texts import small, small_recipe
 from stationmaster.errors import UserError
 from stationmaster.recipes.config_text import config_text
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.plan import JobIdentity, render_plan
 from stationmaster.recipes.reading import check_recipe
 from stationmaster.recipes.schema import Recipe
+from tests.support.jobs.recipe_texts import small, small_recipe
 
 CONFIG = """\
 configs:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from recipe_texts import small, small_recipe
 from stationmaster.errors import RecipeInvalid
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
 from stationmaster.recipes.reading import check_recipe
 from stationmaster.recipes.registry import load
 from stationmaster.recipes.schema import Recipe
+from tests.support.jobs.recipe_texts import small, small_recipe
 from trackside.containers import run_command
 from trackside.plan import parse_plan
 from trackside.root import Root

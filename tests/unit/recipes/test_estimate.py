@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recipe_texts import small_recipe
 from stationmaster.errors import RecipeInvalid
 from stationmaster.estimate import GPU_FACTORS, estimate, gpu_factor
 from stationmaster.money import MicroDollars, from_dollars
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.registry import find
+from tests.support.jobs.recipe_texts import small_recipe
 
 ON_A_4090 = ("fixed: 1m", "fixed: 1m, seconds_per_image: 0.5, reference_gpu: RTX 4090, spread: 0.2")
 RATE = from_dollars("0.36")

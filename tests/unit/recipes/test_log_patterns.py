@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from recipe_texts import small
 from stationmaster.config import load_settings
 from stationmaster.control.monitoring.monitor import with_log
 from stationmaster.control.policy import policy_of
@@ -16,6 +15,7 @@ from stationmaster.parsers import Phase, UserPattern
 from stationmaster.recipes.log_patterns import user_patterns
 from stationmaster.recipes.reading import check_recipe
 from stationmaster.watch.instances import InstanceMetrics
+from tests.support.jobs.recipe_texts import small
 
 TICK = r"tick (?P<step>\d+) of (?P<total_steps>\d+) cost (?P<loss>\S+)"
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recipe_texts import small_recipe
 from stationmaster.errors import UserError
 from stationmaster.recipes.parameters import resolve
+from tests.support.jobs.recipe_texts import small_recipe
 
 RECIPE = small_recipe()
 DEFAULTS = {"steps": 10, "rate": 0.0001, "note": "", "quick": False, "size": "m"}

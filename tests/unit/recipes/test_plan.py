@@ -9,13 +9,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from recipe_texts import small_recipe
 from stationmaster.errors import UserError
 from stationmaster.recipes.outputs import output_of, step_of
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
 from stationmaster.recipes.registry import find
 from stationmaster.recipes.schema import OutputKind, inside
+from tests.support.jobs.recipe_texts import small_recipe
 
 GOLDEN = Path(__file__).parent / "tiny_lora_plan.json"
 RECIPE = small_recipe()

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recipe_texts import SMALL, small, small_recipe
 from stationmaster.errors import RecipeInvalid
 from stationmaster.recipes.documents import Unreadable, read_document
 from stationmaster.recipes.reading import check_recipe, read_recipe
 from stationmaster.recipes.schema import json_schema
+from tests.support.jobs.recipe_texts import SMALL, small, small_recipe
 
 
 def test_a_valid_recipe_is_read_with_its_durations_and_numbers():

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from recipe_texts import SMALL, small, write_recipe
 from stationmaster.errors import NotFound, RecipeInvalid
 from stationmaster.recipes.documents import read_document
 from stationmaster.recipes.registry import BUILTIN, find, lint, list_recipes, load
+from tests.support.jobs.recipe_texts import SMALL, small, write_recipe
 
 
 def test_a_built_in_recipe_is_found_by_name_and_by_version():

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from recipe_texts import small, small_recipe
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.plan import JobIdentity, render_plan
 from stationmaster.recipes.reading import check_recipe
+from tests.support.jobs.recipe_texts import small, small_recipe
 
 ARGV = """\
     argv:

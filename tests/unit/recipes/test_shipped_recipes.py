@@ -19,7 +19,7 @@ from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
 from stationmaster.recipes.registry import BUILTIN, find, lint, list_recipes
 from stationmaster.recipes.schema import StrParameter
-from trainer_keys import AI_TOOLKIT, KOHYA_DATASET, KOHYA_TRAINING, Kinds, wrong_keys
+from tests.support.jobs.trainer_keys import AI_TOOLKIT, KOHYA_DATASET, KOHYA_TRAINING, Kinds, wrong_keys
 
 FLUX, KONTEXT = "config/flux-lora-24gb-aitoolkit.yaml", "config/flux-kontext-lora-24gb-aitoolkit.yaml"
 SDXL, SDXL_DATASET = "config/sdxl-lora-kohya.toml", "config/dataset.toml"

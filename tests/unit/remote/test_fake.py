@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import safetensors
 
-from asynchronous_tests import asynchronous, names_in
 from stationmaster.errors import HostKeyRefused, Unreachable
 from stationmaster.remote.base import Completed
 from stationmaster.remote.fake import Call, FakeRemote, Fault
 from stationmaster.remote.fake_run import FakeRun, Script, safetensors_bytes
 from stationmaster.remote.fake_trackside import FakeTrackside
 from stationmaster.remote.host import Host, Since
+from tests.support.asynchronous_tests import asynchronous, names_in
 
 
 class Counting:

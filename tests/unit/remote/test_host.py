@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from asynchronous_tests import asynchronous
 from stationmaster.errors import CommandFailed, TransferFailed, Unreachable
 from stationmaster.remote.base import Completed
 from stationmaster.remote.fake import Call, FakeRemote, Fault
 from stationmaster.remote.host import Host, LogMark, Since
+from tests.support.asynchronous_tests import asynchronous
 
 STATUS = {"wall": 1.0, "monotonic": 1.0, "started": True}
 

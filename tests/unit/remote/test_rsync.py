@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capabilities import require
 from stationmaster.remote.base import Span
 from stationmaster.remote.host import batched
 from stationmaster.remote.rsync import bytes_moved, parted
 from stationmaster.remote.ssh_client import config_text, ssh_client
 from stationmaster.remote.ssh_connection import SshSettings
+from tests.support.capabilities import require
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPq3Y2U8h3cbbXhHFTlUySPYcXsVvEq4Y7PpNqyJjQxS"
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from asynchronous_tests import asynchronous, names_in
 from stationmaster.errors import DiskFull, TransferFailed, Unreachable
 from stationmaster.remote.fake import FakeRemote, Fault
 from stationmaster.remote.fake_trackside import FakeTrackside
 from stationmaster.remote.host import Host
 from stationmaster.remote.transfer import pull_verified, push_verified, sha256_of
+from tests.support.asynchronous_tests import asynchronous, names_in
 
 DATA = b"a model" * 1000
 SHA256 = hashlib.sha256(DATA).hexdigest()

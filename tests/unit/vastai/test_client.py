@@ -8,7 +8,6 @@ from typing import Any
 import httpx
 import pytest
 
-from asynchronous_tests import asynchronous
 from stationmaster.errors import (
     AccessRefused,
     AnswerLost,
@@ -22,7 +21,8 @@ from stationmaster.model import Offer, Requirements
 from stationmaster.money import from_dollars
 from stationmaster.providers.vastai.calls import INTERVALS, Calls, Retries
 from stationmaster.providers.vastai.client import SEARCH_CAP, Order
-from vast_client_bench import SECRET, Turns, instance_row, offer_row, refused, said, scripted
+from tests.support.asynchronous_tests import asynchronous
+from tests.support.vast.vast_client_bench import SECRET, Turns, instance_row, offer_row, refused, said, scripted
 
 ORDER = Order(image="pytorch/pytorch:2.4", disk_gb=64.0, label="sm-abcd1234-job-1", onstart="echo hi")
 LOST = httpx.ReadTimeout("no answer in time")

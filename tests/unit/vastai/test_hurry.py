@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import httpx
 import pytest
 
-from asynchronous_tests import asynchronous
 from stationmaster.errors import ProviderBusy
 from stationmaster.providers.vastai.calls import HURRIED, Calls, Retries
 from stationmaster.providers.vastai.client import VastClient
+from tests.support.asynchronous_tests import asynchronous
 
 
 @dataclass

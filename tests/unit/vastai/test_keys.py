@@ -9,9 +9,9 @@ from pathlib import Path
 import asyncssh
 import pytest
 
-from asynchronous_tests import asynchronous
 from stationmaster.errors import ConfigInvalid
 from stationmaster.providers.vastai.keys import check, ensure_pair, read_pair, register
+from tests.support.asynchronous_tests import asynchronous
 
 
 def mode(path: Path) -> int:

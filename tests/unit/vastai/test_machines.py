@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from stationmaster.model import Machine, MachineStatus, SshAccess
 from stationmaster.providers.vastai.machines import machine
 from stationmaster.providers.vastai.wire import InstanceRow, read
-from vast_client_bench import instance_row
+from tests.support.vast.vast_client_bench import instance_row
 
 STOPPED = {"intended_status": "stopped", "cur_state": "stopped", "next_state": "stopped"}
 UNHEARD: dict[str, Any] = {"disk_usage": -1, "gpu_util": None, "ports": None, "status_msg": None}

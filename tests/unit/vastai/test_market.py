@@ -8,7 +8,7 @@ from stationmaster.model import Requirements
 from stationmaster.offers import Preferences
 from stationmaster.providers.vastai.market import candidate, disk_gb, search_query
 from stationmaster.providers.vastai.wire import OfferRow, read
-from vast_client_bench import offer_row
+from tests.support.vast.vast_client_bench import offer_row
 
 WANT = Requirements(gpus=1, vram_gib=24.0, disk_gib=40.0, hours=4.0)
 PREFERENCES = Preferences(gpus=("4090",))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from stationmaster.errors import ProviderFault
 from stationmaster.providers.vastai.wire import InstancePage, InstanceRow, OfferRow, User, read, readable
-from vast_client_bench import instance_row, offer_row
+from tests.support.vast.vast_client_bench import instance_row, offer_row
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

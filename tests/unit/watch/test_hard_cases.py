@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trace_maker import MINUTE, POLL, Diffusers, HuggingFace, MadeTrace, Run, Stall, Trainer
-from watch_replay import complaint, events_of
+from tests.support.watching.trace_maker import MINUTE, POLL, Diffusers, HuggingFace, MadeTrace, Run, Stall, Trainer
+from tests.support.watching.watch_replay import complaint, events_of
 
 
 def slow_run(seed: int, *, hours: float, step_seconds: float) -> Run:

@@ -12,7 +12,7 @@ from stationmaster.watch.policy import StallPolicy
 from stationmaster.watch.reading import seen_from
 from stationmaster.watch.signs import SignsOfLife
 from stationmaster.watch.watcher import StallWatch
-from training_logs import NAMES, log_bytes
+from tests.support.watching.training_logs import NAMES, log_bytes
 
 _RUNS = 150
 _KINDS = {"stall_flagged", "stall_cleared", "terminate"}

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from trace_maker import ALL_TRAINERS, Trainer
-from trace_scenarios import HEALTHY, STALLED, Scenario
-from watch_replay import complaint, events_of
+from tests.support.watching.trace_maker import ALL_TRAINERS, Trainer
+from tests.support.watching.trace_scenarios import HEALTHY, STALLED, Scenario
+from tests.support.watching.watch_replay import complaint, events_of
 
 SEEDS = st.integers(min_value=0, max_value=200)
 TRAINERS = st.sampled_from(ALL_TRAINERS)

@@ -9,8 +9,8 @@ import pytest
 
 from stationmaster.cli.replay import replay
 from stationmaster.errors import ConfigInvalid, NotFound, UserError
-from trace_maker import Plain, Run, Trainer
-from trace_scenarios import hang, steady
+from tests.support.watching.trace_maker import Plain, Run, Trainer
+from tests.support.watching.trace_scenarios import hang, steady
 
 
 def trace_file(folder: Path, made_by: object = hang) -> Path:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stationmaster.watch.signs import SignsOfLife
-from trace_maker import bar
+from tests.support.watching.trace_maker import bar
 
 
 def moves(*pieces: str) -> list[bool]:

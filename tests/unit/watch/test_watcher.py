@@ -14,8 +14,8 @@ from stationmaster.watch.reading import seen_from
 from stationmaster.watch.seen import Seen
 from stationmaster.watch.signs import SignsOfLife
 from stationmaster.watch.watcher import StallWatch
-from trace_maker import ALL_TRAINERS
-from trace_scenarios import HEALTHY, STALLED
+from tests.support.watching.trace_maker import ALL_TRAINERS
+from tests.support.watching.trace_scenarios import HEALTHY, STALLED
 
 MINUTE = 60.0
 

@@ -1,0 +1,134 @@
+"""A home, and commands in it as people run them: a process, its exit code, its two streams."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stationmaster.control.background import running_worker
+from stationmaster.model import Job
+from stationmaster.providers.loopback import processes_of
+from stationmaster.store.engine import Database
+from stationmaster.store.store import Store
+from tests.support.commands.command_line import PATIENCE_SECONDS, stationmaster
+
+COMMAND = str(Path(sys.executable).with_name("stationmaster"))
+QUICK = ("--steps", "20", "-p", "seconds_per_step=0", "-p", "save_every=10")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Home:
+    """A home of its own, with a background worker that hurries and leaves soon; all of it ends with the block."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = folder / "home"
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+        self.environ = {
+            **kept,
+            "HOME": str(folder),
+            "STATIONMASTER_HOME": str(self.path),
+            "STATIONMASTER_WORKER__LINGER": "1s",
+            "STATIONMASTER_WORKER__LOOK": "0.2",
+            "STATIONMASTER_MONITORING__POLL_INTERVAL": "0.2",
+            "STATIONMASTER_MONITORING__WATCH_INTERVAL": "0.2",
+        }
+
+    def __enter__(self) -> Home:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end_worker()
+        machines = self.path / "machines"
+        for machine in machines.iterdir() if machines.is_dir() else ():
+            for pid in processes_of(machine.name):
+                _kill(pid, signal.SIGKILL)
+
+    def run(self, *arguments: str, cwd: Path | None = None, **environ: str) -> Ran:
+        """Run one command to its end. Whatever happens, nobody is shown a traceback."""
+        done = stationmaster(*arguments, environ={**self.environ, **environ}, cwd=cwd or self.folder)
+        return _ran(done)
+
+    def run_installed(self, *arguments: str, cwd: Path | None = None) -> Ran:
+        """The same with the command that was installed, from its very start."""
+        done = subprocess.run(
+            [COMMAND, *arguments],
+            env=self.environ,
+            cwd=cwd or self.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+        return _ran(done)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start a command and let it run; the caller ends it."""
+        return subprocess.Popen(
+            [COMMAND, *arguments],
+            env=self.environ,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def show(self, job_id: str) -> Any:
+        return self.run("show", job_id, "--json").json()
+
+    def job(self, job_id: str) -> Job:
+        """The job as the store has it: cheaper than a command where a test only waits."""
+        with closing(Store(Database(f"sqlite:///{self.path}/stationmaster.db"))) as store:
+            return store.jobs.get(job_id)
+
+    def has_checkpoint(self, job_id: str) -> bool:
+        with closing(Store(Database(f"sqlite:///{self.path}/stationmaster.db"))) as store:
+            return bool(store.checkpoints.of_job(job_id))
+
+    def worker_pid(self) -> int | None:
+        found = running_worker(self.path)
+        return found.pid if found is not None and found.pid else None
+
+    def end_worker(self) -> None:
+        if (pid := self.worker_pid()) is not None:
+            _kill(pid, signal.SIGTERM)
+            wait_until(lambda: self.worker_pid() != pid, what="the worker has left")
+
+
+def _ran(done: subprocess.CompletedProcess[str]) -> Ran:
+    assert "Traceback" not in done.stderr, done.stderr
+    return Ran(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+def wait_until(condition: Callable[[], object], *, what: str) -> None:
+    ends = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < ends, f"after {PATIENCE_SECONDS:g} s still not: {what}"
+        time.sleep(0.05)
+
+
+def _kill(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass  # ended meanwhile

@@ -1,0 +1,41 @@
+"""The pages that people read, and the samples in them that can be run."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.programs import ROOT
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+_SAMPLE = re.compile(r"^<!-- run -->\n```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Link:
+    page: Path
+    target: str
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def samples(page: Path) -> list[str]:
+    """Shell blocks marked `<!-- run -->`, in order."""
+    return _SAMPLE.findall(page.read_text(encoding="utf-8"))
+
+
+def links(page: Path) -> list[Link]:
+    return [Link(page, target) for target in _LINK.findall(_CODE.sub("", page.read_text(encoding="utf-8")))]
+
+
+def anchors(page: Path) -> set[str]:
+    """What `page.md#…` may name, as GitHub makes it from headings."""
+    headings = _HEADING.findall(_CODE.sub("", page.read_text(encoding="utf-8")))
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
