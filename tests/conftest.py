@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +35,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # So it is for a run in the background of a script, and every command that a test interrupts would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(SecondGoes())
     # The default draws every local variable of a traceback, which takes many seconds for one error.
     structlog.configure(

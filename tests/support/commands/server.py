@@ -102,6 +102,7 @@ def _become(request: dict[str, Any], streams: list[int]) -> NoReturn:
     os.environ.clear()
     os.environ.update(request["environ"])
     sys.argv = ["stationmaster", *request["arguments"]]
+    sys.modules["__main__"].__package__ = None  # a script that was installed, which hints are to name
     code: Any = 0
     try:
         main()
