@@ -2,9 +2,12 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/pip install -q --disable-pip-version-check
 export STATIONMASTER_HOME ?= $(CURDIR)/.home/demo
+# Compiled files are kept (git ignores them): without them each of the thousand processes of a test run compiles anew.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-slow check bench chaos corpus contract-live docs clean
+.PHONY: help setup demo test test-slow check bench chaos corpus contract-live docs lock clean
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -49,6 +52,13 @@ contract-live: setup  ## the contract suites against real services, for whoever 
 docs: .stamps/dev  ## reference pages made from the code
 	$(BIN)/python scripts/make_reference.py
 
+lock: .stamps/venv  ## pin what pyproject.toml asks for, with hashes; UPGRADE=1 takes the newest of everything
+	@$(PIP) 'uv>=0.8'
+	@mkdir -p locks
+	@for extra in dev demo; do $(BIN)/uv pip compile -q pyproject.toml --extra $$extra --group build \
+		--universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock' \
+		$(if $(UPGRADE),--upgrade) $$(test $$extra = dev || echo -c locks/dev.txt) -o locks/$$extra.txt || exit 1; done
+
 clean:           ## remove what make made
 	rm -rf .venv .stamps .home .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
@@ -57,12 +67,10 @@ clean:           ## remove what make made
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { echo "cannot make a virtual environment; install python3-venv"; exit 1; }
 	@touch $@
 
-.stamps/demo: .stamps/venv pyproject.toml
-	@$(BIN)/pip install -q --disable-pip-version-check -e '.[demo]'
-	@touch $@
-
-.stamps/dev: .stamps/venv pyproject.toml
-	@$(BIN)/pip install -q --disable-pip-version-check -e '.[dev]'
+# What was locked, whatever is newer by now; then Stationmaster itself, from this folder.
+.stamps/demo .stamps/dev: .stamps/%: .stamps/venv pyproject.toml locks/%.txt
+	@$(PIP) --require-hashes -r locks/$*.txt
+	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@ .stamps/demo
 
 .stamps/system: scripts/install_system_packages
