@@ -57,9 +57,9 @@ def bare_machine(folder: Path) -> Iterator[BareMachine]:
     for name, text in _STAND_INS.items():
         _write_program(programs / name, text.format(folder=folder))
     _write_program(folder / "docker", "exit 1")
-    environment = f'SetEnv "PATH={programs}" "STATIONMASTER_SYS={folder / "sys"}"\n'
+    environ = {"PATH": str(programs), "STATIONMASTER_SYS": str(folder / "sys")}
     (folder / "sshd").mkdir()
-    with running_sshd(folder / "sshd", config=environment) as sshd:
+    with running_sshd(folder / "sshd", **environ) as sshd:
         machine = BareMachine(folder=folder, sshd=sshd)
         machine.reset()
         yield machine

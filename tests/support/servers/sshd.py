@@ -32,7 +32,9 @@ PermitRootLogin prohibit-password
 UseDNS no
 Subsystem sftp internal-sftp
 MaxStartups 1000:30:2000
+SetEnv {environment}
 """
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,18 +70,24 @@ class Sshd:
 
 
 @contextmanager
-def running_sshd(folder: Path, *, config: str = "") -> Iterator[Sshd]:
-    """An sshd that answers, until the block ends; `config` is added to its settings. Skips where none is installed."""
+def running_sshd(folder: Path, **environ: str) -> Iterator[Sshd]:
+    """An sshd that answers, until the block ends; its sessions have `environ`. Skips where none is installed.
+
+    A session's home is a folder of its own: what a developer's shell reads at its start is slow, and no part of a test.
+    """
     program = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
     if program is None:
         pytest.skip("sshd is not installed")
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+    (folder / "home").mkdir()
+    variables = {"HOME": folder / "home", "PATH": _PATH, **environ}
+    environment = " ".join(f'"{name}={value}"' for name, value in variables.items())
     _make_key(folder / "host_key")
     _make_key(folder / "client_key")
     shutil.copy(folder / "client_key.pub", folder / "authorized_keys")
     port = free_port()
-    (folder / "sshd_config").write_text(_CONFIG.format(port=port, folder=folder) + config)
+    (folder / "sshd_config").write_text(_CONFIG.format(port=port, folder=folder, environment=environment))
     with (folder / "sshd.log").open("wb") as log:
         process = subprocess.Popen([program, "-D", "-e", "-f", str(folder / "sshd_config")], stderr=log)
     try:
