@@ -226,11 +226,14 @@ def _failed(job: Job, problem: Exception, visit: Visit, policy: Policy) -> Write
 
 
 def _tidy(folder: Path, stay: Sequence[Collected]) -> None:
-    """After the write: a crash in between leaves a file too many, which the next collection removes."""
-    keep_only(folder, [Path(one.location) for one in stay])
+    """After the write: a crash in between leaves a file too many, which the next collection removes.
+
+    The link moves on before its old target goes: it never points at nothing.
+    """
     best = next((Path(one.location) for one in best_first(stay) if one.path.endswith(".safetensors")), None)
     if best is not None:
         link(folder / LATEST, best)
+    keep_only(folder, [Path(one.location) for one in stay])
 
 
 def _row(one: Collected) -> Checkpoint:
