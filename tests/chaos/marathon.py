@@ -18,11 +18,11 @@ from collections import Counter
 from pathlib import Path
 
 import structlog
-from chaos.storms import LANES, blow
 
 from stationmaster.model import DatasetRef, State
 from stationmaster.providers.fake import Trouble
 from stationmaster.remote.fake import Fault
+from tests.chaos.storms import LANES, blow
 from tests.support.chaos.fake import JOB, FakeStation, Template
 from tests.support.chaos.loopback import STATES, LoopbackStation, WorkerForge
 from tests.support.chaos.points import Killed, KillPoints

@@ -17,9 +17,9 @@ import traceback
 from pathlib import Path
 
 import structlog
-from acceptance.test_watched_runs import SECONDS
 
 from stationmaster.model import Outcome, Reason
+from tests.acceptance.test_watched_runs import SECONDS
 from tests.support.watching.watched_scenarios import NAMES, Scale, WatchedStation, watched_station
 
 REAL = Scale(
