@@ -78,7 +78,8 @@ _NAMES = ("auto push", "auto pull", "sftp push", "sftp pull", "rsync push", "rsy
 
 async def _round(folder: Path, sshd: Sshd, ways: dict[str, Host], source: Path, sha256: str) -> dict[str, float]:
     """The seconds of each way, taking turns, so that a busy moment does not hit one alone."""
-    far, back, seconds = folder / "job" / "far.bin", folder / "back.bin", {}
+    far, back = folder / "job" / "far.bin", folder / "back.bin"
+    seconds: dict[str, float] = {}
     for way, host in ways.items():
         far.unlink(missing_ok=True)
         back.unlink(missing_ok=True)

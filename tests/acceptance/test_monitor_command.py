@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_any_machines_of_the_account_are_watched_with_their_logs(customer: Custo
     for each in (first, second):
         customer.wait_for(int(each), "running")
 
-    def both_logs() -> dict[str, dict[str, object]] | None:
+    def both_logs() -> dict[str, dict[str, Any]] | None:
         shown = answer_of("monitor", "--once", "--json", environ=environ)
         by_id = {each["id"]: each for each in shown["instances"]}
         return by_id if all(by_id[each]["logs"] for each in (first, second)) else None
@@ -65,7 +66,7 @@ def test_any_machines_of_the_account_are_watched_with_their_logs(customer: Custo
     assert isinstance(machine["logs"], list)
     assert (len(machine["logs"]), machine["logs"][-1]) == (10, "Epoch 2/3")
     assert (machine["status"], machine["label"], machine["stale"]) == ("running", "somebody's", False)
-    assert machine["cost_per_hour_usd"] > 0  # type: ignore[operator]
+    assert machine["cost_per_hour_usd"] > 0
 
     words = ("monitor", "--instances", second, "--log-path", "../workspace/output/*/other.log", "--once", "--json")
     chosen = answer_of(*words, environ=environ)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ def survivor(
     """Four jobs, each of which walked into a trap of its own, and a foreign installation's machine beside them."""
     with holding() as hold:
         station = hold(StormStation(tmp_path_factory.mktemp("survivor") / "home", url, forge))
-        traps = {
+        traps: dict[str, tuple[str, dict[str, object]]] = {
             "lost": ("lost_answer", {"operation": "create"}),
             "contract": ("error_with_contract", {}),
             "liar": ("lying_destroy", {"times": 3}),
@@ -67,7 +68,7 @@ def survivor(
             station.submit(storm_job(job_id, dataset, journal=station.journal, steps=8))
             worker = worker or station.start("worker")
             # One after the other, or they would race for the same offer.
-            station.until(lambda job_id=job_id: _has_machine(station, job_id), "a machine")
+            station.until(partial(_has_machine, station, job_id), "a machine")
         station.until(lambda: all(job.state is State.ENDED for job in station.jobs()), "the end of every job")
         station.until(lambda: not station.alive(), "the end of every machine")
         station.leave(sweeper)

@@ -16,7 +16,7 @@ from stationmaster.cli.render import EXIT_CODES, job_json
 from stationmaster.lifecycle import REASONS
 from stationmaster.model import Alert, Checkpoint, Event, Reason
 from stationmaster.station.base import JobView
-from tests.support.docs_pages import ROOT
+from tests.support.programs import ROOT
 
 
 def _make_reference() -> ModuleType:

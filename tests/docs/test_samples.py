@@ -14,7 +14,8 @@ import pytest
 
 from stationmaster.control.background import running_worker
 from stationmaster.datasets.sample_set import write_sample_set
-from tests.support.docs_pages import PAGES, ROOT, Link, anchors, links, name_of, samples
+from tests.support.docs_pages import PAGES, Link, anchors, links, name_of, samples
+from tests.support.programs import ROOT
 
 WITH_SAMPLES = [page for page in PAGES if samples(page)]
 INSIDE = [link for page in PAGES for link in links(page) if "://" not in link.target]

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -88,8 +89,8 @@ def test_a_model_that_is_not_there_is_one_line_and_a_hint(home: Home, model: Tra
 
 
 def test_publish_puts_weights_samples_and_card_on_the_hub_once(home: Home, model: TrainedModel, hub: HubServer) -> None:
-    environ = {"HF_TOKEN": HUB_TOKEN, "STATIONMASTER_HUB__URL": hub.url, "HF_HUB_DISABLE_XET": "1"}
-    ran = home.run("models", "publish", SLUG, **environ)
+    run = partial(home.run, HF_TOKEN=HUB_TOKEN, STATIONMASTER_HUB__URL=hub.url, HF_HUB_DISABLE_XET="1")
+    ran = run("models", "publish", SLUG)
     assert ran.code == 0, ran.err
     assert f"{hub.url}/{REPO}" in ran.out
     assert hub.content(REPO, "cats.safetensors") == WEIGHTS
@@ -98,7 +99,7 @@ def test_publish_puts_weights_samples_and_card_on_the_hub_once(home: Home, model
     assert yaml.safe_load(card.split("---\n")[1])["widget"][0]["text"] == "ohwx cat: asleep"
     assert "- Completed steps: 3500 (87.5%)" in card
     commits = len(hub.repos["model", REPO].commits)
-    assert home.run("models", "publish", SLUG, **environ).code == 0
+    assert run("models", "publish", SLUG).code == 0
     assert len(hub.repos["model", REPO].commits) == commits
     places = home.run("models", "show", SLUG, "--json").json()["places"]
     assert [place["kind"] for place in places] == ["home", "hub"]
@@ -114,8 +115,7 @@ def test_a_model_is_downloaded_from_home_or_from_the_hub(home: Home, model: Trai
     assert (home.folder / "here" / "cats.safetensors").read_bytes() == WEIGHTS, ran.err
     hub.add_repo(REPO, {"cats.safetensors": WEIGHTS}, private=True)
     put(home, replace(model, places=(Place(kind="hub", address=f"hf://{REPO}/cats.safetensors"),)))
-    environ = {"HF_TOKEN": HUB_TOKEN, "STATIONMASTER_HUB__URL": hub.url}
-    ran = home.run("models", "download", SLUG, "there", "--json", **environ)
+    ran = home.run("models", "download", SLUG, "there", "--json", HF_TOKEN=HUB_TOKEN, STATIONMASTER_HUB__URL=hub.url)
     assert Path(ran.json()["file"]).name == "cats.safetensors"
     assert (home.folder / "there" / "cats.safetensors").read_bytes() == WEIGHTS
     assert home.run("models", "download", SLUG, "nowhere").code == 6

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from typing import TypedDict
 
 import httpx
 import pytest
@@ -23,6 +24,15 @@ from tests.support.servers.s3_servers import S3Server
 OpenBucket = Callable[[S3Server], Bucket]
 BODY = b"weights" * 100
 SHA256 = hashlib.sha256(BODY).hexdigest()
+
+
+class Change(TypedDict, total=False):
+    """What is wrong about a bucket's settings."""
+
+    endpoint: str
+    bucket: str
+    access_key: str
+    secret_key: str
 
 
 def opened(server: S3Server) -> Bucket:
@@ -124,7 +134,7 @@ def test_what_has_changed_is_not_copied(seaweed: S3Server, open_bucket: OpenBuck
     ],
 )
 def test_a_refusal_is_told_from_a_service_that_is_away(
-    seaweed: S3Server, change: dict[str, str], kind: type[DeliveryError]
+    seaweed: S3Server, change: Change, kind: type[DeliveryError]
 ) -> None:
     with closing(opened(replace(seaweed, **change))) as bucket, pytest.raises(kind) as told:
         list(bucket.listed())

@@ -23,12 +23,12 @@ WANT = Requirements(disk_gib=0.001)
 def patient(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
     """A test that is a coroutine; a live machine may take many minutes to run, which its own bench bounds."""
 
-    @pytest.mark.timeout(1800)
     @wraps(test)
     def run(*args: Any, **kwargs: Any) -> None:
         asyncio.run(test(*args, **kwargs))
 
-    return run
+    marked: Callable[..., None] = pytest.mark.timeout(1800)(run)
+    return marked
 
 
 def label(attempt: int = 1, *, folder: Path | None = None) -> str:

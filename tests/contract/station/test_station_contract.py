@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -103,7 +103,7 @@ def test_a_job_is_queued_once_however_often_it_is_submitted(world: LocalWorld, p
 def test_a_job_belongs_to_the_person_it_was_submitted_for(world: LocalWorld, pictures: Path) -> None:
     for name in ("ann", "me"):
         if name != "me":
-            world.station.store.users.put(User(name=name))
+            world.store.users.put(User(name=name))
         assert world.station.submit(world.request(pictures, id=name, owner=name)).job.spec.owner == name
     assert world.station.submit(world.request(pictures, id="mine")).job.spec.owner is None
 
@@ -144,13 +144,13 @@ def test_a_job_is_found_by_id_beginning_or_name_and_never_by_chance(world: Local
 
 @pytest.mark.parametrize("verb", ["view", "remove", "stop"])
 def test_a_job_that_is_not_there_is_not_found(world: LocalWorld, verb: str) -> None:
-    ask = {
+    asks: dict[str, Callable[[str], object]] = {
         "view": world.station.view,
         "remove": world.station.remove,
         "stop": lambda job_id: world.station.desire(job_id, Desired.STOP),
-    }[verb]
+    }
     with pytest.raises(NotFound):
-        ask("nobody")
+        asks[verb]("nobody")
 
 
 @pytest.mark.parametrize("desired", [Desired.STOP, Desired.CANCEL, Desired.CANCEL_KEEP])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,14 @@ from stationmaster.store.writes import Told, Write
 from tests.support.jobs.spine_values import offer, rental, spec
 
 
-def ran(open_store, job_id: str, *, seconds: float, outcome: Outcome = Outcome.COMPLETED, **fields) -> None:  # type: ignore[no-untyped-def]
+def ran(
+    open_store: Callable[..., Store],
+    job_id: str,
+    *,
+    seconds: float,
+    outcome: Outcome = Outcome.COMPLETED,
+    **fields: Any,
+) -> None:
     """A job that was in EXECUTING for so long, by the store's clock."""
     store = open_store()
     store.jobs.submit(spec(job_id, **fields))
@@ -28,7 +37,7 @@ def ran(open_store, job_id: str, *, seconds: float, outcome: Outcome = Outcome.C
     open_store(later=seconds).leases.settle(lease, Write(job=ended, due_in=None, events=(over,)))
 
 
-def test_completed_runs_of_the_recipe_tell_their_gpu_and_how_long_they_took(open_store) -> None:  # type: ignore[no-untyped-def]
+def test_completed_runs_of_the_recipe_tell_their_gpu_and_how_long_they_took(open_store: Callable[..., Store]) -> None:
     ran(open_store, "first", seconds=100.0, parameters={"steps": 20})
     ran(open_store, "failed", seconds=5.0, outcome=Outcome.FAILED)
     ran(open_store, "other", seconds=5.0, recipe="tiny-lora@10")

@@ -159,16 +159,17 @@ def test_everything_written_is_read_again(store: Store) -> None:
     lease = claim_one(store)
     written = everything(lease.job)
     store.leases.settle(lease, written)
-    job, rentals, costs, events, logs, readings, checkpoints, alerts = picture(store, "a")
-    assert isinstance(job, Job)
+    job = store.jobs.get("a")
     assert replace(job, due_at=None) == replace(written.job, version=4, due_at=None, lease_until=None)
     assert job.due_at is not None
     assert job.due_at - store.now() == pytest.approx(30.0, abs=5.0)
-    assert (rentals, costs) == (list(written.rentals), list(written.costs))
-    assert [event.kind for event in events] == ["submitted", "state", "note", "alert"]  # type: ignore[attr-defined]
-    assert [chunk for _, chunk in logs] == list(written.logs)  # type: ignore[attr-defined]
-    assert (readings, checkpoints) == (list(written.readings), list(written.checkpoints))
-    assert [alert.kind for alert in alerts] == ["silence"]  # type: ignore[attr-defined]
+    assert store.rentals.of_job("a") == list(written.rentals)
+    assert store.costs.of_job("a") == list(written.costs)
+    assert [event.kind for event in store.events.of_job("a")] == ["submitted", "state", "note", "alert"]
+    assert [chunk for _, chunk in store.logs.of_job("a")] == list(written.logs)
+    assert store.readings.of_job("a") == list(written.readings)
+    assert store.checkpoints.of_job("a") == list(written.checkpoints)
+    assert [alert.kind for alert in store.alerts.open("a")] == ["silence"]
 
 
 def test_a_record_keeps_the_lease_and_a_settlement_gives_it_back(store: Store) -> None:

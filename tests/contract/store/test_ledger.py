@@ -161,7 +161,7 @@ def test_more_than_was_held_is_never_charged(store: Store) -> None:
 
 
 def test_credits_that_expire_are_spent_first_then_the_oldest(open_store: Callable[..., Store]) -> None:
-    given = ({"key": "old"}, {"key": "new"}, {"key": "soon", "expires_in": DAY})
+    given: tuple[dict[str, object], ...] = ({"key": "old"}, {"key": "new"}, {"key": "soon", "expires_in": DAY})
     for seconds, options in enumerate(given):  # each at a time of its own
         store = open_store(later=seconds)
         give(store, 100, **options)
@@ -171,7 +171,7 @@ def test_credits_that_expire_are_spent_first_then_the_oldest(open_store: Callabl
     assert left == {"old": 50, "new": 100}
 
 
-def test_what_nobody_spent_in_time_is_written_off(open_store) -> None:  # type: ignore[no-untyped-def]
+def test_what_nobody_spent_in_time_is_written_off(open_store: Callable[..., Store]) -> None:
     store = open_store()
     give(store, 100, expires_in=DAY)
     give(store, 50)
@@ -181,7 +181,7 @@ def test_what_nobody_spent_in_time_is_written_off(open_store) -> None:  # type: 
     assert store.ledger.prove().problems == ()
 
 
-def test_expired_credits_pay_for_nothing(open_store) -> None:  # type: ignore[no-untyped-def]
+def test_expired_credits_pay_for_nothing(open_store: Callable[..., Store]) -> None:
     store = open_store()
     give(store, 100, expires_in=DAY)
     later = open_store(later=DAY + 1)
@@ -190,7 +190,9 @@ def test_expired_credits_pay_for_nothing(open_store) -> None:  # type: ignore[no
     assert store.jobs.get("job").reason is Reason.OUT_OF_CREDIT
 
 
-def test_credits_that_come_back_after_they_expired_can_still_be_spent_for_a_while(open_store) -> None:  # type: ignore[no-untyped-def]
+def test_credits_that_come_back_after_they_expired_can_still_be_spent_for_a_while(
+    open_store: Callable[..., Store],
+) -> None:
     store = open_store()
     give(store, 100, expires_in=DAY)
     lease = store.leases.record(lease := claimed(store, "job"), with_hold(lease.job, least=1, most=100))
@@ -240,7 +242,7 @@ def test_a_job_that_nothing_was_held_for_is_not_refunded(store: Store) -> None:
         store.ledger.refund("job", note="what for")
 
 
-def test_many_at_once_never_spend_more_than_there_is(open_store) -> None:  # type: ignore[no-untyped-def]
+def test_many_at_once_never_spend_more_than_there_is(open_store: Callable[..., Store]) -> None:
     """Forty jobs of one person, for whose credits ten are enough, claimed from four connections at the same time."""
     store = open_store()
     give(store, 1_000)
@@ -322,7 +324,7 @@ def test_a_job_that_would_go_above_the_day_s_cap_stays_in_the_queue(store: Store
         assert store.jobs.get(name).state is state
 
 
-def test_what_ended_more_than_a_day_ago_no_longer_counts(open_store) -> None:  # type: ignore[no-untyped-def]
+def test_what_ended_more_than_a_day_ago_no_longer_counts(open_store: Callable[..., Store]) -> None:
     store = open_store()
     lease = store.leases.record(lease := claimed(store, "first"), with_room(lease.job, need=360_000, cap=500_000))
     line = CostLine(
@@ -338,7 +340,7 @@ def test_what_ended_more_than_a_day_ago_no_longer_counts(open_store) -> None:  #
     assert store.jobs.get("second").state is State.PROVISIONING
 
 
-def test_two_at_once_do_not_share_the_last_room_of_a_day(open_store) -> None:  # type: ignore[no-untyped-def]
+def test_two_at_once_do_not_share_the_last_room_of_a_day(open_store: Callable[..., Store]) -> None:
     store = open_store()
     leases = [claimed(store, f"job-{number}") for number in range(8)]
     stores = [open_store() for _ in range(4)]

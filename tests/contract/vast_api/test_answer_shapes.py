@@ -75,17 +75,17 @@ def test_an_instance_in_every_state_of_its_life(slow: Customer) -> None:
 
 def test_pages_of_the_list_are_followed_to_the_end(slow: Customer) -> None:
     rented = {slow.rent(label="a" if number % 2 else None) for number in range(30)}
-    first = slow.list()
+    first = slow.listing()
     shapes.InstancePage.model_validate(first)
     assert (first["instances_found"], first["total_instances"]) == (25, 30)
     assert first["label_counts"] == {"a": 15, "": 15}
-    second = slow.list(after_token=json.dumps(first["next_token"]))
+    second = slow.listing(after_token=json.dumps(first["next_token"]))
     shapes.InstancePage.model_validate(second)
     assert second["next_token"] is None
     shown = [instance["id"] for instance in first["instances"] + second["instances"]]
     assert shown == sorted(rented)
-    assert slow.list(limit="0")["instances_found"] == 5
-    labelled = slow.list(select_filters='{"label": {"eq": "a"}}', select_cols='["id", "label", "no_such"]')
+    assert slow.listing(limit="0")["instances_found"] == 5
+    labelled = slow.listing(select_filters='{"label": {"eq": "a"}}', select_cols='["id", "label", "no_such"]')
     assert labelled["total_instances"] == 15
     assert labelled["instances"][0] == {"id": labelled["instances"][0]["id"], "label": "a", "no_such": None}
     found = slow.http.post("/api/v0/contracts/fetch/", json={"label": "a"}).json()["contracts"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -109,5 +110,5 @@ def _line(number: int, *, ended_at: float | None) -> CostLine:
     )  # fmt: skip
 
 
-def _nothing(*_: object) -> None:
+def _nothing(*_: object) -> NoReturn:
     raise AssertionError("nothing is trained here")

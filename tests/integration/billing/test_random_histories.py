@@ -83,11 +83,9 @@ class World:
 
 def carry_out(world: World, move: tuple[str, object, object, object]) -> None:
     match move:
-        case ("grant", str(user), int(amount), expires):
+        case ("grant", str(user), int(amount), (float() | None) as expires):
             key, given = world.next_key(), MicroDollars(amount)
-            world.surely(
-                lambda: world.store.ledger.grant(user, given, note="", key=key, expires_in=expires)  # type: ignore[arg-type]
-            )
+            world.surely(lambda: world.store.ledger.grant(user, given, note="", key=key, expires_in=expires))
         case ("adjust", str(user), int(amount), _):
             key, by = world.next_key(), MicroDollars(amount)
             try:

@@ -33,7 +33,7 @@ def add(folder: Path, name: str, data: bytes, *, caption: str = "smland, one mor
     (folder / name).with_suffix(".txt").write_text(caption)
 
 
-def test_a_good_set_has_no_problem(tmp_path):
+def test_a_good_set_has_no_problem(tmp_path: Path) -> None:
     report = check(good_set(tmp_path), RULES)
     assert report.problems == ()
     assert (report.images, report.captions, report.files) == (10, 10, 20)
@@ -42,7 +42,7 @@ def test_a_good_set_has_no_problem(tmp_path):
     report.raise_for_errors()
 
 
-def test_nine_images_are_too_few(tmp_path):
+def test_nine_images_are_too_few(tmp_path: Path) -> None:
     report = check(good_set(tmp_path, images=9), RULES)
     assert found(report) == {("error", "too_few_images", "")}
     with pytest.raises(DatasetInvalid, match="9 images") as caught:
@@ -50,12 +50,12 @@ def test_nine_images_are_too_few(tmp_path):
     assert caught.value.exit_code == 5
 
 
-def test_fewer_than_recommended_is_a_warning(tmp_path):
+def test_fewer_than_recommended_is_a_warning(tmp_path: Path) -> None:
     report = check(good_set(tmp_path), DatasetRules(recommended_images=20))
     assert found(report) == {("warning", "few_images", "")}
 
 
-def test_a_missing_folder_is_said_to_be_missing(tmp_path):
+def test_a_missing_folder_is_said_to_be_missing(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         check(tmp_path / "nowhere", RULES)
     (tmp_path / "file").write_text("x")
@@ -95,38 +95,40 @@ TRANSPARENT = encoded(Image.merge("RGBA", (*picture(seed=99).split(), Image.line
         ("x.png", encoded(picture(seed=99, size=(900, 256)), "PNG"), "warning", "image_aspect"),
     ],
 )
-def test_each_fault_of_an_image_is_found_alone(tmp_path, name, data, severity, code):
+def test_each_fault_of_an_image_is_found_alone(
+    tmp_path: Path, name: str, data: bytes, severity: str, code: str
+) -> None:
     add(good_set(tmp_path), name, data)
     assert found(check(tmp_path, RULES)) == {(severity, code, name)}
 
 
 @pytest.mark.parametrize("mode", ["L", "P", "1", "RGBA", "LA"])
-def test_a_mode_that_trainers_convert_rightly_is_left_in_peace(tmp_path, mode):
+def test_a_mode_that_trainers_convert_rightly_is_left_in_peace(tmp_path: Path, mode: str) -> None:
     add(good_set(tmp_path), "x.png", encoded(picture(seed=99).convert(mode), "PNG"))
     assert found(check(tmp_path, RULES)) == set()
 
 
 @pytest.mark.parametrize("orientation", range(2, 9))
-def test_an_image_turned_by_exif_only_is_found(tmp_path, orientation):
+def test_an_image_turned_by_exif_only_is_found(tmp_path: Path, orientation: int) -> None:
     exif = Image.Exif()
     exif[0x0112] = orientation
     add(good_set(tmp_path), "x.jpg", encoded(picture(seed=99), "JPEG", exif=exif))
     assert found(check(tmp_path, RULES)) == {("warning", "image_exif_rotated", "x.jpg")}
 
 
-def test_a_damaged_exif_block_does_not_spoil_the_image(tmp_path):
+def test_a_damaged_exif_block_does_not_spoil_the_image(tmp_path: Path) -> None:
     broken = b"Exif\0\0MM\0*\0\0\0\x08\xff\xff" + b"\x01\x12" * 9
     add(good_set(tmp_path), "x.jpg", encoded(picture(seed=99), "JPEG", exif=broken))
     assert found(check(tmp_path, RULES)) == set()
 
 
-def test_recommended_size_is_a_warning_only(tmp_path):
+def test_recommended_size_is_a_warning_only(tmp_path: Path) -> None:
     report = check(good_set(tmp_path), DatasetRules(recommended_side=512))
     assert {(problem.severity, problem.code) for problem in report.problems} == {(Severity.WARNING, "image_small")}
     assert len(report.warnings) == 10
 
 
-def test_the_same_file_twice_and_a_lookalike_are_told_apart(tmp_path):
+def test_the_same_file_twice_and_a_lookalike_are_told_apart(tmp_path: Path) -> None:
     good_set(tmp_path)
     original = (tmp_path / "landscape_003.png").read_bytes()
     add(tmp_path, "twice.png", original)
@@ -140,13 +142,13 @@ def test_the_same_file_twice_and_a_lookalike_are_told_apart(tmp_path):
     assert all("landscape_003.png" in problem.message for problem in report.problems)
 
 
-def test_images_that_share_a_stem_share_a_caption(tmp_path):
+def test_images_that_share_a_stem_share_a_caption(tmp_path: Path) -> None:
     good_set(tmp_path)
     (tmp_path / "landscape_001.jpg").write_bytes(encoded(picture(seed=99), "JPEG"))
     assert found(check(tmp_path, RULES)) == {("warning", "image_same_stem", "landscape_001.png")}
 
 
-def test_images_in_subfolders_are_named_when_the_trainer_does_not_look_there(tmp_path):
+def test_images_in_subfolders_are_named_when_the_trainer_does_not_look_there(tmp_path: Path) -> None:
     good_set(tmp_path)
     (tmp_path / "more").mkdir()
     add(tmp_path / "more", "x.png", PNG)
@@ -155,7 +157,7 @@ def test_images_in_subfolders_are_named_when_the_trainer_does_not_look_there(tmp
     assert found(check(tmp_path, flat)) == {("warning", "image_in_subfolder", "more/x.png")}
 
 
-def test_other_files_are_named_as_unused(tmp_path):
+def test_other_files_are_named_as_unused(tmp_path: Path) -> None:
     good_set(tmp_path)
     (tmp_path / "notes.docx").write_bytes(b"x")
     (tmp_path / "old.bmp").write_bytes(encoded(picture(), "BMP"))
@@ -165,7 +167,7 @@ def test_other_files_are_named_as_unused(tmp_path):
     }
 
 
-def test_every_image_needs_its_control_image(tmp_path):
+def test_every_image_needs_its_control_image(tmp_path: Path) -> None:
     good_set(tmp_path)
     (tmp_path / "control").mkdir()
     for number in range(2, 11):
@@ -180,7 +182,7 @@ def test_every_image_needs_its_control_image(tmp_path):
     }
 
 
-def test_what_is_not_a_plain_file_is_named_and_never_opened(tmp_path):
+def test_what_is_not_a_plain_file_is_named_and_never_opened(tmp_path: Path) -> None:
     folder = good_set(tmp_path / "set")
     (tmp_path / "secret.png").write_bytes(PNG)
     (folder / "out.png").symlink_to(tmp_path / "secret.png")
@@ -197,23 +199,25 @@ def test_what_is_not_a_plain_file_is_named_and_never_opened(tmp_path):
     }
 
 
-def test_hostile_names_are_found_and_reported_as_data(tmp_path):
+def test_hostile_names_are_found_and_reported_as_data(tmp_path: Path) -> None:
     good_set(tmp_path)
     for number, name in enumerate(["$(id).png", "two\nlines.png", os.fsdecode(b"caf\xe9.png")]):
         add(tmp_path, name, encoded(picture(seed=90 + number), "PNG"), caption=f"smland, {number}")
     report = check(tmp_path, RULES)
     assert {problem.code for problem in report.problems} == {"name_unsafe", "name_control_character", "name_not_utf8"}
-    assert all(str(line["path"]).isprintable() for line in report.to_json()["problems"])  # type: ignore[attr-defined]
+    problems = report.to_json()["problems"]
+    assert isinstance(problems, list)
+    assert all(str(line["path"]).isprintable() for line in problems)
 
 
-def test_errors_come_first(tmp_path):
+def test_errors_come_first(tmp_path: Path) -> None:
     good_set(tmp_path)
     (tmp_path / ".hidden").write_bytes(b"")
     add(tmp_path, "zzz.png", b"")
     assert [problem.severity.value for problem in check(tmp_path, RULES).problems] == ["error", "warning"]
 
 
-def test_bombs_are_judged_within_half_a_gigabyte(tmp_path):
+def test_bombs_are_judged_within_half_a_gigabyte(tmp_path: Path) -> None:
     """In a process of its own that may not have more; decoded, the bomb alone would need 900 MB."""
     good_set(tmp_path)
     add(tmp_path, "bomb.png", png_bomb())
@@ -238,7 +242,7 @@ def test_bombs_are_judged_within_half_a_gigabyte(tmp_path):
     cut=st.integers(min_value=1, max_value=4000),
     changes=st.lists(st.tuples(st.integers(min_value=8, max_value=600), st.binary(min_size=1, max_size=4)), max_size=4),
 )
-def test_no_damage_can_make_the_check_fail_itself(original, cut, changes):
+def test_no_damage_can_make_the_check_fail_itself(original: bytes, cut: int, changes: list[tuple[int, bytes]]) -> None:
     data = bytearray(original)
     for offset, patch in changes:
         data[offset : offset + len(patch)] = patch

@@ -39,13 +39,13 @@ def found(folder: Path, rules: DatasetRules = RULES) -> set[tuple[str, str, str]
         ],
     ],
 )
-def test_every_known_kind_of_row_passes(tmp_path, rows):
+def test_every_known_kind_of_row_passes(tmp_path: Path, rows: list[dict[str, object]]) -> None:
     report = check(write(tmp_path, *rows), RULES)
     assert report.problems == ()
     assert report.rows == len(rows)
 
 
-def test_too_few_rows_are_an_error(tmp_path):
+def test_too_few_rows_are_an_error(tmp_path: Path) -> None:
     assert found(write(tmp_path, *TEXTS[:2])) == {("error", "too_few_rows", "")}
 
 
@@ -67,7 +67,7 @@ def test_too_few_rows_are_an_error(tmp_path):
         (b"  ", "warning", "row_blank"),
     ],
 )
-def test_each_fault_of_a_row_is_found_with_its_line(tmp_path, row, severity, code):
+def test_each_fault_of_a_row_is_found_with_its_line(tmp_path: Path, row: object, severity: str, code: str) -> None:
     assert found(write(tmp_path, *TEXTS, row, {"text": "the last"})) == {(severity, code, "train.jsonl:6")}
 
 
@@ -84,29 +84,29 @@ def test_each_fault_of_a_row_is_found_with_its_line(tmp_path, row, severity, cod
         ([CHAT[0], {"role": "system", "content": "x"}, CHAT[1]], "warning", "chat_system_late"),
     ],
 )
-def test_each_fault_of_a_chat_is_found(tmp_path, messages, severity, code):
+def test_each_fault_of_a_chat_is_found(tmp_path: Path, messages: list[object], severity: str, code: str) -> None:
     rows = [{"messages": [{"role": "user", "content": str(number)}, CHAT[1]]} for number in range(4)]
     assert found(write(tmp_path, *rows, {"messages": messages})) == {(severity, code, "train.jsonl:5")}
 
 
-def test_the_recipe_may_ask_for_one_kind_of_row(tmp_path):
+def test_the_recipe_may_ask_for_one_kind_of_row(tmp_path: Path) -> None:
     chats = DatasetRules(kind=DatasetKind.TEXT, min_rows=1, text_format=RowFormat.CHAT)
     codes = {code for _, code, _ in found(write(tmp_path, *TEXTS), chats)}
     assert codes == {"row_format", "too_few_rows"}
 
 
-def test_the_same_fault_in_every_row_is_not_repeated_without_end(tmp_path):
+def test_the_same_fault_in_every_row_is_not_repeated_without_end(tmp_path: Path) -> None:
     report = check(write(tmp_path, *TEXTS, *[{"text": ""}] * 1000), RULES)
     assert len(report.errors) == 21
     assert report.errors[0].message == "980 more rows like these"
     assert report.rows == 5
 
 
-def test_a_file_saved_with_a_byte_order_mark_is_read(tmp_path):
+def test_a_file_saved_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
     assert found(write(tmp_path, b"\xef\xbb\xbf" + json.dumps(TEXTS[0]).encode(), *TEXTS[1:])) == set()
 
 
-def test_files_that_are_not_rows_are_named(tmp_path):
+def test_files_that_are_not_rows_are_named(tmp_path: Path) -> None:
     write(tmp_path, *TEXTS)
     (tmp_path / "notes.md").write_text("x")
     assert found(tmp_path) == {("warning", "file_unused", "notes.md")}
@@ -124,7 +124,7 @@ JSON = st.recursive(
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(JSON.map(lambda row: json.dumps(row).encode()) | st.binary(max_size=50), max_size=10))
-def test_no_row_can_make_the_check_fail_itself(rows):
+def test_no_row_can_make_the_check_fail_itself(rows: list[bytes]) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         report = check(write(Path(temporary), *rows), RULES)
         assert report.rows <= sum(row.count(b"\n") + 1 for row in rows)

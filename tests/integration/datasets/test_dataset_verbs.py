@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 
 from typer.testing import CliRunner, Result
 
@@ -14,14 +15,14 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def test_a_good_set_is_good_to_train(tmp_path):
+def test_a_good_set_is_good_to_train(tmp_path: Path) -> None:
     result = run("check", good_set(tmp_path), "--trigger", "smland")
     assert result.exit_code == 0
     assert result.output.splitlines()[0].startswith("10 images, 10 captions, 20 files, ")
     assert result.output.splitlines()[-1] == "good to train"
 
 
-def test_errors_are_shown_with_their_remedy_and_end_in_exit_code_5(tmp_path):
+def test_errors_are_shown_with_their_remedy_and_end_in_exit_code_5(tmp_path: Path) -> None:
     (good_set(tmp_path) / "landscape_001.png").write_bytes(b"")
     result = run("check", tmp_path)
     assert isinstance(result.exception, DatasetInvalid)
@@ -30,7 +31,7 @@ def test_errors_are_shown_with_their_remedy_and_end_in_exit_code_5(tmp_path):
     assert result.output.splitlines()[-1] == "not ready to train: 1 error, 0 warnings"
 
 
-def test_many_problems_of_a_kind_are_summed_up(tmp_path):
+def test_many_problems_of_a_kind_are_summed_up(tmp_path: Path) -> None:
     for caption in list(good_set(tmp_path).glob("*.txt"))[:8]:
         caption.unlink()
     result = run("check", tmp_path)
@@ -39,7 +40,7 @@ def test_many_problems_of_a_kind_are_summed_up(tmp_path):
     assert "… and 3 more" in result.output
 
 
-def test_a_hostile_name_is_printed_as_text(tmp_path):
+def test_a_hostile_name_is_printed_as_text(tmp_path: Path) -> None:
     good_set(tmp_path)
     (tmp_path / "\x1b[31m[bold]x[red]\n.txt").write_text("x")
     result = run("check", tmp_path)
@@ -47,7 +48,7 @@ def test_a_hostile_name_is_printed_as_text(tmp_path):
     assert "  \\x1b[31m[bold]x[red]\\n.txt: " in result.output
 
 
-def test_json_is_one_object_with_everything(tmp_path):
+def test_json_is_one_object_with_everything(tmp_path: Path) -> None:
     (good_set(tmp_path) / "landscape_001.png").write_bytes(b"")
     result = run("check", tmp_path, "--json")
     answer = json.loads(result.stdout)
@@ -56,7 +57,7 @@ def test_json_is_one_object_with_everything(tmp_path):
     assert isinstance(result.exception, DatasetInvalid)
 
 
-def test_fix_writes_a_copy_and_says_what_it_did(tmp_path):
+def test_fix_writes_a_copy_and_says_what_it_did(tmp_path: Path) -> None:
     (good_set(tmp_path / "set") / ".DS_Store").write_bytes(b"x")
     result = run("check", tmp_path / "set", "--fix", tmp_path / "fixed")
     assert result.exit_code == 0
@@ -64,7 +65,7 @@ def test_fix_writes_a_copy_and_says_what_it_did(tmp_path):
     assert len(list((tmp_path / "fixed").iterdir())) == 20
 
 
-def test_pack_writes_archive_and_manifest(tmp_path):
+def test_pack_writes_archive_and_manifest(tmp_path: Path) -> None:
     good_set(tmp_path / "set")
     answer = json.loads(run("pack", tmp_path / "set", tmp_path / "set.tar", "--json").stdout)
     assert answer["sha256"] == hashlib.sha256((tmp_path / "set.tar").read_bytes()).hexdigest()
@@ -72,7 +73,7 @@ def test_pack_writes_archive_and_manifest(tmp_path):
     assert (manifest["fingerprint"], manifest["file_count"]) == (answer["fingerprint"], 20)
 
 
-def test_pack_into_a_folder_names_the_archive_by_its_hash(tmp_path):
+def test_pack_into_a_folder_names_the_archive_by_its_hash(tmp_path: Path) -> None:
     good_set(tmp_path / "set")
     (tmp_path / "out").mkdir()
     result = run("pack", tmp_path / "set", tmp_path / "out")
@@ -80,20 +81,20 @@ def test_pack_into_a_folder_names_the_archive_by_its_hash(tmp_path):
     assert f"sha256       {archive.stem}" in result.output
 
 
-def test_check_and_pack_take_an_archive(tmp_path):
+def test_check_and_pack_take_an_archive(tmp_path: Path) -> None:
     good_set(tmp_path / "set")
     first = json.loads(run("pack", tmp_path / "set", tmp_path / "1.tar", "--json").stdout)
     assert run("check", tmp_path / "1.tar").exit_code == 0
     assert json.loads(run("pack", tmp_path / "1.tar", tmp_path / "2.tar", "--json").stdout)["sha256"] == first["sha256"]
 
 
-def test_a_text_dataset_is_checked_by_its_own_rules(tmp_path):
+def test_a_text_dataset_is_checked_by_its_own_rules(tmp_path: Path) -> None:
     (tmp_path / "train.jsonl").write_text("".join(json.dumps({"text": f"row {n}"}) + "\n" for n in range(10)))
     result = run("check", tmp_path, "--kind", "text")
     assert result.exit_code == 0
     assert result.output.startswith("10 rows in 1 file, ")
 
 
-def test_a_target_inside_the_dataset_is_refused(tmp_path):
+def test_a_target_inside_the_dataset_is_refused(tmp_path: Path) -> None:
     result = run("pack", good_set(tmp_path), tmp_path / "set.tar")
     assert isinstance(result.exception, UserError)

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import subprocess
 import tarfile
 import tempfile
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -48,7 +50,7 @@ def contents(root: Path) -> dict[str, bytes]:
 
 @settings(max_examples=30, deadline=None)
 @given(tree=TREES, order=st.randoms(use_true_random=False))
-def test_same_content_gives_same_bytes_whatever_the_disk_says(tree, order):
+def test_same_content_gives_same_bytes_whatever_the_disk_says(tree: dict[str, bytes], order: Random) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         one, other = Path(temporary, "one"), Path(temporary, "deep", "other")
         written = write_tree(one, tree)
@@ -72,7 +74,7 @@ def test_same_content_gives_same_bytes_whatever_the_disk_says(tree, order):
 
 @settings(max_examples=20, deadline=None)
 @given(tree=TREES)
-def test_system_tar_and_python_unpack_the_same_files(tree):
+def test_system_tar_and_python_unpack_the_same_files(tree: dict[str, bytes]) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         source, by_tar, by_python = (Path(temporary, name) for name in ("source", "tar", "python"))
         written = write_tree(source, tree)
@@ -86,7 +88,7 @@ def test_system_tar_and_python_unpack_the_same_files(tree):
 
 @settings(max_examples=20, deadline=None)
 @given(tree=TREES)
-def test_the_manifest_names_every_file_with_its_hash(tree):
+def test_the_manifest_names_every_file_with_its_hash(tree: dict[str, bytes]) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         written = write_tree(Path(temporary, "source"), tree)
         packed = pack(Path(temporary, "source"), Path(temporary, "set.tar"))
@@ -96,7 +98,7 @@ def test_the_manifest_names_every_file_with_its_hash(tree):
         assert packed.files == len(written)
 
 
-def test_the_archive_format_does_not_drift(tmp_path):
+def test_the_archive_format_does_not_drift(tmp_path: Path) -> None:
     """A changed hash here means that every dataset would be sent again: raise the format version if it is meant."""
     write_tree(tmp_path / "set", {"a.png": b"one", "sub/é.txt": b"two", "sub/" + "n" * 120: b"", "z z": bytes(1000)})
     packed = pack(tmp_path / "set", tmp_path / "set.tar")
@@ -105,14 +107,14 @@ def test_the_archive_format_does_not_drift(tmp_path):
     assert packed.fingerprint == "30a0adf51f9d71254bd8b179ea90338fd541777f438c06be2dc0975a6d02935c"
 
 
-def test_any_change_of_name_or_content_changes_the_fingerprint(tmp_path):
+def test_any_change_of_name_or_content_changes_the_fingerprint(tmp_path: Path) -> None:
     trees = [{"a": b"1"}, {"a": b"2"}, {"b": b"1"}, {"a": b"1", "b": b""}, {"d/a": b"1"}]
     for number, tree in enumerate(trees):
         write_tree(tmp_path / str(number), tree)
     assert len({fingerprint(tmp_path / str(number)) for number in range(len(trees))}) == len(trees)
 
 
-def test_files_larger_than_one_chunk_are_packed_whole(tmp_path):
+def test_files_larger_than_one_chunk_are_packed_whole(tmp_path: Path) -> None:
     content = os.urandom(3_500_001)
     write_tree(tmp_path / "set", {"big.png": content, "small.txt": b"x"})
     packed = pack(tmp_path / "set", tmp_path / "set.tar")
@@ -122,12 +124,12 @@ def test_files_larger_than_one_chunk_are_packed_whole(tmp_path):
         assert member.read() == content
 
 
-def test_hidden_files_are_left_out(tmp_path):
+def test_hidden_files_are_left_out(tmp_path: Path) -> None:
     write_tree(tmp_path / "set", {"a.png": b"a", ".DS_Store": b"x", ".git/config": b"y", "__MACOSX/b": b"z"})
     assert [file.path for file in read_manifest(tmp_path / "set").files] == ["a.png"]
 
 
-def test_a_link_inside_the_folder_is_packed_as_the_file_it_means(tmp_path):
+def test_a_link_inside_the_folder_is_packed_as_the_file_it_means(tmp_path: Path) -> None:
     write_tree(tmp_path / "linked", {"a.txt": b"text"})
     (tmp_path / "linked" / "b.txt").symlink_to("a.txt")
     write_tree(tmp_path / "plain", {"a.txt": b"text", "b.txt": b"text"})
@@ -135,7 +137,7 @@ def test_a_link_inside_the_folder_is_packed_as_the_file_it_means(tmp_path):
 
 
 @pytest.mark.parametrize("target", ["/etc/hostname", "../outside.txt", "nowhere", ".", "loop"])
-def test_a_link_that_leads_elsewhere_is_refused(tmp_path, target):
+def test_a_link_that_leads_elsewhere_is_refused(tmp_path: Path, target: str) -> None:
     (tmp_path / "outside.txt").write_text("secret")
     write_tree(tmp_path / "set", {"a.txt": b"a"})
     (tmp_path / "set" / "loop").symlink_to(target)
@@ -144,14 +146,14 @@ def test_a_link_that_leads_elsewhere_is_refused(tmp_path, target):
     assert not (tmp_path / "set.tar").exists()
 
 
-def test_a_pipe_in_the_folder_is_refused_and_does_not_hang(tmp_path):
+def test_a_pipe_in_the_folder_is_refused_and_does_not_hang(tmp_path: Path) -> None:
     write_tree(tmp_path / "set", {"a.txt": b"a"})
     os.mkfifo(tmp_path / "set" / "b.txt")
     with pytest.raises(DatasetInvalid, match="neither a file nor a folder"):
         pack(tmp_path / "set", tmp_path / "set.tar")
 
 
-def test_a_name_that_is_not_utf8_is_refused(tmp_path):
+def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / os.fsdecode(b"caf\xe9.png")).write_bytes(b"a")
     with pytest.raises(DatasetInvalid, match=r"caf\\xe9.png is not UTF-8"):
@@ -159,7 +161,7 @@ def test_a_name_that_is_not_utf8_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("change", ["grow", "shrink", "rewrite", "replace", "remove", "pipe"])
-def test_a_file_that_changed_since_it_was_seen_is_an_error(tmp_path, change):
+def test_a_file_that_changed_since_it_was_seen_is_an_error(tmp_path: Path, change: str) -> None:
     file = tmp_path / "a.txt"
     file.write_bytes(b"before")
     (entry,) = files_of(scan(tmp_path))
@@ -169,11 +171,11 @@ def test_a_file_that_changed_since_it_was_seen_is_an_error(tmp_path, change):
 
 
 @pytest.mark.parametrize("change", ["grow", "shrink", "rewrite"])
-def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path, change):
+def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path: Path, change: str) -> None:
     file = tmp_path / "a.txt"
     file.write_bytes(os.urandom(3 << 20))
     (entry,) = files_of(scan(tmp_path))
-    pieces = []
+    pieces: list[bytes] = []
 
     def take(data: bytes) -> None:
         if not pieces:
@@ -203,7 +205,7 @@ def change_file(file: Path, change: str) -> None:
             os.mkfifo(file)
 
 
-def test_a_failed_pack_leaves_nothing_behind_and_the_old_archive_whole(tmp_path):
+def test_a_failed_pack_leaves_nothing_behind_and_the_old_archive_whole(tmp_path: Path) -> None:
     write_tree(tmp_path / "set", {"a.txt": b"a"})
     old = pack(tmp_path / "set", tmp_path / "out" / "set.tar")
     (tmp_path / "set" / "broken").symlink_to("nowhere")
@@ -213,7 +215,7 @@ def test_a_failed_pack_leaves_nothing_behind_and_the_old_archive_whole(tmp_path)
     assert hashlib.sha256(old.path.read_bytes()).hexdigest() == old.sha256
 
 
-def test_a_dataset_larger_than_the_disk_is_refused_with_the_numbers(tmp_path):
+def test_a_dataset_larger_than_the_disk_is_refused_with_the_numbers(tmp_path: Path) -> None:
     (tmp_path / "set").mkdir()
     with (tmp_path / "set" / "huge.bin").open("wb") as file:
         file.truncate(10 << 40)  # a hole: takes no room itself
@@ -222,7 +224,7 @@ def test_a_dataset_larger_than_the_disk_is_refused_with_the_numbers(tmp_path):
     assert not list(tmp_path.glob("*.tar")) + list(tmp_path.glob(".*"))
 
 
-def test_an_archive_named_by_its_hash_is_found_again(tmp_path):
+def test_an_archive_named_by_its_hash_is_found_again(tmp_path: Path) -> None:
     write_tree(tmp_path / "set", {"a.txt": b"a"})
     first, second = (pack_into(tmp_path / "set", tmp_path / "cache") for _ in range(2))
     assert first == second
@@ -230,7 +232,7 @@ def test_an_archive_named_by_its_hash_is_found_again(tmp_path):
     assert [file.name for file in (tmp_path / "cache").iterdir()] == [first.path.name]
 
 
-def test_the_manifest_is_written_beside_the_archive(tmp_path):
+def test_the_manifest_is_written_beside_the_archive(tmp_path: Path) -> None:
     write_tree(tmp_path / "set", {"a.txt": b"a"})
     packed = pack(tmp_path / "set", tmp_path / "set.tar")
     path = write_manifest(packed)
@@ -238,14 +240,14 @@ def test_the_manifest_is_written_beside_the_archive(tmp_path):
     assert packed.fingerprint in path.read_text()
 
 
-def test_an_archive_inside_its_own_dataset_is_refused(tmp_path):
+def test_an_archive_inside_its_own_dataset_is_refused(tmp_path: Path) -> None:
     write_tree(tmp_path / "set", {"a.txt": b"a"})
     with pytest.raises(UserError, match="inside the dataset folder"):
         pack(tmp_path / "set", tmp_path / "set" / "new" / "set.tar")
     assert not (tmp_path / "set" / "new").exists()
 
 
-def test_a_target_that_cannot_be_written_is_one_clear_error(tmp_path):
+def test_a_target_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> None:
     write_tree(tmp_path / "set", {"a.txt": b"a"})
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(UserError, match="cannot write to"):
@@ -255,7 +257,7 @@ def test_a_target_that_cannot_be_written_is_one_clear_error(tmp_path):
         pack(tmp_path / "set", tmp_path / "folder")
 
 
-def test_nothing_to_pack_is_an_error(tmp_path):
+def test_nothing_to_pack_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(DatasetInvalid, match="nothing to pack"):
         pack(tmp_path / "empty", tmp_path / "set.tar")
@@ -263,11 +265,11 @@ def test_nothing_to_pack_is_an_error(tmp_path):
         pack(tmp_path / "missing", tmp_path / "set.tar")
 
 
-def test_zstd_gives_the_same_tar_inside_or_says_what_is_missing(tmp_path):
+def test_zstd_gives_the_same_tar_inside_or_says_what_is_missing(tmp_path: Path) -> None:
     write_tree(tmp_path / "set", {f"{number}.txt": b"caption " * 100 for number in range(50)})
     plain = pack(tmp_path / "set", tmp_path / "set.tar")
     try:
-        import zstandard
+        zstandard = importlib.import_module("zstandard")
     except ModuleNotFoundError:
         with pytest.raises(UserError, match="needs the zstandard module") as caught:
             pack(tmp_path / "set", tmp_path / "set.tar.zst", compression=Compression.ZSTD)

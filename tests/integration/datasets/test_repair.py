@@ -23,7 +23,7 @@ def add(folder: Path, name: str, data: bytes, *, caption: str) -> None:
 
 
 @pytest.fixture
-def source(tmp_path):
+def source(tmp_path: Path) -> Path:
     """Everything that can be repaired without asking, at once."""
     folder = good_set(tmp_path / "source")
     exif = Image.Exif()
@@ -54,7 +54,7 @@ def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
     }
 
 
-def test_everything_safe_is_repaired_and_the_source_is_untouched(source, tmp_path):
+def test_everything_safe_is_repaired_and_the_source_is_untouched(source: Path, tmp_path: Path) -> None:
     before = snapshot(source)
     report = fix(source, tmp_path / "fixed", RULES)
     assert report.problems == ()
@@ -63,7 +63,7 @@ def test_everything_safe_is_repaired_and_the_source_is_untouched(source, tmp_pat
     assert check(tmp_path / "fixed", RULES).problems == ()
 
 
-def test_every_repair_is_told(source, tmp_path):
+def test_every_repair_is_told(source: Path, tmp_path: Path) -> None:
     repairs = fix(source, tmp_path / "fixed", RULES).repairs
     assert "converted turned.jpg" in repairs
     assert "renamed really_png.jpg to really_png.png" in repairs
@@ -75,7 +75,7 @@ def test_every_repair_is_told(source, tmp_path):
     assert not any("landscape_003" in repair for repair in repairs)
 
 
-def test_the_pixels_are_turned_and_the_note_is_gone(source, tmp_path):
+def test_the_pixels_are_turned_and_the_note_is_gone(source: Path, tmp_path: Path) -> None:
     fix(source, tmp_path / "fixed", RULES)
     with Image.open(tmp_path / "fixed" / "turned.jpg") as image:
         assert image.size == (400, 300)
@@ -89,30 +89,30 @@ def test_the_pixels_are_turned_and_the_note_is_gone(source, tmp_path):
         )
 
 
-def test_transparent_parts_become_white(source, tmp_path):
+def test_transparent_parts_become_white(source: Path, tmp_path: Path) -> None:
     fix(source, tmp_path / "fixed", RULES)
     with Image.open(tmp_path / "fixed" / "clear.png") as image:
         assert image.mode == "RGB"
         assert image.getpixel((100, 100)) == (255, 255, 255)
 
 
-def test_a_good_image_is_copied_byte_for_byte(source, tmp_path):
+def test_a_good_image_is_copied_byte_for_byte(source: Path, tmp_path: Path) -> None:
     fix(source, tmp_path / "fixed", RULES)
     assert (tmp_path / "fixed" / "landscape_003.png").read_bytes() == (source / "landscape_003.png").read_bytes()
 
 
-def test_a_good_set_is_copied_as_it_is(tmp_path):
+def test_a_good_set_is_copied_as_it_is(tmp_path: Path) -> None:
     report = fix(good_set(tmp_path / "source"), tmp_path / "fixed", RULES)
     assert report.repairs == ()
     assert fingerprint(tmp_path / "source") == fingerprint(tmp_path / "fixed")
 
 
-def test_the_repaired_copy_can_be_packed(source, tmp_path):
+def test_the_repaired_copy_can_be_packed(source: Path, tmp_path: Path) -> None:
     fix(source, tmp_path / "fixed", RULES)
     assert pack(tmp_path / "fixed", tmp_path / "set.tar").files == 38
 
 
-def test_what_needs_a_decision_stays_and_is_reported(tmp_path):
+def test_what_needs_a_decision_stays_and_is_reported(tmp_path: Path) -> None:
     folder = good_set(tmp_path / "source")
     add(folder, "bomb.png", png_bomb(), caption="a")
     add(folder, "cut.png", encoded(picture(), "PNG")[:300], caption="b")
@@ -121,7 +121,7 @@ def test_what_needs_a_decision_stays_and_is_reported(tmp_path):
     assert [problem.code for problem in report.errors] == ["image_too_large", "image_truncated", "image_too_small"]
 
 
-def test_a_converted_image_does_not_replace_another(tmp_path):
+def test_a_converted_image_does_not_replace_another(tmp_path: Path) -> None:
     folder = good_set(tmp_path / "source")
     (folder / "landscape_001.bmp").write_bytes(encoded(picture(seed=9), "BMP"))
     fix(folder, tmp_path / "fixed", RULES)
@@ -130,7 +130,7 @@ def test_a_converted_image_does_not_replace_another(tmp_path):
 
 
 @pytest.mark.parametrize("target", ["source/inside", "source", ".", "taken", "full"])
-def test_a_copy_never_lands_on_something_else(tmp_path, target):
+def test_a_copy_never_lands_on_something_else(tmp_path: Path, target: str) -> None:
     good_set(tmp_path / "source")
     (tmp_path / "taken").write_text("mine")
     good_set(tmp_path / "full")

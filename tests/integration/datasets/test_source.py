@@ -4,6 +4,7 @@ import io
 import tarfile
 import zipfile
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -12,8 +13,10 @@ from stationmaster.datasets.source import opened
 from stationmaster.errors import DatasetInvalid, DiskFull, NotFound
 from tests.support.jobs.dataset_pictures import good_set
 
+TAR_MODES: dict[str, Literal["w:", "w:gz", "w:xz"]] = {".tar": "w:", ".tar.gz": "w:gz", ".tar.xz": "w:xz"}
 
-def tar_with(path: Path, *members: tuple[tarfile.TarInfo, bytes], mode: str = "w") -> Path:
+
+def tar_with(path: Path, *members: tuple[tarfile.TarInfo, bytes], mode: Literal["w", "w:gz"] = "w") -> Path:
     with tarfile.open(path, mode) as archive:
         for info, content in members:
             info.size = len(content)
@@ -27,14 +30,14 @@ def named(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.T
     return info
 
 
-def test_a_folder_is_used_as_it_is(tmp_path):
+def test_a_folder_is_used_as_it_is(tmp_path: Path) -> None:
     with opened(tmp_path) as folder:
         assert folder == tmp_path
 
 
 @pytest.mark.parametrize("suffix", [".tar", ".tar.gz", ".tar.xz", ".zip"])
 @pytest.mark.parametrize("inside", ["", "my set/"])
-def test_an_archive_holds_the_same_dataset_as_its_folder(tmp_path, suffix, inside):
+def test_an_archive_holds_the_same_dataset_as_its_folder(tmp_path: Path, suffix: str, inside: str) -> None:
     source, archive = good_set(tmp_path / "set"), tmp_path / f"set{suffix}"
     files = sorted(source.iterdir(), reverse=True)
     if suffix == ".zip":
@@ -42,7 +45,7 @@ def test_an_archive_holds_the_same_dataset_as_its_folder(tmp_path, suffix, insid
             for file in files:
                 packed.write(file, inside + file.name)
     else:
-        with tarfile.open(archive, "w:" + suffix[5:]) as tar:
+        with tarfile.open(archive, TAR_MODES[suffix]) as tar:
             for file in files:
                 tar.add(file, inside + file.name)
     with opened(archive, scratch=tmp_path) as folder:
@@ -50,7 +53,7 @@ def test_an_archive_holds_the_same_dataset_as_its_folder(tmp_path, suffix, insid
     assert not list(tmp_path.glob("stationmaster-dataset-*"))
 
 
-def test_our_own_archive_packs_to_the_same_bytes_again(tmp_path):
+def test_our_own_archive_packs_to_the_same_bytes_again(tmp_path: Path) -> None:
     first = pack(good_set(tmp_path / "set"), tmp_path / "1.tar")
     with opened(first.path) as folder:
         assert pack(folder, tmp_path / "2.tar").sha256 == first.sha256
@@ -69,14 +72,14 @@ def test_our_own_archive_packs_to_the_same_bytes_again(tmp_path):
     ],
     ids=lambda info: info.name,
 )
-def test_an_archive_that_reaches_out_is_refused(tmp_path, member):
+def test_an_archive_that_reaches_out_is_refused(tmp_path: Path, member: tarfile.TarInfo) -> None:
     archive = tar_with(tmp_path / "set.tar", (named("good.txt"), b"x"), (member, b""))
     with pytest.raises(DatasetInvalid, match=r"link or a device|leads out of it"), opened(archive, scratch=tmp_path):
         pass
     assert [file.name for file in tmp_path.iterdir()] == ["set.tar"]
 
 
-def test_a_zip_that_reaches_out_is_refused(tmp_path):
+def test_a_zip_that_reaches_out_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "set.zip", "w") as archive:
         archive.writestr("../evil.txt", "x")
     with pytest.raises(DatasetInvalid, match="leads out of it"), opened(tmp_path / "set.zip", scratch=tmp_path):
@@ -84,7 +87,7 @@ def test_a_zip_that_reaches_out_is_refused(tmp_path):
     assert not (tmp_path.parent / "evil.txt").exists()
 
 
-def test_an_archive_that_unfolds_beyond_the_disk_is_refused_before_it_is_written(tmp_path):
+def test_an_archive_that_unfolds_beyond_the_disk_is_refused_before_it_is_written(tmp_path: Path) -> None:
     info = named("huge.bin")
     info.size = 10 << 40
     (tmp_path / "set.tar").write_bytes(info.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
@@ -94,7 +97,7 @@ def test_an_archive_that_unfolds_beyond_the_disk_is_refused_before_it_is_written
 
 @pytest.mark.parametrize("cut", [10, 700, 5000])
 @pytest.mark.parametrize("suffix", [".tar.gz", ".zip"])
-def test_a_damaged_archive_is_one_clear_error(tmp_path, suffix, cut):
+def test_a_damaged_archive_is_one_clear_error(tmp_path: Path, suffix: str, cut: int) -> None:
     source, archive = good_set(tmp_path / "set"), tmp_path / f"set{suffix}"
     if suffix == ".zip":
         with zipfile.ZipFile(archive, "w") as packed:
@@ -108,13 +111,13 @@ def test_a_damaged_archive_is_one_clear_error(tmp_path, suffix, cut):
         pass
 
 
-def test_a_name_that_comes_twice_is_refused(tmp_path):
+def test_a_name_that_comes_twice_is_refused(tmp_path: Path) -> None:
     archive = tar_with(tmp_path / "set.tar", (named("a.txt"), b"1"), (named("a.txt"), b"2"))
     with pytest.raises(DatasetInvalid, match="cannot be unpacked"), opened(archive):
         pass
 
 
-def test_a_text_file_is_no_dataset(tmp_path):
+def test_a_text_file_is_no_dataset(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(DatasetInvalid), opened(tmp_path / "notes.txt"):
         pass

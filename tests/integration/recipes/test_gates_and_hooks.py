@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def gated(tmp_path: Path, repository: str, url: str, **environ: str) -> Preview:
 
 
 @pytest.fixture(scope="module")
-def hub():
+def hub() -> Iterator[HubServer]:
     with HubServer() as server:
         server.add_repo("owner/open", {"model_index.json": b"{}"}, granted=frozenset({HUB_USER}))
         server.add_repo("owner/closed", {"model_index.json": b"{}"}, granted=frozenset())

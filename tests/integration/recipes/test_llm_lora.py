@@ -51,7 +51,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A Python with what the recipe's bootstrap would install."""
     folder = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    pip = [folder / "bin" / "python", "-m", "pip", "install", "-q", "--no-compile"]
+    pip: list[str | Path] = [folder / "bin" / "python", "-m", "pip", "install", "-q", "--no-compile"]
     subprocess.run([*pip, TORCH, *PACKAGES], check=True)
     return str(folder / "bin" / "python")
 

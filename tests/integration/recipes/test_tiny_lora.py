@@ -36,19 +36,19 @@ def finished(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     return output, run.stdout
 
 
-def test_the_last_loss_is_less_than_half_of_the_first(finished):
+def test_the_last_loss_is_less_than_half_of_the_first(finished: tuple[Path, str]) -> None:
     losses = [float(loss) for _, _, loss in LOSS.findall(finished[1])]
     assert losses[-1] < losses[0] / 2
 
 
 @pytest.mark.parametrize("options", [("--seed=1", "--batch-size=1"), ("--seed=2", "--resolution=32"), ("--rank=16",)])
-def test_it_learns_with_other_settings_too(dataset, tmp_path, options):
+def test_it_learns_with_other_settings_too(dataset: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
     run = train(dataset, tmp_path / "output", *options)
     losses = [float(loss) for _, _, loss in LOSS.findall(run.stdout)]
     assert losses[-1] < losses[0] / 2
 
 
-def test_the_log_reads_like_that_of_ai_toolkit(finished):
+def test_the_log_reads_like_that_of_ai_toolkit(finished: tuple[Path, str]) -> None:
     output, log = finished
     in_order = [
         "Running 1 job\n",
@@ -71,7 +71,7 @@ def test_the_log_reads_like_that_of_ai_toolkit(finished):
         assert at >= 0, text
 
 
-def test_checkpoints_are_safetensors_with_step_epoch_and_loss(finished):
+def test_checkpoints_are_safetensors_with_step_epoch_and_loss(finished: tuple[Path, str]) -> None:
     output, _ = finished
     assert saved(output) == ["demo.safetensors", "demo_000000020.safetensors", "demo_000000040.safetensors"]
     for name, step in (("demo_000000020", 20), ("demo_000000040", 40), ("demo", 60)):
@@ -83,7 +83,7 @@ def test_checkpoints_are_safetensors_with_step_epoch_and_loss(finished):
             assert 0 < float(file.metadata()["loss"]) < 1
 
 
-def test_the_loss_in_the_header_can_be_computed_again(finished, dataset):
+def test_the_loss_in_the_header_can_be_computed_again(finished: tuple[Path, str], dataset: Path) -> None:
     output, _ = finished
     for path in output.glob("*.safetensors"):
         asked = [sys.executable, "-B", str(TRAINER), f"--evaluate={path}", f"--dataset={dataset}"]
@@ -92,13 +92,15 @@ def test_the_loss_in_the_header_can_be_computed_again(finished, dataset):
             assert answer["loss"] == pytest.approx(float(file.metadata()["loss"]), rel=1e-9)
 
 
-def test_samples_come_closer_to_the_originals(finished):
+def test_samples_come_closer_to_the_originals(finished: tuple[Path, str]) -> None:
     output, _ = finished
     distances = [_mean_distance(output / "samples", step) for step in (0, 30, 60)]
     assert distances[0] / 2 > distances[1] > distances[2]
 
 
-def test_a_resumed_run_ends_with_the_same_parameters_as_an_uninterrupted_one(finished, dataset, tmp_path):
+def test_a_resumed_run_ends_with_the_same_parameters_as_an_uninterrupted_one(
+    finished: tuple[Path, str], dataset: Path, tmp_path: Path
+) -> None:
     whole, _ = finished
     run = train(dataset, tmp_path / "other", f"--resume={whole / 'demo_000000020.safetensors'}")
     assert "Found step 20 in metadata, starting from there\n" in run.stdout
@@ -107,7 +109,7 @@ def test_a_resumed_run_ends_with_the_same_parameters_as_an_uninterrupted_one(fin
     assert all(np.array_equal(first[name], second[name]) for name in first)
 
 
-def test_a_checkpoint_of_another_rank_is_refused(finished, dataset, tmp_path):
+def test_a_checkpoint_of_another_rank_is_refused(finished: tuple[Path, str], dataset: Path, tmp_path: Path) -> None:
     checkpoint = finished[0] / "demo_000000020.safetensors"
     run = train(dataset, tmp_path / "output", f"--resume={checkpoint}", "--rank=4")
     assert run.returncode == 1
@@ -115,7 +117,7 @@ def test_a_checkpoint_of_another_rank_is_refused(finished, dataset, tmp_path):
     assert "was trained as" in run.stdout
 
 
-def test_only_so_many_old_checkpoints_are_kept(dataset, tmp_path):
+def test_only_so_many_old_checkpoints_are_kept(dataset: Path, tmp_path: Path) -> None:
     run = train(dataset, tmp_path / "output", "--save-every=10", "--keep-saves=2", "--sample-every=1000")
     assert saved(tmp_path / "output") == [
         "demo.safetensors",
@@ -125,7 +127,7 @@ def test_only_so_many_old_checkpoints_are_kept(dataset, tmp_path):
     assert run.stdout.count("Removing old save: ") == 3
 
 
-def test_captions_change_what_is_learnt(dataset, tmp_path):
+def test_captions_change_what_is_learnt(dataset: Path, tmp_path: Path) -> None:
     silent = write_images(tmp_path / "silent")
     for caption in silent.glob("*.txt"):
         caption.unlink()
@@ -135,7 +137,7 @@ def test_captions_change_what_is_learnt(dataset, tmp_path):
     assert not np.array_equal(with_captions["lora_B.weight"], without["lora_B.weight"])
 
 
-def test_a_folder_without_pictures_fails_with_a_reason(tmp_path):
+def test_a_folder_without_pictures_fails_with_a_reason(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     run = train(tmp_path / "empty", tmp_path / "output")
     assert run.returncode == 1
@@ -143,7 +145,7 @@ def test_a_folder_without_pictures_fails_with_a_reason(tmp_path):
     assert " - 1 failure\n" in run.stdout
 
 
-def test_a_python_without_numpy_is_told_so(tmp_path):
+def test_a_python_without_numpy_is_told_so(tmp_path: Path) -> None:
     bare = [sys.executable, "-I", "-S", "-B", "-c"]  # no site-packages: neither NumPy nor Pillow
     script = f"import sys, runpy; sys.path.insert(0, {str(TRAINER.parent)!r}); sys.argv = ['train.py', '--check']; "
     run = subprocess.run(
@@ -154,7 +156,7 @@ def test_a_python_without_numpy_is_told_so(tmp_path):
     assert "pip install numpy pillow" in run.stderr
 
 
-def test_the_rendered_plan_runs_as_it_stands(dataset, tmp_path):
+def test_the_rendered_plan_runs_as_it_stands(dataset: Path, tmp_path: Path) -> None:
     stored, root = find("tiny-lora@1"), tmp_path / "job"
     for folder in ("recipe", "work", "output"):
         (root / folder).mkdir(parents=True)

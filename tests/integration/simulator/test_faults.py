@@ -85,7 +85,7 @@ def test_lost_answer_has_rented_all_the_same(paper: Customer) -> None:
     paper.arm("lost_answer", operation="create")
     with pytest.raises(httpx.RemoteProtocolError):
         paper.create(label="sm-x")
-    assert [row["label"] for row in paper.list()["instances"]] == ["sm-x"]
+    assert [row["label"] for row in paper.listing()["instances"]] == ["sm-x"]
     assert paper.struck("lost_answer")[0]["label"] == "sm-x"
 
 
@@ -131,14 +131,14 @@ def test_short_page_disagrees_with_its_total(paper: Customer) -> None:
     for _ in range(3):
         paper.rent()
     paper.arm("short_page")
-    answer = paper.list()
+    answer = paper.listing()
     assert (len(answer["instances"]), answer["total_instances"], answer["next_token"]) == (2, 3, None)
 
 
 def test_empty_list_says_that_nothing_is_rented(paper: Customer) -> None:
     instance_id = paper.rent()
     paper.arm("empty_list")
-    answer = paper.list()
+    answer = paper.listing()
     assert (answer["instances"], answer["total_instances"]) == ([], 0)
     assert paper.read(instance_id) is not None
     assert paper.listed() == {instance_id}

@@ -83,7 +83,8 @@ def test_a_port_on_the_machine_can_be_reached_through_ssh(customer: Customer, lo
     async def work(connection: asyncssh.SSHClientConnection) -> bytes:
         reader, writer = await connection.open_connection("127.0.0.1", port)
         writer.write(b"GET /api/v0/gpu_names/unique/ HTTP/1.0\r\n\r\n")
-        return await reader.read(12)
+        answer: bytes = await reader.read(12)
+        return answer
 
     assert login.do(machine, work) == b"HTTP/1.1 200"
 
@@ -97,7 +98,9 @@ def test_onstart_runs_with_its_variables_and_its_words_reach_the_log(customer: C
     told = next(line for line in text.splitlines() if line.startswith("ssh-ed25519"))
 
     async def work(connection: asyncssh.SSHClientConnection) -> str:
-        return connection.get_server_host_key().export_public_key().decode()
+        key = connection.get_server_host_key()
+        assert key is not None
+        return key.export_public_key().decode()
 
     assert login.do(machine, work).split()[1] == told.split()[1]
     assert login.run(machine, "echo [$GREETING$CONTAINER_API_KEY]").stdout == "[]\n"

@@ -46,7 +46,7 @@ def _one_move(customer: Customer, draw: random.Random) -> None:
     try:
         if customer.credit() < 5:
             customer.http.post("/simulator/accounts", json={"api_key": customer.key, "credit": 20})
-        listed = customer.list().get("instances", [])
+        listed = customer.listing().get("instances", [])
         if len(listed) < 3:
             offer = draw.choice(customer.offers(type="bid"))
             customer.create(offer["id"], label="sm-storm", price=draw.choice([None, offer["min_bid"] + 0.01]))

@@ -8,7 +8,7 @@ import os
 import subprocess
 import tarfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -31,7 +31,7 @@ def hard_link(name: str, target: str) -> tuple[tarfile.TarInfo, bytes]:
     return member(name, type=tarfile.LNKTYPE, linkname=target)
 
 
-def archive(path: Path, *members: tuple[tarfile.TarInfo, bytes], mode: str = "w") -> str:
+def archive(path: Path, *members: tuple[tarfile.TarInfo, bytes], mode: Literal["w", "w:gz"] = "w") -> str:
     with tarfile.open(path, mode) as tar:
         for info, content in members:
             tar.addfile(info, io.BytesIO(content))
@@ -39,7 +39,7 @@ def archive(path: Path, *members: tuple[tarfile.TarInfo, bytes], mode: str = "w"
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz"])
-def test_an_archive_is_unpacked_and_a_repeat_does_nothing(job: Bench, mode: str) -> None:
+def test_an_archive_is_unpacked_and_a_repeat_does_nothing(job: Bench, mode: Literal["w", "w:gz"]) -> None:
     members = [member("a/b.txt", b"hello"), member("run.sh", mode=0o4755), member("a", type=tarfile.DIRTYPE)]
     sha256 = archive(job.root / "data.tar", *members, symlink("a/link", "b.txt"), hard_link("c", "run.sh"), mode=mode)
     first = job.call("unpack", "data.tar", "dataset", "--sha256", sha256)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.machines.trackside_bench import Bench, is_alive, kill, step, until
+from tests.support.machines.trackside_bench import Bench, is_alive, kill, step, until, until_dead
 
 TRAIN = "echo begun >> ../runs; while [ ! -e ../go ]; do sleep 0.05; done; echo model > ../output/model; exit 0"
 
@@ -202,7 +202,7 @@ def test_supervisor_and_shim_killed_at_any_moment_leave_each_try_run_at_most_onc
             victims.append(json.loads(tries[-1].read_text())["shim"]["pid"])
         for victim in victims:
             kill(victim)
-            until(lambda victim=victim: not is_alive(victim))
+            until_dead(victim)
     seen = job.until_finished()
     assert seen["finished"]["result"] == "done"
     runs = (job.root / "runs").read_text().split()

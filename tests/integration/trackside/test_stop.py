@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.support.machines.trackside_bench import Bench, is_alive, kill, step, until
+from tests.support.machines.trackside_bench import Bench, is_alive, kill, step, until, until_dead
 
 COUNT_SIGNALS = """
 import signal, sys, time
@@ -48,7 +48,7 @@ def test_a_step_that_ignores_its_signal_is_killed_with_all_its_children(job: Ben
         [job.shim_pid()] if "shim" in dead else []
     ):
         kill(pid_to_kill)
-        until(lambda pid_to_kill=pid_to_kill: not is_alive(pid_to_kill))
+        until_dead(pid_to_kill)
     seen = job.call("stop", "--grace", "0.2")
     assert not is_alive(pid)
     until(lambda: not is_alive(child), "the child's end")

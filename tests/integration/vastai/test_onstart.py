@@ -88,8 +88,8 @@ def test_keys_that_are_there_already_stay_and_ours_is_added_once(machine: Onstar
 
 def test_host_keys_reach_its_own_output_and_the_containers_log(any_shell: OnstartMachine) -> None:
     any_shell.boot()
-    for place in (any_shell.output, any_shell.container_log):
-        wait_until(lambda place=place: host_keys_in(place.read_text()) == ("ssh-ed25519 AAAAhost1",))
+    wait_until(lambda: host_keys_in(any_shell.output.read_text()) == ("ssh-ed25519 AAAAhost1",))
+    wait_until(lambda: host_keys_in(any_shell.container_log.read_text()) == ("ssh-ed25519 AAAAhost1",))
 
 
 def test_host_keys_that_come_late_or_change_are_told_then(machine: OnstartMachine) -> None:

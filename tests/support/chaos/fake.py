@@ -203,7 +203,7 @@ class FakeStation:
     async def _sweep_until_quiet(self, world: World) -> None:
         for _ in range(10):
             report = await Sweeper(world).sweep()
-            if not (report.findings or await world.ask_store(world.store.rentals.not_gone)):
+            if not report.findings and not await world.ask_store(world.store.rentals.not_gone):
                 return
             self.clock.advance(_SWEEP_SECONDS)
         raise AssertionError("the sweep does not come to an end")
@@ -215,5 +215,4 @@ class FakeStation:
             self.machines[provider_id] = LiveMachine(self.provider, provider_id, self.script)
             for fault in self.remote_faults:
                 self.machines[provider_id].remote.fail(fault)
-        machine: Remote = Watched(self.machines[provider_id], "remote", point)  # type: ignore[assignment]
-        return machine
+        return Watched(self.machines[provider_id], "remote", point)

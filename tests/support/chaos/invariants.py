@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 from stationmaster.lifecycle import MOVES
-from stationmaster.model import Outcome, RentalState, State
+from stationmaster.model import Event, Outcome, RentalState, State
 from stationmaster.store.store import Store
 
 _MOVES = {(source.value, target.value) for (source, _), target in MOVES.items()}
@@ -36,7 +37,7 @@ def _check_events(store: Store, job_id: str, *, version: int) -> None:
     assert not _of(events, "tripped"), _of(events, "tripped")
 
 
-def _of(events, kind):  # type: ignore[no-untyped-def]
+def _of(events: Iterable[Event], kind: str) -> list[Event]:
     return [event for event in events if event.kind == kind]
 
 

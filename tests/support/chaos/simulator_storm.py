@@ -8,6 +8,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from stationmaster.model import DatasetRef, Job, Reason, State
@@ -173,14 +174,10 @@ class Storm:
         stations[0].pay(50)
         workers = [station.start("worker") for station in stations]
         for station, worker in zip(stations, workers, strict=True):
-            station.until(
-                lambda worker=worker: not is_running(worker), "the end of every job", seconds=120 * self._slowness
-            )
+            station.until(partial(_has_left, worker), "the end of every job", seconds=120 * self._slowness)
         sweepers = [station.start("sweeper") for station in stations]
         for station, sweeper in zip(stations, sweepers, strict=True):
-            station.until(
-                lambda station=station: _all_gone(station), "the end of every machine", seconds=60 * self._slowness
-            )
+            station.until(partial(_all_gone, station), "the end of every machine", seconds=60 * self._slowness)
             station.leave(sweeper)
 
     def _count(self, stations: list[StormStation]) -> None:
@@ -231,7 +228,7 @@ def check_reasons(station: StormStation, *, slowness: float) -> None:
             assert job.deadline_at is not None
             assert _outcome_at(station, job) >= job.deadline_at, f"{job.id} ended before its limit\n{station.story()}"
         else:
-            explained = _EXPLAINED_BY.get(job.reason, set()) & struck
+            explained: set[str] = {*(_EXPLAINED_BY.get(job.reason, set()) & struck)}
             explained |= _by_the_clock(station, job, slowness)
             assert explained, f"nothing explains {job.id}: {job.reason} {job.explanation}\n{station.story()}"
 
@@ -248,6 +245,10 @@ def _by_the_clock(station: StormStation, job: Job, slowness: float) -> set[str]:
     moves = [event for event in station.store.events.of_job(job.id) if event.kind == "state"]
     waited = [after.at - before.at for before, after in itertools.pairwise(moves) if before.payload["to"] == state]
     return {"slow"} if waited and waited[-1] >= limit_seconds else set()
+
+
+def _has_left(pid: int) -> bool:
+    return not is_running(pid)
 
 
 def _all_gone(station: StormStation) -> bool:

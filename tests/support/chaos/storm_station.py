@@ -105,7 +105,7 @@ class StormStation:
     """A home and a store at a simulator, which is somebody else's to open and to close."""
 
     def __init__(
-        self, folder: Path, url: str, forge: StormForge, *, pace: Mapping[str, str] = QUICK, **environ: str
+        self, folder: Path, url: str, forge: StormForge, pace: Mapping[str, str] = QUICK, /, **environ: str
     ) -> None:
         self.home = folder
         self.journal = folder / "journal"

@@ -132,8 +132,8 @@ async def _work(order: Order, store: Store) -> None:
     provider, reach = _edges(order, home)
     world = World(
         store=store,
-        providers={provider.name: Watched(provider, "provider", point)},  # type: ignore[dict-item]
-        connect=lambda access: Watched(reach(access), "remote", point),  # type: ignore[arg-type, return-value]
+        providers={provider.name: Watched(provider, "provider", point)},
+        connect=lambda access: Watched(reach(access), "remote", point),
         find_recipe=find,
         secrets=lambda _name: None,
         home=home,

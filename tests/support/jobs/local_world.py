@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from stationmaster.config import load_settings
 from stationmaster.control.build import build_world, tempo_of
@@ -50,7 +50,7 @@ class LocalWorld:
         }
         self.settings = load_settings(self.environ, folder=folder)
 
-    def __enter__(self) -> LocalWorld:
+    def __enter__(self) -> Self:
         self._local = LocalStation(self.settings, self.environ)
         self.station: Station = self._local
         return self

@@ -180,9 +180,13 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+def until_dead(pid: int) -> None:
+    until(lambda: not is_alive(pid), f"the end of process {pid}")
+
+
 def is_that_process(record: dict[str, Any]) -> bool:
     try:
         fields = Path(f"/proc/{record['pid']}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return False
-    return fields[19] == record["start_time"]
+    return bool(fields[19] == record["start_time"])

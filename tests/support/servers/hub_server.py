@@ -301,7 +301,8 @@ class HubServer:
         if refusal := self._may_not_write(request, repo):
             return refusal
         assert repo is not None
-        message, changes = "", {}
+        message = ""
+        changes: dict[str, HubFile | None] = {}
         for line in request.body.splitlines():
             one = json.loads(line)
             value = one["value"]

@@ -108,8 +108,9 @@ def free_port_pair() -> int:
 
 def raw_client(server: S3Server) -> Any:
     """boto3's own client, to look at a bucket past our code."""
-    import boto3  # slow, and every test session reads this file
-    from botocore.config import Config
+    # Slow, and every test session reads this file.
+    import boto3  # type: ignore[import-untyped]  # it ships no types
+    from botocore.config import Config  # type: ignore[import-untyped]  # likewise
 
     return boto3.client(
         "s3",

@@ -58,12 +58,12 @@ class Customer:
         shown: dict[str, Any] | None = self.http.get(f"/api/v0/instances/{instance_id}/").json()["instances"]
         return shown
 
-    def list(self, **query: str) -> dict[str, Any]:
+    def listing(self, **query: str) -> dict[str, Any]:
         answer: dict[str, Any] = self.http.get("/api/v1/instances/", params=query).json()
         return answer
 
     def listed(self) -> set[int]:
-        return {int(instance["id"]) for instance in self.list()["instances"]}
+        return {int(instance["id"]) for instance in self.listing()["instances"]}
 
     def put(self, instance_id: int, **body: Any) -> httpx.Response:
         return self.http.put(f"/api/v0/instances/{instance_id}/", json=body)

@@ -293,6 +293,10 @@ ALL_TRAINERS = (*BAR_TRAINERS, HuggingFaceLines, Plain, NanoGpt, Lightning)
 Slowness = Callable[[float], float]  # seconds of training so far -> factor on the step time
 
 
+def constantly(factor: float) -> Slowness:
+    return lambda trained: factor
+
+
 class Run:
     """A training being made up. Times are seconds since its start."""
 
@@ -359,8 +363,7 @@ class Run:
         """Train until so much training time has passed since this call."""
         began = self.trained
         while self.trained - began < seconds and self.done < self.total:
-            offset = self.trained - began
-            self.train(1, lambda _, offset=offset: slowness(offset))
+            self.train(1, constantly(slowness(self.trained - began)))
 
     def save(self, seconds: float) -> None:
         self.say(self.trainer.save(self))

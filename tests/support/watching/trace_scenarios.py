@@ -5,7 +5,17 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from tests.support.watching.trace_maker import MINUTE, POLL, HuggingFaceLines, MadeTrace, Plain, Run, Stall, Trainer
+from tests.support.watching.trace_maker import (
+    MINUTE,
+    POLL,
+    HuggingFaceLines,
+    MadeTrace,
+    Plain,
+    Run,
+    Stall,
+    Trainer,
+    constantly,
+)
 
 Scenario = Callable[[int, type[Trainer]], MadeTrace]
 
@@ -77,7 +87,7 @@ def noisy_host(seed: int, trainer: type[Trainer]) -> MadeTrace:
     while run.done < run.total - 900:
         run.train_for(run.random.uniform(5, 14) * MINUTE)
         factor = 1 / run.random.uniform(0.3, 0.5)
-        run.train_for(run.random.uniform(1, 3) * MINUTE, lambda _, factor=factor: factor)
+        run.train_for(run.random.uniform(1, 3) * MINUTE, constantly(factor))
     return run.finish("noisy_host")
 
 
@@ -370,7 +380,7 @@ def eta_stands_still(seed: int, trainer: type[Trainer]) -> MadeTrace:
     end = onset + 75 * MINUTE
     while run.t < end:
         wanted = level / (run.total - run.done)
-        run.train(1, lambda _, wanted=wanted: max(1.0, wanted / run.step_seconds))
+        run.train(1, constantly(max(1.0, wanted / run.step_seconds)))
     return run.end("eta_stands_still", after=10, stalls=[slow_down(run, onset)])
 
 

@@ -164,9 +164,7 @@ def watched_station(scale: Scale, folder: Path) -> Iterator[WatchedStation]:
             "STATIONMASTER_VASTAI__GUARD_IDLE": "12h",
             **scale.environ,
         }
-        storm = stack.enter_context(
-            closing(StormStation(folder / "home", url, StormForge(), pace=scale.pace, **environ))
-        )
+        storm = stack.enter_context(closing(StormStation(folder / "home", url, StormForge(), scale.pace, **environ)))
         station = WatchedStation(scale, storm, server, folder)
         station.worker = stack.enter_context(_worker(storm))
         station.submit(write_pictures(folder / "pictures"))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stationmaster.estimate import GPU_FACTORS, estimate, scaling
-from stationmaster.model import FinishedRun, Offer, Requirements
+from stationmaster.estimate import GPU_FACTORS, Estimate, estimate, scaling
+from stationmaster.model import FinishedRun, Offer, Quote, Requirements
 from stationmaster.money import from_dollars
 from stationmaster.providers.fake import FakeProvider
 from stationmaster.recipes.parameters import resolve
@@ -28,7 +28,7 @@ def run(ratio: float, *, gpu: str | None = "RTX 4090") -> FinishedRun:
     return FinishedRun(parameters=STEPS, images=10, gpu=gpu, seconds=MODEL_SECONDS * ratio)
 
 
-def estimated(*past: FinishedRun, gpu: str = "RTX 4090", start_seconds: float = 0.0):  # type: ignore[no-untyped-def]
+def estimated(*past: FinishedRun, gpu: str = "RTX 4090", start_seconds: float = 0.0) -> Estimate:
     return estimate(
         RECIPE, STEPS, images=10, gpu=gpu, rate_per_hour=RATE, start_seconds=start_seconds, past=past
     )  # fmt: skip
@@ -87,7 +87,7 @@ class Market(FakeProvider):
         return [Offer(id="1", provider="fake", price_per_hour=RATE, gpu="RTX 3090", gpus=1)]
 
 
-def quoted(market: Market, home: Path):  # type: ignore[no-untyped-def]
+def quoted(market: Market, home: Path) -> tuple[Quote, tuple[str, ...]]:
     work = Work(recipe=RECIPE, parameters=STEPS, images=10, dataset_bytes=1024**3)
     return quote_work(work, market, past_runs=lambda _recipe: (), home=home)
 

@@ -34,11 +34,13 @@ def begun(seconds_ago: float, **more: object) -> dict[str, object]:
         (USED, [], 60.0, False),
     ],
 )
-def test_a_machine_that_is_there_is_cleaned_once_and_within_its_time(memory, judgements, limit, expected):
+def test_a_machine_that_is_there_is_cleaned_once_and_within_its_time(
+    memory: dict[str, object], judgements: list[Judgement], limit: float | None, expected: bool
+) -> None:
     assert is_to_be_cleaned(job(memory=memory), judgements, limit=limit, now=100.0) is expected
 
 
-def test_the_time_of_a_cleanup_counts_from_its_beginning_whoever_goes_on_with_it():
+def test_the_time_of_a_cleanup_counts_from_its_beginning_whoever_goes_on_with_it() -> None:
     first = with_cleanup_begun(job(memory=USED), now=10.0)
     assert with_cleanup_begun(first, now=50.0).memory["cleanup"] == {"since": 10.0}
 
@@ -50,7 +52,7 @@ def status(ok: bool | None) -> Status:
     return Status(wall=1.0, monotonic=1.0, boot_id="b", started=True, health=report)
 
 
-def test_health_is_told_when_it_changes_and_only_then():
+def test_health_is_told_when_it_changes_and_only_then() -> None:
     ill = health_news(job(), status(False))
     assert [event.kind for event in ill.events] == ["health_failed"]
     assert [alert.kind for alert in ill.alerts] == ["health"]
@@ -72,12 +74,12 @@ def test_health_is_told_when_it_changes_and_only_then():
         ("could_not_start", "no such file", "the health check could not be started: no such file"),
     ],
 )
-def test_a_failed_check_is_one_line(failure, tail, said):
+def test_a_failed_check_is_one_line(failure: str, tail: str, said: str) -> None:
     assert health_words(HealthReport(ok=False, at=1.0, failure=failure, exit_code=4, tail=tail)) == said
 
 
 @pytest.mark.parametrize(("cuda", "problem"), [(12.1, "CUDA 12.1, 12.4 is needed"), (12.4, None), (None, None)])
-def test_a_driver_that_is_too_old_is_named_before_data_is_sent(cuda, problem):
+def test_a_driver_that_is_too_old_is_named_before_data_is_sent(cuda: float | None, problem: str | None) -> None:
     facts = {"gpus": [{"memory_total_mib": 24_000}], "cuda": cuda, "driver": "550", "allocation": "ok"}
     found = preflight_problem(facts, Needs(gpus=1, cuda=12.4), bytes_per_second=None)
     assert (found is None) if problem is None else (found is not None and problem in found)

@@ -13,6 +13,7 @@ from stationmaster.control.training.telling import checkpoint_step
 from stationmaster.control.training.watching import watch_log
 from stationmaster.model import Job, State
 from stationmaster.recipes.registry import find
+from stationmaster.recipes.schema import Recipe
 from stationmaster.remote.host import LogPiece, OutputFile, Status, StepStatus
 from stationmaster.settings import MonitoringSettings
 from tests.support.jobs.spine_values import job, spec
@@ -38,14 +39,14 @@ def status() -> Status:
     )
 
 
-def test_progress_and_readings_go_on_from_the_checkpoint_s_step():
+def test_progress_and_readings_go_on_from_the_checkpoint_s_step() -> None:
     seen = watch_log(resumed(), status(), framework="kohya", monitoring=MonitoringSettings(), now=500.0)
     assert (seen.progress.step, seen.progress.total_steps) == (1100, 2000)
     assert seen.progress.eta_seconds == 1800
     assert [reading.step for reading in seen.readings] == [1100]
 
 
-def test_the_second_look_goes_on_as_the_first():
+def test_the_second_look_goes_on_as_the_first() -> None:
     before = resumed()
     first = watch_log(before, status(), framework="kohya", monitoring=MonitoringSettings(), now=500.0)
     after = replace(before.remember(**first.memory), progress=first.progress)
@@ -54,13 +55,13 @@ def test_the_second_look_goes_on_as_the_first():
     assert (seen.progress.step, seen.progress.total_steps) == (1150, 2000)
 
 
-def test_checkpoints_bear_the_step_of_the_whole_training():
+def test_checkpoints_bear_the_step_of_the_whole_training() -> None:
     file = OutputFile(path="output/cats-step00000250.safetensors", kind="checkpoint", size=1, mtime=0.0)
     assert checkpoint_of(resumed(), file, SDXL.outputs).step == 1250
     assert checkpoint_step(resumed().remember(outputs={file.path: [1, 0.0]}), SDXL.outputs) == 1250
 
 
 @pytest.mark.parametrize(("recipe", "offset"), [(SDXL, 1000), (TINY, None)])
-def test_only_a_trainer_that_forgets_its_count_is_helped(recipe, offset):
+def test_only_a_trainer_that_forgets_its_count_is_helped(recipe: Recipe, offset: int | None) -> None:
     assert step_offset(job(), SAVED, recipe) == offset
     assert step_offset(job(), None, recipe) is None

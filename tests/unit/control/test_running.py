@@ -16,6 +16,7 @@ from stationmaster.control.states import executing, fetching, transferring
 from stationmaster.control.step import Step
 from stationmaster.model import Checkpoint, Job, Outcome, Reason, State
 from stationmaster.remote.host import Finished, LogPiece, OutputFile, Status, StepStatus, Supervisor
+from stationmaster.remote.status import StepState
 from tests.support.jobs.spine_values import ACCESS, job, machine, rental, visit
 
 POLICY = Policy()
@@ -39,8 +40,8 @@ def after(step: Step[Any]) -> Job:
     return step.write.job
 
 
-def status(state: str = "running", **fields: Any) -> Status:
-    train = StepStatus(index=0, name="train", state=state, training=True, started_at=1.0)  # type: ignore[arg-type]
+def status(state: StepState = "running", **fields: Any) -> Status:
+    train = StepStatus(index=0, name="train", state=state, training=True, started_at=1.0)
     values: dict[str, Any] = {"supervisor": Supervisor(alive=True, pid=1), "steps": (train,), **fields}
     return Status(**CLOCKS, **values)
 

@@ -37,7 +37,7 @@ def status(log: bytes = AT_STEP_120, **fields: Any) -> Status:
     train = StepStatus(index=0, name="train", state="running", training=True, try_number=1, started_at=1.0)
     piece = LogPiece(stream="0.1", inode=1, start=0, end=len(log), data=log)
     values = {"supervisor": Supervisor(alive=True, pid=1), "steps": (train,), "training_alive": True, **fields}
-    return Status(wall=0.0, monotonic=0.0, boot_id="b", started=True, log=(piece,), **values)  # type: ignore[arg-type]
+    return Status(wall=0.0, monotonic=0.0, boot_id="b", started=True, log=(piece,), **values)
 
 
 def decided(

@@ -60,6 +60,6 @@ async def test_a_store_that_fails_fails_for_all_who_asked_and_is_asked_again_by_
     store.may_answer.set()
     together = Together(store.answer)
     failed = await asyncio.gather(together.of("a"), together.of("b"), return_exceptions=True)
-    assert failed == [store.problem] * 2
+    assert list(failed) == [store.problem] * 2
     store.problem = None
     assert await together.of("a") == "A"

@@ -177,7 +177,8 @@ def test_a_word_that_is_like_nothing_is_refused_with_a_place_to_look(tmp_path: P
 
 
 def test_other_programs_variables_are_none_of_our_business(tmp_path: Path) -> None:
-    assert settings(tmp_path, {"MY_STATIONMASTER_X": "1", "PATH": "/bin", "STATIONMASTER_MACHINE": "sm-x"})
+    others = {"MY_STATIONMASTER_X": "1", "PATH": "/bin", "STATIONMASTER_MACHINE": "sm-x"}
+    assert settings(tmp_path, others) == settings(tmp_path)
 
 
 @pytest.mark.parametrize(

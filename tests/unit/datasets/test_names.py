@@ -44,26 +44,26 @@ def codes(*paths: str) -> list[str]:
         ("x" * 210 + ".png", "name_too_long"),
     ],
 )
-def test_a_name_that_breaks_something_is_found(path, code):
+def test_a_name_that_breaks_something_is_found(path: str, code: str) -> None:
     assert codes(path) == [code]
 
 
 @pytest.mark.parametrize("path", ["a.png", "My Cat 01.png", "sub/dir/b-c_d.jpg", "猫.png", "café.png", "a,b+c@d.png"])
-def test_an_ordinary_name_is_left_in_peace(path):
+def test_an_ordinary_name_is_left_in_peace(path: str) -> None:
     assert codes(path) == []
     assert safe_path(path) == path
 
 
-def test_two_names_that_read_the_same_are_an_error():
+def test_two_names_that_read_the_same_are_an_error() -> None:
     assert "name_twin" in codes("caf\u00e9.png", "cafe\u0301.png")
 
 
-def test_names_that_differ_in_case_only_are_a_warning():
+def test_names_that_differ_in_case_only_are_a_warning() -> None:
     assert codes("Cat.png", "cat.png") == ["name_case_twin"]
 
 
 @given(NAMES)
-def test_a_safe_path_has_nothing_left_to_complain_about(path):
+def test_a_safe_path_has_nothing_left_to_complain_about(path: str) -> None:
     safe = safe_path(path)
     assert codes(safe) == []
     assert safe_path(safe) == safe
@@ -73,6 +73,6 @@ def test_a_safe_path_has_nothing_left_to_complain_about(path):
 
 
 @given(NAMES)
-def test_what_is_shown_can_always_be_printed(path):
+def test_what_is_shown_can_always_be_printed(path: str) -> None:
     assert shown(path).isprintable()
     shown(path).encode("utf-8")

@@ -32,7 +32,7 @@ def read_back(header: bytes) -> tarfile.TarInfo:
 
 
 @given(path=PATHS, size=st.integers(min_value=0, max_value=1 << 45))
-def test_any_name_and_size_is_read_back_as_it_was(path, size):
+def test_any_name_and_size_is_read_back_as_it_was(path: str, size: int) -> None:
     info = read_back(file_header(path, size))
     assert (info.name, info.size) == (path, size)
     assert (info.mode, info.uid, info.gid, info.mtime, info.uname, info.gname) == (0o644, 0, 0, 0, "", "")
@@ -40,16 +40,16 @@ def test_any_name_and_size_is_read_back_as_it_was(path, size):
 
 
 @given(path=PATHS)
-def test_a_folder_is_read_back_as_a_folder(path):
+def test_a_folder_is_read_back_as_a_folder(path: str) -> None:
     info = read_back(folder_header(path))
     assert info.isdir()
     assert (info.name, info.mode, info.size) == (path, 0o755, 0)
 
 
 @given(path=PATHS, size=st.integers(min_value=0, max_value=1 << 45))
-def test_headers_fill_whole_blocks(path, size):
+def test_headers_fill_whole_blocks(path: str, size: int) -> None:
     assert len(file_header(path, size)) % 512 == 0
 
 
-def test_an_ordinary_file_needs_a_single_block():
+def test_an_ordinary_file_needs_a_single_block() -> None:
     assert len(file_header("cats/one.png", 1_000_000)) == 512

@@ -8,19 +8,19 @@ import pytest
 
 from stationmaster.recipes.reading import check_recipe
 from stationmaster.recipes.schema import Recipe
-from tests.support.docs_pages import ROOT
 from tests.support.jobs.recipe_texts import small
+from tests.support.programs import ROOT
 
 GUIDE = (ROOT / "docs" / "training-tools.md").read_text(encoding="utf-8")
 PIECES = re.findall(r"^```yaml\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 
 
-def test_there_are_pieces_to_look_at():
+def test_there_are_pieces_to_look_at() -> None:
     assert PIECES
 
 
 @pytest.mark.parametrize("piece", PIECES)
-def test_a_piece_of_a_recipe_can_be_used_in_one(piece: str):
+def test_a_piece_of_a_recipe_can_be_used_in_one(piece: str) -> None:
     prompts = "parameters:\n  prompts: {type: str, default: a cat, help: One a line.}\n"
     text = small(("parameters:\n", prompts), ("steps:\n  - name", f"{piece}steps:\n  - name"))
     recipe, problems = check_recipe(text, file="recipe.yaml")
@@ -28,6 +28,6 @@ def test_a_piece_of_a_recipe_can_be_used_in_one(piece: str):
     assert recipe is not None
 
 
-def test_the_table_names_every_field():
+def test_the_table_names_every_field() -> None:
     named = set(re.findall(r"`(\w+)`", GUIDE[GUIDE.index("## Fields") :]))
     assert {field.alias or name for name, field in Recipe.model_fields.items()} - named == set()

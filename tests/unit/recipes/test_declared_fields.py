@@ -32,12 +32,12 @@ def plan_of(recipe: Recipe, *, name: str = "demo", trigger: str = "sks", **given
     )
 
 
-def test_the_example_of_everything_leaves_no_field_out():
+def test_the_example_of_everything_leaves_no_field_out() -> None:
     used = EVERYTHING.model_fields_set | EVERYTHING.stop.model_fields_set | EVERYTHING.needs.model_fields_set
     assert set(Recipe.model_fields) | {"signal", "grace", "save", "cuda"} <= used
 
 
-def test_everything_together_is_one_plan_in_the_order_in_which_it_runs():
+def test_everything_together_is_one_plan_in_the_order_in_which_it_runs() -> None:
     plan = plan_of(EVERYTHING)
     assert [(step.name, step.contained, step.optional) for step in plan.steps] == [
         ("fetch", False, False),
@@ -59,7 +59,7 @@ def test_everything_together_is_one_plan_in_the_order_in_which_it_runs():
     assert (plan.container.memory_bytes, plan.container.gpus) == (2 * 1024**3, True)
 
 
-def test_trackside_reads_every_part_of_the_plan_that_home_writes():
+def test_trackside_reads_every_part_of_the_plan_that_home_writes() -> None:
     read = parse_plan(plan_of(EVERYTHING).as_json())
     assert read.container is not None
     assert read.container.mounts == (("/data/m", "/data", True),)
@@ -75,7 +75,7 @@ def test_trackside_reads_every_part_of_the_plan_that_home_writes():
 @example(name="'; rm -rf / #", trigger="$(touch x)\n; exit 3", note="${HF_TOKEN} ../{{ 7 * 7 }}")
 @example(name="--privileged", trigger="-v /:/host", note="--env=HF_TOKEN=x")
 @example(name="../../etc", trigger='"', note="a:b,c")
-def test_values_come_out_of_every_field_as_data(name, trigger, note):
+def test_values_come_out_of_every_field_as_data(name: str, trigger: str, note: str) -> None:
     plan = plan_of(EVERYTHING, name=name, trigger=trigger, note=note)
     steps = {step.name: step for step in (*plan.steps, *plan.cleanup)}
     assert steps["fetch"].argv == ("fetch", name)
@@ -105,12 +105,12 @@ def test_values_come_out_of_every_field_as_data(name, trigger, note):
         ("accelerate", 4, ("-m", "accelerate.commands.launch", "--num_processes=4", "--num_machines=1", "--multi_gpu")),
     ],
 )
-def test_a_launcher_stands_between_python_and_the_script(launcher, gpus, wrapped):
+def test_a_launcher_stands_between_python_and_the_script(launcher: str, gpus: int, wrapped: tuple[str, ...]) -> None:
     recipe = small_recipe(("steps:\n  - name", f"launcher: {launcher}\nneeds: {{gpus: {gpus}}}\nsteps:\n  - name"))
     assert plan_of(recipe).steps[0].argv == ("trainer", *wrapped, "demo", "--note=")
 
 
-def test_a_health_check_that_is_not_to_be_repeated_is_a_step_alone():
+def test_a_health_check_that_is_not_to_be_repeated_is_a_step_alone() -> None:
     plan = plan_of(small_recipe(("steps:\n  - name", "health: {argv: [check]}\nsteps:\n  - name")))
     assert (plan.steps[0].name, plan.health) == ("health", None)
 
@@ -149,14 +149,14 @@ def test_a_health_check_that_is_not_to_be_repeated_is_a_step_alone():
         ("needs: {cuda: new}", "valid number"),
     ],
 )
-def test_a_mistake_in_a_new_field_is_named(field, says):
+def test_a_mistake_in_a_new_field_is_named(field: str, says: str) -> None:
     _, problems = check_recipe(small(("steps:\n  - name", f"{field}\nsteps:\n  - name")), file="recipe.yaml")
     assert len(problems) == 1
     assert says in problems[0].message
 
 
 @pytest.mark.parametrize("note", [":/etc:rw", ",b", "/../etc", "\nb"])
-def test_a_mount_that_could_mean_something_else_is_refused_for_the_job(note):
+def test_a_mount_that_could_mean_something_else_is_refused_for_the_job(note: str) -> None:
     mounts = 'runtime: podman\ncontainer: {image: x, mounts: [{source: "/x{{ parameters.note }}", target: /x}]}\n'
     recipe = small_recipe(("steps:\n  - name", f"{mounts}steps:\n  - name"))
     assert plan_of(recipe, note="/models").container is not None

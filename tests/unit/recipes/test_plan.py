@@ -33,7 +33,7 @@ def plan_of(*, name: str = "demo", trigger: str = "sks", resume: str | None = No
     )
 
 
-def test_the_plan_of_tiny_lora_is_as_it_was():
+def test_the_plan_of_tiny_lora_is_as_it_was() -> None:
     recipe = find("tiny-lora@1").recipe
     plan = render_plan(
         recipe,
@@ -45,17 +45,17 @@ def test_the_plan_of_tiny_lora_is_as_it_was():
     assert plan.as_json() == json.loads(GOLDEN.read_text(encoding="utf-8"))
 
 
-def test_arguments_under_a_condition_are_there_only_when_it_holds():
+def test_arguments_under_a_condition_are_there_only_when_it_holds() -> None:
     assert plan_of().steps[0].argv == ("trainer", "demo", "--note=")
     assert plan_of(quick=True, steps=7).steps[0].argv == ("trainer", "demo", "--note=", "--quick", "7")
 
 
-def test_a_checkpoint_to_go_on_from_adds_the_resume_arguments():
+def test_a_checkpoint_to_go_on_from_adds_the_resume_arguments() -> None:
     assert plan_of(resume="resume/a.safetensors").steps[0].argv[-2:] == ("--from", "/opt/jobs/j1/resume/a.safetensors")
     assert plan_of(resume="/elsewhere/a.safetensors").steps[0].argv[-1] == "/elsewhere/a.safetensors"
 
 
-def test_a_recipe_that_cannot_resume_says_so():
+def test_a_recipe_that_cannot_resume_says_so() -> None:
     stubborn = small_recipe(('resume:\n  argv: [--from, "{{ resume.checkpoint }}"]\n', ""))
     with pytest.raises(UserError, match="small@1 cannot go on from a checkpoint"):
         render_plan(
@@ -75,7 +75,7 @@ def test_a_recipe_that_cannot_resume_says_so():
     | st.sampled_from(HOSTILE),
 )
 @example(name="{{ job.id }}", trigger="{% raw %}", note="$(id)")
-def test_names_triggers_and_parameters_stay_single_arguments(name, trigger, note):
+def test_names_triggers_and_parameters_stay_single_arguments(name: str, trigger: str, note: str) -> None:
     (step,) = plan_of(name=name, trigger=trigger, note=note).steps
     assert step.argv == ("trainer", name, f"--note={note}")
     assert step.env == {"TRIGGER": trigger}
@@ -85,12 +85,12 @@ def test_names_triggers_and_parameters_stay_single_arguments(name, trigger, note
 
 
 @pytest.mark.parametrize("broken", ["a\0b", "\ud800"])
-def test_a_name_that_cannot_be_an_argument_is_refused(broken):
+def test_a_name_that_cannot_be_an_argument_is_refused(broken: str) -> None:
     with pytest.raises(UserError, match="NUL or broken characters"):
         plan_of(name=broken)
 
 
-def test_the_job_folder_must_be_absolute():
+def test_the_job_folder_must_be_absolute() -> None:
     with pytest.raises(UserError, match="absolute"):
         render_plan(
             RECIPE,
@@ -100,7 +100,7 @@ def test_the_job_folder_must_be_absolute():
         )
 
 
-def test_secrets_are_named_once_and_only_by_name():
+def test_secrets_are_named_once_and_only_by_name() -> None:
     secretive = small_recipe(("timeout: 1h30m", "timeout: 1h\n    secrets: [HF_TOKEN, HF_TOKEN]"))
     plan = render_plan(
         secretive,
@@ -121,14 +121,14 @@ def test_secrets_are_named_once_and_only_by_name():
         ("demo.safetensors", None, None),
     ],
 )
-def test_a_file_is_known_by_the_declared_outputs(path, kind, step):
+def test_a_file_is_known_by_the_declared_outputs(path: str, kind: OutputKind | None, step: int | None) -> None:
     outputs = find("tiny-lora@1").recipe.outputs
     found = output_of(path, outputs)
     assert (found.kind if found else None) == kind
     assert step_of(path, outputs) == step
 
 
-def test_two_stars_cross_folders():
+def test_two_stars_cross_folders() -> None:
     outputs = small_recipe(("output/*.safetensors", "output/**/*.safetensors")).outputs
     assert output_of("output/a/b/c_7.safetensors", outputs)
     assert step_of("output/c_7.safetensors", outputs) == 7

@@ -11,19 +11,21 @@ from hypothesis import strategies as st
 from stationmaster.errors import RecipeInvalid
 from stationmaster.recipes.documents import Unreadable, read_document
 from stationmaster.recipes.reading import check_recipe, read_recipe
-from stationmaster.recipes.schema import json_schema
+from stationmaster.recipes.schema import ChoiceParameter, json_schema
 from tests.support.jobs.recipe_texts import SMALL, small, small_recipe
 
 
-def test_a_valid_recipe_is_read_with_its_durations_and_numbers():
+def test_a_valid_recipe_is_read_with_its_durations_and_numbers() -> None:
     recipe = small_recipe()
     assert recipe.reference == "small@1"
     assert recipe.training_step.timeout == 5400.0
     assert recipe.parameters["rate"].default == 0.0001
-    assert recipe.parameters["size"].choices == ("s", "m", "on")
+    size = recipe.parameters["size"]
+    assert isinstance(size, ChoiceParameter)
+    assert size.choices == ("s", "m", "on")
 
 
-def test_json_is_read_like_yaml():
+def test_json_is_read_like_yaml() -> None:
     data = read_document(SMALL, is_json=False).data
     assert read_recipe(json.dumps(data), file="recipe.json") == small_recipe()
 
@@ -49,7 +51,9 @@ def test_json_is_read_like_yaml():
         (("kind: checkpoint", "kind: log"), 1, "", "of kind checkpoint", None),
     ],
 )
-def test_each_mistake_is_told_with_line_field_and_fix(change, line, field, says, fix):
+def test_each_mistake_is_told_with_line_field_and_fix(
+    change: tuple[str, str], line: int, field: str, says: str, fix: str | None
+) -> None:
     _, problems = check_recipe(small(change), file="recipe.yaml")
     (problem,) = problems
     assert (problem.line, problem.field) == (line, field)
@@ -74,24 +78,26 @@ def test_each_mistake_is_told_with_line_field_and_fix(change, line, field, says,
         (("seconds_per_step: 2.0", "seconds_per_step: job.id"), 26, "time.seconds_per_step", "unknown name `job.id`"),
     ],
 )
-def test_an_unknown_name_is_found_when_the_recipe_is_read(change, line, field, says):
+def test_an_unknown_name_is_found_when_the_recipe_is_read(
+    change: tuple[str, str], line: int, field: str, says: str
+) -> None:
     _, problems = check_recipe(small(change), file="recipe.yaml")
     (problem,) = problems
     assert (problem.line, problem.field) == (line, field)
     assert says in problem.message
 
 
-def test_what_only_shows_when_filled_in_is_found_too():
+def test_what_only_shows_when_filled_in_is_found_too() -> None:
     _, problems = check_recipe(small(("{{ job.name }}", "{{ job.name + 1 }}")), file="recipe.yaml")
     assert "cannot be filled in" in problems[0].message
 
 
-def test_an_expected_file_cannot_leave_the_folder():
+def test_an_expected_file_cannot_leave_the_folder() -> None:
     _, problems = check_recipe(small(("output/{{ job.name | filename }}", "../{{ job.name }}")), file="recipe.yaml")
     assert "inside the job's folder" in problems[0].message
 
 
-def test_the_error_names_the_first_problem_and_where_to_find_the_others():
+def test_the_error_names_the_first_problem_and_where_to_find_the_others() -> None:
     text = small(("title: A small recipe\n", ""), ("version: 1", "version: x"))
     with pytest.raises(RecipeInvalid, match=r"recipe\.yaml:2: version: ") as caught:
         read_recipe(text, file="recipe.yaml")
@@ -113,31 +119,31 @@ def test_the_error_names_the_first_problem_and_where_to_find_the_others():
         ("x" * 1_000_001, "larger"),
     ],
 )
-def test_a_text_that_is_no_document_is_refused(text, says):
+def test_a_text_that_is_no_document_is_refused(text: str, says: str) -> None:
     with pytest.raises(Unreadable, match=says):
         read_document(text, is_json=False)
 
 
-def test_values_mean_what_they_look_like():
+def test_values_mean_what_they_look_like() -> None:
     data = read_document("[yes, on, 2020-01-01, 0x1f, 1_000, 1e-4, 007, .5, true, ~, '1']", is_json=False).data
     assert data == ["yes", "on", "2020-01-01", "0x1f", "1_000", 1e-4, 7, 0.5, True, None, "1"]
 
 
 @settings(deadline=None)
 @given(st.text() | st.lists(st.sampled_from(SMALL.splitlines())).map("\n".join))
-def test_any_text_gives_a_recipe_or_problems(text):
+def test_any_text_gives_a_recipe_or_problems(text: str) -> None:
     recipe, problems = check_recipe(text, file="recipe.yaml")
     assert recipe is not None or problems
 
 
 @settings(deadline=None)
 @given(st.integers(0, len(SMALL) - 1), st.integers(1, 60))
-def test_a_recipe_with_a_hole_gives_a_recipe_or_problems(start, length):
+def test_a_recipe_with_a_hole_gives_a_recipe_or_problems(start: int, length: int) -> None:
     recipe, problems = check_recipe(SMALL[:start] + SMALL[start + length :], file="recipe.yaml")
     assert recipe is not None or problems
 
 
-def test_the_json_schema_is_published_with_the_meaning_of_the_fields():
+def test_the_json_schema_is_published_with_the_meaning_of_the_fields() -> None:
     schema = json_schema()
     assert schema["additionalProperties"] is False
     assert set(schema["required"]) == {"name", "version", "title", "description", "steps", "outputs", "time"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -12,32 +13,32 @@ from stationmaster.recipes.registry import BUILTIN, find, lint, list_recipes, lo
 from tests.support.jobs.recipe_texts import SMALL, small, write_recipe
 
 
-def test_a_built_in_recipe_is_found_by_name_and_by_version():
+def test_a_built_in_recipe_is_found_by_name_and_by_version() -> None:
     assert find("tiny-lora@1").recipe.reference == "tiny-lora@1"
     assert find("tiny-lora").folder == BUILTIN / "tiny-lora"
 
 
-def test_every_built_in_recipe_is_without_problems():
+def test_every_built_in_recipe_is_without_problems() -> None:
     listing = list_recipes()
     assert listing.problems == ()
     assert "tiny-lora@1" in [stored.recipe.reference for stored in listing.recipes]
 
 
 @pytest.mark.parametrize("file", ["recipe.yaml", "tool.yaml", "recipe.json", "tool.json"])
-def test_each_accepted_file_name_is_read(tmp_path, file):
+def test_each_accepted_file_name_is_read(tmp_path: Path, file: str) -> None:
     text = SMALL if file.endswith(".yaml") else json.dumps(read_document(SMALL, is_json=False).data)
     write_recipe(tmp_path, "small", text, file=file)
     assert find("small@1", folders=[tmp_path]).file.name == file
 
 
-def test_without_a_version_the_newest_is_meant(tmp_path):
+def test_without_a_version_the_newest_is_meant(tmp_path: Path) -> None:
     write_recipe(tmp_path, "small", small(("version: 1", "version: 2")))
     write_recipe(tmp_path, "small@1", SMALL)
     assert find("small", folders=[tmp_path]).recipe.version == 2
     assert find("small@1", folders=[tmp_path]).recipe.version == 1
 
 
-def test_the_folder_given_first_wins(tmp_path):
+def test_the_folder_given_first_wins(tmp_path: Path) -> None:
     for name in ("a", "b"):
         write_recipe(tmp_path / name, "small", SMALL)
     folders = [tmp_path / "a", tmp_path / "b"]
@@ -58,13 +59,13 @@ def test_the_folder_given_first_wins(tmp_path):
         ("", "write name@version"),
     ],
 )
-def test_an_unknown_recipe_is_answered_with_the_nearest(reference, hint):
+def test_an_unknown_recipe_is_answered_with_the_nearest(reference: str, hint: str) -> None:
     with pytest.raises(NotFound) as caught:
         find(reference)
     assert hint in str(caught.value.hint)
 
 
-def test_a_broken_recipe_hides_no_other(tmp_path):
+def test_a_broken_recipe_hides_no_other(tmp_path: Path) -> None:
     write_recipe(tmp_path, "broken", "name: broken")
     write_recipe(tmp_path, "small", SMALL)
     listing = list_recipes(folders=[tmp_path])
@@ -75,12 +76,12 @@ def test_a_broken_recipe_hides_no_other(tmp_path):
         find("broken", folders=[tmp_path])
 
 
-def test_a_registry_that_is_not_there_is_named(tmp_path):
+def test_a_registry_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="gone"):
         list_recipes(folders=[tmp_path / "gone"])
 
 
-def test_lint_names_missing_files_and_a_wrong_folder(tmp_path):
+def test_lint_names_missing_files_and_a_wrong_folder(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("x")
     file = write_recipe(tmp_path, "other", small(("parameters:", "files: [train.py, link]\nparameters:")))
     (file.parent / "link").symlink_to(tmp_path / "secret")
@@ -93,7 +94,7 @@ def test_lint_names_missing_files_and_a_wrong_folder(tmp_path):
         load(file.parent)
 
 
-def test_shipped_files_are_those_beside_the_recipe(tmp_path):
+def test_shipped_files_are_those_beside_the_recipe(tmp_path: Path) -> None:
     file = write_recipe(tmp_path, "small", small(("parameters:", "files: [a/b.py]\nparameters:")))
     (file.parent / "a").mkdir()
     (file.parent / "a" / "b.py").write_text("pass")
@@ -101,12 +102,12 @@ def test_shipped_files_are_those_beside_the_recipe(tmp_path):
     assert lint(file.parent) == []
 
 
-def test_a_file_that_is_not_text_is_a_problem(tmp_path):
+def test_a_file_that_is_not_text_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "small").mkdir()
     (tmp_path / "small" / "recipe.yaml").write_bytes(b"\xff\xfe")
     assert "cannot be read" in lint(tmp_path / "small")[0].message
 
 
-def test_nothing_to_lint_is_said(tmp_path):
+def test_nothing_to_lint_is_said(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no recipe at"):
         lint(tmp_path)

@@ -29,7 +29,7 @@ PLAIN = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 @given(name=PLAIN, trigger=PLAIN)
 @example(name="$(touch /tmp/x); `id`", trigger="a'b\"c\n; exit 3 #")
 @example(name="*", trigger='{{ job.id }} "${1}"')
-def test_a_real_shell_hands_every_value_on_as_one_word(name, trigger):
+def test_a_real_shell_hands_every_value_on_as_one_word(name: str, trigger: str) -> None:
     recipe = SCRIPTED
     plan = render_plan(
         recipe,
@@ -42,24 +42,24 @@ def test_a_real_shell_hands_every_value_on_as_one_word(name, trigger):
 
 
 @pytest.mark.parametrize("script", ['echo "{{ job.name }}"', "echo '{{ job.name }}'", "echo \"a\" 'b {{ job.name }}'"])
-def test_a_value_inside_quotes_is_refused(script):
+def test_a_value_inside_quotes_is_refused(script: str) -> None:
     _, (problem,) = check_recipe(small((ARGV, f"    shell: |\n      {script}\n")), file="recipe.yaml")
     assert problem.field == "steps[0].shell"
     assert "write it outside" in problem.message
 
 
-def test_a_value_beside_quotes_and_after_an_escaped_quote_is_fine():
+def test_a_value_beside_quotes_and_after_an_escaped_quote_is_fine() -> None:
     script = '    shell: |\n      echo "a b"{{ job.name }}\'c\' \\" {{ job.id }}\n'
     assert check_recipe(small((ARGV, script)), file="recipe.yaml")[1] == []
 
 
 @pytest.mark.parametrize("change", [(ARGV, ""), (ARGV, ARGV + "    shell: echo\n")])
-def test_a_step_has_one_command_and_not_two(change):
+def test_a_step_has_one_command_and_not_two(change: tuple[str, str]) -> None:
     _, (problem,) = check_recipe(small(change), file="recipe.yaml")
     assert "either `argv` or `shell`" in problem.message
 
 
-def test_bootstrap_and_health_come_before_the_steps():
+def test_bootstrap_and_health_come_before_the_steps() -> None:
     more = "bootstrap:\n  - {name: fetch, shell: 'true'}\nhealth: {argv: [look, '{{ job.id }}'], timeout: 1m}\nsteps:\n"
     recipe = small_recipe(("steps:\n  - name", more + "  - name"))
     plan = render_plan(
@@ -73,7 +73,7 @@ def test_bootstrap_and_health_come_before_the_steps():
 
 
 @pytest.mark.parametrize("field", ["secrets: [HF_TOKEN]", "training: true"])
-def test_a_bootstrap_step_gets_no_secrets_and_does_not_train(field):
+def test_a_bootstrap_step_gets_no_secrets_and_does_not_train(field: str) -> None:
     more = f"bootstrap:\n  - {{name: fetch, argv: ['true'], {field}}}\nsteps:\n"
     _, (problem,) = check_recipe(small(("steps:\n  - name", more + "  - name")), file="recipe.yaml")
     assert "neither trains nor gets secrets" in problem.message

@@ -13,13 +13,13 @@ from stationmaster.recipes.schema import json_schema
 from stationmaster.recipes.skeleton import write_skeleton
 
 
-def test_a_skeleton_has_no_fault_and_is_found_by_its_name(tmp_path: Path):
+def test_a_skeleton_has_no_fault_and_is_found_by_its_name(tmp_path: Path) -> None:
     file = write_skeleton(tmp_path / "recipes" / "my-tool")
     assert lint(file) == []
     assert find("my-tool@1", folders=[tmp_path / "recipes"]).file == file
 
 
-def test_a_folder_that_is_there_is_left_alone(tmp_path: Path):
+def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     with pytest.raises(UserError, match="there already"):
         write_skeleton(tmp_path / "mine")
@@ -27,13 +27,13 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["My Tool", "-x", "ä"])
-def test_a_name_that_no_recipe_can_have_is_refused_before_anything_is_written(tmp_path: Path, name: str):
+def test_a_name_that_no_recipe_can_have_is_refused_before_anything_is_written(tmp_path: Path, name: str) -> None:
     with pytest.raises(UserError, match="cannot be a recipe's name"):
         write_skeleton(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_schema_is_json_and_explains_its_fields():
+def test_the_schema_is_json_and_explains_its_fields() -> None:
     schema = json.loads(json.dumps(json_schema()))
     assert {"configs", "bootstrap", "health", "image"} <= schema["properties"].keys()
     assert schema["properties"]["configs"]["description"]

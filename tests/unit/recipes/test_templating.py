@@ -22,13 +22,13 @@ HOSTILE = ["'; rm -rf / #", '"', "$(id)", "`id`", "a\nb", "a;b", "../../etc", "{
 @settings(deadline=None)
 @given(st.text() | st.sampled_from(HOSTILE))
 @example("{{ job.name }}")
-def test_a_value_is_put_in_as_it_is_and_never_read_as_a_template(value):
+def test_a_value_is_put_in_as_it_is_and_never_read_as_a_template(value: str) -> None:
     assert render("<{{ job.name }}>", {"job": {"name": value}}) == f"<{value}>"
 
 
 @settings(deadline=None)
 @given(st.text())
-def test_a_file_name_is_one_safe_component(value):
+def test_a_file_name_is_one_safe_component(value: str) -> None:
     name = filename(value)
     assert 0 < len(name.encode()) <= 80
     assert name not in (".", "..")
@@ -36,7 +36,7 @@ def test_a_file_name_is_one_safe_component(value):
     assert not set(name) & set("/\\\0*?[]{}$`'\"\n ;|&<>")
 
 
-def test_true_and_false_are_written_as_trainers_read_them():
+def test_true_and_false_are_written_as_trainers_read_them() -> None:
     assert render("{{ parameters.quick }}", {"parameters": {"quick": True}}) == "true"
 
 
@@ -59,27 +59,27 @@ def test_true_and_false_are_written_as_trainers_read_them():
         "{{",
     ],
 )
-def test_what_a_template_may_not_do_is_refused_when_checked(text):
+def test_what_a_template_may_not_do_is_refused_when_checked(text: str) -> None:
     with pytest.raises(TemplateFault):
         check_template(text, NAMES)
 
 
 @pytest.mark.parametrize("text", ["plain", "{{ job.name | filename }}", "{% if parameters.quick %}q{% endif %}"])
-def test_what_a_template_may_do_passes(text):
+def test_what_a_template_may_do_passes(text: str) -> None:
     check_template(text, NAMES)
 
 
-def test_an_expression_has_a_value():
+def test_an_expression_has_a_value() -> None:
     check_expression("parameters.steps > 5 and not parameters.quick", NAMES)
     assert evaluate("parameters.steps > 5", {"parameters": {"steps": 6}}) is True
 
 
-def test_an_expression_is_only_one():
+def test_an_expression_is_only_one() -> None:
     with pytest.raises(TemplateFault):
         check_expression("parameters.steps parameters.quick", NAMES)
 
 
 @pytest.mark.parametrize("text", ["parameters.gone", "1 / 0", "parameters.steps + 'x'", "gone"])
-def test_an_expression_without_a_value_is_a_fault(text):
+def test_an_expression_without_a_value_is_a_fault(text: str) -> None:
     with pytest.raises(TemplateFault, match="has no value"):
         evaluate(text, {"parameters": {"steps": 1}})

@@ -226,9 +226,11 @@ def situations(draw: st.DrawFn) -> tuple[Plan, Facts]:
     )
     tries: list[list[Try]] = [[] for _ in steps]
     for index, given_step in enumerate(steps):
-        results = ["failed"] * draw(st.integers(0, given_step["tries"]))
+        most = given_step["tries"]
+        assert isinstance(most, int)
+        results = ["failed"] * draw(st.integers(0, most))
         last = draw(st.sampled_from(["done", "done", "stopped", "running", "failed", "nothing"]))
-        if last != "nothing" and len(results) < given_step["tries"]:
+        if last != "nothing" and len(results) < most:
             results.append(last)
         for number, result in enumerate(results, start=1):
             made = running(index, number) if result == "running" else ended(result, index, number, when=90.0)
@@ -248,7 +250,8 @@ def test_a_try_is_started_only_when_it_is_the_very_next(situation: tuple[Plan, F
         tries = known.tries[action.step]
         assert action.number == len(tries) + 1 <= plan.steps[action.step].tries
         assert all(seen.verdict is not None and seen.verdict.result == "failed" for seen in tries)
-        assert all(before[-1].verdict.result == "done" for before in known.tries[: action.step])
+        ends = [before[-1].verdict for before in known.tries[: action.step]]
+        assert all(end is not None and end.result == "done" for end in ends)
         assert known.stop is None
         assert set(plan.steps[action.step].secrets) <= known.secrets_held
 

@@ -27,14 +27,14 @@ def test_a_whole_file_opens(tmp_path: Path) -> None:
 
 
 @given(st.integers(0, len(safetensors()) - 1))
-def test_a_file_cut_anywhere_does_not_open(tmp_path_factory, length: int) -> None:
+def test_a_file_cut_anywhere_does_not_open(tmp_path_factory: pytest.TempPathFactory, length: int) -> None:
     path = tmp_path_factory.mktemp("cut") / "m.safetensors"
     path.write_bytes(safetensors()[:length])
     assert not is_whole_safetensors(str(path))
 
 
 @given(st.binary(max_size=60))
-def test_no_bytes_whatever_break_the_check(tmp_path_factory, content: bytes) -> None:
+def test_no_bytes_whatever_break_the_check(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.mktemp("any") / "m.safetensors"
     path.write_bytes(content)
     assert is_whole_safetensors(str(path)) in (True, False)

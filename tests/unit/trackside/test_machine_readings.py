@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def program(folder: Path, script: str) -> None:
 
 
 @pytest.fixture
-def only_on_path(tmp_path: Path):
+def only_on_path(tmp_path: Path) -> Iterator[Path]:
     before = os.environ["PATH"]
     os.environ["PATH"] = f"{tmp_path}:{before}"
     yield tmp_path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,7 +72,7 @@ def test_a_path_stays_inside_the_root(path: str, inside: bool) -> None:
     assert stays_inside(path) is inside
 
 
-def test_only_folders_of_tries_count_as_tries(tmp_path) -> None:
+def test_only_folders_of_tries_count_as_tries(tmp_path: Path) -> None:
     for name in ("1.1", "0.10", "0.2", "0.3.99.staged", "x.1", "7"):
         (tmp_path / ".trackside" / "steps" / name).mkdir(parents=True)
     assert Root(str(tmp_path)).tries() == [(0, 2), (0, 10), (1, 1)]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -137,7 +139,9 @@ def test_a_cut_falls_between_pieces(raw: bytes) -> None:
 
 
 @given(logs, st.integers(1, 40))
-def test_reading_in_small_answers_arrives_at_the_end(tmp_path_factory, raw: bytes, limit: int) -> None:
+def test_reading_in_small_answers_arrives_at_the_end(
+    tmp_path_factory: pytest.TempPathFactory, raw: bytes, limit: int
+) -> None:
     path = tmp_path_factory.mktemp("log") / "log"
     path.write_bytes(raw)
     position, parts = None, []
@@ -151,7 +155,7 @@ def test_reading_in_small_answers_arrives_at_the_end(tmp_path_factory, raw: byte
     assert screen(b"".join(parts)) == screen(raw)
 
 
-def test_a_log_that_shrank_or_was_replaced_is_read_from_its_start(tmp_path) -> None:
+def test_a_log_that_shrank_or_was_replaced_is_read_from_its_start(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"new\n")
     inode = path.stat().st_ino

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,7 +52,7 @@ def test_without_marks_there_are_none(tmp_path: Path) -> None:
 
 @given(st.lists(st.integers(1, 50), max_size=40), st.integers(0, 900), st.integers(0, 900), st.integers(1, 60))
 def test_marks_within_the_answer_come_back_the_last_always(
-    tmp_path_factory, growths: list[int], start: int, extent: int, limit: int
+    tmp_path_factory: pytest.TempPathFactory, growths: list[int], start: int, extent: int, limit: int
 ) -> None:
     lengths = [sum(growths[: index + 1]) for index in range(len(growths))]
     marks = write(tmp_path_factory.mktemp("marks"), lengths)

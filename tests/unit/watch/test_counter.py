@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from stationmaster.watch.counter import Counter
 from stationmaster.watch.seen import Seen
 
 
-def positions(counter: Counter, *seen: dict[str, object]) -> list[tuple[float, float | None]]:
+def positions(counter: Counter, *seen: Mapping[str, object]) -> list[tuple[float, float | None]]:
     found = [counter.read(Seen(at=0.0, **values)) for values in seen]  # type: ignore[arg-type]
     return [(position.value, position.total) for position in found if position is not None]
 

@@ -10,11 +10,11 @@ import pytest
 from stationmaster.cli.replay import replay
 from stationmaster.errors import ConfigInvalid, NotFound, UserError
 from tests.support.watching.trace_maker import Plain, Run, Trainer
-from tests.support.watching.trace_scenarios import hang, steady
+from tests.support.watching.trace_scenarios import Scenario, hang, steady
 
 
-def trace_file(folder: Path, made_by: object = hang) -> Path:
-    made = made_by(3, Trainer)  # type: ignore[operator]
+def trace_file(folder: Path, made_by: Scenario = hang) -> Path:
+    made = made_by(3, Trainer)
     path = folder / "trace.json"
     config = {"total_steps": made.total_steps, "grace_s": 900, "poll_s": 60, "end_t": made.end}
     path.write_text(json.dumps({"framework": "auto", "config": config, "chunks": made.chunks}), encoding="utf-8")

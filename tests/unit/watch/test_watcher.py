@@ -14,8 +14,8 @@ from stationmaster.watch.reading import seen_from
 from stationmaster.watch.seen import Seen
 from stationmaster.watch.signs import SignsOfLife
 from stationmaster.watch.watcher import StallWatch
-from tests.support.watching.trace_maker import ALL_TRAINERS
-from tests.support.watching.trace_scenarios import HEALTHY, STALLED
+from tests.support.watching.trace_maker import ALL_TRAINERS, MadeTrace, Trainer
+from tests.support.watching.trace_scenarios import HEALTHY, STALLED, Scenario
 
 MINUTE = 60.0
 
@@ -185,19 +185,19 @@ SCENARIOS = st.sampled_from(sorted({**HEALTHY, **STALLED}.items()))
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(SCENARIOS, st.sampled_from(ALL_TRAINERS), st.integers(0, 50), st.lists(st.integers(0, 300), max_size=4))
 def test_a_watch_put_down_and_taken_up_anywhere_says_the_same(
-    scenario: tuple[str, object], trainer: object, seed: int, cuts: list[int]
+    scenario: tuple[str, Scenario], trainer: type[Trainer], seed: int, cuts: list[int]
 ) -> None:
-    made = scenario[1](seed, trainer)  # type: ignore[operator]
+    made = scenario[1](seed, trainer)
     assert looked(made, cuts) == looked(made, [])
 
 
-def looked(made: object, cuts: Iterable[int]) -> list[object]:
+def looked(made: MadeTrace, cuts: Iterable[int]) -> list[object]:
     """Every analysis and event of a run, the memory going through JSON at the looks of those numbers."""
-    total = made.total_steps  # type: ignore[attr-defined]
+    total = made.total_steps
     watch, signs, reader = StallWatch(total_steps=total), SignsOfLife(), LogReader("auto", total_steps=total)
-    chunks = list(made.chunks)  # type: ignore[attr-defined]
+    chunks = list(made.chunks)
     said: list[object] = []
-    for number in range(int(made.end // MINUTE)):  # type: ignore[attr-defined]
+    for number in range(int(made.end // MINUTE)):
         while chunks and chunks[0][0] <= number * MINUTE:
             at, text = chunks.pop(0)
             watch.observe(seen_from(reader.feed(text.encode(), at), at=at, moved=signs.feed(text)))
