@@ -36,7 +36,7 @@ def asked_for(extra: str) -> list[Requirement]:
 
 
 def is_ours(requirement: Requirement) -> bool:
-    return requirement.name == PROJECT["project"]["name"]
+    return requirement.name == str(PROJECT["project"]["name"])
 
 
 @pytest.mark.parametrize("lock", ["dev", "demo"])
