@@ -7,14 +7,15 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
+from tests.support.commands.client import ForkedCommand
 from tests.support.programs import ROOT, program
 
 PATIENCE_SECONDS = 150.0
@@ -60,50 +61,30 @@ class CommandServer:
     def run(
         self, words: Sequence[str], *, environ: Mapping[str, str], cwd: Path, seconds: float
     ) -> subprocess.CompletedProcess[str]:
-        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-            with Path(os.devnull).open() as nothing:
-                command = self._start(words, environ, cwd, (nothing, out, err))
-            with command:
-                code = command.wait(seconds)
-            out.seek(0)
-            err.seek(0)
-            done = subprocess.CompletedProcess([*words], code or 0, out.read(), err.read())
-        if code is None:
-            raise AssertionError(
-                f"{' '.join(words)} takes too long; it said: {done.stdout[-500:]} {done.stderr[-500:]}"
-            )
-        return done
+        with Path(os.devnull).open() as nothing, _scratch() as out, _scratch() as err:
+            streams = [stream.fileno() for stream in (nothing, out, err)]
+            address = str(self.address)
+            with ForkedCommand(address, words, environ=environ, cwd=str(cwd), streams=streams) as command:
+                try:
+                    code = command.wait(seconds)
+                except TimeoutError:
+                    os.kill(command.pid, signal.SIGKILL)
+                    said = _read(out)[-500:] + _read(err)[-500:]
+                    raise AssertionError(f"{' '.join(words)} takes too long; it said: {said}") from None
+            return subprocess.CompletedProcess([*words], code, _read(out), _read(err))
 
-    def _start(
-        self, words: Sequence[str], environ: Mapping[str, str], cwd: Path, streams: Sequence[IO[str]]
-    ) -> _ForkedCommand:
-        request = {"arguments": [*words], "environ": dict(environ), "cwd": str(cwd)}
-        connection = socket.socket(socket.AF_UNIX)
-        connection.connect(str(self.address))
-        line = json.dumps(request).encode() + b"\n"
-        sent = socket.send_fds(connection, [line], [stream.fileno() for stream in streams])
-        connection.sendall(line[sent:])
-        return _ForkedCommand(connection)
+    def write_command(self, folder: Path) -> None:
+        """A `stationmaster` in this folder, for a PATH: whoever runs it, a child of this server does the work."""
+        client = Path(__file__).with_name("client.py")
+        command = folder / "stationmaster"
+        command.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {client} {self.address} "$@"\n')
+        command.chmod(0o755)
 
 
-class _ForkedCommand:
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self._answers = connection.makefile()
+def _scratch() -> IO[str]:
+    return tempfile.TemporaryFile("w+", encoding="utf-8")
 
-    def __enter__(self) -> _ForkedCommand:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self._answers.close()
-        self._connection.close()
-
-    def wait(self, seconds: float) -> int | None:
-        """Its exit code; None, and its end, if it takes longer than this."""
-        pid = int(self._answers.readline())
-        self._connection.settimeout(seconds)
-        try:
-            return int(self._answers.readline())
-        except TimeoutError:
-            os.kill(pid, signal.SIGKILL)
-            return None
+def _read(file: IO[str]) -> str:
+    file.seek(0)
+    return file.read()
