@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stationmaster.control.background import running_worker
+from tests.support.waiting import until
 
 _LEAVE_SECONDS = 30.0
 
@@ -27,10 +27,7 @@ def test_a_second_demo_right_after_the_first_completes_with_the_same_worker(tmp_
     assert [first["outcome"], second["outcome"]] == ["COMPLETED", "COMPLETED"]
     assert running_worker(tmp_path) == worker
     os.kill(worker.pid, signal.SIGTERM)
-    ends = time.monotonic() + _LEAVE_SECONDS
-    while running_worker(tmp_path) is not None:
-        assert time.monotonic() < ends, "the worker does not leave"
-        time.sleep(0.05)
+    until(lambda: running_worker(tmp_path) is None, "the worker's leave", seconds=_LEAVE_SECONDS)
 
 
 def _demo(home: Path) -> dict[str, Any]:

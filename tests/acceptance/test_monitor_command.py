@@ -16,7 +16,8 @@ import pytest
 
 from stationmaster.simulator.harness import simulator_thread
 from tests.support.commands.command_line import answer_of, stationmaster
-from tests.support.vast.simulated_vast import API_KEY, Customer, eventually, quick_settings
+from tests.support.vast.simulated_vast import API_KEY, Customer, quick_settings
+from tests.support.waiting import until
 
 _LOG_LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - stationmaster\.monitor - WARNING - .+")
 _ONSTART = """
@@ -61,7 +62,7 @@ def test_any_machines_of_the_account_are_watched_with_their_logs(customer: Custo
         by_id = {each["id"]: each for each in shown["instances"]}
         return by_id if all(by_id[each]["logs"] for each in (first, second)) else None
 
-    machine = eventually(both_logs, seconds=60)[first]
+    machine = until(both_logs, seconds=60)[first]
     assert (machine["step"], machine["loss"], machine["epoch"], machine["total_epochs"]) == (30, 2.3, 2, 3)
     assert isinstance(machine["logs"], list)
     assert (len(machine["logs"]), machine["logs"][-1]) == (10, "Epoch 2/3")

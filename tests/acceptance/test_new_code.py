@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from tests.support.chaos.specs import a_job, a_picture_dataset
 from tests.support.jobs.newer_code import HOLD, NEW_STATE, write_newer_code
+from tests.support.waiting import until
 
 _PATIENCE_SECONDS = 150.0
 QUICK = {
@@ -62,10 +62,7 @@ class Home:
             return str(connection.execute("SELECT state FROM jobs WHERE id = ?", (job_id,)).fetchone()[0])
 
     def until(self, condition: Callable[[], object], what: str) -> None:
-        ends = time.monotonic() + _PATIENCE_SECONDS
-        while not condition():
-            assert time.monotonic() < ends, f"never came: {what}\n{self.log()[-3000:]}"
-            time.sleep(0.05)
+        until(condition, what, story=lambda: self.log()[-3000:])
 
     def log(self) -> str:
         return (self.folder / "test.log").read_text(errors="replace")

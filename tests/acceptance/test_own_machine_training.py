@@ -15,7 +15,7 @@ from tests.support.commands.command_line import answer_of, stationmaster
 from tests.support.jobs.tiny_lora_runs import write_images
 from tests.support.machines.own_hosts import environ_with_hosts, host_behind
 from tests.support.servers.sshd import Sshd, running_sshd
-from tests.support.vast.simulated_vast import eventually
+from tests.support.waiting import until
 
 QUICK = {
     "STATIONMASTER_WORKER__LINGER": "0s",
@@ -34,7 +34,7 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
 def environ(sshd: Sshd, tmp_path: Path) -> Iterator[dict[str, str]]:
     host = host_behind(sshd, "box", tmp_path / "jobs", price_per_hour="0.10")
     yield {**environ_with_hosts(tmp_path, host, trusted=(sshd,)), **QUICK}
-    eventually(lambda: running_worker(tmp_path / "home") is None, seconds=60)  # it goes when nothing is left to do
+    until(lambda: running_worker(tmp_path / "home") is None, seconds=60)  # it goes when nothing is left to do
 
 
 def train(folder: Path, *words: str) -> list[str]:

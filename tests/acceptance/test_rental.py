@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,13 +16,12 @@ import pytest
 
 from stationmaster.control.background import running_worker
 from stationmaster.model import Outcome, State
-from stationmaster.store.engine import Database
-from stationmaster.store.store import Store
 from tests.support.capabilities import require
 from tests.support.commands.command_line import stationmaster
 from tests.support.jobs.local_world import write_pictures
 from tests.support.vast.official_vast import OfficialClient
 from tests.support.vast.simulator_service import ACCOUNT_KEY, Service, simulator_service
+from tests.support.waiting import until
 
 _NOBODY = 65534
 _QUICK = ("-p", "steps=20", "-p", "seconds_per_step=0", "-p", "save_every=10", "-p", "sample_every=20")
@@ -220,19 +218,11 @@ def _view(service: Service, job: str) -> dict[str, Any]:
 
 def _swept(service: Service, environ: dict[str, str]) -> bool:
     assert service.run("sweep", "--force", **environ).returncode == 0
-    store = Store(Database(f"sqlite:///{service.home / 'stationmaster.db'}"))
-    try:
-        return not store.rentals.not_gone()  # it is not enough that the machine is gone: we must know it
-    finally:
-        store.close()
+    return not service.store.rentals.not_gone()  # it is not enough that the machine is gone: we must know it
 
 
 def _installation(service: Service) -> str:
-    store = Store(Database(f"sqlite:///{service.home / 'stationmaster.db'}"))
-    try:
-        return store.installation_id
-    finally:
-        store.close()
+    return service.store.installation_id
 
 
 def _private_key(service: Service) -> str:
@@ -275,10 +265,7 @@ def _as_nobody(command: list[str], folder: Path, *own: Path) -> list[str]:
 
 
 def _until_its_worker_left(home: Path) -> None:
-    ends = time.monotonic() + 30.0
-    while running_worker(home) is not None:
-        assert time.monotonic() < ends, "the background worker stays"
-        time.sleep(0.05)
+    until(lambda: running_worker(home) is None, "the background worker's leave", seconds=30)
 
 
 def _owned_by(user: int, *, except_for: Path) -> set[str]:

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from stationmaster.datasets.sample_set import write_sample_set
 from tests.support.commands.command_line import command_server
 from tests.support.docs_pages import PAGES, Link, anchors, links, name_of, samples
 from tests.support.programs import ROOT
+from tests.support.waiting import until
 
 WITH_SAMPLES = [page for page in PAGES if samples(page)]
 INSIDE = [link for page in PAGES for link in links(page) if "://" not in link.target]
@@ -34,10 +34,7 @@ def place(tmp_path: Path) -> Iterator[Path]:
     home = tmp_path / "home"
     if (worker := running_worker(home)) is not None and worker.pid:
         os.kill(worker.pid, signal.SIGTERM)
-        ends = time.monotonic() + _LEAVE_SECONDS
-        while running_worker(home) is not None:
-            assert time.monotonic() < ends, "the worker does not leave"
-            time.sleep(0.05)
+        until(lambda: running_worker(home) is None, "the worker's leave", seconds=_LEAVE_SECONDS)
 
 
 @pytest.mark.parametrize("page", WITH_SAMPLES, ids=name_of)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
+
+from tests.support.waiting import pause_seconds
 
 _LIMIT_SECONDS = 200.0
 
@@ -25,11 +28,13 @@ def asynchronous(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[...
 
 async def until(condition: Callable[[], bool], *, what: str, seconds: float = 150.0) -> None:
     """Wait for a condition; fail, saying `what` never came, when it does not."""
-    deadline = asyncio.get_running_loop().time() + seconds
-    while not condition():
-        if asyncio.get_running_loop().time() > deadline:
-            raise AssertionError(f"after {seconds:g} s still not: {what}")
-        await asyncio.sleep(0.01)
+    deadline = time.monotonic() + seconds
+    while True:
+        began = time.monotonic()
+        if condition():
+            return
+        assert began < deadline, f"after {seconds:g} s still not: {what}"
+        await asyncio.sleep(pause_seconds(time.monotonic() - began))
 
 
 def names_in(folder: Path) -> list[str]:

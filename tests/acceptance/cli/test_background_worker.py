@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 from stationmaster.model import State
-from tests.support.commands.cli_runs import COMMAND, QUICK, Home, wait_until
+from tests.support.commands.cli_runs import COMMAND, QUICK, Home
+from tests.support.waiting import until
 
 # Takes the home's lock as a worker of an old version would, and leaves when it is asked to.
 _OLD_WORKER = """
@@ -44,7 +45,7 @@ def test_it_outlives_the_terminal_is_private_and_refuses_company(home: Home, pic
     worker = home.worker_pid()
     assert worker is not None
     assert f"pid {worker}" in said
-    wait_until(lambda: home.job("a").state is State.EXECUTING, what="the job goes on without a terminal")
+    until(lambda: home.job("a").state is State.EXECUTING, what="the job goes on without a terminal")
     assert os.getsid(worker) == worker
     assert (home.path / "worker.log").stat().st_mode & 0o077 == 0
     second = home.run("worker")
@@ -56,11 +57,11 @@ def test_it_outlives_the_terminal_is_private_and_refuses_company(home: Home, pic
 def _goes_on_after_a_kill(home: Home, worker: int) -> None:
     """Any command that finds work and no worker says so and starts one."""
     os.kill(worker, signal.SIGKILL)
-    wait_until(lambda: home.worker_pid() is None, what="the worker is dead")
+    until(lambda: home.worker_pid() is None, what="the worker is dead")
     ran = home.run("cancel", "a", "--yes")
     assert (ran.code, "had no worker; started one" in ran.err) == (0, True), ran.err
-    wait_until(lambda: home.job("a").state is State.ENDED, what="the cancelled job has ended")
-    wait_until(lambda: home.worker_pid() is None, what="the second worker has left by itself")
+    until(lambda: home.job("a").state is State.ENDED, what="the cancelled job has ended")
+    until(lambda: home.worker_pid() is None, what="the second worker has left by itself")
 
 
 def _read_all(terminal: int) -> str:
@@ -108,7 +109,7 @@ def test_an_older_worker_is_asked_to_leave_and_settings_of_the_folder_hold(home:
 def test_a_worker_started_before_a_secret_was_set_makes_room_for_one_that_has_it(home: Home, pictures: Path) -> None:
     slow = ("-p", "fault=stall", "-p", "fault_at=5")
     assert home.run(*train(pictures, "a", *slow)).code == 0
-    wait_until(lambda: home.job("a").state is State.EXECUTING, what="the first training")
+    until(lambda: home.job("a").state is State.EXECUTING, what="the first training")
     first = home.worker_pid()
     assert home.run(*train(pictures, "b", *slow)).code == 0
     assert home.worker_pid() == first
@@ -117,11 +118,11 @@ def test_a_worker_started_before_a_secret_was_set_makes_room_for_one_that_has_it
     assert (ran.code, "worker started in the background" in ran.out) == (0, True), ran.err
     second = home.worker_pid()
     assert second not in (None, first)
-    wait_until(lambda: home.job("c").state is State.EXECUTING, what="the last training")
+    until(lambda: home.job("c").state is State.EXECUTING, what="the last training")
     assert home.job("a").attempt == 1, "the training did not notice"
     del home.environ["STATIONMASTER_SECRETS"]
     assert home.run(*train(pictures, "d", *slow)).code == 0
     assert home.worker_pid() == second, "one that can do more stays"
     for name in "abcd":
         assert home.run("cancel", name, "--yes").code == 0
-    wait_until(lambda: all(home.job(name).state is State.ENDED for name in "abcd"), what="all have ended")
+    until(lambda: all(home.job(name).state is State.ENDED for name in "abcd"), what="all have ended")

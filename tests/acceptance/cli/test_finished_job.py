@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from safetensors import safe_open
 
-from tests.support.commands.cli_runs import QUICK, Home, Ran, wait_until
+from tests.support.commands.cli_runs import QUICK, Home, Ran
+from tests.support.waiting import until
 
 Trained = tuple[Home, Ran]
 
@@ -175,7 +176,7 @@ def test_a_training_that_crashes_says_which_step_and_keeps_its_log(trained: Trai
 
 def test_a_worker_with_nothing_left_to_do_goes(trained: Trained) -> None:
     home, _ = trained
-    wait_until(lambda: home.worker_pid() is None, what="the worker has gone by itself")
+    until(lambda: home.worker_pid() is None, what="the worker has gone by itself")
     assert "worker.left" in (home.path / "worker.log").read_text()
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from stationmaster.model import Desired, Outcome, Reason
-from tests.support.commands.cli_runs import COMMAND, Home, wait_until
+from tests.support.commands.cli_runs import COMMAND, Home
+from tests.support.waiting import until
 
 ENDLESS = ("--steps", "100000", "-p", "seconds_per_step=0.02", "-p", "save_every=10")
 
@@ -27,7 +28,7 @@ def begin(home: Home, pictures: Path, job_id: str) -> None:
     train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--id", job_id, "--json")
     ran = home.run(*train, *ENDLESS)
     assert (ran.code, ran.json()["state"]) == (0, "QUEUED"), ran.err
-    wait_until(lambda: home.has_checkpoint(job_id), what=f"a checkpoint of {job_id}")
+    until(lambda: home.has_checkpoint(job_id), what=f"a checkpoint of {job_id}")
 
 
 def test_a_running_job_is_listed_with_its_progress(running: Home, pictures: Path) -> None:
@@ -94,7 +95,7 @@ def _resume(home: Home) -> None:
     assert home.run("retry", "long", "--resume", "--id", "again").code == 0
     again = home.job("again")
     assert (again.spec.retry_of, again.attempt <= 1) == ("long", True)
-    wait_until(lambda: home.job("again").progress.step, what="a step of the resumed job")
+    until(lambda: home.job("again").progress.step, what="a step of the resumed job")
     kept = home.run("cancel", "again", "--keep")
     assert kept.code == 0, kept.err
     assert home.run("watch", "again").code == 43

@@ -7,8 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from stationmaster.station.base import TrainRequest
 from stationmaster.station.local import LocalStation
 from tests.support.jobs.local_world import write_pictures
 from tests.support.servers.messenger_server import MessengerServer
+from tests.support.waiting import until
 
 COMMAND = str(Path(sys.executable).with_name("stationmaster"))
 PATIENCE_SECONDS = 120.0
@@ -109,21 +109,14 @@ def submit(
     )
 
 
-def wait_until(condition: Callable[[], bool], *, what: str) -> None:
-    ends = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < ends, f"after {PATIENCE_SECONDS:g} s still not: {what}"
-        time.sleep(0.05)
-
-
 def messages_about(server: MessengerServer, name: str) -> list[str]:
     return [text for text in server.texts() if f"\nJob: {name}\n" in f"{text}\n"]
 
 
 def told(server: MessengerServer, station: LocalStation, job_id: str, name: str, *, last: str) -> list[str]:
     """What arrived about a job once it has ended and its last message is there."""
-    wait_until(lambda: station.view(job_id).job.state is State.ENDED, what=f"{job_id} ended")
-    wait_until(lambda: any(text.startswith(last) for text in messages_about(server, name)), what=f"told: {last}")
+    until(lambda: station.view(job_id).job.state is State.ENDED, what=f"{job_id} ended")
+    until(lambda: any(text.startswith(last) for text in messages_about(server, name)), what=f"told: {last}")
     return messages_about(server, name)
 
 

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import io
 import tarfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, aclosing
 from pathlib import Path
@@ -19,6 +20,7 @@ from stationmaster.remote.pyz import build_pyz
 from stationmaster.remote.transfer import pull_verified, push_verified
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.machines.protocol_bench import ProtocolBench, fake_bench, plan, real_bench
+from tests.support.waiting import pause_seconds
 
 Make = Callable[[str], ProtocolBench]
 
@@ -49,10 +51,11 @@ async def end(host: Host) -> None:
 async def until_status(host: Host, condition: Callable[[Status], bool], *, seconds: float = 150.0) -> Status:
     async with asyncio.timeout(seconds):
         while True:
+            began = time.monotonic()
             status = await host.status()
             if condition(status):
                 return status
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(pause_seconds(time.monotonic() - began))
 
 
 async def until_finished(host: Host) -> Status:

@@ -14,7 +14,8 @@ from pydantic import TypeAdapter
 from stationmaster.simulator.cloud import Pace
 from stationmaster.simulator.harness import simulator_thread
 from tests.support.vast import vast_shapes as shapes
-from tests.support.vast.simulated_vast import API_KEY, Customer, eventually, quick_settings
+from tests.support.vast.simulated_vast import API_KEY, Customer, quick_settings
+from tests.support.waiting import until
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHZlcnkgbXVjaCBhIHB1YmxpYyBrZXkgZm9yIHRlc3Q me"
 
@@ -52,7 +53,7 @@ def test_an_instance_in_every_state_of_its_life(slow: Customer) -> None:
     seen = []
     for advance in (0, 60, 60):
         slow.advance(advance)
-        shown = eventually(lambda: slow.read(instance_id))
+        shown = until(lambda: slow.read(instance_id))
         shapes.OneInstance.model_validate({"instances": shown})
         seen.append(shown["actual_status"])
         if shown["actual_status"] != "running":

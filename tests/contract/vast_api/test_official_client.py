@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.vast.simulated_vast import Customer, eventually
+from tests.support.vast.simulated_vast import Customer
+from tests.support.waiting import until
 
 ONSTART = 'echo "hello from onstart, $GREETING"'
 
@@ -33,7 +34,7 @@ def rented(vastai: Any, key_pair: Path) -> int:
     answer = vastai.raw("create", "instance", str(offers[0]["id"]), *arguments, *more)
     assert answer["success"] is True
     assert len(answer["instance_api_key"]) == 64
-    eventually(lambda: vastai.raw("show", "instance", str(answer["new_contract"]))["actual_status"] == "running")
+    until(lambda: vastai.raw("show", "instance", str(answer["new_contract"]))["actual_status"] == "running")
     return int(answer["new_contract"])
 
 
@@ -108,7 +109,7 @@ def test_a_stopped_instance_reads_exited_and_starts_again(vastai: Any, rented: i
     assert stopped["instance"]["gpuCostPerHour"] == 0
     assert stopped["instance"]["diskHour"] > 0
     assert vastai.says("start", "instance", str(rented)).strip() == f"starting instance {rented}."
-    eventually(lambda: vastai.raw("show", "instance", str(rented))["actual_status"] == "running")
+    until(lambda: vastai.raw("show", "instance", str(rented))["actual_status"] == "running")
 
 
 def test_charges_and_credit_are_shown(vastai: Any, rented: int) -> None:

@@ -23,7 +23,7 @@ from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
 from tests.support.jobs.spine_values import spec
-from tests.support.vast.simulated_vast import eventually
+from tests.support.waiting import until
 
 DAY = 86_400.0
 MONTH = 30 * DAY
@@ -206,7 +206,7 @@ def test_who_waited_for_a_dataset_that_was_removed_fetches_it_anew(home: Path) -
         fcntl.flock(lock, fcntl.LOCK_EX)
         waiting = threading.Thread(target=lambda: found.append(fetch(home)))
         waiting.start()
-        eventually(lambda: is_waited_for(lock.fileno()))
+        until(lambda: is_waited_for(lock.fileno()))
         place.rename(place.with_name("removed"))
     waiting.join(20)
     assert (found[0] / "one.txt").read_bytes() == OneFile.content

@@ -22,10 +22,10 @@ from stationmaster.station.local import LocalStation
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from tests.support.jobs.local_world import LocalWorld, write_pictures
-from tests.support.machines.trackside_bench import until
 from tests.support.servers.comfydeploy_server import COMFY_KEY, ComfyDeployServer
 from tests.support.servers.hub_server import HUB_TOKEN, HubServer
 from tests.support.servers.s3_servers import S3Server, rclone_s3
+from tests.support.waiting import until
 
 WEIGHTS = os.urandom(50_000)
 REPO = "anna/cats-0a1b2c"

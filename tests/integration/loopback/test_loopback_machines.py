@@ -7,7 +7,7 @@ import secrets
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from stationmaster.model import LocalAccess, MachineStatus, Requirements
 from stationmaster.providers.loopback import LoopbackProvider, processes_of
 from stationmaster.remote.connect import connect
 from tests.support.asynchronous_tests import asynchronous
+from tests.support.waiting import until
 
 WANT = Requirements(disk_gib=0.001)
 
@@ -35,13 +36,6 @@ def label() -> Iterator[str]:
 @pytest.fixture
 def provider(tmp_path: Path) -> LoopbackProvider:
     return LoopbackProvider(tmp_path / "machines", environment={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
-
-
-def until(condition: Callable[[], object], *, what: str, seconds: float = 150.0) -> None:
-    ends = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < ends, f"after {seconds:g} s still not: {what}"
-        time.sleep(0.01)
 
 
 async def machine_of(provider: LoopbackProvider, label: str) -> LocalAccess:

@@ -10,7 +10,7 @@ import pytest
 from stationmaster.model import Desired, Outcome, Reason, State
 from stationmaster.store.writes import Write
 from tests.support.jobs.local_world import LocalWorld, write_pictures
-from tests.support.vast.simulated_vast import eventually
+from tests.support.waiting import until
 
 PARAMETERS = {"steps": 5000, "seconds_per_step": 0.02, "save_every": 20}
 
@@ -24,7 +24,7 @@ def world(tmp_path: Path) -> Iterator[LocalWorld]:
 
 def spoil(world: LocalWorld) -> None:
     """What the handler remembers becomes something that it cannot read, as by a mistake in newer code."""
-    (lease,) = eventually(lambda: world.store.leases.claim("spoiler", limit=1, seconds=20))
+    (lease,) = until(lambda: world.store.leases.claim("spoiler", limit=1, seconds=20))
     world.store.leases.settle(lease, Write(job=lease.job.remember(since="spoilt")))
 
 

@@ -39,7 +39,7 @@ async def until_finished(host: Host) -> Status:
         status = await host.status()
         if status.finished is not None:
             return status
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.1)
 
 
 @asynchronous

@@ -17,7 +17,8 @@ import httpx
 import pytest
 
 from stationmaster.simulator.harness import simulator_thread
-from tests.support.vast.simulated_vast import Customer, eventually, quick_settings
+from tests.support.vast.simulated_vast import Customer, quick_settings
+from tests.support.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def test_a_simulator_that_closes_leaves_no_connection_open(tmp_path: Path) -> No
         address = httpx.URL(url)
         coming = threading.Thread(target=come_and_stay, args=[(address.host, address.port)])
         coming.start()
-        eventually(lambda: clients)
+        until(lambda: clients)
     coming.join()
     for client in clients:
         with client, contextlib.suppress(ConnectionResetError):
@@ -172,7 +173,7 @@ def test_slow_destroy_takes_its_time_billed(paper: Customer) -> None:
     paper.advance(299)
     assert paper.listed() == {instance_id}
     paper.advance(1)
-    assert eventually(lambda: paper.listed() == set())
+    assert until(lambda: paper.listed() == set())
     assert paper.truth(instance_id)["cost"]["gpu"] == pytest.approx(300 / 3600 * machine["dph_base"], rel=0.01)
 
 
@@ -273,7 +274,7 @@ def test_partition_is_silent_while_the_work_goes_on(customer: Customer, login: A
     with pytest.raises((asyncio.TimeoutError, asyncssh.Error)):
         login.do(machine, _echo, connect_timeout=0.5)
     during = time.time()
-    assert eventually(lambda: _answers(login, machine))
+    assert until(lambda: _answers(login, machine))
     assert int(login.output(machine, "cat ~/beat")) / 1e9 > during
 
 
@@ -309,7 +310,7 @@ def test_ssh_refused_at_one_door_while_the_api_says_running(
         login.do(machine, _echo, door=door)
     assert login.do(machine, _echo, door=open_door) == "hello\n"
     assert (customer.read(machine["id"]) or {})["actual_status"] == "running"
-    assert eventually(lambda: _answers(login, machine))
+    assert until(lambda: _answers(login, machine))
 
 
 def test_status_lies_while_ssh_works(customer: Customer, login: Any) -> None:
@@ -334,7 +335,7 @@ def test_disk_full_takes_no_file_from_anybody(customer: Customer, login: Any, tm
     with pytest.raises(asyncssh.SFTPError):
         login.do(machine, put)
     login.output(machine, "mkdir ~/go")
-    assert eventually(lambda: customer.truth(machine["id"])["processes"] == [])
+    assert until(lambda: customer.truth(machine["id"])["processes"] == [])
     assert login.output(machine, "cat ~/log 2> /dev/null | wc -c") == "0"
 
 

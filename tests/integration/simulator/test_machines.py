@@ -12,7 +12,8 @@ import pytest
 
 from stationmaster.simulator.machines.processes import find_marked
 from tests.support.capabilities import require
-from tests.support.vast.simulated_vast import Customer, eventually
+from tests.support.vast.simulated_vast import Customer
+from tests.support.waiting import until
 
 
 def test_a_command_runs_with_its_own_output_errors_input_and_status(customer: Customer, login: Any) -> None:
@@ -93,7 +94,7 @@ def test_onstart_runs_with_its_variables_and_its_words_reach_the_log(customer: C
     onstart = 'echo "$GREETING from $VAST_CONTAINERLABEL"; cat "$STATIONMASTER_HOST_KEYS"/*.pub >> $LOG'
     onstart = onstart.replace("$LOG", '"$STATIONMASTER_CONTAINER_LOG"')
     machine = customer.rent_running(env={"GREETING": "hello", "-p 80:80": "1"}, onstart=onstart)
-    text = eventually(lambda: text if "ssh-ed25519" in (text := customer.log(machine["id"])) else None)
+    text = until(lambda: text if "ssh-ed25519" in (text := customer.log(machine["id"])) else None)
     assert f"hello from C.{machine['id']}" in text
     told = next(line for line in text.splitlines() if line.startswith("ssh-ed25519"))
 
@@ -166,7 +167,7 @@ def test_a_stop_ends_every_process_and_keeps_the_files_for_the_next_start(custom
     again = customer.wait_for(machine["id"], "running")
     assert login.output(again, "cat $STATIONMASTER_WORKSPACE/model") == "kept"
     assert login.output(again, "cat $STATIONMASTER_HOST_KEYS/*.pub") == host_key
-    assert eventually(lambda: login.output(again, "cat ~/starts") == "started\nstarted")
+    assert until(lambda: login.output(again, "cat ~/starts") == "started\nstarted")
 
 
 def test_destroy_leaves_no_process_and_no_file(customer: Customer, login: Any, simulator: Any) -> None:
@@ -195,8 +196,8 @@ def test_gpu_readings_follow_the_load(customer: Customer, login: Any) -> None:
     assert name == f"NVIDIA GeForce {machine['gpu_name']}"
     assert (int(idle), int(memory)) == (0, machine["gpu_ram"])
     login.leave_running(machine, "timeout 60 sh -c 'while :; do :; done'")
-    assert eventually(lambda: int(login.output(machine, query).split(", ")[1]) > 10)
-    assert eventually(lambda: (customer.read(machine["id"]) or {})["gpu_util"] > 10)
+    assert until(lambda: int(login.output(machine, query).split(", ")[1]) > 10)
+    assert until(lambda: (customer.read(machine["id"]) or {})["gpu_util"] > 10)
     assert "CUDA Version" in login.output(machine, "nvidia-smi")
 
 
@@ -205,4 +206,4 @@ def test_what_goes_through_a_machines_door_is_on_its_bill(customer: Customer, lo
     machine = customer.wait_for(customer.rent(dear["id"]), "running")
     login.run(machine, "head -c 5000000 /dev/zero", encoding=None)
     expected = 5e6 / 1e9 * dear["inet_up_cost"]
-    assert eventually(lambda: customer.truth(machine["id"])["cost"]["uploads"] >= expected * 0.9)
+    assert until(lambda: customer.truth(machine["id"])["cost"]["uploads"] >= expected * 0.9)

@@ -15,7 +15,8 @@ from stationmaster.errors import ConfigInvalid
 from stationmaster.simulator.harness import simulator_thread
 from stationmaster.simulator.machines.namespaces import check_system
 from tests.support.capabilities import require
-from tests.support.vast.simulated_vast import Customer, eventually, quick_settings
+from tests.support.vast.simulated_vast import Customer, quick_settings
+from tests.support.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with simulator_thread(quick_settings(home, backend="namespaces", credit_usd=1000.0)) as address:
         yield address
     assert str(home) not in mounts.read_text()
-    assert eventually(lambda: {entry.name for entry in links.iterdir()} <= before)
+    assert until(lambda: {entry.name for entry in links.iterdir()} <= before)
 
 
 @pytest.fixture
@@ -83,7 +84,7 @@ def test_onstart_tells_the_host_key_through_pid_1_and_can_reach_the_api(customer
         "os.environ['STATIONMASTER_PROVIDER_URL'] + '/api/v0/gpu_names/unique/').status)\""
     )
     machine = customer.rent_running(onstart=onstart, env={"GREETING": "hello"})
-    text = eventually(lambda: text if "200" in (text := customer.log(machine["id"])) else None)
+    text = until(lambda: text if "200" in (text := customer.log(machine["id"])) else None)
     told = next(line for line in text.splitlines() if line.startswith("ssh-ed25519"))
     assert text.startswith("hello") or "\nhello" in text
     login.do(machine, _echo, known_hosts=asyncssh.import_known_hosts(f"* {told}\n"))
@@ -100,7 +101,7 @@ def test_a_stop_keeps_the_disk_and_a_destroy_nothing(customer: Customer, login: 
     customer.put(machine["id"], state="running")
     again = customer.wait_for(machine["id"], "running")
     assert login.output(again, "cat /workspace/model") == "kept"
-    assert eventually(lambda: login.output(again, "cat /root/starts") == "started\nstarted")
+    assert until(lambda: login.output(again, "cat /root/starts") == "started\nstarted")
     customer.destroy(machine["id"])
     with pytest.raises((OSError, asyncssh.Error)):
         login.do(machine, _echo, connect_timeout=0.5)
@@ -114,7 +115,7 @@ def test_a_partition_cuts_everything_while_the_work_goes_on(customer: Customer, 
         with pytest.raises((OSError, asyncssh.Error)):
             login.do(machine, _echo, door=door, connect_timeout=0.4)
     during = time.time()
-    assert eventually(lambda: _answers(login, machine))
+    assert until(lambda: _answers(login, machine))
     assert int(login.output(machine, "cat /root/beat")) / 1e9 > during
 
 
@@ -124,11 +125,11 @@ def test_ssh_faults_on_a_real_sshd(customer: Customer, login: Any) -> None:
     with pytest.raises(ConnectionRefusedError):
         login.do(machine, _echo)
     assert login.do(machine, _echo, door="proxy") == "hello\n"
-    assert eventually(lambda: _answers(login, machine))
+    assert until(lambda: _answers(login, machine))
     pinned = asyncssh.import_known_hosts("* " + login.output(machine, "cat /etc/ssh/ssh_host_ed25519_key.pub") + "\n")
     login.do(machine, _echo, known_hosts=pinned)
     customer.arm("host_key_swapped", instance_id=machine["id"])
-    assert eventually(lambda: _answers(login, machine))
+    assert until(lambda: _answers(login, machine))
     with pytest.raises(asyncssh.HostKeyNotVerifiable):
         login.do(machine, _echo, known_hosts=pinned)
 

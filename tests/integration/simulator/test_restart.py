@@ -14,7 +14,8 @@ from stationmaster.errors import ConfigInvalid
 from stationmaster.simulator.harness import SimulatorProcess
 from stationmaster.simulator.main import run
 from tests.support.capabilities import require
-from tests.support.vast.simulated_vast import API_KEY, QUICK, Customer, eventually
+from tests.support.vast.simulated_vast import API_KEY, QUICK, Customer
+from tests.support.waiting import until
 
 PACE = asdict(QUICK)
 
@@ -43,7 +44,7 @@ def test_machines_outlive_a_killed_simulator(process: SimulatorProcess, login: A
     machine = customer.rent_running(label="sm-kept", onstart="echo started >> ~/starts; exec sleep 1000")
     other = customer.rent()
     customer.destroy(other)
-    eventually(lambda: login.output(machine, "cat ~/starts") == "started")
+    until(lambda: login.output(machine, "cat ~/starts") == "started")
     running = customer.truth(machine["id"])["processes"]
     assert running
     customer.close()

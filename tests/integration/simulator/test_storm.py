@@ -12,7 +12,8 @@ import pytest
 
 from stationmaster.simulator.faults import FaultKind, storm
 from stationmaster.simulator.harness import simulator_thread
-from tests.support.vast.simulated_vast import Customer, eventually, quick_settings
+from tests.support.vast.simulated_vast import Customer, quick_settings
+from tests.support.waiting import until
 
 
 @pytest.mark.parametrize("backend", ["paper", "process"])
@@ -30,7 +31,7 @@ def test_every_fault_strikes_and_the_books_balance(tmp_path: Path, backend: str)
             missing -= _kinds(customer)
         assert missing == set()
         customer.http.delete("/simulator/faults")
-        eventually(lambda: _destroy_everything(customer))
+        until(lambda: _destroy_everything(customer))
         state = customer.http.get("/simulator/state").json()
         charges = customer.charges()
     assert all(not instance["exists"] and not instance["processes"] for instance in state["instances"])

@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import pytest
 
-from tests.support.machines.trackside_bench import Bench, step, until
+from tests.support.machines.trackside_bench import Bench, step
+from tests.support.waiting import until
 
 
 def member(name: str, content: bytes = b"x", **fields: Any) -> tuple[tarfile.TarInfo, bytes]:

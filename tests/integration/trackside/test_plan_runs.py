@@ -10,17 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.machines.trackside_bench import (
-    PACKAGE,
-    Bench,
-    bench,
-    interpreters,
-    is_alive,
-    kill,
-    log_bytes,
-    step,
-    until,
-)
+from tests.support.machines.trackside_bench import PACKAGE, Bench, bench, interpreters, is_alive, kill, log_bytes, step
+from tests.support.waiting import until
 
 
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: Path(path).parent.parent.name)

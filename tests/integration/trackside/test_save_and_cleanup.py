@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.machines.trackside_bench import Bench, is_alive, step, until
+from tests.support.machines.trackside_bench import Bench, is_alive, step
+from tests.support.waiting import until
 
 #: Counts the requests that reach it, and writes a checkpoint of that number in two pieces.
 TRAINER = """

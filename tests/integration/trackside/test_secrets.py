@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.machines.trackside_bench import Bench, is_alive, step, until
+from tests.support.machines.trackside_bench import Bench, is_alive, step
+from tests.support.waiting import until
 
 SHARED_MEMORY = Path("/dev/shm")
 

@@ -9,7 +9,8 @@ import subprocess
 import sys
 from typing import Any
 
-from tests.support.machines.trackside_bench import Bench, log_bytes, seen_so_far, step, until
+from tests.support.machines.trackside_bench import Bench, log_bytes, seen_so_far, step
+from tests.support.waiting import until
 
 
 def test_only_new_bytes_are_sent(job: Bench) -> None:

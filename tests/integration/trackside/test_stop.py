@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from tests.support.machines.trackside_bench import Bench, is_alive, kill, step, until, until_dead
+from tests.support.machines.trackside_bench import Bench, is_alive, kill, step, until_dead
+from tests.support.waiting import until
 
 COUNT_SIGNALS = """
 import signal, sys, time
@@ -43,7 +44,7 @@ def test_a_step_that_ignores_its_signal_is_killed_with_all_its_children(job: Ben
     job.plan(step("train", script, training=True), step("never", "echo never"))
     job.start()
     pid = job.until_running()["pid"]
-    child = int(until(lambda: (job.root / "child").exists() and (job.root / "child").read_text()))
+    child = int(until(lambda: ((job.root / "child").exists() and (job.root / "child").read_text()) or None))
     for pid_to_kill in ([job.supervisor_pid()] if "supervisor" in dead else []) + (
         [job.shim_pid()] if "shim" in dead else []
     ):

@@ -17,17 +17,9 @@ from stationmaster.providers.vastai.onstart import (
     host_keys_in,
     onstart_script,
 )
-from tests.support.vast.onstart_machine import (
-    ABANDON,
-    IDLE,
-    MACHINE_KEY,
-    SHELLS,
-    FakeApi,
-    OnstartMachine,
-    fake_api,
-    wait_until,
-)
+from tests.support.vast.onstart_machine import ABANDON, IDLE, MACHINE_KEY, SHELLS, FakeApi, OnstartMachine, fake_api
 from tests.support.vast.vast_client_bench import PUBLIC_KEY
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -88,8 +80,8 @@ def test_keys_that_are_there_already_stay_and_ours_is_added_once(machine: Onstar
 
 def test_host_keys_reach_its_own_output_and_the_containers_log(any_shell: OnstartMachine) -> None:
     any_shell.boot()
-    wait_until(lambda: host_keys_in(any_shell.output.read_text()) == ("ssh-ed25519 AAAAhost1",))
-    wait_until(lambda: host_keys_in(any_shell.container_log.read_text()) == ("ssh-ed25519 AAAAhost1",))
+    until(lambda: host_keys_in(any_shell.output.read_text()) == ("ssh-ed25519 AAAAhost1",))
+    until(lambda: host_keys_in(any_shell.container_log.read_text()) == ("ssh-ed25519 AAAAhost1",))
 
 
 def test_host_keys_that_come_late_or_change_are_told_then(machine: OnstartMachine) -> None:
@@ -97,9 +89,9 @@ def test_host_keys_that_come_late_or_change_are_told_then(machine: OnstartMachin
     key.unlink()
     machine.boot()
     key.write_text("ssh-ed25519 AAAAlate root@machine\n")
-    wait_until(lambda: host_keys_in(machine.container_log.read_text()) == ("ssh-ed25519 AAAAlate",))
+    until(lambda: host_keys_in(machine.container_log.read_text()) == ("ssh-ed25519 AAAAlate",))
     (machine.keys / "ssh_host_rsa_key.pub").write_text("ssh-rsa AAAAmore root@machine\n")
-    wait_until(lambda: len(host_keys_in(machine.container_log.read_text())) == 2)
+    until(lambda: len(host_keys_in(machine.container_log.read_text())) == 2)
 
 
 def test_a_container_log_that_cannot_be_written_does_no_harm(machine: OnstartMachine) -> None:
@@ -135,7 +127,7 @@ def test_a_machine_on_which_nothing_began_is_destroyed_when_nobody_comes(
 ) -> None:
     any_shell.boot()
     any_shell.set_clock(1000 + IDLE)
-    wait_until(lambda: api.kinds()[:1] == ["destroy"])
+    until(lambda: api.kinds()[:1] == ["destroy"])
     method, path, body, authorization = api.calls[0]
     assert (method, path, body) == ("DELETE", "/api/v0/instances/77/", {})
     assert authorization == f"Bearer {MACHINE_KEY}"
@@ -158,14 +150,14 @@ def test_a_visit_begins_the_time_anew(machine: OnstartMachine, api: FakeApi) -> 
     machine.look()
     assert api.calls == []
     machine.set_clock(1000 + 2 * IDLE - 1)
-    wait_until(lambda: api.kinds()[:1] == ["destroy"])
+    until(lambda: api.kinds()[:1] == ["destroy"])
 
 
 def test_a_machine_with_work_on_its_disk_is_stopped_and_not_destroyed(any_shell: OnstartMachine, api: FakeApi) -> None:
     any_shell.boot()
     any_shell.begin_step()
     any_shell.set_clock(1000 + IDLE)
-    wait_until(lambda: len(api.calls) >= 2)
+    until(lambda: len(api.calls) >= 2)
     assert set(api.kinds()) == {"stop"}
     assert api.calls[0][:3] == ("PUT", "/api/v0/instances/77/", {"state": "stopped"})
 
@@ -175,7 +167,7 @@ def test_what_home_has_safe_is_destroyed(machine: OnstartMachine, api: FakeApi) 
     machine.begin_step()
     machine.acknowledge()
     machine.set_clock(1000 + IDLE)
-    wait_until(lambda: api.kinds()[:1] == ["destroy"])
+    until(lambda: api.kinds()[:1] == ["destroy"])
 
 
 def test_a_training_goes_on_alone_until_the_jobs_limit(
@@ -186,7 +178,7 @@ def test_a_training_goes_on_alone_until_the_jobs_limit(
     any_shell.train(trainer.pid)
     any_shell.visit(5 * IDLE)
     any_shell.set_clock(1000 + 5 * IDLE)
-    wait_until(lambda: api.kinds()[:1] == ["stop"])
+    until(lambda: api.kinds()[:1] == ["stop"])
 
 
 def test_a_training_is_left_alone_before_the_jobs_limit(
@@ -215,7 +207,7 @@ def test_after_a_long_training_home_has_the_idle_time_to_come(
     machine.look()
     assert api.calls == []
     machine.set_clock(1000 + 11 * IDLE)
-    wait_until(lambda: api.kinds()[:1] == ["stop"])
+    until(lambda: api.kinds()[:1] == ["stop"])
 
 
 def test_a_refused_stop_is_repeated_and_ends_in_destruction_after_days(machine: OnstartMachine, api: FakeApi) -> None:
@@ -223,12 +215,12 @@ def test_a_refused_stop_is_repeated_and_ends_in_destruction_after_days(machine: 
     machine.boot()
     machine.begin_step()
     machine.set_clock(1000 + IDLE)
-    wait_until(lambda: len(api.calls) >= 2)
+    until(lambda: len(api.calls) >= 2)
     machine.set_clock(1000 + IDLE + ABANDON - 1)
     machine.look()
     assert "destroy" not in api.kinds()
     machine.set_clock(1000 + IDLE + ABANDON)
-    wait_until(lambda: "destroy" in api.kinds())
+    until(lambda: "destroy" in api.kinds())
 
 
 def test_a_machine_started_again_gives_home_time_whatever_was_written_before(
@@ -245,7 +237,7 @@ def test_a_machine_started_again_gives_home_time_whatever_was_written_before(
     assert api.calls == []
     assert not (machine.jobs / "job-1/.trackside/training.pid").exists(), "its number may be another process's now"
     machine.set_clock(900_000 + IDLE)
-    wait_until(lambda: api.kinds()[:1] == ["stop"])
+    until(lambda: api.kinds()[:1] == ["stop"])
 
 
 def test_a_host_that_was_rebooted_counts_from_its_new_boot(machine: OnstartMachine, api: FakeApi) -> None:
@@ -260,7 +252,7 @@ def test_a_host_that_was_rebooted_counts_from_its_new_boot(machine: OnstartMachi
     machine.look()
     assert api.calls == []
     machine.set_clock(10 + IDLE)
-    wait_until(lambda: api.kinds()[:1] == ["stop"])
+    until(lambda: api.kinds()[:1] == ["stop"])
 
 
 @pytest.mark.parametrize("content", ["", "soon", "12", "-5 7", "1e9 1000", "99999 99999 1\n\n"])
@@ -271,7 +263,7 @@ def test_a_guard_file_that_makes_no_sense_gives_no_extra_time(
     machine.begin_step()
     (machine.jobs / ".guard").write_text(content)
     machine.set_clock(1000 + IDLE)
-    wait_until(lambda: api.kinds()[:1] == ["stop"])
+    until(lambda: api.kinds()[:1] == ["stop"])
 
 
 def test_without_curl_python_asks(tmp_path: Path, api: FakeApi) -> None:
@@ -287,7 +279,7 @@ def test_without_curl_python_asks(tmp_path: Path, api: FakeApi) -> None:
         machine.boot()
         machine.begin_step()
         machine.set_clock(1000 + IDLE)
-        wait_until(lambda: api.kinds()[:1] == ["stop"])
+        until(lambda: api.kinds()[:1] == ["stop"])
         assert api.calls[0][3] == f"Bearer {MACHINE_KEY}"
     finally:
         machine.halt()
@@ -300,7 +292,7 @@ def test_the_machines_key_is_in_no_programs_arguments(machine: OnstartMachine, a
     curl.chmod(0o755)
     machine.boot()
     machine.set_clock(1000 + IDLE)
-    wait_until(lambda: api.kinds()[:1] == ["destroy"])
+    until(lambda: api.kinds()[:1] == ["destroy"])
     assert "DELETE" in seen.read_text()
     assert MACHINE_KEY not in seen.read_text()
 

@@ -7,7 +7,6 @@ import random
 import select
 import signal
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,6 +25,7 @@ from tests.support.chaos.machines import fates
 from tests.support.chaos.specs import a_job
 from tests.support.chaos.worker import Order, as_line
 from tests.support.programs import ROOT, program
+from tests.support.waiting import until
 
 JOB = "job-1"
 STATES = tuple(state for state in State if state is not State.ENDED)
@@ -182,10 +182,7 @@ class LoopbackStation:
         return [pid for fate in fates(self.home) for pid in processes_of(fate.provider_id)]
 
     def until(self, condition: Callable[[], object], what: str) -> None:
-        ends = time.monotonic() + _PATIENCE_SECONDS
-        while not condition():
-            assert time.monotonic() < ends, f"never came: {what}; in {self.state()}\n{self.log()[-4000:]}"
-            time.sleep(0.02)
+        until(condition, what, story=lambda: f"in {self.state()}\n{self.log()[-4000:]}")
 
     def log(self) -> str:
         path = Path(self._order.log)

@@ -30,6 +30,7 @@ from tests.support.chaos.storm_recipe import check_nobody_trained_twice, write_s
 from tests.support.chaos.storm_worker import StormOrder
 from tests.support.programs import ROOT, program
 from tests.support.vast.simulated_vast import API_KEY, Customer
+from tests.support.waiting import until
 
 QUICK = {
     "STATIONMASTER_MONITORING__POLL_INTERVAL": "0.3",
@@ -211,10 +212,7 @@ class StormStation:
         return list(self.customer.http.get("/simulator/faults").json()["struck"])
 
     def until(self, condition: Callable[[], Any], what: str, *, seconds: float = 150.0) -> Any:
-        try:
-            return until(condition, what, seconds=seconds)
-        except AssertionError as never:
-            raise AssertionError(f"{never}\n{self.story()}") from never
+        return until(condition, what, seconds=seconds, story=self.story)
 
     def settle(self) -> None:
         """The provider's own charges take the place of our estimates."""
@@ -293,14 +291,6 @@ def is_running(pid: int) -> bool:
         return is_alive(pid) and b"storm_worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def until(condition: Callable[[], Any], what: str, *, seconds: float = 150.0) -> Any:
-    ends = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < ends, f"never came: {what}"
-        time.sleep(0.03)
-    return found
 
 
 Hold = Callable[[StormStation], StormStation]

@@ -7,10 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from stationmaster.providers.loopback import processes_of
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from tests.support.commands.command_line import PATIENCE_SECONDS, stationmaster
+from tests.support.waiting import until
 
 COMMAND = str(Path(sys.executable).with_name("stationmaster"))
 QUICK = ("--steps", "20", "-p", "seconds_per_step=0", "-p", "save_every=10")
@@ -56,6 +55,8 @@ class Home:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if "store" in self.__dict__:
+            self.store.close()
         self.end_worker()
         machines = self.path / "machines"
         for machine in machines.iterdir() if machines.is_dir() else ():
@@ -96,14 +97,16 @@ class Home:
     def show(self, job_id: str) -> Any:
         return self.run("show", job_id, "--json").json()
 
+    @cached_property
+    def store(self) -> Store:
+        """The home's store, open as long as the block lasts: cheaper than a command where a test only waits."""
+        return Store(Database(f"sqlite:///{self.path}/stationmaster.db"))
+
     def job(self, job_id: str) -> Job:
-        """The job as the store has it: cheaper than a command where a test only waits."""
-        with closing(Store(Database(f"sqlite:///{self.path}/stationmaster.db"))) as store:
-            return store.jobs.get(job_id)
+        return self.store.jobs.get(job_id)
 
     def has_checkpoint(self, job_id: str) -> bool:
-        with closing(Store(Database(f"sqlite:///{self.path}/stationmaster.db"))) as store:
-            return bool(store.checkpoints.of_job(job_id))
+        return bool(self.store.checkpoints.of_job(job_id))
 
     def worker_pid(self) -> int | None:
         found = running_worker(self.path)
@@ -112,19 +115,12 @@ class Home:
     def end_worker(self) -> None:
         if (pid := self.worker_pid()) is not None:
             _kill(pid, signal.SIGTERM)
-            wait_until(lambda: self.worker_pid() != pid, what="the worker has left")
+            until(lambda: self.worker_pid() != pid, what="the worker has left")
 
 
 def _ran(done: subprocess.CompletedProcess[str]) -> Ran:
     assert "Traceback" not in done.stderr, done.stderr
     return Ran(code=done.returncode, out=done.stdout, err=done.stderr)
-
-
-def wait_until(condition: Callable[[], object], *, what: str) -> None:
-    ends = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < ends, f"after {PATIENCE_SECONDS:g} s still not: {what}"
-        time.sleep(0.05)
 
 
 def _kill(pid: int, number: signal.Signals) -> None:

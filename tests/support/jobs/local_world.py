@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -22,8 +23,8 @@ from stationmaster.station.local import LocalStation
 from stationmaster.store.engine import Database
 from stationmaster.store.ledger import Ledger
 from stationmaster.store.store import Store
+from tests.support.waiting import PATIENCE_SECONDS, pause_seconds
 
-_PATIENCE_SECONDS = 150.0
 _QUICK = {"seconds_per_step": 0, "save_every": 10, "sample_every": 20}
 
 
@@ -38,7 +39,7 @@ class LocalWorld:
 
     def __init__(self, folder: Path, **environ: str) -> None:
         self.folder = folder
-        self.patience_seconds = _PATIENCE_SECONDS
+        self.patience_seconds = PATIENCE_SECONDS
         self.may_trip = False  # whether an error that nobody foresaw is what the test is about
         self.environ = {
             "PATH": os.environ["PATH"],
@@ -90,11 +91,14 @@ class LocalWorld:
         running = asyncio.create_task(worker.run())
         try:
             async with asyncio.timeout(self.patience_seconds):
-                while not await asyncio.to_thread(condition):
+                while True:
+                    began = time.monotonic()
+                    if await asyncio.to_thread(condition):
+                        return
                     assert not running.done(), running
                     tripped = [each for each in self._local.store.alerts.open() if each.kind == "internal_error"]
                     assert self.may_trip or not tripped, tripped[0].message
-                    await asyncio.sleep(0.02)
+                    await asyncio.sleep(pause_seconds(time.monotonic() - began))
         except TimeoutError:
             raise AssertionError(f"after {self.patience_seconds:g} s still not: {what}") from None
         finally:

@@ -10,14 +10,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import zipapp
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import trackside
+from tests.support.waiting import until
 
 PACKAGE = Path(trackside.__file__).parent
 DEADLINE_SECONDS = 150.0
@@ -53,17 +53,6 @@ def build_pyz(folder: Path) -> Path:
 def step(name: str, script: str, **more: Any) -> dict[str, Any]:
     """A step that runs a few lines of shell."""
     return {"name": name, "argv": ["/bin/sh", "-c", script], **more}
-
-
-def until(condition: Callable[[], Any], what: str = "the condition") -> Any:
-    """Wait for something to become true; its value."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while time.monotonic() < deadline:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.02)
-    raise AssertionError(f"{what} did not come true within {DEADLINE_SECONDS} s")
 
 
 class Bench:

@@ -9,8 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +18,7 @@ from typing import Any
 
 from stationmaster.providers.vastai.onstart import onstart_script
 from tests.support.vast.vast_client_bench import PUBLIC_KEY
+from tests.support.waiting import until
 
 MACHINE_KEY = "machine-key-9876543210"
 IDLE, ABANDON = 1800, 259200
@@ -137,7 +137,7 @@ class OnstartMachine:
             )
         self._started.append(process)
         assert process.wait(timeout=150) == 0, self.output.read_text()
-        wait_until(lambda: self._told() > told or self._count() > looked)
+        until(lambda: self._told() > told or self._count() > looked)
 
     def halt(self) -> None:
         """No process of the script is left."""
@@ -179,17 +179,10 @@ class OnstartMachine:
     def look(self) -> None:
         """The guard looks at least once from beginning to end, with everything as it is now."""
         before = self._count()
-        wait_until(lambda: self._count() >= before + 2)
+        until(lambda: self._count() >= before + 2)
 
     def _told(self) -> int:
         return self.output.read_text().count("sm-host-keys end") if self.output.exists() else 0
 
     def _count(self) -> int:
         return len(self._looks.read_bytes())
-
-
-def wait_until(condition: Callable[[], bool], *, seconds: float = 150.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true in time"
-        time.sleep(0.01)

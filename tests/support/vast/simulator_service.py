@@ -7,12 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from stationmaster.control.background import running_worker
 from stationmaster.model import Job
@@ -20,18 +19,25 @@ from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from tests.support.commands.command_line import answer_of, stationmaster
 from tests.support.vast.simulated_vast import Customer
+from tests.support.waiting import until
 
 ACCOUNT_KEY = "account-key-that-stays-at-home-0123456789"
-_PATIENCE_SECONDS = 150.0
+T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
     """A running simulator, and a person's environment on the same home."""
 
-    home: Path
-    url: str
-    environ: dict[str, str]
+    def __init__(self, *, home: Path, url: str, environ: dict[str, str]) -> None:
+        self.home = home
+        self.url = url
+        self.environ = environ
+
+    def close(self) -> None:
+        if "store" in self.__dict__:
+            self.store.close()
+        if "_looker" in self.__dict__:
+            self._looker.close()
 
     def run(self, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
         return stationmaster(*words, environ={**self.environ, **environ})
@@ -42,28 +48,24 @@ class Service:
     def customer(self, key: str = ACCOUNT_KEY) -> Customer:
         return Customer(self.url, key)
 
+    @cached_property
+    def store(self) -> Store:
+        """The home's store, open as long as the service is: to open it for every look would cost more than the look."""
+        return Store(Database(f"sqlite:///{self.home / 'stationmaster.db'}"))
+
     def job(self, job_id: str) -> Job:
-        """From the store: a command would cost a second."""
-        store = Store(Database(f"sqlite:///{self.home / 'stationmaster.db'}"))
-        try:
-            return store.jobs.get(job_id)
-        finally:
-            store.close()
+        return self.store.jobs.get(job_id)
+
+    @cached_property
+    def _looker(self) -> Customer:
+        return self.customer()
 
     def alive(self) -> list[dict[str, Any]]:
-        customer = self.customer()
-        try:
-            made = customer.http.get("/simulator/state").json()["instances"]
-        finally:
-            customer.close()
+        made = self._looker.http.get("/simulator/state").json()["instances"]
         return [machine for machine in made if machine["exists"]]
 
-    def until(self, condition: Any, what: str) -> Any:
-        ends = time.monotonic() + _PATIENCE_SECONDS
-        while not (found := condition()):
-            assert time.monotonic() < ends, f"never came: {what}\n{(self.home / 'worker.log').read_text()[-3000:]}"
-            time.sleep(0.05)
-        return found
+    def until(self, condition: Callable[[], T | None], what: str) -> T:
+        return until(condition, what, story=lambda: (self.home / "worker.log").read_text()[-3000:])
 
 
 @contextmanager
@@ -94,7 +96,8 @@ def simulator_service(folder: Path, *options: str, **environ: str) -> Iterator[S
         said = process.stdout.readline()
         assert "answers at" in said, said
         address = json.loads((home / "simulator" / "address.json").read_text())
-        yield Service(home=home, url=address["url"], environ=person)
+        with closing(Service(home=home, url=address["url"], environ=person)) as service:
+            yield service
     finally:
         if worker := running_worker(home):
             os.kill(worker.pid, signal.SIGTERM)
