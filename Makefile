@@ -18,7 +18,7 @@ demo: .stamps/demo  ## a real training on this computer, from nothing to a model
 setup: .stamps/dev .stamps/system  ## everything that developing needs
 
 test: setup check  ## every test, and all checks
-	$(BIN)/pytest -n 3 --dist worksteal -q
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -q
 
 check: .stamps/dev  ## types, lint, layers
 	$(BIN)/ruff check -q .

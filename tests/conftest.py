@@ -39,6 +39,11 @@ def pytest_configure(config: pytest.Config) -> None:
         # So it is for a run in the background of a script, and every command that a test interrupts would inherit it.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(SecondGoes())
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Logs go where this test's output goes: a command that ran inside this process leaves them to a closed stream."""
+    structlog.reset_defaults()
     # The default draws every local variable of a traceback, which takes many seconds for one error.
     structlog.configure(
         processors=[

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -16,8 +15,8 @@ from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from stationmaster.store.users import User
 from tests.support.asynchronous_tests import asynchronous
-from tests.support.jobs import notify_bench
 from tests.support.jobs.notify_bench import FLAGGED, happen, tell
+from tests.support.programs import ROOT, program
 from tests.support.servers.messenger_server import MessengerServer, Received
 from tests.support.servers.postgres import PostgresServer
 
@@ -27,8 +26,8 @@ OpenStore = Callable[..., Store]
 def worker(
     url: str, home: Path, environ: Mapping[str, str], name: str, *, lease: float = 60.0
 ) -> subprocess.Popen[bytes]:
-    command = [sys.executable, str(notify_bench.__file__), url, str(home), name, str(lease)]
-    return subprocess.Popen(command, env={**os.environ, **environ})
+    command = [*program("jobs.notify_bench"), url, str(home), name, str(lease)]
+    return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environ})
 
 
 def test_a_worker_that_dies_between_sending_and_noting_it_is_followed_by_another(
