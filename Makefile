@@ -17,7 +17,9 @@ demo: .stamps/demo  ## a real training on this computer, from nothing to a model
 
 setup: .stamps/dev .stamps/system  ## everything that developing needs
 
-test: setup check  ## every test, and all checks
+test: setup  ## every test, and all checks
+	@# Collecting compiles the tests, which four processes would else do at once; meanwhile the checks need one core.
+	@$(BIN)/pytest --collect-only -qq >/dev/null & $(MAKE) --no-print-directory check && wait
 	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -q
 
 check: .stamps/dev  ## types, lint, layers

@@ -51,7 +51,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Finished]:
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
             "STATIONMASTER_HOME": str(folder / "home"),
-            "STATIONMASTER_MONITORING__POLL_INTERVAL": "0.1",
+            "STATIONMASTER_MONITORING__POLL_INTERVAL": "0.4",
             "STATIONMASTER_NOTIFY__TELEGRAM_ID": "1",
             "STATIONMASTER_HUB__PUBLISH": "true",
             "STATIONMASTER_HUB__URL": hub.url,

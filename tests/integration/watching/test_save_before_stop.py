@@ -19,7 +19,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def world(tmp_path: Path) -> LocalWorld:
-    return LocalWorld(tmp_path, STATIONMASTER_MONITORING__POLL_INTERVAL="0.3")
+    return LocalWorld(tmp_path, STATIONMASTER_MONITORING__POLL_INTERVAL="0.4")
 
 
 def kinds(world: LocalWorld) -> list[str]:

@@ -27,7 +27,7 @@ def finish(world: LocalWorld, pictures: Path, job_id: str) -> Sequence[Event]:
 
 def test_a_run_without_history_is_silent_and_one_slower_than_all_before_is_told(tmp_path: Path) -> None:
     pictures = write_pictures(tmp_path / "pictures")
-    with LocalWorld(tmp_path, STATIONMASTER_MONITORING__POLL_INTERVAL="0.3") as world:
+    with LocalWorld(tmp_path, STATIONMASTER_MONITORING__POLL_INTERVAL="0.4") as world:
         assert finish(world, pictures, "first") == []
         with closing(Database(world.settings.store_url)) as database, closing(Store(database)) as store:
             (facts,) = store.past_runs.like("tiny-lora@1", "no GPU")

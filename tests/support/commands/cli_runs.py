@@ -46,9 +46,9 @@ class Home:
             "HOME": str(folder),
             "STATIONMASTER_HOME": str(self.path),
             "STATIONMASTER_WORKER__LINGER": "1s",
-            "STATIONMASTER_WORKER__LOOK": "0.2",
-            "STATIONMASTER_MONITORING__POLL_INTERVAL": "0.2",
-            "STATIONMASTER_MONITORING__WATCH_INTERVAL": "0.2",
+            "STATIONMASTER_WORKER__LOOK": "0.5",
+            "STATIONMASTER_MONITORING__POLL_INTERVAL": "0.5",
+            "STATIONMASTER_MONITORING__WATCH_INTERVAL": "0.5",
         }
 
     def __enter__(self) -> Home:

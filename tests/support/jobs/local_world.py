@@ -45,8 +45,8 @@ class LocalWorld:
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
             "STATIONMASTER_HOME": str(folder / "home"),
-            "STATIONMASTER_MONITORING__POLL_INTERVAL": "0.1",
-            "STATIONMASTER_MONITORING__WATCH_INTERVAL": "0.1",
+            "STATIONMASTER_MONITORING__POLL_INTERVAL": "0.4",
+            "STATIONMASTER_MONITORING__WATCH_INTERVAL": "0.4",
             **environ,
         }
         self.settings = load_settings(self.environ, folder=folder)

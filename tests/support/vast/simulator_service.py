@@ -78,8 +78,8 @@ def simulator_service(folder: Path, *options: str, **environ: str) -> Iterator[S
         "STATIONMASTER_HOME": str(home),
         "STATIONMASTER_PROVIDER": "simulator",
         "STATIONMASTER_WORKER__LINGER": "0",
-        "STATIONMASTER_MONITORING__POLL_INTERVAL": "0.5",
-        "STATIONMASTER_MONITORING__WATCH_INTERVAL": "0.3",
+        "STATIONMASTER_MONITORING__POLL_INTERVAL": "1",
+        "STATIONMASTER_MONITORING__WATCH_INTERVAL": "0.5",
         **environ,
     }
     command = [sys.executable, "-m", "stationmaster", "simulator", "--port", "0", "--api-key", ACCOUNT_KEY]
