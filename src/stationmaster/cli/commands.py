@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -81,6 +82,12 @@ app.command("worker")(worker.worker)
 app.command("sweeper")(sweep.sweeper)
 app.command("simulator")(simulator.simulator)
 app.command("doctor")(doctor.doctor)
+
+
+@cache
+def command_tree() -> Any:
+    """What `app` declares, put together: Typer would do it for each call of `app`, and takes longer than a command."""
+    return typer.main.get_command(app)
 
 
 def _print_version(wanted: bool) -> None:

@@ -30,9 +30,9 @@ def _run(words: list[str]) -> int:
 
     try:
         _refuse_what_is_no_text(words)
-        from stationmaster.cli.commands import app
+        from stationmaster.cli.commands import command_tree
 
-        code = app(_global_options_first(words), standalone_mode=False)
+        code = command_tree()(_global_options_first(words), standalone_mode=False)
         return code if isinstance(code, int) else 0
     except StationmasterError as error:
         return _tell_full_disk() if _is_full_disk(error) else _tell(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -75,9 +76,14 @@ class Written:
 
 class LeasedWrites:
     def __init__(self, database: Database, *, log_cap_bytes: int) -> None:
+        self._database = database
         self._log_cap_bytes = log_cap_bytes
         self._posting = Posting(database)
-        self._update = Answering(database, _update_statement(database))
+
+    @cached_property
+    def _update(self) -> Answering:
+        """Built when it is first needed: whoever only reads the store does without."""
+        return Answering(self._database, _update_statement(self._database))
 
     def apply(self, connection: Connection, entries: Sequence[Entry]) -> list[Lease | None]:
         """The leases as they are afterwards; None where the lease is somebody else's, and nothing was written."""

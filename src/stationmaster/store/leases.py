@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
@@ -32,8 +33,11 @@ class Leases:
     def __init__(self, database: Database, *, log_cap_bytes: int) -> None:
         self._database = database
         self._writes = LeasedWrites(database, log_cap_bytes=log_cap_bytes)
-        # Built once: SQLAlchemy takes longer to put it together than SQLite does to carry it out.
-        self._claim = _claim_statement(database)
+
+    @cached_property
+    def _claim(self) -> ReturningUpdate[Any]:
+        """Built once: SQLAlchemy takes longer to put it together than SQLite does to carry it out."""
+        return _claim_statement(self._database)
 
     def claim(
         self,

@@ -19,6 +19,7 @@ import sys
 from typing import Any, NoReturn
 
 import stationmaster
+from stationmaster.cli.commands import command_tree
 from stationmaster.cli.main import main
 
 _REQUEST_BYTES = 1 << 20
@@ -63,6 +64,7 @@ def _import_everything() -> None:
             importlib.import_module(module.name)
     for name in _WANTED_SOON:
         importlib.import_module(name)
+    command_tree()
     gc.collect()
     gc.freeze()  # what is never collected is never written to, and stays shared with the children
 
