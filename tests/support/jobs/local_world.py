@@ -82,7 +82,7 @@ class LocalWorld:
 
     def work_until_ended(self, job_id: str, *, later: float = 0.0) -> None:
         ended = f"{job_id} has ended"
-        self.work_until(lambda: self.station.view(job_id).job.state is State.ENDED, what=ended, later=later)
+        self.work_until(lambda: self.store.jobs.get(job_id).state is State.ENDED, what=ended, later=later)
 
     async def _work_until(self, condition: Callable[[], bool], what: str, store: Store) -> None:
         world = build_world(self.settings, self.environ, store)
