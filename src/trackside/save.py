@@ -40,6 +40,15 @@ def save(root: Root, plan: Plan, *, request: str, wait_seconds: float) -> dict[s
         time.sleep(_POLL_SECONDS)
 
 
+def touch(path: str) -> None:
+    """The file is there and its time is now, even if a training takes it away the moment it appears."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
+    try:
+        os.utime(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _ask_once(root: Root, plan: Plan, how: Save, request: str) -> dict[str, Any] | None:
     """The record of this request: what was there before it, and when it was made. None if there is nobody to ask."""
     root.make_own_folders()
@@ -71,8 +80,7 @@ def _ask(root: Root, plan: Plan, how: Save, training: Try) -> bool:
     if how.touch is not None:
         path = root.inside(how.touch)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666))
-        os.utime(path)
+        touch(path)
         return True
     assert how.signal is not None
     if plan.container is not None and plan.steps[training.step].contained:

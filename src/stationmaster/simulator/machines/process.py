@@ -126,7 +126,8 @@ class _ProcessMachine:
         self._folder = folder
         self._path = path
         self._api_url = api_url
-        self._acceptor: asyncssh.SSHAcceptor | None = None
+        self._acceptor: asyncssh.SSHAcceptor | None = None  # None: halted, and its doors stay shut
+        self._listening = asyncio.Lock()  # a fault that opens doors may strike while the machine is halted
         self._direct = Door(_HOST)
         self._proxy = Door(_HOST)
         self._traffic = (0, 0)
@@ -170,11 +171,12 @@ class _ProcessMachine:
 
     async def shut(self) -> None:
         """SSH does not answer any more."""
-        await self._direct.close()
-        await self._proxy.close()
-        if self._acceptor is not None:
-            self._acceptor.close()
-            self._acceptor = None
+        async with self._listening:
+            await self._direct.close()
+            await self._proxy.close()
+            if self._acceptor is not None:
+                self._acceptor.close()
+                self._acceptor = None
 
     async def halt(self) -> None:
         await self.shut()
@@ -185,22 +187,26 @@ class _ProcessMachine:
         (self._folder / "service_keys").write_text("".join(f"{key}\n" for key in ssh_keys))
 
     async def set_doors(self, state: DoorState, *, which: str = "both") -> None:
-        if self._acceptor is None:
-            return  # halted meanwhile: its doors stay shut
-        if which in ("direct", "both"):
-            await self._direct.set(state)
-        if which in ("proxy", "both"):
-            await self._proxy.set(state)
+        async with self._listening:
+            if self._acceptor is None:
+                return
+            if which in ("direct", "both"):
+                await self._direct.set(state)
+            if which in ("proxy", "both"):
+                await self._proxy.set(state)
 
     async def swap_host_key(self) -> None:
-        other = self._folder / "other_host_key"
-        new_host_key(other)
-        for door in (self._direct, self._proxy):
-            await door.set(DoorState.REFUSING)
-        if self._acceptor is not None:
+        async with self._listening:
+            if self._acceptor is None:
+                return
+            other = self._folder / "other_host_key"
+            new_host_key(other)
+            for door in (self._direct, self._proxy):
+                await door.set(DoorState.REFUSING)
             self._acceptor.close()
-        await self._answer_with(other)
-        await self.set_doors(DoorState.OPEN)
+            await self._answer_with(other)
+            for door in (self._direct, self._proxy):
+                await door.set(DoorState.OPEN)
 
     async def fill_disk(self) -> None:
         self._full = True
