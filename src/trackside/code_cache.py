@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import trackside
 
@@ -14,6 +15,7 @@ def use_code_cache(own_folder: str) -> None:
         cached = os.path.join(_cache_folder(own_folder, archive), "trackside")
         if os.path.isdir(cached):
             trackside.__path__.insert(0, cached)
+            sys.dont_write_bytecode = False  # many images say so; what one call compiles the next one finds
 
 
 def fill_code_cache(own_folder: str) -> None:
@@ -21,15 +23,13 @@ def fill_code_cache(own_folder: str) -> None:
     archive = archive_path()
     if archive is None or os.path.isdir(_cache_folder(own_folder, archive)):
         return
-    import compileall  # slow to import, needed once per archive
-    import zipfile
+    import zipfile  # slow to import, needed once per archive
 
     folder = _cache_folder(own_folder, archive)
     staged = "%s.%d" % (folder, os.getpid())
     try:
         with zipfile.ZipFile(archive) as file:
             file.extractall(staged, [name for name in file.namelist() if name.startswith("trackside/")])
-        compileall.compile_dir(staged, quiet=2)  # many images tell Python not to do it by itself
         os.rename(staged, folder)
     except OSError:
         import shutil
