@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,6 +24,7 @@ _DESCRIPTION = "machine.json"
 _UNFINISHED = ".new-"
 _UNFINISHED_SECONDS = 600.0
 _KILL_SECONDS = 10.0
+_MOST_CHASES = 2000  # looks for new processes in a row; each takes some ten microseconds
 _GIB = 1024**3
 
 
@@ -146,21 +147,42 @@ def processes_of(label: str) -> list[int]:
 
     A process group is not enough: trackside and trainers start sessions of their own.
     """
+    return list(_carriers(label))
+
+
+def _carriers(label: str) -> Iterator[int]:
     wanted = f"{MACHINE_VARIABLE}={label}".encode()
-    return [pid for pid, environment in _environments() if wanted in environment and pid != os.getpid()]
+    for pid, environment in _environments():
+        if wanted in environment and pid != os.getpid():
+            yield pid
 
 
 def _environments() -> Iterator[tuple[int, list[bytes]]]:
     if not Path("/proc/self/environ").exists():
         yield from _environments_by_ps()
         return
-    for entry in os.listdir("/proc"):  # noqa: PTH208 (names only; a Path for each would double the cost)
-        if entry.isdigit():
-            try:
-                with open(f"/proc/{entry}/environ", "rb") as file:  # noqa: PTH123
-                    yield int(entry), file.read().split(b"\0")
-            except OSError:  # ended meanwhile, or somebody else's
-                continue
+    newest = _newest_pid()
+    entries = os.listdir("/proc")  # noqa: PTH208 (names only; a Path for each would double the cost)
+    yield from _environments_of(int(entry) for entry in entries if entry.isdigit())
+    # A process that forks and ends all the time is in no listing: it is found among those that came after it.
+    for _ in range(_MOST_CHASES):
+        known, newest = newest, _newest_pid()
+        if newest <= known:
+            return
+        yield from _environments_of(range(known + 1, newest + 1))
+
+
+def _environments_of(pids: Iterable[int]) -> Iterator[tuple[int, list[bytes]]]:
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
+                yield pid, file.read().split(b"\0")
+        except OSError:  # ended meanwhile, or somebody else's
+            continue
+
+
+def _newest_pid() -> int:
+    return int(Path("/proc/loadavg").read_bytes().split()[-1])
 
 
 def _environments_by_ps() -> Iterator[tuple[int, list[bytes]]]:
@@ -171,17 +193,20 @@ def _environments_by_ps() -> Iterator[tuple[int, list[bytes]]]:
 
 
 def _kill_all(label: str) -> None:
-    """Kill until two looks in a row find nothing: a process may fork while we look."""
+    """Kill until two looks in a row find nothing: a process may fork while we look.
+
+    Each is killed the moment it is found: one that forks all the time is not to come to it again.
+    """
     ends = time.monotonic() + _KILL_SECONDS
     quiet_looks = 0
     while quiet_looks < 2:
-        found = processes_of(label)
-        for pid in found:
+        quiet_looks += 1
+        for pid in _carriers(label):
+            quiet_looks = 0
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass  # gone already, which is what is wanted
-        quiet_looks = 0 if found else quiet_looks + 1
         if time.monotonic() > ends:
             raise ProviderFault(f"processes of {label} do not die: {processes_of(label)}")
         time.sleep(0.01)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     Facts = dict[str, Any]
@@ -32,6 +32,7 @@ DESCRIPTION = "machine.json"
 DEFAULT_ROOTS = ("/opt/stationmaster/jobs", "~/.local/share/stationmaster/jobs")
 _UNFINISHED = ".new-"
 _KILL_SECONDS = 10.0
+_MOST_CHASES = 2000  # looks for new processes in a row; each takes some ten microseconds
 
 
 def survey(asked: Facts) -> Facts:
@@ -68,7 +69,7 @@ def describe(asked: Facts) -> Facts:
     found = [facts for _, facts in _machines(asked) if facts["label"] == label]
     if found:
         return {"machine": found[0]}
-    return {"machine": {"label": label, "ending": True} if _processes_of(label) else None}
+    return {"machine": {"label": label, "ending": True} if any(_carriers(label)) else None}
 
 
 def destroy(asked: Facts) -> Facts:
@@ -174,37 +175,57 @@ def _make(root: Path, asked: Facts) -> Facts:
 
 
 def _kill_all(label: str) -> None:
-    """Kill until two looks in a row find nothing: a process may fork while we look."""
+    """Kill until two looks in a row find nothing: a process may fork while we look.
+
+    Each is killed the moment it is found: one that forks all the time is not to come to it again.
+    """
     ends = time.monotonic() + _KILL_SECONDS
     quiet_looks = 0
     while quiet_looks < 2:
-        found = _processes_of(label)
-        for pid in found:
+        quiet_looks += 1
+        for pid in _carriers(label):
+            quiet_looks = 0
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass  # gone already, which is what is wanted
-        quiet_looks = 0 if found else quiet_looks + 1
         if time.monotonic() > ends:
-            raise SystemExit(f"processes of {label} do not die: {found}")
+            raise SystemExit(f"processes of {label} do not die: {list(_carriers(label))}")
         time.sleep(0.01)
 
 
-def _processes_of(label: str) -> list[int]:
+def _carriers(label: str) -> Iterator[int]:
+    """Every live process with the machine's label in its environment, ourselves left out."""
     wanted = f"{VARIABLE}={label}".encode()
-    return [pid for pid, environment in _environments() if wanted in environment and pid != os.getpid()]
+    for pid, environment in _environments():
+        if wanted in environment and pid != os.getpid():
+            yield pid
 
 
 def _environments() -> Iterator[tuple[int, list[bytes]]]:
     if not Path("/proc/self/environ").exists():
         yield from _environments_by_ps()
         return
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit():
-            try:
-                yield int(process.name), (process / "environ").read_bytes().split(b"\0")
-            except OSError:  # ended meanwhile, or somebody else's
-                continue
+    newest = _newest_pid()
+    yield from _environments_of(int(process.name) for process in Path("/proc").iterdir() if process.name.isdigit())
+    # A process that forks and ends all the time is in no listing: it is found among those that came after it.
+    for _ in range(_MOST_CHASES):
+        known, newest = newest, _newest_pid()
+        if newest <= known:
+            return
+        yield from _environments_of(range(known + 1, newest + 1))
+
+
+def _environments_of(pids: Iterable[int]) -> Iterator[tuple[int, list[bytes]]]:
+    for pid in pids:
+        try:
+            yield pid, Path("/proc", str(pid), "environ").read_bytes().split(b"\0")
+        except OSError:  # ended meanwhile, or somebody else's
+            continue
+
+
+def _newest_pid() -> int:
+    return int(Path("/proc/loadavg").read_bytes().split()[-1])
 
 
 def _environments_by_ps() -> Iterator[tuple[int, list[bytes]]]:

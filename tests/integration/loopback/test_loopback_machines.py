@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import select
 import signal
 import subprocess
 import time
@@ -48,9 +49,10 @@ async def machine_of(provider: LoopbackProvider, label: str) -> LocalAccess:
     return access
 
 
-def start_on(access: LocalAccess, script: str) -> None:
+def start_on(access: LocalAccess, script: str, *inherited: int) -> None:
     """What a step of a recipe does: starts something that may outlive it."""
-    subprocess.run(["python3", "-c", script], env=dict(access.environment), cwd=access.root, check=True, timeout=150)
+    command, environment = ["python3", "-c", script], dict(access.environment)
+    subprocess.run(command, env=environment, cwd=access.root, check=True, timeout=150, pass_fds=inherited)
 
 
 DAEMON = """
@@ -102,10 +104,15 @@ async def test_processes_that_left_their_session_and_ignore_term_die_with_the_ma
 @asynchronous
 async def test_a_process_that_forks_while_it_is_hunted_dies_too(provider: LoopbackProvider, label: str) -> None:
     access = await machine_of(provider, label)
-    start_on(access, BREEDER)
+    theirs_to_hold, held = os.pipe()
+    start_on(access, BREEDER, held)
+    os.close(held)
     until(lambda: processes_of(label), what="the first of them")
     await provider.destroy(label)
-    assert processes_of(label) == []
+    # The pipe ends with the last process that has inherited it; it would go on for a minute.
+    assert select.select([theirs_to_hold], [], [], 10)[0], "one of them got away"
+    assert os.read(theirs_to_hold, 1) == b""
+    os.close(theirs_to_hold)
 
 
 @asynchronous
