@@ -40,12 +40,10 @@ def place(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("page", WITH_SAMPLES, ids=name_of)
 def test_the_samples_of_a_page_work_one_after_the_other(page: Path, place: Path) -> None:
     script = "\n".join(["set -e", *samples(page)])
-    # The tutorial is followed with the command that was installed; for the other pages its start-up is not the point.
-    command = Path(sys.executable).parent if page.parent.name == "tutorial" else place / "bin"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("STATIONMASTER_")}
     environment = {
         **clean,
-        "PATH": os.pathsep.join([str(command), str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PATH": os.pathsep.join([str(place / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]),
         "STATIONMASTER_HOME": str(place / "home"),
         "STATIONMASTER_WORKER__LINGER": "1s",
     }
