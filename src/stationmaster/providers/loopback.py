@@ -182,7 +182,11 @@ def _environments_of(pids: Iterable[int]) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def _newest_pid() -> int:
-    return int(Path("/proc/loadavg").read_bytes().split()[-1])
+    """The number of the newest process; 0 where /proc shows processes and nothing else, as in some containers."""
+    try:
+        return int(Path("/proc/loadavg").read_bytes().split()[-1])
+    except OSError:
+        return 0
 
 
 def _environments_by_ps() -> Iterator[tuple[int, list[bytes]]]:
