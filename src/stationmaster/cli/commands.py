@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -106,4 +107,5 @@ def _global_options(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    context.obj = Options(as_json=as_json, home=home, log_level=log_level, environ=os.environ)
+    own_command = tuple(context.obj or (sys.executable, "-m", "stationmaster"))
+    context.obj = Options(as_json=as_json, home=home, log_level=log_level, environ=os.environ, own_command=own_command)

@@ -76,6 +76,8 @@ class Options:
     home: Path | None
     log_level: str | None
     environ: Mapping[str, str]
+    #: Starts us once more, with other words.
+    own_command: tuple[str, ...]
 
     def settings(self) -> Settings:
         from stationmaster.config import load_settings
@@ -89,8 +91,8 @@ class Options:
         return f"{own}:{self.environ.get('PATH', '/usr/local/bin:/usr/bin:/bin')}"
 
     def for_worker(self) -> list[str]:
-        """The same options for a worker that is started in the background; its home is given to it anyway."""
-        return [] if self.log_level is None else ["--log-level", self.log_level]
+        """Starts us once more with the same options, for a worker in the background; its home is given to it anyway."""
+        return [*self.own_command, *([] if self.log_level is None else ["--log-level", self.log_level])]
 
 
 def options_of(context: typer.Context) -> Options:

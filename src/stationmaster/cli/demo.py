@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import sys
 import time
 import zlib
 from collections.abc import Iterator
@@ -90,7 +89,7 @@ def _simulator(context: typer.Context, station: LocalStation) -> Iterator[None]:
         yield
         return
     log = home / "simulator.log"
-    command = [sys.executable, "-m", "stationmaster", "--home", str(home), "simulator", "--port", str(_port(home))]
+    command = [*options_of(context).own_command, "--home", str(home), "simulator", "--port", str(_port(home))]
     with log.open("ab") as output:
         process = subprocess.Popen(
             [*command, "--rate-limits", "0"], stdin=subprocess.DEVNULL, stdout=output, stderr=output,

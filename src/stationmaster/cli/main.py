@@ -10,29 +10,34 @@ import sys
 
 TYPE_CHECKING = False  # as typing has it, which takes long itself
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from stationmaster.errors import StationmasterError
 
 _FULL_DISK = {"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE", "53100"}
 _UNPRINTABLE = "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"
 
 
-def main() -> None:
-    """Run a command; whatever goes wrong becomes one line and a hint, never a traceback."""
+def main(*, own_command: Sequence[str] | None = None) -> None:
+    """Run a command; whatever goes wrong becomes one line and a hint, never a traceback.
+
+    `own_command` starts us once more, for a worker in the background; this Python does unless told otherwise.
+    """
     try:
-        code = _run(sys.argv[1:])
+        code = _run(sys.argv[1:], own_command)
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)
 
 
-def _run(words: list[str]) -> int:
+def _run(words: list[str], own_command: Sequence[str] | None) -> int:
     from stationmaster.errors import StationmasterError
 
     try:
         _refuse_what_is_no_text(words)
         from stationmaster.cli.commands import command_tree
 
-        code = command_tree()(_global_options_first(words), standalone_mode=False)
+        code = command_tree()(_global_options_first(words), standalone_mode=False, obj=own_command)
         return code if isinstance(code, int) else 0
     except StationmasterError as error:
         return _tell_full_disk() if _is_full_disk(error) else _tell(error)

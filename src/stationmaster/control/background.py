@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -107,12 +106,12 @@ def running_worker(home: Path) -> Running | None:
 
 
 def ensure_worker(
-    home: Path, arguments: Sequence[str] = (), *, abilities: Abilities | None = None
+    home: Path, own_command: Sequence[str], *, abilities: Abilities | None = None
 ) -> tuple[Running, bool]:
     """A live worker of at least this version, and whether it was started by this call.
 
     One in the background that was started with less than `abilities` makes room for one that has them all.
-    `arguments` are options for the command line in front of `worker`. Raises StoreError when none comes up.
+    `own_command` is our command line as far as `--home`. Raises StoreError when none comes up.
     """
     found = running_worker(home)
     if found is not None and found.is_leaving:
@@ -122,7 +121,7 @@ def ensure_worker(
     if found is not None:
         _ask_to_leave(home, found)
     log = home / "worker.log"
-    started = _start(log, [*arguments, "--home", str(home)])
+    started = _start(log, [*own_command, "--home", str(home), "worker", "--background"])
     return _wait_for_worker(home, log, started), True
 
 
@@ -184,12 +183,11 @@ def _ask_to_leave(home: Path, found: Running) -> None:
         time.sleep(0.05)
 
 
-def _start(log: Path, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+def _start(log: Path, command: Sequence[str]) -> subprocess.Popen[bytes]:
     """A session of its own, so that closing the terminal does not end it; nobody else may read its files.
 
     It stays in the caller's folder, where `.env` and relative paths mean what they meant to the caller.
     """
-    command = [sys.executable, "-m", "stationmaster", *arguments, "worker", "--background"]
     private = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)  # our own umask is the person's
     with os.fdopen(private, "ab") as output:
         return subprocess.Popen(

@@ -16,11 +16,20 @@ class ForkedCommand:
     """A command that the server forked. Use it as a context manager; leaving the block does not end the command."""
 
     def __init__(
-        self, address: str, words: Sequence[str], *, environ: Mapping[str, str], cwd: str, streams: Sequence[int]
+        self,
+        address: str,
+        words: Sequence[str],
+        *,
+        environ: Mapping[str, str],
+        cwd: str,
+        streams: Sequence[int],
+        umask: "int | None" = None,
+        leads_session: bool = False,
     ) -> None:
         self._connection = socket.socket(socket.AF_UNIX)
         self._connection.connect(address)
-        request = {"arguments": [*words], "environ": dict(environ), "cwd": cwd}
+        request = {"arguments": [*words], "environ": dict(environ), "cwd": cwd, "umask": umask}
+        request["leads_session"] = leads_session
         line = json.dumps(request).encode() + b"\n"
         sent = socket.send_fds(self._connection, [line], streams)
         self._connection.sendall(line[sent:])
@@ -41,7 +50,15 @@ class ForkedCommand:
 
 
 def main(address: str, *words: str) -> int:
-    with ForkedCommand(address, words, environ=os.environ, cwd=str(Path.cwd()), streams=(0, 1, 2)) as command:
+    with ForkedCommand(
+        address,
+        words,
+        environ=os.environ,
+        cwd=str(Path.cwd()),
+        streams=(0, 1, 2),
+        umask=os.umask(0o077),
+        leads_session=os.getsid(0) == os.getpid(),
+    ) as command:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda number, _: os.kill(command.pid, number))
         code = command.wait()

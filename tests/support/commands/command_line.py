@@ -49,8 +49,12 @@ class CommandServer:
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="commands-"))
         self.address = self._folder / "socket"
+        self.write_command(self._folder)
+        self.own_command = str(self._folder / "stationmaster")
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
-        self._process = subprocess.Popen([*program("commands.server"), str(self.address)], cwd=ROOT, **pipes)
+        self._process = subprocess.Popen(
+            [*program("commands.server"), str(self.address), self.own_command], cwd=ROOT, **pipes
+        )
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == b"ready\n", "the server of commands did not start"
 

@@ -1,8 +1,9 @@
 """Runs commands in children of a process that has imported everything already: a command costs its work, not its start.
 
-Run as a program, with the path of a socket to listen on; it ends with its standard input. Each connection is one
-command: it brings the command's three streams and a line of JSON with its arguments, environment and folder, and is
-answered with the command's pid and, in the end, its exit code.
+Run as a program, with the path of a socket to listen on and the command that asks there, with which a command starts
+a worker; it ends with its standard input. Each connection is one command: it brings the command's three streams and a
+line of JSON with its arguments, environment, folder and so on, and is answered with the command's pid and, in the end,
+its exit code.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _WANTED_SOON = (
 )
 
 
-def serve(path: str) -> None:
+def serve(path: str, own_command: str) -> None:
     _import_everything()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # whoever attends to a command is not waited for
     with socket.socket(socket.AF_UNIX) as door:
@@ -54,7 +55,7 @@ def serve(path: str) -> None:
             connection, _ = door.accept()
             if os.fork() == 0:
                 door.close()
-                _attend(connection)
+                _attend(connection, own_command)
             connection.close()
 
 
@@ -69,16 +70,16 @@ def _import_everything() -> None:
     gc.freeze()  # what is never collected is never written to, and stays shared with the children
 
 
-def _attend(connection: socket.socket) -> NoReturn:
+def _attend(connection: socket.socket, own_command: str) -> NoReturn:
     """Start the command, and wait for it in its caller's place."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     line, streams = _received(connection)
     pid = os.fork()
     if pid == 0:
         connection.close()
-        _become(json.loads(line), streams)
+        _become(json.loads(line), streams, own_command)
     connection.sendall(b"%d\n" % pid)
-    for stream in streams:
+    for stream in (*streams, *_STREAMS):  # a worker lives on after whoever reads from the server
         os.close(stream)
     _, status = os.waitpid(pid, 0)
     try:
@@ -95,19 +96,23 @@ def _received(connection: socket.socket) -> tuple[bytes, list[int]]:
     return line, streams
 
 
-def _become(request: dict[str, Any], streams: list[int]) -> NoReturn:
+def _become(request: dict[str, Any], streams: list[int], own_command: str) -> NoReturn:
     """The command itself, as if it had just been started."""
     for stream, number in zip(streams, _STREAMS, strict=True):
         os.dup2(stream, number)
         os.close(stream)
     os.chdir(request["cwd"])
+    if request["umask"] is not None:
+        os.umask(request["umask"])
+    if request["leads_session"]:
+        os.setsid()
     os.environ.clear()
     os.environ.update(request["environ"])
     sys.argv = ["stationmaster", *request["arguments"]]
     sys.modules["__main__"].__package__ = None  # a script that was installed, which hints are to name
     code: Any = 0
     try:
-        main()
+        main(own_command=[own_command])
     except SystemExit as leaving:
         code = leaving.code or 0
     finally:
@@ -117,4 +122,4 @@ def _become(request: dict[str, Any], streams: list[int]) -> NoReturn:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(sys.argv[1], sys.argv[2])

@@ -17,7 +17,7 @@ from stationmaster.control.background import running_worker
 from stationmaster.model import Job
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
-from tests.support.commands.command_line import answer_of, stationmaster
+from tests.support.commands.command_line import answer_of, command_server, stationmaster
 from tests.support.vast.simulated_vast import Customer
 from tests.support.waiting import until
 
@@ -82,7 +82,7 @@ def simulator_service(folder: Path, *options: str, **environ: str) -> Iterator[S
         "STATIONMASTER_MONITORING__WATCH_INTERVAL": "0.5",
         **environ,
     }
-    command = [sys.executable, "-m", "stationmaster", "simulator", "--port", "0", "--api-key", ACCOUNT_KEY]
+    command = [command_server().own_command, "simulator", "--port", "0", "--api-key", ACCOUNT_KEY]
     process = subprocess.Popen(
         [*command, "--rate-limits", "0", "--speed", "10", *options],
         env=person,

@@ -17,6 +17,8 @@ from stationmaster.store.store import Store
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.jobs.spine_values import spec
 
+NOTHING_MORE = ("false",)  # the worker that is there must do
+
 
 def test_a_home_without_a_worker_has_none(tmp_path: Path) -> None:
     assert running_worker(tmp_path) is None
@@ -78,7 +80,7 @@ def test_a_worker_that_is_leaving_is_not_relied_on_until_it_says_that_it_stays(t
     later = threading.Timer(0.3, lambda: lock.say(is_leaving=False))
     later.start()
     try:
-        worker, started = ensure_worker(tmp_path)
+        worker, started = ensure_worker(tmp_path, NOTHING_MORE)
         assert (worker.is_leaving, started) == (False, False)
     finally:
         later.join()
@@ -100,7 +102,7 @@ def test_a_worker_that_may_be_needed_as_it_is_stays(
     lock = WorkerLock(tmp_path)
     assert lock.take(log=tmp_path / "worker.log", is_background=is_background, abilities=theirs)
     try:
-        _, started = ensure_worker(tmp_path, abilities={"account default": "1"})
+        _, started = ensure_worker(tmp_path, NOTHING_MORE, abilities={"account default": "1"})
         assert started is not stays
     finally:
         lock.release()
