@@ -1,4 +1,7 @@
-"""Our own modules as files beside the job: Python keeps no compiled code for an archive, and home asks often."""
+"""Our own modules as files beside the job: Python keeps no compiled code for an archive, and home asks often.
+
+Where the archive brings code that was compiled for this very Python there is nothing to keep.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import trackside
 def use_code_cache(own_folder: str) -> None:
     """Import further modules from the cache of this very archive, if there is one."""
     archive = archive_path()
-    if archive is not None:
+    if archive is not None and not _is_compiled():
         cached = os.path.join(_cache_folder(own_folder, archive), "trackside")
         if os.path.isdir(cached):
             trackside.__path__.insert(0, cached)
@@ -21,7 +24,7 @@ def use_code_cache(own_folder: str) -> None:
 def fill_code_cache(own_folder: str) -> None:
     """Make the cache of this archive, whole or not at all. Without it everything works, only slower."""
     archive = archive_path()
-    if archive is None or os.path.isdir(_cache_folder(own_folder, archive)):
+    if archive is None or _is_compiled() or os.path.isdir(_cache_folder(own_folder, archive)):
         return
     import zipfile  # slow to import, needed once per archive
 
@@ -29,7 +32,7 @@ def fill_code_cache(own_folder: str) -> None:
     staged = "%s.%d" % (folder, os.getpid())
     try:
         with zipfile.ZipFile(archive) as file:
-            file.extractall(staged, [name for name in file.namelist() if name.startswith("trackside/")])
+            file.extractall(staged, [name for name in file.namelist() if _is_module(name)])
         os.rename(staged, folder)
     except OSError:
         import shutil
@@ -41,6 +44,14 @@ def archive_path() -> str | None:
     """The archive that trackside runs from; None where it is installed as a package."""
     archive = getattr(trackside.__loader__, "archive", None)
     return os.path.abspath(archive) if archive is not None else None
+
+
+def _is_compiled() -> bool:
+    return str(trackside.__file__).endswith(".pyc")
+
+
+def _is_module(name: str) -> bool:
+    return name.startswith("trackside/") and name.endswith(".py")
 
 
 def _cache_folder(own_folder: str, archive: str) -> str:

@@ -1,11 +1,19 @@
-"""The installed trackside package as one file that any Python can run."""
+"""The installed trackside package as one file that any Python can run.
+
+Beside each module lies its code as this Python compiles it. A machine with the same Python has nothing to compile,
+call after call; every other Python sees that the code is not for it and reads the module itself.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import io
+import marshal
 import os
 import zipfile
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import trackside
@@ -16,27 +24,51 @@ _SHEBANG = b"#!/usr/bin/env python3\n"
 #: The earliest moment that a zip file can name: the bytes must not depend on when they were made.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
+#: From the third version on marshal writes down what else refers to a value just now: never the same bytes twice.
+_STEADY_MARSHAL = 2
+
+#: In a compiled file: its source is known by a hash, and nobody is to check it. They travel in one archive.
+_UNCHECKED = (1).to_bytes(4, "little") + bytes(8)
+
 
 def build_pyz(folder: Path) -> Path:
-    """`trackside-<hash>.pyz` in `folder`; the same sources give the same bytes and are written once."""
-    data = pyz_bytes()
-    target = folder / f"trackside-{hashlib.sha256(data).hexdigest()[:16]}.pyz"
+    """`trackside-<hash>.pyz` in `folder`, named after the sources and this Python; it is written once."""
+    named_after = hashlib.sha256(importlib.util.MAGIC_NUMBER)
+    for name, source in _sources().items():
+        named_after.update(b"%s\0%d\0%s" % (name.encode(), len(source), source))
+    target = folder / f"trackside-{named_after.hexdigest()[:16]}.pyz"
     if not target.exists():
         folder.mkdir(parents=True, exist_ok=True)
         part = target.with_name(f".{os.urandom(8).hex()}.part")
-        part.write_bytes(data)
+        part.write_bytes(pyz_bytes())
         part.replace(target)
     return target
 
 
+@cache
 def pyz_bytes() -> bytes:
-    """The archive, uncompressed: it is small, and the far side has nothing to unpack at every call."""
-    package = Path(str(trackside.__file__)).parent
-    sources = {f"trackside/{path.relative_to(package).as_posix()}": path for path in package.rglob("*.py")}
+    """The archive: the same sources and the same Python give the same bytes.
+
+    It is not compressed, being small: the far side has nothing to unpack at every call.
+    """
     buffer = io.BytesIO(_SHEBANG)
     buffer.seek(0, io.SEEK_END)
     with zipfile.ZipFile(buffer, "a") as archive:
         archive.writestr(zipfile.ZipInfo("__main__.py", _NO_TIME), _MAIN)
-        for name in sorted(sources):
-            archive.writestr(zipfile.ZipInfo(name, _NO_TIME), sources[name].read_bytes())
+        for name, source in _sources().items():
+            archive.writestr(zipfile.ZipInfo(name, _NO_TIME), source)
+            archive.writestr(zipfile.ZipInfo(f"{name}c", _NO_TIME), _compiled(name, source))
     return buffer.getvalue()
+
+
+@cache
+def _sources() -> Mapping[str, bytes]:
+    package = Path(str(trackside.__file__)).parent
+    return {
+        f"trackside/{path.relative_to(package).as_posix()}": path.read_bytes() for path in sorted(package.rglob("*.py"))
+    }
+
+
+def _compiled(name: str, source: bytes) -> bytes:
+    code = compile(source, f"trackside.pyz/{name}", "exec", dont_inherit=True, optimize=0)
+    return importlib.util.MAGIC_NUMBER + _UNCHECKED + marshal.dumps(code, _STEADY_MARSHAL)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.machines.trackside_bench import Bench, bench, build_pyz
+from stationmaster.remote.pyz import build_pyz
+from tests.support.machines.trackside_bench import Bench, bench
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 import stationmaster
 from stationmaster.cli.commands import command_tree
 from stationmaster.cli.main import main
+from stationmaster.remote.pyz import pyz_bytes
 
 _REQUEST_BYTES = 1 << 20
 _STREAMS = (0, 1, 2)
@@ -66,6 +67,7 @@ def _import_everything() -> None:
     for name in _WANTED_SOON:
         importlib.import_module(name)
     command_tree()
+    pyz_bytes()
     gc.collect()
     gc.freeze()  # what is never collected is never written to, and stays shared with the children
 

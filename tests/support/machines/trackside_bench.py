@@ -40,8 +40,8 @@ def interpreters() -> list[str]:
     return [found[version] for version in sorted(found, key=lambda text: int(text.split(".")[1]))]
 
 
-def build_pyz(folder: Path) -> Path:
-    """trackside as home ships it: the package, and a few lines that call it."""
+def build_source_pyz(folder: Path) -> Path:
+    """trackside as a Python sees it that is not home's: without compiled code."""
     source = folder / "pyz-source"
     shutil.copytree(PACKAGE, source / "trackside", ignore=shutil.ignore_patterns("__pycache__"))
     (source / "__main__.py").write_text("import sys\nfrom trackside.cli import main\n\nsys.exit(main())\n")
