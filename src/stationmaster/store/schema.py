@@ -13,6 +13,14 @@ from stationmaster.store.tables import metadata
 HEAD = "0001"
 """The newest migration; a test holds it against the migrations folder."""
 
+#: As Alembic makes it, and reads it when there is a migration to run.
+_alembic_version = sa.Table(
+    "alembic_version",
+    sa.MetaData(),
+    sa.Column("version_num", sa.String(32), nullable=False),
+    sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
+
 _LOCK = 0x5354_4154  # any number, as long as it is always the same
 
 
@@ -29,7 +37,10 @@ def bring_up_to_date(database: Database) -> None:
                 f"the store has schema {version}, this Stationmaster knows {HEAD}",
                 hint="upgrade Stationmaster: pip install --upgrade stationmaster",
             )
-        _migrate(connection)
+        if version is None and _is_empty(connection):
+            _create(connection)
+        else:
+            migrate(connection)
         ensure_id(connection, database)
 
 
@@ -51,7 +62,19 @@ def _version(connection: Connection) -> str | None:
     return None if found is None else str(found)
 
 
-def _migrate(connection: Connection) -> None:
+def _is_empty(connection: Connection) -> bool:
+    return metadata.tables.keys().isdisjoint(sa.inspect(connection).get_table_names())
+
+
+def _create(connection: Connection) -> None:
+    """What all migrations together would make, without them; a test holds the two against each other."""
+    metadata.create_all(connection, checkfirst=False)
+    _alembic_version.create(connection)
+    connection.execute(_alembic_version.insert().values(version_num=HEAD))
+
+
+def migrate(connection: Connection) -> None:
+    """Bring tables of any older version to the newest one, and complete what is missing."""
     from alembic import command  # costs a quarter of a second: only when there is something to do
     from alembic.config import Config
 

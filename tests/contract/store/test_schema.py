@@ -5,7 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -16,7 +18,7 @@ from alembic.script import ScriptDirectory
 
 from stationmaster.errors import ConfigInvalid, StoreError, StoreNewer
 from stationmaster.store.engine import Database
-from stationmaster.store.schema import HEAD
+from stationmaster.store.schema import HEAD, migrate
 from stationmaster.store.store import Store
 from stationmaster.store.tables import metadata
 from tests.support.jobs.spine_values import spec
@@ -49,13 +51,39 @@ def test_a_fresh_store_is_whole_and_keeps_its_id(url: str) -> None:
 
 
 def test_the_migrations_make_exactly_the_tables_that_the_queries_use(url: str) -> None:
-    store = Store(Database(url))
-    try:
-        with store.database.read() as connection:
+    with closing(Database(url)) as database:
+        with database.write() as connection:
+            migrate(connection)
+        with database.read() as connection:
             context = MigrationContext.configure(connection, opts={"compare_type": True})
             assert compare_metadata(context, metadata) == []
-    finally:
-        store.close()
+            migrated = description_of(connection)
+        with database.write() as connection:
+            for table in migrated:
+                connection.execute(sa.text(f"DROP TABLE {table}"))
+        with closing(Store(database)), database.read() as connection:
+            assert description_of(connection) == migrated  # a fresh store is made without them
+
+
+def description_of(connection: sa.Connection) -> dict[str, Any]:
+    """All that a database tells of its tables."""
+    seen = sa.inspect(connection)
+    return {
+        table: {
+            "columns": [{**column, "type": str(column["type"])} for column in seen.get_columns(table)],
+            "primary key": seen.get_pk_constraint(table),
+            "foreign keys": seen.get_foreign_keys(table),
+            "unique": sorted(seen.get_unique_constraints(table), key=str),
+            "indexes": sorted(_index_description(index) for index in seen.get_indexes(table)),
+            "checks": sorted(map(str, seen.get_check_constraints(table))),
+        }
+        for table in seen.get_table_names()
+    }
+
+
+def _index_description(index: Any) -> str:
+    options = {name: str(value) for name, value in index.get("dialect_options", {}).items()}
+    return str({**index, "dialect_options": options})
 
 
 def test_the_newest_migration_is_the_one_that_the_code_names() -> None:
