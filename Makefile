@@ -1,6 +1,5 @@
 # Two commands do all set-up: `make demo` and `make test`. Everything stays in this folder: .venv, .home, .stamps.
 SHELL := /bin/bash
-PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check
 export STATIONMASTER_HOME ?= $(CURDIR)/.home/demo
@@ -66,7 +65,7 @@ clean:           ## remove what make made
 
 .stamps/venv:
 	@mkdir -p .stamps
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { echo "cannot make a virtual environment; install python3-venv"; exit 1; }
+	@test -x $(BIN)/python || PYTHON=$(PYTHON) scripts/make_environment
 	@touch $@
 
 # What was locked, whatever is newer by now; then Stationmaster itself, from this folder.
