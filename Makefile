@@ -65,7 +65,7 @@ clean:           ## remove what make made
 
 .stamps/venv:
 	@mkdir -p .stamps
-	@test -x $(BIN)/python || PYTHON=$(PYTHON) scripts/make_environment
+	@test -x $(BIN)/python || PYTHON="$(PYTHON)" scripts/make_environment
 	@touch $@
 
 # What was locked, whatever is newer by now; then Stationmaster itself, from this folder.
