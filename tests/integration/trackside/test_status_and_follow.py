@@ -167,6 +167,20 @@ def test_follow_tells_each_line_before_the_next_is_written(job: Bench) -> None:
     assert follower.close() == 0
 
 
+def test_follow_outlives_the_archive_that_it_was_started_from(job: Bench) -> None:
+    """As home leaves it that has newer code, while somebody still follows with the older one."""
+    job.plan(step("train", "until [ -e ../go ]; do sleep 0.1; done; echo gone on"))
+    job.start()
+    follower = Follower(job)
+    assert follower.next()["started"]
+    newer = job.root / "newer.pyz"
+    newer.write_bytes(b"#!/usr/bin/env python3\n" + (job.root / "trackside.pyz").read_bytes())
+    newer.replace(job.root / "trackside.pyz")
+    (job.root / "go").touch()
+    follower.until_text(b"gone on\n")
+    assert follower.close() == 0
+
+
 def test_follow_brings_a_long_log_in_order(job: Bench) -> None:
     job.plan(step("train", "seq 1 300000"))
     job.start()
