@@ -23,6 +23,7 @@ from stationmaster.simulator.clock import Clock
 from stationmaster.simulator.cloud import Cloud, Pace, log
 from stationmaster.simulator.faults import Fault, FaultPlan
 from stationmaster.simulator.gate import Connections
+from stationmaster.simulator.listening import stop_listening
 from stationmaster.simulator.machines.base import Machines
 from stationmaster.simulator.machines.namespaces import NamespaceMachines
 from stationmaster.simulator.machines.paper import PaperMachines
@@ -144,6 +145,11 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.ready.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            await stop_listening(server)
+        await super().shutdown(sockets)
 
 
 def _protocol(connections: Connections) -> type[asyncio.Protocol]:

@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 from enum import Enum, auto
 
+from stationmaster.simulator.listening import stop_listening
+
 _CHUNK_BYTES = 256 * 1024
 
 
@@ -25,12 +27,14 @@ class Door:
         self.outward_bytes = 0
         self._host = host
         self._server: asyncio.Server | None = None
+        self._is_shut = False  # who came in just before must not get through
         self._passing: set[asyncio.Task[None]] = set()
         self._audible = asyncio.Event()
         self._audible.set()
 
     async def open(self, port: int = 0) -> int:
         """Listen, on this port if it can be had, else on any; the port is returned."""
+        self._is_shut = False
         try:
             self._server = await asyncio.start_server(self._enter, self._host, port, limit=_CHUNK_BYTES)
         except OSError:
@@ -51,9 +55,10 @@ class Door:
 
     async def close(self) -> None:
         """Nobody listens and every connection is cut."""
+        self._is_shut = True
         server, self._server = self._server, None
         if server is not None:
-            server.close()
+            await stop_listening(server)
         passing = list(self._passing)
         for task in passing:
             task.cancel()
@@ -65,7 +70,7 @@ class Door:
         self._passing.add(task)
         try:
             await self._audible.wait()
-            if self.target is None:
+            if self.target is None or self._is_shut:
                 return
             far_reader, far_writer = await asyncio.open_connection(*self.target, limit=_CHUNK_BYTES)
             try:

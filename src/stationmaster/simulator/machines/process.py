@@ -12,6 +12,7 @@ from pathlib import Path
 import asyncssh
 
 from stationmaster.simulator.instances import Address
+from stationmaster.simulator.listening import stop_listening
 from stationmaster.simulator.machines.base import MachineSpec
 from stationmaster.simulator.machines.door import Door, DoorState
 from stationmaster.simulator.machines.nvidia_smi import read_gpus
@@ -175,7 +176,7 @@ class _ProcessMachine:
             await self._direct.close()
             await self._proxy.close()
             if self._acceptor is not None:
-                self._acceptor.close()
+                await stop_listening(self._acceptor)
                 self._acceptor = None
 
     async def halt(self) -> None:
@@ -203,7 +204,7 @@ class _ProcessMachine:
             new_host_key(other)
             for door in (self._direct, self._proxy):
                 await door.set(DoorState.REFUSING)
-            self._acceptor.close()
+            await stop_listening(self._acceptor)
             await self._answer_with(other)
             for door in (self._direct, self._proxy):
                 await door.set(DoorState.OPEN)
