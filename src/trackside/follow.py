@@ -7,7 +7,7 @@ import os
 import select
 from typing import Any, Hashable
 
-import trackside.thinning  # noqa: F401 (later it may be gone: home replaces the archive when it has newer code)
+import trackside.thinning  # noqa: F401 (at once: home may replace the archive later)
 from trackside import clock
 from trackside.outputs import list_outputs
 from trackside.plan import Plan

@@ -76,7 +76,7 @@ class Options:
     home: Path | None
     log_level: str | None
     environ: Mapping[str, str]
-    #: Starts us once more, with other words.
+    #: The command line that runs Stationmaster again; arguments are added to it.
     own_command: tuple[str, ...]
 
     def settings(self) -> Settings:
@@ -91,7 +91,7 @@ class Options:
         return f"{own}:{self.environ.get('PATH', '/usr/local/bin:/usr/bin:/bin')}"
 
     def for_worker(self) -> list[str]:
-        """Starts us once more with the same options, for a worker in the background; its home is given to it anyway."""
+        """The beginning of a background worker's command line, with the same options; its home is added later."""
         return [*self.own_command, *([] if self.log_level is None else ["--log-level", self.log_level])]
 
 

@@ -21,7 +21,8 @@ _UNPRINTABLE = "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"
 def main(*, own_command: Sequence[str] | None = None) -> None:
     """Run a command; whatever goes wrong becomes one line and a hint, never a traceback.
 
-    `own_command` starts us once more, for a worker in the background; this Python does unless told otherwise.
+    `own_command` is the command line that runs Stationmaster again, for example as a background worker; by default
+    `python -m stationmaster` with this Python.
     """
     try:
         code = _run(sys.argv[1:], own_command)

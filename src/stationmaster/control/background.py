@@ -111,7 +111,8 @@ def ensure_worker(
     """A live worker of at least this version, and whether it was started by this call.
 
     One in the background that was started with less than `abilities` makes room for one that has them all.
-    `own_command` is our command line as far as `--home`. Raises StoreError when none comes up.
+    `own_command` is the command line that runs Stationmaster; `--home` and `worker` are added to it.
+    Raises StoreError when none comes up.
     """
     found = running_worker(home)
     if found is not None and found.is_leaving:

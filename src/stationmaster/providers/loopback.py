@@ -177,7 +177,7 @@ def _environments_of(pids: Iterable[int]) -> Iterator[tuple[int, list[bytes]]]:
         try:
             with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
                 yield pid, file.read().split(b"\0")
-        except OSError:  # ended meanwhile, or somebody else's
+        except OSError:  # it has ended, or belongs to another user
             continue
 
 

@@ -220,7 +220,7 @@ def _environments_of(pids: Iterable[int]) -> Iterator[tuple[int, list[bytes]]]:
     for pid in pids:
         try:
             yield pid, Path("/proc", str(pid), "environ").read_bytes().split(b"\0")
-        except OSError:  # ended meanwhile, or somebody else's
+        except OSError:  # it has ended, or belongs to another user
             continue
 
 

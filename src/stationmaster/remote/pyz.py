@@ -1,7 +1,7 @@
 """The installed trackside package as one file that any Python can run.
 
-Beside each module lies its code as this Python compiles it. A machine with the same Python has nothing to compile,
-call after call; every other Python sees that the code is not for it and reads the module itself.
+It holds each module as source and as code compiled by this Python. A machine with the same Python version runs the
+compiled code; any other ignores it and compiles the source.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _SHEBANG = b"#!/usr/bin/env python3\n"
 #: The earliest moment that a zip file can name: the bytes must not depend on when they were made.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
-#: From the third version on marshal writes down what else refers to a value just now: never the same bytes twice.
+#: Later formats mark values that are referenced elsewhere in the process, so their bytes differ between processes.
 _STEADY_MARSHAL = 2
 
-#: In a compiled file: its source is known by a hash, and nobody is to check it. They travel in one archive.
+#: The header of a .pyc file that is never compared with its source (PEP 552): both come in the same archive.
 _UNCHECKED = (1).to_bytes(4, "little") + bytes(8)
 
 

@@ -1,4 +1,4 @@
-"""Closing a server that listens, without losing hold of who comes at that moment."""
+"""Closing a server without leaking a connection that arrives at that moment."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ class Listening(Protocol):
 
 
 async def stop_listening(server: Listening) -> None:
-    """Close it. A connection that was accepted but not yet handed on would else stay open and belong to nobody.
+    """Stop accepting, let accepted connections get their transport, then close the server.
 
-    So it is in CPython 3.11: `Server.close()` comes between the two, and handing on fails without a word.
+    With `Server.close()` alone, CPython 3.11 leaks a connection that was accepted but has no transport yet: the socket
+    stays open, and its client waits for ever.
     """
     loop = asyncio.get_running_loop()
     for listening in server.sockets:
         loop.remove_reader(listening.fileno())
-    await asyncio.sleep(0)  # what was accepted is handed on now
+    await asyncio.sleep(0)  # accepted connections get their transport in this round of the loop
     server.close()

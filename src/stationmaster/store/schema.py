@@ -13,7 +13,7 @@ from stationmaster.store.tables import metadata
 HEAD = "0001"
 """The newest migration; a test holds it against the migrations folder."""
 
-#: As Alembic makes it, and reads it when there is a migration to run.
+#: The table in which Alembic keeps the version, exactly as Alembic creates it.
 _alembic_version = sa.Table(
     "alembic_version",
     sa.MetaData(),
@@ -63,11 +63,12 @@ def _version(connection: Connection) -> str | None:
 
 
 def _is_empty(connection: Connection) -> bool:
-    return metadata.tables.keys().isdisjoint(sa.inspect(connection).get_table_names())
+    ours = {*metadata.tables, _alembic_version.name}
+    return ours.isdisjoint(sa.inspect(connection).get_table_names())
 
 
 def _create(connection: Connection) -> None:
-    """What all migrations together would make, without them; a test holds the two against each other."""
+    """Create the newest schema without running migrations; a test compares the two."""
     metadata.create_all(connection, checkfirst=False)
     _alembic_version.create(connection)
     connection.execute(_alembic_version.insert().values(version_num=HEAD))

@@ -107,6 +107,11 @@ def test_a_half_created_store_is_completed(url: str, lost: str) -> None:
         store.close()
 
 
+def test_a_store_with_nothing_but_an_empty_version_is_completed(url: str) -> None:
+    change(url, "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)")
+    assert len(installation_of(url)) == 8
+
+
 def test_a_store_that_lost_its_id_gets_a_new_one(url: str) -> None:
     first = installation_of(url)
     change(url, "DELETE FROM installation")

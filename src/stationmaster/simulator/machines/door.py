@@ -27,7 +27,7 @@ class Door:
         self.outward_bytes = 0
         self._host = host
         self._server: asyncio.Server | None = None
-        self._is_shut = False  # who came in just before must not get through
+        self._is_shut = False  # a connection accepted just before must not get through
         self._passing: set[asyncio.Task[None]] = set()
         self._audible = asyncio.Event()
         self._audible.set()
