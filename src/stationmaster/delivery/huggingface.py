@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 
@@ -147,14 +148,37 @@ class HubClient:
 
     async def download(self, address: str, target: Path, *, sha256: str) -> None:
         """The file at an hf:// address is at `target`, verified; a cut download goes on where it ended."""
-        owner, name, file = address.removeprefix("hf://").split("/", 2)
         part = target.with_name(f".{target.name}.part")
         part.parent.mkdir(parents=True, exist_ok=True)
-        await self._read_into(part, f"/{owner}/{name}/resolve/main/{file}")
+        await self._read_into(part, _resolve_path(address))
         if await asyncio.to_thread(_sha256, part) != sha256:
             part.unlink()
             raise DeliveryRefused(f"what the Hub has as {address} is not the model that was published")
         part.replace(target)
+
+    async def read_range(self, address: str, *, start: int, size: int) -> bytes:
+        """The bytes of the file at an hf:// address; fewer than `size` only where the file ends before.
+
+        What a server sends beyond them is not taken in. Redirects are followed, without the token to other hosts.
+        """
+        path = _resolve_path(address)
+        wanted = {"Range": f"bytes={start}-{start + size - 1}", "Accept-Encoding": "identity"}
+        found = bytearray()
+        try:
+            request = self._http().stream(
+                "GET", f"{self.url}{path}", headers={**self._headers(), **wanted}, follow_redirects=True
+            )
+            async with request as answer:
+                await _require_success(answer, f"GET {path}")
+                if answer.status_code != 206 and start > 0:
+                    raise DeliveryRefused(f"the Hub: GET {path} answered with the whole file instead of a part")
+                async for chunk in answer.aiter_raw():
+                    found += chunk[: size - len(found)]
+                    if len(found) >= size:
+                        break
+        except httpx.HTTPError as problem:
+            raise DeliveryBusy(f"the Hub: GET {path}: {_reason(problem)}") from problem
+        return bytes(found)
 
     async def close(self) -> None:
         if self._client is not None:
@@ -191,6 +215,12 @@ class HubClient:
         if self._client is None:
             self._client = httpx.AsyncClient(timeout=_TIMEOUT_SECONDS)
         return self._client
+
+
+def _resolve_path(address: str) -> str:
+    """Where the Hub gives the file at an hf:// address."""
+    owner, name, file = address.removeprefix("hf://").split("/", 2)
+    return f"/{owner}/{name}/resolve/main/{quote(file)}"
 
 
 @contextmanager

@@ -141,6 +141,48 @@ def test_a_download_goes_on_where_it_was_cut_and_is_verified(hub: HubServer, tmp
         ask(hub, lambda client: client.download(address, tmp_path / "model", sha256="0" * 64))
 
 
+def test_a_range_of_a_file_is_read_and_no_more(hub: HubServer) -> None:
+    content = os.urandom(300_000)
+    hub.add_repo(REPO, {"my cats.safetensors": content}, private=True)
+    address = f"hf://{REPO}/my cats.safetensors"
+    assert ask(hub, lambda client: client.read_range(address, start=8, size=100)) == content[8:108]
+    assert hub.asked("GET .*/resolve/")[0].headers["range"] == "bytes=8-107"
+    assert ask(hub, lambda client: client.read_range(address, start=299_990, size=100)) == content[-10:]
+    with pytest.raises(DeliveryRefused, match="416"):
+        ask(hub, lambda client: client.read_range(address, start=300_000, size=1))
+
+
+def test_a_server_that_sends_more_than_the_range_is_not_believed(hub: HubServer) -> None:
+    hub.refuse("GET .*/resolve/", 200, document="x" * 300_000, times=None)
+    address = f"hf://{REPO}/cats.safetensors"
+    assert ask(hub, lambda client: client.read_range(address, start=0, size=100)) == b'"' + b"x" * 99
+    with pytest.raises(DeliveryRefused, match="instead of a part"):
+        ask(hub, lambda client: client.read_range(address, start=8, size=100))
+
+
+def test_the_token_does_not_follow_a_redirect_to_another_host(hub: HubServer) -> None:
+    with HubServer() as elsewhere:
+        elsewhere.add_repo(REPO, {"cats.safetensors": b"0123456789"})
+        hub.refuse(
+            "GET .*/resolve/", 302, headers={"Location": f"{elsewhere.url}/{REPO}/resolve/main/cats.safetensors"}
+        )
+        address = f"hf://{REPO}/cats.safetensors"
+        assert ask(hub, lambda client: client.read_range(address, start=2, size=3)) == b"234"
+        (asked,) = elsewhere.asked("GET")
+    assert "authorization" not in asked.headers
+    assert hub.asked("GET .*/resolve/")[0].headers["authorization"] == f"Bearer {HUB_TOKEN}"
+
+
+@pytest.mark.parametrize(("status", "error"), [(404, DeliveryRefused), (503, DeliveryBusy)])
+def test_a_range_that_the_hub_does_not_give_is_an_error(status: int, error: type[Exception], hub: HubServer) -> None:
+    hub.refuse("GET .*/resolve/", status)
+    with pytest.raises(error):
+        ask(hub, lambda client: client.read_range(f"hf://{REPO}/cats.safetensors", start=0, size=8))
+    hub.cut("GET .*/resolve/")
+    with pytest.raises(DeliveryBusy):
+        ask(hub, lambda client: client.read_range(f"hf://{REPO}/cats.safetensors", start=0, size=8))
+
+
 def test_a_base_models_licence_is_read_from_its_card(hub: HubServer) -> None:
     hub.add_repo("maker/base").card = {"license": "other", "license_name": "own", "license_link": "https://x"}
     found = ask(hub, lambda client: client.licence_of("maker/base"))
