@@ -192,6 +192,10 @@ class TransferFailed(RemoteError):
     """A file did not arrive whole."""
 
 
+class BrokenModel(TransferFailed):
+    """A file that should be a model does not open as one."""
+
+
 class DeliveryError(StationmasterError):
     """A model or dataset could not be moved to or from a store of files."""
 

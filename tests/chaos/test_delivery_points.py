@@ -151,21 +151,23 @@ def test_what_is_only_to_be_kept_is_not_published(template: Template, tmp_path: 
     assert station.hub.uploads == []
 
 
-def test_with_everything_down_the_hard_limit_ends_it_only_after_a_pull_was_tried(
+def test_with_everything_down_the_hard_limit_ends_it_only_after_a_pull_was_tried_and_nobody_came(
     template: Template, tmp_path: Path
 ) -> None:
     pulled = points_until_a_pull(template, tmp_path)
     hub = FakeHub()
     hub.refuses = DeliveryRefused("403")
-    station = DeliveringStation(template, tmp_path / "run", hub=hub)
+    hurried = replace(DELIVERING, fetch_seconds=60.0, closing_seconds=30.0, abandon_seconds=120.0)
+    station = DeliveringStation(template, tmp_path / "run", hub=hub, policy=hurried)
     station.prepare = no_file_comes_through
     with pytest.raises(Killed):
         station.work(KillPoints(kill_at=pulled))
-    station.clock.advance(40_000)  # past the job's own limit, and past the time that fetching has for itself
+    station.clock.advance(40_000)  # past the job's own limit
     assert station.job().outcome is None
     finish(station)
     assert (station.job().outcome, station.job().reason) == (Outcome.INCOMPLETE, Reason.HARD_LIMIT)
-    assert "before a model was saved" in str(station.job().explanation)
+    assert "its model is lost" in str(station.job().explanation)
+    assert len(station.events("machine_parked")) == 1
     assert station.provider.machines == {}
     assert sum(call[0] == "pull" for machine in station.machines.values() for call in machine.remote.calls) >= 1
 

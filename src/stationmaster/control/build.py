@@ -55,6 +55,7 @@ def sweep_policy_of(settings: Settings) -> SweepPolicy:
         stuck_seconds=sweep.stuck,
         cap_seconds=sweep.cap,
         abandon_seconds=sweep.abandon_after,
+        bound_seconds=settings.limits.fetch + settings.limits.closing,
     )
 
 

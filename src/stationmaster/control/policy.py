@@ -22,6 +22,8 @@ class Policy:
     ready_seconds: float = 900.0
     transfer_seconds: float = 3600.0
     fetch_seconds: float = 3600.0
+    closing_seconds: float = 900.0  # beside the fetch, from the reason to end until the GPU bills no more
+    abandon_seconds: float = 72 * 3600.0  # before a stopped machine goes whose model nobody could fetch
     cleanup_seconds: float = 600.0
     collect_seconds: float = 600.0  # between two checkpoints that are brought home while the training runs; 0: never
     collect_keep: int = 2
@@ -48,6 +50,11 @@ class Policy:
     register_retry_seconds: float = 900.0
     hourly_alert: MicroDollars = ZERO  # what all machines together may cost in an hour before operators are told
 
+    @property
+    def bound_seconds(self) -> float:
+        """From a stop, or the limit, to the end of the GPU's bill, whatever the machine says."""
+        return self.fetch_seconds + self.closing_seconds
+
     def retry_after(self, failures: int) -> float:
         return self.retry_seconds[min(failures, len(self.retry_seconds) - 1)]
 
@@ -63,6 +70,8 @@ def policy_of(settings: Settings) -> Policy:
         answer_seconds=settings.ssh.answer,
         transfer_seconds=settings.limits.transfer,
         fetch_seconds=settings.limits.fetch,
+        closing_seconds=settings.limits.closing,
+        abandon_seconds=settings.sweep.abandon_after,
         cleanup_seconds=settings.limits.cleanup,
         collect_seconds=settings.artifacts.every,
         collect_keep=settings.artifacts.keep,

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stationmaster.control.policy import Policy
+from stationmaster.control.rental.parking import parked
 from stationmaster.control.states.fetching import without_the_rest
 from stationmaster.control.states.finalizing import final_reason
 from stationmaster.control.step import give_up, go_on, is_late, outcome_told, wants_out
-from stationmaster.lifecycle import Move, concluded
+from stationmaster.lifecycle import Move, concluded, is_parked
 from stationmaster.model import Alert, Desired, Job, Reason, State
 from stationmaster.store.writes import Told, Write
 
@@ -55,8 +56,10 @@ def _way_out(job: Job, said: str, *, now: float, policy: Policy) -> Write | None
         case State.EXECUTING:
             ended = job.remember(ending=_ending(job).value, ending_explanation=why, unstopped=True, failures=None)
             return go_on(ended, Move.EXITED, now=now)
-        case State.FETCHING_RESULTS if now - job.state_since >= policy.fetch_seconds:
-            return without_the_rest(job, Reason.INTERNAL_ERROR, why, now=now)
+        case State.FETCHING_RESULTS if now - job.state_since >= policy.fetch_seconds and not is_parked(job):
+            if job.memory.get("model_attempt") == job.attempt:
+                return without_the_rest(job, Reason.INTERNAL_ERROR, why, now=now)
+            return parked(job, why, policy, now=now)
         case State.FINALIZING:
             done = concluded(job, final_reason(job), explanation=why)
             return go_on(done, Move.PUBLISHED, now=now, events=(outcome_told(done),))

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import sys
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from stationmaster.errors import TransferFailed
+from stationmaster.errors import BrokenModel, TransferFailed
 
-#: What the safetensors library itself accepts.
-_LARGEST_HEADER_BYTES = 100_000_000
+#: Of some 300,000 tensors. The library itself accepts three times as much, but a header comes from a stranger.
+_LARGEST_HEADER_BYTES = 32 * 2**20
+_LENGTH_BYTES = 8  # in which a file says how long its header is
 
 #: Numbers are only read in files up to this size: a bigger model takes longer than the answer is worth.
 READ_NUMBERS_BYTES = 32 * 2**20
@@ -32,6 +35,15 @@ _FLOATS = {
     "BF16": (2, 0x7F80),
 }
 _ARRAY_CODES = {2: "H", 4: "I", 8: "Q"}
+_BITS = {
+    **dict.fromkeys(("F64", "I64", "U64", "C64"), 64),
+    **dict.fromkeys(("F32", "I32", "U32"), 32),
+    **dict.fromkeys(("F16", "BF16", "I16", "U16"), 16),
+    **dict.fromkeys(("I8", "U8", "BOOL", "F8_E4M3", "F8_E5M2", "F8_E8M0"), 8),
+}  # others may come: what they take cannot be checked
+
+#: Reads so many bytes from an offset on.
+ReadRange = Callable[[int, int], Awaitable[bytes]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,36 +65,69 @@ class _Span:
     end: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Header:
+    spans: list[_Span]
+    metadata: dict[str, str]
+    data_start: int
+
+
 def open_safetensors(path: Path) -> SafetensorsFile:
-    """The file's own account of itself. Raises TransferFailed when it is not a whole .safetensors file."""
+    """The file's own account of itself. Raises BrokenModel when it is not a whole .safetensors file."""
     try:
-        with path.open("rb") as file:
+        with path.open("rb") as file, _understanding(path.name):
             size = os.fstat(file.fileno()).st_size
-            header, data_start = _header(file, size)
-            metadata = {str(name): str(value) for name, value in (header.pop(_METADATA, None) or {}).items()}
-            spans = [_span(entry) for entry in header.values()]
-            _require_whole(spans, size - data_start)
-            has_nan = _has_nan(file, data_start, spans) if size <= READ_NUMBERS_BYTES else None
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as problem:
-        raise TransferFailed(f"{path.name} is not a whole .safetensors file: {problem}") from problem
+            header = _header(file.read(_header_bytes(file.read(_LENGTH_BYTES), size)), size)
+            has_nan = _has_nan(file, header.data_start, header.spans) if size <= READ_NUMBERS_BYTES else None
     except OSError as problem:
         raise TransferFailed(f"{path} cannot be read: {problem.strerror}") from problem
-    return SafetensorsFile(tensors=len(spans), step=_step(metadata), has_nan=has_nan, metadata=metadata)
+    return SafetensorsFile(
+        tensors=len(header.spans), step=_step(header.metadata), has_nan=has_nan, metadata=header.metadata
+    )
 
 
-def _header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
-    length = int.from_bytes(file.read(8), "little")
-    if not 2 <= length <= min(_LARGEST_HEADER_BYTES, size - 8):
+async def require_safetensors(name: str, size: int, read: ReadRange) -> None:
+    """A file that lies elsewhere says of itself that it is whole. Raises BrokenModel when it does not."""
+    first = await read(0, _LENGTH_BYTES)
+    with _understanding(name):
+        length = _header_bytes(first, size)
+    text = await read(_LENGTH_BYTES, length)
+    with _understanding(name):
+        _header(text, size)
+
+
+@contextmanager
+def _understanding(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as problem:
+        raise BrokenModel(f"{name} is not a whole .safetensors file: {problem}") from problem
+
+
+def _header_bytes(first: bytes, size: int) -> int:
+    length = int.from_bytes(first, "little")
+    if not 2 <= length <= min(_LARGEST_HEADER_BYTES, size - _LENGTH_BYTES):
         raise ValueError(f"a header of {length:,} bytes does not fit into {size:,}")
-    header = json.loads(file.read(length))
+    return length
+
+
+def _header(text: bytes, size: int) -> _Header:
+    header = json.loads(text)
     if not isinstance(header, dict):
         raise ValueError("its header is no table")
-    return header, 8 + length
+    metadata = {str(name): str(value) for name, value in (header.pop(_METADATA, None) or {}).items()}
+    data_start = _LENGTH_BYTES + len(text)
+    spans = [_span(entry) for entry in header.values()]
+    _require_whole(spans, size - data_start)
+    return _Header(spans=spans, metadata=metadata, data_start=data_start)
 
 
 def _span(entry: Mapping[str, Any]) -> _Span:
     begin, end = entry["data_offsets"]
-    return _Span(kind=str(entry["dtype"]), begin=int(begin), end=int(end))
+    kind, shape = str(entry["dtype"]), entry["shape"]
+    if kind in _BITS and _BITS[kind] * math.prod(map(int, shape)) != 8 * (end - begin):
+        raise ValueError(f"a tensor of {shape} {kind} does not take {end - begin:,} bytes")
+    return _Span(kind=kind, begin=int(begin), end=int(end))
 
 
 def _require_whole(spans: list[_Span], data_bytes: int) -> None:

@@ -27,6 +27,11 @@ def step_of(path: str, outputs: Iterable[Output], *, offset: int | None = None) 
     return int(found[1]) + (offset or 0) if found and found[1] and found[1].isdecimal() else None
 
 
+def is_safe_to_load(path: str) -> bool:
+    """Whether a file holds numbers and nothing that would run: other kinds, as pickles, may do anything to a reader."""
+    return path.endswith(".safetensors")
+
+
 def _matches(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
     if not pattern:
         return not parts

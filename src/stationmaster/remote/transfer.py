@@ -79,19 +79,26 @@ async def push_all_verified(
 
 
 async def pull_verified(
-    host: Host, path: str, local: Path, sha256: str | None = None, *, progress: Progress | None = None
+    host: Host,
+    path: str,
+    local: Path,
+    sha256: str | None = None,
+    *,
+    parts: Path | None = None,
+    progress: Progress | None = None,
 ) -> Path:
     """`local` holds the bytes of `path` in the job's folder, safely on disk; an equal file is not fetched again.
 
     `sha256` is what an inventory said of the file; without it the machine reads the file once more. What came before
-    a lost connection stays beside `local`, and the next call goes on from there. Raises DiskFull before anything is
-    fetched or when the disk fills up meanwhile, and TransferFailed when the file is not there or its hash is wrong
-    twice.
+    a lost connection stays in `parts`, a folder on the same disk, else beside `local`, and the next call goes on from
+    there. Raises DiskFull before anything is fetched or when the disk fills up meanwhile, and TransferFailed when the
+    file is not there or its hash is wrong twice.
     """
     wanted = await _far_file(host, path, sha256)
     if await asyncio.to_thread(_is_equal, local, wanted):
         return local
-    part = local.with_name(f".{wanted.sha256[:16]}.fetching")
+    part = (parts or local.parent) / f".{wanted.sha256[:16]}.fetching"
+    local.parent.mkdir(parents=True, exist_ok=True)
     try:
         for _ in range(_TRIES):
             await _pull(host, path, part, wanted, progress)

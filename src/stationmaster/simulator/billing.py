@@ -76,6 +76,12 @@ def _billed_end(instance: Instance, now: float) -> float:
     return min(now, instance.destroyed_at) if instance.destroyed_at is not None else now
 
 
+def gpu_seconds(instance: Instance, now: float) -> float:
+    """How long the instance's GPU was billed so far."""
+    end = _billed_end(instance, now)
+    return sum(period.seconds_until(end) for period in instance.billed)
+
+
 def _gpu_cost(instance: Instance, moment: float) -> MicroDollars:
     return MicroDollars(sum(cost(period.usd_per_hour, period.seconds_until(moment)) for period in instance.billed))
 

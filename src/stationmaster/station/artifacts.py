@@ -10,6 +10,8 @@ from stationmaster.datasets.sources.reference import BucketSource, parse_source
 from stationmaster.delivery.artifact_store import ArtifactStore, BucketStore, FolderStore
 from stationmaster.delivery.r2 import open_other_bucket
 from stationmaster.model import Checkpoint
+from stationmaster.recipes.outputs import is_safe_to_load
+from stationmaster.recipes.schema import OutputKind
 from stationmaster.settings import Settings
 
 
@@ -20,6 +22,11 @@ def can_be_had(file: Checkpoint, settings: Settings) -> bool:
     if file.location.startswith("s3://"):
         return settings.bucket.access_key is not None
     return "://" not in file.location
+
+
+def is_resumable(file: Checkpoint) -> bool:
+    """Whether a training may go on from it elsewhere: what one stranger's machine wrote must not run on another."""
+    return file.kind == OutputKind.CHECKPOINT and is_safe_to_load(file.path)
 
 
 def copied(file: Checkpoint, target: Path, settings: Settings) -> Path:

@@ -20,7 +20,7 @@ from stationmaster.control.messages.address_book import SINGLE_USER
 from stationmaster.control.opening import open_store
 from stationmaster.control.rental.access_notes import access_from_json
 from stationmaster.errors import IllegalMove, NotFound
-from stationmaster.lifecycle import TERMINAL, shown, stage
+from stationmaster.lifecycle import TERMINAL, is_parked, shown, stage
 from stationmaster.model import (
     Access,
     Checkpoint,
@@ -261,21 +261,23 @@ class LocalStation:
         raise NotFound(f"there is no user {name}", hint=f"known: {known}; add one: stationmaster users add {name}")
 
     def _best_checkpoint(self, job: Job) -> Checkpoint:
+        from stationmaster.control.training.job_folder import fetched_path
         from stationmaster.recipes.registry import find
-        from stationmaster.station.artifacts import can_be_had, copied
+        from stationmaster.station.artifacts import can_be_had, copied, is_resumable
 
         if find(job.spec.recipe, folders=self.settings.recipes).recipe.resume is None:
             raise IllegalMove(f"{job.spec.recipe} cannot go on from a checkpoint", hint="leave out --resume")
         safe = [
             one
             for one in self.store.checkpoints.of_job(job.id)
-            if one.kind == "checkpoint" and can_be_had(one, self.settings) and not _is_gone(one)
+            if is_resumable(one) and can_be_had(one, self.settings) and not _is_gone(one)
         ]
         if not safe:
             raise NotFound(f"job {job.id} has no verified checkpoint at home", hint="leave out --resume")
         best = max(safe, key=lambda one: (one.attempt, one.step is None, one.step or 0))
         if "://" in str(best.location):
-            here = copied(best, self.settings.home / "jobs" / job.id / best.path, self.settings)
+            folder = self.settings.home / "jobs" / job.id
+            here = copied(best, fetched_path(folder, attempt=best.attempt, path=best.path), self.settings)
             best = replace(best, location=str(here))
         return best if best.step is not None else replace(best, step=job.progress.step)
 
@@ -286,6 +288,8 @@ def _access(job: Job) -> Access | None:
 
 
 def _what_follows(job: Job, desired: Desired) -> str:
+    if desired in (Desired.STOP, Desired.CANCEL_KEEP) and is_parked(job):
+        return "the stopped machine is started once more, so that its model can be fetched"
     if desired is Desired.STOP and job.state in (State.FETCHING_RESULTS, State.FINALIZING):
         return "the training is over already and the model is being brought home; nothing changes"
     if desired is Desired.STOP and job.state is State.EXECUTING:

@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from stationmaster.model import CostLine
+from stationmaster.model import CostLine, RentalState
 from stationmaster.money import MicroDollars
 from stationmaster.store.codec import cost_line_from_row, shallow
 from stationmaster.store.engine import Database
-from stationmaster.store.tables import cost_lines
+from stationmaster.store.tables import cost_lines, rentals
 from stationmaster.store.upsert import upsert
 
 KINDS_OF_PAID_TIME = ("training_started", "stall_flagged", "stall_cleared", "state")
@@ -41,8 +41,11 @@ class Costs:
             return [cost_line_from_row(row) for row in connection.execute(query).mappings()]
 
     def awaiting_charges(self, *, ended_before: float) -> list[CostLine]:
-        """Closed lines that are still our own estimate."""
-        query = sa.select(cost_lines).where(cost_lines.c.source == "estimate", cost_lines.c.ended_at < ended_before)
+        """Closed lines of machines that are gone which are still our own estimate."""
+        lives = sa.exists().where(rentals.c.label == cost_lines.c.rental_label, rentals.c.state != RentalState.GONE)
+        query = sa.select(cost_lines).where(
+            cost_lines.c.source == "estimate", cost_lines.c.ended_at < ended_before, ~lives
+        )
         with self._database.read() as connection:
             return [cost_line_from_row(row) for row in connection.execute(query).mappings()]
 

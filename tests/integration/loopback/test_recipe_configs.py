@@ -64,7 +64,7 @@ def test_a_config_and_a_script_carry_a_person_s_text_unchanged_to_the_machine(tm
         assert view.job.outcome is Outcome.COMPLETED, view.job.explanation
         home = tmp_path / "home" / "jobs" / job_id
         content = (home / "model.safetensors").resolve().read_bytes()
-        assert json.loads((home / "config" / "run.json").read_text(encoding="utf-8"))["note"] == NOTE
+        assert json.loads((home / "sent" / "config" / "run.json").read_text(encoding="utf-8"))["note"] == NOTE
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     assert json.loads(header["__metadata__"]["seen"]) == {
         "steps": 2,

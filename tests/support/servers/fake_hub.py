@@ -48,6 +48,10 @@ class FakeHub:
         if not all(file.is_at(found.get(file.name)) for file in wanted):
             raise DeliveryBusy("not there")
 
+    async def read_range(self, address: str, *, start: int, size: int) -> bytes:
+        owner, name, file = address.removeprefix("hf://").split("/", 2)
+        return self.files(f"{owner}/{name}")[file][start : start + size]
+
     async def licence_of(self, base_model: str) -> Licence | None:
         return None
 

@@ -62,11 +62,6 @@ def test_two_looks_in_one_moment_do_not_make_a_file_settled() -> None:
     assert chosen(running(), FILE, wall=FILE.mtime - 3600.0) == FILE
 
 
-def test_a_name_that_leads_out_of_the_folder_is_not_collected() -> None:
-    evil = replace(FILE, path="output/../../../x.safetensors")
-    assert chosen(running(outputs={evil.path: [evil.size, evil.mtime]}), evil) is None
-
-
 def test_what_is_at_home_is_not_collected_again_unless_it_is_another_attempt_s() -> None:
     assert chosen(running(collected=[asdict(ONE)]), FILE) is None
     assert chosen(running(collected=[asdict(replace(ONE, attempt=0))]), FILE) == FILE

@@ -22,6 +22,7 @@ from tests.support.jobs.spine_values import ACCESS, job, machine, rental, visit
 POLICY = Policy()
 CLOCKS: dict[str, Any] = {"wall": 0.0, "monotonic": 0.0, "boot_id": "b", "started": True}
 MEMORY = {"label": rental().label, "access": access_to_json(ACCESS)}
+CLOSING = {"spent": 0.0, "at": 150.0}
 SILENCES = [Fate.THERE, Fate.UNKNOWN, Fate.MISSING]
 
 
@@ -125,12 +126,11 @@ def test_a_limit_reached_before_the_training_began_is_not_the_person_s_cancel() 
     assert after(step).outcome is not Outcome.CANCELLED
 
 
-def test_past_the_limit_a_silent_machine_is_still_given_its_time_to_answer() -> None:
-    silent = at(State.EXECUTING, deadline_at=100.0, unreachable_since=150.0)
-    patient = executed(silent, None, now=150.0 + 3599, problem="x", sighting=sighting(Fate.UNKNOWN))
-    assert after(patient).state is State.EXECUTING
-    over = executed(silent, None, now=150.0 + 3601, problem="x", sighting=sighting(Fate.UNKNOWN))
-    assert (after(over).state, after(over).reason) == (State.RELEASING, Reason.HARD_LIMIT)
+@pytest.mark.parametrize("fate", [Fate.UNKNOWN, Fate.MISSING])
+def test_past_the_limit_a_machine_is_waited_for_while_nobody_can_say_what_it_does(fate: Fate) -> None:
+    silent = at(State.EXECUTING, deadline_at=100.0, unreachable_since=150.0, memory={"closing": CLOSING})
+    patient = executed(silent, None, now=150.0 + 86_400, problem="x", sighting=sighting(fate))
+    assert (after(patient).state, after(patient).memory["closing"]["spent"]) == (State.EXECUTING, 0.0)
 
 
 def test_the_log_is_read_to_its_end_before_anything_is_concluded() -> None:
@@ -192,12 +192,6 @@ def test_the_model_is_brought_home_before_samples_and_logs() -> None:
     assert wanted(*files) == ["output/m.safetensors", "a.png", "b.log"]
 
 
-@pytest.mark.parametrize("path", ["../x", "/etc/passwd", "output/../../x", "..", "", ".", "a/\x00b"])
-def test_a_machine_cannot_have_files_written_outside_the_job_s_folder(path: str) -> None:
-    assert wanted(output(path), output("output/m.safetensors")) == ["output/m.safetensors"]
-    assert wanted(output(path)) == []
-
-
 def test_results_are_taken_down_then_fetched_one_by_one_then_safe() -> None:
     fresh = fetching.decide(fetching.Seen(visit=visit(at(State.FETCHING_RESULTS))), POLICY)
     assert isinstance(fresh.then, fetching.TakeInventory)
@@ -214,12 +208,3 @@ def test_a_machine_lost_while_fetching_is_only_a_loss_if_this_attempt_s_model_is
     step = fetching.decide(fetching.Seen(visit=visit(before), sighting=Sighting(fate=Fate.GONE)), POLICY)
     assert after(step).state is (State.FINALIZING if model_attempt == 2 else State.RELEASING)
     assert after(step).outcome is None
-
-
-def test_a_model_is_fetched_past_the_limit_for_a_while_and_then_the_job_says_so() -> None:
-    before = at(State.FETCHING_RESULTS, deadline_at=95.0, unreachable_since=95.0, memory={"failures": 3})
-    seen = fetching.Seen(visit=visit(before, now=90.0 + 3599), sighting=sighting(Fate.UNKNOWN))
-    assert fetching.decide(seen, POLICY).then is not None
-    late = fetching.decide(replace(seen, visit=visit(before, now=90.0 + 3601)), POLICY)
-    assert (after(late).state, after(late).reason) == (State.RELEASING, Reason.HARD_LIMIT)
-    assert "before a model was saved" in str(after(late).explanation)

@@ -8,6 +8,7 @@ import pytest
 
 from stationmaster.control.policy import Policy
 from stationmaster.control.tripping import after_trip, well_again
+from stationmaster.lifecycle import is_parked
 from stationmaster.model import Desired, Job, Outcome, Reason, State
 from stationmaster.store.writes import Write
 from tests.support.jobs.spine_values import job
@@ -74,10 +75,10 @@ def test_who_cancels_does_not_wait_for_a_model(state: State) -> None:
     assert (after.state, after.reason) == (State.RELEASING, Reason.CANCELLED_BY_USER)
 
 
-def test_a_model_is_fetched_for_a_while_before_it_is_given_up() -> None:
-    assert tripped(State.FETCHING_RESULTS, state_since=LIMIT).job.state is State.FETCHING_RESULTS
-    after = tripped(State.FETCHING_RESULTS, now=LIMIT + 3600).job
-    assert (after.state, after.reason) == (State.RELEASING, Reason.INTERNAL_ERROR)
+def test_a_model_is_fetched_for_a_while_before_its_machine_is_stopped_and_keeps_it() -> None:
+    assert not is_parked(tripped(State.FETCHING_RESULTS, state_since=LIMIT).job)
+    write = tripped(State.FETCHING_RESULTS, now=LIMIT + 3600)
+    assert (write.job.state, is_parked(write.job), kinds(write)) == (State.FETCHING_RESULTS, True, ["machine_parked"])
 
 
 def test_a_model_that_is_safe_is_not_lost_with_what_was_still_to_be_fetched() -> None:

@@ -135,7 +135,7 @@ def test_a_stopped_training_is_fetched_as_stopped_even_if_its_step_says_failed()
 @pytest.mark.parametrize("desired", [Desired.STOP, Desired.CANCEL_KEEP])
 def test_while_results_are_fetched_a_stop_changes_nothing(desired: Desired) -> None:
     with_and_without = [
-        fetching.decide(fetching.Seen(visit=visit(wished(State.FETCHING_RESULTS, wish))), POLICY)
+        fetching.decide(fetching.Seen(visit=visit(wished(State.FETCHING_RESULTS, wish))), POLICY).then
         for wish in (desired, Desired.RUN)
     ]
     assert with_and_without[0] == with_and_without[1]
@@ -147,7 +147,7 @@ def test_a_cancel_skips_what_is_left(state: State) -> None:
     if state is State.FETCHING_RESULTS:
         step: Step[Any] = fetching.decide(fetching.Seen(visit=visit(cancelled)), POLICY)
     else:
-        step = finalizing.decide(visit(cancelled), POLICY)
+        step = finalizing.decide(finalizing.Seen(visit=visit(cancelled)), POLICY)
     assert step.then is None
     assert (written(step).state, written(step).outcome) == (State.RELEASING, Outcome.CANCELLED)
 

@@ -14,13 +14,15 @@ from stationmaster.delivery.safetensors_header import READ_NUMBERS_BYTES, open_s
 from stationmaster.errors import TransferFailed
 
 KINDS = {"F64": "<d", "F32": "<f", "F16": "<e"}
+WIDTHS = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
 
 
 def encoded(tensors: dict[str, tuple[str, bytes]], metadata: dict[str, str] | None = None, *, gap: int = 0) -> bytes:
     header: dict[str, object] = {} if metadata is None else {"__metadata__": metadata}
     body = b""
     for name, (kind, data) in tensors.items():
-        header[name] = {"dtype": kind, "shape": [1], "data_offsets": [len(body), len(body) + len(data)]}
+        shape = [len(data) // WIDTHS.get(kind, 1)]
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [len(body), len(body) + len(data)]}
         body += data
     text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + b"\0" * gap + body

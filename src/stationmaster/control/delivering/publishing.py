@@ -64,17 +64,20 @@ def next_publishing(job: Job, reason: Reason, policy: Policy) -> Publishing | No
     return None if _is_settled(job, CARD) else ShowCard(reason=reason)
 
 
-async def publish(action: Publishing, job: Job, world: World) -> Write:
+async def publish(action: Publishing, job: Job, world: World, *, limit_seconds: float | None = None) -> Write:
     """One step of publishing; what fails is tried again a few times, told, and never keeps the machine."""
     what = _name(action)
     try:
-        match action:
-            case SendOn():
-                return await _send_on(action.link, job, world)
-            case ShowSamples():
-                return await _show_samples(job, world)
-            case ShowCard():
-                return await _show_card(action.reason, job, world)
+        async with asyncio.timeout(limit_seconds):
+            match action:
+                case SendOn():
+                    return await _send_on(action.link, job, world)
+                case ShowSamples():
+                    return await _show_samples(job, world)
+                case ShowCard():
+                    return await _show_card(action.reason, job, world)
+    except TimeoutError:
+        return not_delivered(job, what, DeliveryRefused("it took too long"), world.policy)
     except (DeliveryError, RemoteError, TicketRefused) as problem:
         return not_delivered(job, what, problem, world.policy)
     except OSError as problem:  # somebody has tidied up at home

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from stationmaster.control.policy import Policy
 from stationmaster.control.rental.access_notes import access_from_json, access_to_json
 from stationmaster.control.rental.login import pinned
 from stationmaster.control.rental.machine import Fate, Sighting, drop_connection
+from stationmaster.control.rental.parking import parked
 from stationmaster.control.step import cut_off, give_up, wait
 from stationmaster.control.training.collecting import at_home
 from stationmaster.control.world import Visit, World
@@ -23,7 +25,7 @@ from stationmaster.store.writes import Told, Write
 STOPPED_ENDINGS = frozenset({Reason.MACHINE_STOPPED.value, Reason.OUTBID.value})
 """What a stopped machine makes of a training; one that was done by then has finished all the same."""
 
-_MOST_STARTS_OF_A_BID = 3
+_MOST_STARTS = 3  # of one machine: each may bill, and something stops it every time
 # Errors of a start after which it may work later: the provider's state, or its credit and key, which people mend.
 _PASSING = (ProviderBusy, AnswerLost, ProviderFault, AccessRefused)
 
@@ -79,8 +81,9 @@ async def _start(sighting: Sighting, job: Job, visit: Visit, world: World) -> Wr
     if not isinstance(provider, CanStop) or _was_started_just_now(job, visit, policy.queued_start_seconds):
         return wait(job, policy.provider_look_seconds)
     starts = int(job.memory.get("starts", 0))
-    if _is_bid_to_leave(job) and starts >= _MOST_STARTS_OF_A_BID:
-        return _outbid(job, visit, f"it was stopped again after {starts} starts")
+    if starts >= _MOST_STARTS:
+        said = f"it was stopped again after {starts} starts"
+        return _outbid(job, visit, said) if _is_bid_to_leave(job) else _left(job, visit, said, policy)
     if await provider.start(sighting.machine.provider_id):
         told = Told(kind="machine_started", payload={"provider_id": sighting.machine.provider_id})
         started = job.remember(starts=starts + 1, started_at=visit.now)
@@ -100,6 +103,11 @@ def _was_started_just_now(job: Job, visit: Visit, seconds: float) -> bool:
 def _outbid(job: Job, visit: Visit, why: str) -> Write:
     said = f"somebody bid more and got the machine: {why}{at_home(job)}"
     return give_up(job, Reason.OUTBID, now=visit.now, explanation=said)
+
+
+def _left(job: Job, visit: Visit, why: str, policy: Policy) -> Write:
+    said = f"the model could not be fetched from the stopped machine: {why}"
+    return parked(job, said, policy, now=visit.now)
 
 
 async def _find_again(sighting: Sighting, job: Job, visit: Visit, world: World) -> Write:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from stationmaster.control.rental.closing import closing_is_over, last_counted
 from stationmaster.model import Job, Label, Machine, MachineStatus, Rental, RentalState, State
 
 
@@ -23,10 +24,11 @@ class Act(StrEnum):
 class SweepPolicy:
     """Numbers of the sweep, in seconds."""
 
-    grace_seconds: float = 120.0  # a machine that no rental names is left so long after it was first seen
+    grace_seconds: float = 120.0  # left so long: a machine that no rental names, a job for which no worker comes
     stuck_seconds: float = 7200.0
     cap_seconds: float = 4 * 3600.0  # for machines of ours that no job's own limit covers
     abandon_seconds: float = 72 * 3600.0
+    bound_seconds: float = 4500.0  # past the limit, what a worker has to save the model and to end the GPU's bill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +82,10 @@ def _is_superseded(rental: Rental, job: Job) -> bool:
 
 def _of_live_job(machine: Machine, rental: Rental, job: Job, *, now: float, policy: SweepPolicy) -> Verdict:
     late = job.deadline_at is not None and now >= job.deadline_at
+    if late and not _is_dispensable(rental, job) and _is_being_ended(job, now=now, policy=policy):
+        return Verdict(act=Act.LEAVE, why="its job's limit has passed, and a worker ends it")
     # A training that cannot be seen may go on all the same: unknown is not stuck, and its hard limit still holds.
-    stuck = job.unreachable_since is None and now - last_sign(job) >= policy.stuck_seconds
+    stuck = job.unreachable_since is None and now - last_sign(job, now=now) >= policy.stuck_seconds
     over_cap = job.deadline_at is None and rental.held_at is not None and now - rental.held_at >= policy.cap_seconds
     if not (late or stuck or over_cap):
         return Verdict(act=Act.LEAVE, why=f"in use: its job is {job.state}")
@@ -95,8 +99,25 @@ def _of_live_job(machine: Machine, rental: Rental, job: Job, *, now: float, poli
     return Verdict(act=Act.ALERT, why=f"{why}; stopped, its disk bills, its model waits for a worker")
 
 
-def last_sign(job: Job) -> float:
-    """When the job last moved: a new state or a new step."""
+def _is_being_ended(job: Job, *, now: float, policy: SweepPolicy) -> bool:
+    """Whether a worker comes to the job, and still has the time that one gets past the limit."""
+    assert job.deadline_at is not None
+    held = _is_held(job, now=now)
+    awaited = job.due_at is not None and now - job.due_at < policy.grace_seconds
+    counted = max(job.deadline_at, last_counted(job) or 0.0)
+    out_of_time = closing_is_over(job, policy.bound_seconds) or now - counted >= policy.bound_seconds
+    return (held or awaited) and not out_of_time
+
+
+def _is_held(job: Job, *, now: float) -> bool:
+    """Whether a worker has the job in its hands at this moment."""
+    return job.lease_until is not None and job.lease_until > now
+
+
+def last_sign(job: Job, *, now: float) -> float:
+    """When the job last moved: a new state or a new step, or now while a worker brings its model home."""
+    if _is_held(job, now=now) and job.state in (State.FETCHING_RESULTS, State.FINALIZING):
+        return now
     return max(job.state_since, job.progress.at or 0.0)
 
 

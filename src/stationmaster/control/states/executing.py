@@ -10,12 +10,14 @@ from functools import partial
 from stationmaster.config import monitoring_of
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.access_notes import access_from_json
+from stationmaster.control.rental.closing import closing_begun, closing_counted, is_closing, stop_is_over, stop_limit
 from stationmaster.control.rental.company import alone_seconds
 from stationmaster.control.rental.machine import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
 from stationmaster.control.rental.revive import STOPPED_ENDINGS, Revive, marked_as_stopped, needs_reviving, revive
 from stationmaster.control.step import Handler, Step, cut_off, give_up, go_on, is_late, recovered, wait
 from stationmaster.control.training.baselines import Comparison, compare, comparison_due
 from stationmaster.control.training.collecting import Collect, at_home, collect, due
+from stationmaster.control.training.declared import declared
 from stationmaster.control.training.following import Follow, follow
 from stationmaster.control.training.health_news import HealthNews, health_news
 from stationmaster.control.training.saving import Save, ask_to_save, save_first, save_told
@@ -94,7 +96,10 @@ async def observe(visit: Visit, world: World) -> Seen:
     try:
         since = since_of(job, monitoring_of(job.spec.monitoring, world.policy.monitoring))
         status = await host_of(job, world).status(since, alone_seconds=alone_seconds(job, now=visit.now))
-        return replace(seen, status=status, watched=visit.watched, comparison=await compare(job, world))
+        # Whether the time of a job that is to end runs, only the provider can say.
+        sighting = await sight(visit, world) if is_closing(job) else ANSWERING
+        seen = replace(seen, status=status, sighting=sighting)
+        return replace(seen, watched=visit.watched, comparison=await compare(job, world))
     except RemoteError as problem:
         await drop_connection(job, world)
         return replace(seen, problem=str(problem), sighting=await sight(visit, world))
@@ -104,19 +109,19 @@ def decide(seen: Seen, policy: Policy) -> Step[Action]:
     job, now = seen.visit.job, seen.visit.now
     if job.desired is Desired.CANCEL:
         return _leave(seen, Reason.CANCELLED_BY_USER, "cancelled during the training")
+    seen = _counted(seen, policy)
     if seen.status is None:
         return _without_answer(seen, policy)
     status = seen.status
     write = taken_in(seen, policy)
     job = write.job
-    if status.more or (status.finished and write.logs):
-        return Step(write=replace(write, due_in=0.0))  # the log is read to its end before anything is concluded
+    # What people want and the limit come first: nothing that the machine says puts them off.
+    if reason := _reason_to_stop(job, now=now):
+        return _to_its_end(seen, replace(write, job=closing_begun(job, now=now)), status, reason, policy)
+    if _is_to_be_read_on(write, status):
+        return Step(write=replace(write, due_in=0.0))
     if status.finished:
         return Step(write=_exited(write, status, seen.outputs, now=now))
-    if reason := _reason_to_stop(job, now=now):
-        if not _training_began(status):
-            return _leave(seen, _BEFORE_TRAINING.get(reason, reason), "ended before the training began")
-        return _ended(seen, write, reason, policy)
     if not status.supervisor.alive or status.needs_secrets:
         return Step(write=write, then=Start())
     if file := due(job, status, before=seen.visit.job, policy=policy, now=now):
@@ -126,13 +131,50 @@ def decide(seen: Seen, policy: Policy) -> Step[Action]:
     return Step(write=write)
 
 
+def _counted(seen: Seen, policy: Policy) -> Seen:
+    """The same look, with the closing time counted and without the files that do not count."""
+    job = closing_counted(seen.visit.job, seen.sighting, policy, now=seen.visit.now)
+    status = seen.status
+    if status is not None:
+        status = replace(status, outputs=declared(status.outputs, seen.outputs))
+    return replace(seen, visit=replace(seen.visit, job=job), status=status)
+
+
+def _is_to_be_read_on(write: Write, status: Status) -> bool:
+    """The log is read to its end before anything is concluded from it."""
+    return status.more or bool(status.finished and write.logs)
+
+
+def _to_its_end(seen: Seen, write: Write, status: Status, reason: Reason, policy: Policy) -> Step[Action]:
+    """The training is to end; one that does not is left as it runs, and its model is fetched all the same."""
+    if stop_is_over(write.job, policy):
+        return Step(write=_left_running(write, reason, seen))
+    if status.finished:
+        if _is_to_be_read_on(write, status):
+            return Step(write=replace(write, due_in=0.0))
+        return Step(write=_exited(write, status, seen.outputs, now=seen.visit.now))
+    if not _training_began(status):
+        return _leave(seen, _BEFORE_TRAINING.get(reason, reason), "ended before the training began")
+    return _ended(seen, write, reason, policy)
+
+
+def _left_running(write: Write, reason: Reason, seen: Seen) -> Write:
+    """The stop had no effect, or nobody answered it: the fetch asks once more, and the machine goes after it."""
+    job = write.job.remember(ending=reason.value, unstopped=True, failures=None, stops=None)
+    told = Told(kind="stop_without_effect", payload={"reason": reason.value})
+    moved = go_on(job, Move.EXITED, now=seen.visit.now, events=(*write.events, told, *end_told(job, seen.outputs)))
+    return replace(write, job=moved.job, due_in=0.0, events=moved.events)
+
+
 def _ended(seen: Seen, write: Write, reason: Reason, policy: Policy) -> Step[Action]:
     """The training is to end: first it saves, if it can, then it is stopped. Each is written down before it is done."""
     job = write.job.remember(ending=reason.value)
     monitoring = monitoring_of(job.spec.monitoring, policy.monitoring)
     saving = save_first(job, reason, seen.stopping.save, monitoring, now=seen.visit.now)
     if saving is None:
-        return Step(write=replace(write, job=job), then=Stop(grace_seconds=seen.stopping.grace))
+        job = job.remember(stops=_stops(job) + 1)
+        grace = min(seen.stopping.grace, stop_limit(policy))
+        return Step(write=replace(write, job=job), then=Stop(grace_seconds=grace))
     told = (*write.events, *save_told(job, saving))
     return Step(write=replace(write, job=saving, events=told), then=Save())
 
@@ -248,10 +290,10 @@ def _without_answer(seen: Seen, policy: Policy) -> Step[Action]:
     job, sighting = seen.visit.job, seen.sighting
     if sighting.fate is Fate.GONE:
         return _leave(seen, Reason.MACHINE_LOST, f"the provider says that the machine is gone{at_home(job)}")
-    if _limit_passed_in_silence(seen, policy):
-        kept = at_home(job) or "; no model could be saved from it"
-        said = f"the limit was reached and the machine has not answered since{kept}"
-        return _leave(seen, Reason.HARD_LIMIT, said)
+    if reason := _reason_to_stop(job, now=seen.visit.now):
+        job = closing_begun(job, now=seen.visit.now)
+        if stop_is_over(job, policy):
+            return Step(write=_left_running(Write(job=job), reason, seen))
     if needs_reviving(sighting, job):
         stopped = marked_as_stopped(job, sighting)
         since = job.unreachable_since if job.unreachable_since is not None else seen.visit.now
@@ -259,14 +301,6 @@ def _without_answer(seen: Seen, policy: Policy) -> Step[Action]:
     if sighting.fate is Fate.MISSING:
         job = missed(job, sighting)
     return Step(write=cut_off(job, now=seen.visit.now, policy=policy, problem=seen.problem or "no answer"))
-
-
-def _limit_passed_in_silence(seen: Seen, policy: Policy) -> bool:
-    """The hard limit is over, and the model was given its time to be fetched after all."""
-    job, now = seen.visit.job, seen.visit.now
-    if job.deadline_at is None or job.unreachable_since is None:
-        return False
-    return now > job.deadline_at and now - job.unreachable_since > policy.fetch_seconds
 
 
 def _reason_to_stop(job: Job, *, now: float) -> Reason | None:
@@ -382,12 +416,28 @@ async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
             await host.stop(action.grace_seconds)
         else:
             await host.start(_secrets(job, world))
-    except (CommandFailed, HostKeyRefused) as problem:
+    except CommandFailed as problem:
+        if isinstance(action, Stop):
+            return _not_stopped(job, str(problem), world.policy)
+        return cut_off(job, now=seen.visit.now, policy=world.policy, problem=str(problem))
+    except HostKeyRefused as problem:
         return cut_off(job, now=seen.visit.now, policy=world.policy, problem=str(problem))
     except RemoteError as problem:
         await drop_connection(job, world)
         return cut_off(job, now=seen.visit.now, policy=world.policy, problem=str(problem))
-    return wait(job, _SETTLE_SECONDS)
+    unheard = _stops(job) - 1 if isinstance(action, Stop) else 0
+    return wait(job, world.policy.retry_after(unheard - 1) if unheard else _SETTLE_SECONDS)
+
+
+def _stops(job: Job) -> int:
+    """How often the training was asked to stop; one that takes no notice is asked again after growing pauses."""
+    return int(job.memory.get("stops", 0))
+
+
+def _not_stopped(job: Job, problem: str, policy: Policy) -> Write:
+    """The machine answers, and does not stop the training: told once, and tried again while there is time."""
+    told = (Told(kind="stop_failed", payload={"problem": problem}),) if _stops(job) == 1 else ()
+    return wait(job, policy.retry_after(_stops(job) - 1), events=told)
 
 
 def _judged(seen: Seen, policy: Policy, visit: Visit, status: Status) -> tuple[Write, bool]:

@@ -1,4 +1,8 @@
-"""FETCHING_RESULTS: the training is over. Its files are brought home one by one, each verified before the next."""
+"""FETCHING_RESULTS: the training is over. Its files are brought home one by one, each verified before the next.
+
+A model counts once it opens: of several checkpoints the best that does. What cannot be fetched in time stays on the
+disk of a machine that is stopped, for a person to decide about.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +14,29 @@ from pathlib import Path
 from typing import Any
 
 from stationmaster.control.delivering import notes
-from stationmaster.control.delivering.chain import Deliver, deliver, file_facts
+from stationmaster.control.delivering.chain import Deliver, deliver, file_facts, not_delivered
 from stationmaster.control.policy import Policy
+from stationmaster.control.rental.closing import (
+    action_limit,
+    closing_begun,
+    closing_counted,
+    closing_if_due,
+    fetch_is_over,
+    fetch_limit,
+    is_closing,
+    stop_limit,
+)
 from stationmaster.control.rental.company import company
 from stationmaster.control.rental.machine import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
+from stationmaster.control.rental.parking import (
+    Park,
+    costs_as_seen,
+    is_asked_again,
+    park,
+    parked,
+    taken_up_again,
+    while_parked,
+)
 from stationmaster.control.rental.revive import Revive, needs_reviving, revive
 from stationmaster.control.states.executing import checkpoint_of
 from stationmaster.control.step import (
@@ -30,21 +53,30 @@ from stationmaster.control.step import (
 )
 from stationmaster.control.training.carrying import metered
 from stationmaster.control.training.collecting import at_home, collected, with_fetched, with_places
-from stationmaster.control.training.job_folder import stays_inside
+from stationmaster.control.training.declared import declared, refused_told
+from stationmaster.control.training.job_folder import arriving, fetched_path
 from stationmaster.control.world import Visit, World
-from stationmaster.errors import DiskFull, RemoteError, Unreachable
-from stationmaster.lifecycle import Move, may_try_again
-from stationmaster.model import Checkpoint, Desired, Job, Reason
+from stationmaster.delivery.safetensors_header import open_safetensors
+from stationmaster.durations import format_duration
+from stationmaster.errors import BrokenModel, CommandFailed, DeliveryRefused, DiskFull, RemoteError, Unreachable
+from stationmaster.lifecycle import PARKED, Move, is_parked, may_try_again
+from stationmaster.model import Checkpoint, CostLine, Desired, Job, Reason, Rental
+from stationmaster.providers.base import CanStop
+from stationmaster.recipes.outputs import is_safe_to_load
 from stationmaster.recipes.schema import OutputKind
 from stationmaster.remote.host import OutputFile
 from stationmaster.remote.transfer import pull_verified
 from stationmaster.store.writes import Told, Write
+
+_SPARE_MODELS = 8  # further checkpoints that are tried where the best one does not open
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     visit: Visit
     sighting: Sighting = ANSWERING
+    costs: tuple[CostLine, ...] = ()
+    can_stop: bool = False  # whether the provider keeps the disk of a machine that is stopped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +91,32 @@ class Fetch:
     file: OutputFile
 
 
+Action = TakeInventory | Deliver | Fetch | Revive | Park
+
+
 async def observe(visit: Visit, world: World) -> Seen:
-    if visit.job.unreachable_since is None:
-        return Seen(visit=visit)
-    return Seen(visit=visit, sighting=await sight(visit, world))
+    job = closing_if_due(visit.job, now=visit.now)
+    seen = Seen(visit=visit, can_stop=isinstance(world.provider(job.spec.provider), CanStop))
+    if job.unreachable_since is None and not is_closing(job) and not is_parked(job):
+        return seen
+    _, costs = await world.bills.of(job.id)
+    return replace(seen, sighting=await sight(visit, world), costs=costs)
 
 
-def decide(seen: Seen, policy: Policy) -> Step[TakeInventory | Deliver | Fetch | Revive]:
-    job, now = seen.visit.job, seen.visit.now
+def decide(seen: Seen, policy: Policy) -> Step[Action]:
+    now = seen.visit.now
+    job = closing_counted(closing_if_due(seen.visit.job, now=now), seen.sighting, policy, now=now)
+    costs = costs_as_seen(seen.costs, seen.sighting, now=now)
+    step = _next(job, seen, policy)
+    if step.write is not None:
+        return replace(step, write=replace(step.write, costs=(*step.write.costs, *costs)))
+    if job is seen.visit.job and not costs:
+        return step
+    return replace(step, write=Write(job=job, costs=costs))
+
+
+def _next(job: Job, seen: Seen, policy: Policy) -> Step[Action]:
+    now = seen.visit.now
     if job.desired is Desired.CANCEL:
         said = "cancelled while the results were fetched"
         return Step(write=give_up(job, Reason.CANCELLED_BY_USER, now=now, explanation=said))
@@ -74,8 +124,10 @@ def decide(seen: Seen, policy: Policy) -> Step[TakeInventory | Deliver | Fetch |
         return Step(write=without_the_rest(job, Reason.MACHINE_LOST, "the machine was gone", now=now))
     if seen.sighting.fate is Fate.MISSING:
         return Step(write=wait(missed(job, seen.sighting), policy.provider_look_seconds))
-    if _time_is_over(job, now=now, policy=policy) and job.memory.get("failures"):
-        return Step(write=without_the_rest(job, Reason.HARD_LIMIT, "the limit was reached", now=now))
+    if is_parked(job):
+        return _of_parked(job, seen, policy)
+    if fetch_is_over(job, policy):
+        return Step(write=_out_of_time(job, policy, now=now))
     if needs_reviving(seen.sighting, job):
         return Step(then=Revive(sighting=seen.sighting))
     if "wanted" not in job.memory:
@@ -93,12 +145,16 @@ def decide(seen: Seen, policy: Policy) -> Step[TakeInventory | Deliver | Fetch |
 
 def wanted(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoint]) -> list[OutputFile]:
     """The model first, then what explains it. Of several checkpoints only the best: the final one, else the latest."""
-    files = [file for file in files if stays_inside(file.path)]
-    by_path = {checkpoint.path: checkpoint for checkpoint in checkpoints}
-    models = [file for file in files if file.kind == OutputKind.CHECKPOINT]
+    files = list(files)
     others = [file for file in files if file.kind != OutputKind.CHECKPOINT]
-    sound = [file for file in models if not is_spoilt(by_path.get(file.path), job)]
-    return [*best(sound or models, by_path)[:1], *sorted(others, key=lambda file: file.path)]
+    return [*ranked_models(files, job, checkpoints)[:1], *sorted(others, key=lambda file: file.path)]
+
+
+def ranked_models(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoint]) -> list[OutputFile]:
+    """Every checkpoint, the best first; those that were saved after the loss had become no number come last."""
+    by_path = {checkpoint.path: checkpoint for checkpoint in checkpoints}
+    models = best((file for file in files if file.kind == OutputKind.CHECKPOINT), by_path)
+    return sorted(models, key=lambda file: is_spoilt(by_path.get(file.path), job))
 
 
 def is_spoilt(checkpoint: Checkpoint | None, job: Job) -> bool:
@@ -117,11 +173,25 @@ def best(models: Iterable[OutputFile], checkpoints: dict[str, Checkpoint]) -> li
     return sorted(models, key=rank, reverse=True)
 
 
-def _time_is_over(job: Job, *, now: float, policy: Policy) -> bool:
-    """The hard limit leaves the fetch its own time: a model is worth more than some minutes of rent."""
-    if now - job.state_since < policy.fetch_seconds:
-        return False
-    return job.deadline_at is not None and now >= job.deadline_at
+def _of_parked(job: Job, seen: Seen, policy: Policy) -> Step[Action]:
+    if is_asked_again(job):
+        again = closing_begun(taken_up_again(job), now=seen.visit.now)
+        return Step(write=wait(again, 0.0, rentals=_running_again(seen.sighting), cleared_alerts=(PARKED,)))
+    comes_next = while_parked(job, seen.sighting, policy, can_stop=seen.can_stop, now=seen.visit.now)
+    return Step(then=comes_next) if isinstance(comes_next, Park) else Step(write=comes_next)
+
+
+def _running_again(sighting: Sighting) -> tuple[Rental, ...]:
+    """What the safety net counts from: the machine is no longer one that was stopped for good."""
+    return () if sighting.rental is None else (replace(sighting.rental, stopped_at=None),)
+
+
+def _out_of_time(job: Job, policy: Policy, *, now: float) -> Write:
+    """The fetch had its time: with the model safe the job goes on, else the machine is stopped and keeps it."""
+    if job.memory.get("model_attempt") == job.attempt:
+        return without_the_rest(job, Reason.HARD_LIMIT, "its time was over", now=now)
+    said = f"the model could not be fetched within {format_duration(policy.fetch_seconds)}"
+    return parked(job, said, policy, now=now)
 
 
 def without_the_rest(job: Job, reason: Reason, why: str, *, now: float) -> Write:
@@ -151,17 +221,24 @@ def _ending_of_a_bid(job: Job, *, now: float) -> Reason:
     return Reason.MACHINE_STOPPED if has_model and not may_try_again(job, Reason.OUTBID) else Reason.OUTBID
 
 
-async def perform(action: TakeInventory | Deliver | Fetch | Revive, job: Job, seen: Seen, world: World) -> Write:
+async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
     if isinstance(action, Revive):
         return await revive(action, job, seen.visit, world)
+    if isinstance(action, Park):
+        return await park(action, job, world)
+    limit = _limit_of(action, job, world.policy)
     try:
-        async with company(host_of(job, world), seen.visit):
+        async with asyncio.timeout(limit), company(host_of(job, world), seen.visit):
             if isinstance(action, TakeInventory):
                 return await _take_inventory(job, world)
             if isinstance(action, Deliver):
                 checkpoint = checkpoint_of(job, action.file, world.recipe(job.spec.recipe).recipe.outputs)
                 return await deliver(action, job, checkpoint, seen.visit, world)
             return await _fetch(action.file, job, seen, world)
+    except BrokenModel as problem:
+        return _with_the_next_model(job, problem)
+    except TimeoutError:
+        return _took_too_long(action, job, world.policy)
     except Unreachable as problem:
         await drop_connection(job, world)
         return cut_off(job, now=seen.visit.now, policy=world.policy, problem=str(problem))
@@ -175,19 +252,50 @@ async def _take_inventory(job: Job, world: World) -> Write:
     outputs = world.recipe(job.spec.recipe).recipe.outputs
     host = host_of(job, world)
     if job.memory.get("unstopped"):
-        await host.stop(world.recipe(job.spec.recipe).recipe.stop.grace)
-    files = await host.inventory()
+        with suppress(CommandFailed):  # its model can be had all the same
+            await host.stop(min(world.recipe(job.spec.recipe).recipe.stop.grace, stop_limit(world.policy)))
+    told = await host.inventory()
+    files = declared(told, outputs)
     checkpoints = tuple(with_places((checkpoint_of(job, file, outputs) for file in files), job))
     chosen = [_as_memory(file) for file in wanted(files, job, checkpoints)]
-    return wait(recovered(job).remember(wanted=chosen, unstopped=None), 0.0, checkpoints=checkpoints)
+    spare = [_as_memory(file) for file in ranked_models(files, job, checkpoints)[1 : 1 + _SPARE_MODELS]]
+    after = recovered(job).remember(wanted=chosen, spare_models=spare or None, unstopped=None)
+    return wait(after, 0.0, checkpoints=checkpoints, events=refused_told(told, outputs))
+
+
+def _with_the_next_model(job: Job, problem: BrokenModel) -> Write:
+    """What was called the model is none: the next best may be one. Bytes that came home stay where they are."""
+    broken, *rest = job.memory["wanted"]
+    spare = job.memory.get("spare_models", [])
+    told = Told(kind="model_broken", payload={"path": broken["path"], "problem": str(problem)})
+    after = recovered(job).remember(wanted=[*spare[:1], *rest], spare_models=spare[1:] or None, transfer=None)
+    return wait(after, 0.0, events=(told,))
+
+
+def _limit_of(action: TakeInventory | Deliver | Fetch, job: Job, policy: Policy) -> float | None:
+    """A place that never answers leaves time for the next one, and for the pull home."""
+    limit = action_limit(job, policy, until=fetch_limit(policy))
+    return limit / len(policy.links) if limit is not None and isinstance(action, Deliver) else limit
+
+
+def _took_too_long(action: TakeInventory | Deliver | Fetch, job: Job, policy: Policy) -> Write:
+    if isinstance(action, Deliver):
+        return not_delivered(job, action.link, DeliveryRefused("it took too long"), policy)
+    after, seconds, failures = failed_try(job, policy)
+    told = () if failures else (Told(kind="fetch_failed", payload={"problem": "it took too long"}),)
+    return wait(after, seconds, events=told)
 
 
 async def _fetch(file: OutputFile, job: Job, seen: Seen, world: World) -> Write:
     assert file.sha256 is not None
-    target = world.artifacts(job.id) / file.path
+    folder = world.artifacts(job.id)
+    target = fetched_path(folder, attempt=job.attempt, path=file.path)
     await asyncio.to_thread(_take_collected, file, job, target)
     async with metered(job, seen.visit, "fetching") as progress:
-        await pull_verified(host_of(job, world), file.path, target, file.sha256, progress=progress)
+        host = host_of(job, world)
+        await pull_verified(host, file.path, target, file.sha256, parts=arriving(folder), progress=progress)
+    if file.kind == OutputKind.CHECKPOINT and is_safe_to_load(file.path):
+        await asyncio.to_thread(open_safetensors, target)
     outputs = world.recipe(job.spec.recipe).recipe.outputs
     safe = replace(checkpoint_of(job, file, outputs), location=str(target), verified_at=seen.visit.now)
     after = recovered(job).remember(wanted=job.memory["wanted"][1:], transfer=None)

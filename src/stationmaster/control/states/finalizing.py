@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,19 @@ from stationmaster.control.delivering import notes
 from stationmaster.control.delivering.publishing import Publishing, entry, next_publishing, publish
 from stationmaster.control.delivering.registering import first_registration, step_on
 from stationmaster.control.policy import Policy
+from stationmaster.control.rental.closing import (
+    action_limit,
+    closing_counted,
+    closing_if_due,
+    closing_is_over,
+    is_closing,
+)
 from stationmaster.control.rental.company import company
-from stationmaster.control.rental.machine import host_of
+from stationmaster.control.rental.machine import ANSWERING, Sighting, host_of, sight
 from stationmaster.control.step import Handler, Step, give_up, go_on, outcome_told, wait
 from stationmaster.control.training.baselines import facts_to_remember
 from stationmaster.control.training.collecting import collected
-from stationmaster.control.training.job_folder import LATEST, MODEL, keep_only, link
+from stationmaster.control.training.job_folder import LATEST, MODEL, SUMMARY, forget_arriving, keep_only, link
 from stationmaster.control.world import Visit, World
 from stationmaster.errors import RemoteError
 from stationmaster.lifecycle import Move, concluded
@@ -55,21 +61,32 @@ class Conclude:
 Action = Publishing | Catalogue | Register | Conclude
 
 
-async def observe(visit: Visit, _world: World) -> Visit:
-    return visit
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    visit: Visit
+    sighting: Sighting = ANSWERING
 
 
-def decide(visit: Visit, policy: Policy) -> Step[Action]:
-    job = visit.job
-    if job.desired is Desired.CANCEL:
+async def observe(visit: Visit, world: World) -> Seen:
+    if not is_closing(closing_if_due(visit.job, now=visit.now)):
+        return Seen(visit=visit)
+    return Seen(visit=visit, sighting=await sight(visit, world))
+
+
+def decide(seen: Seen, policy: Policy) -> Step[Action]:
+    visit, now = seen.visit, seen.visit.now
+    if visit.job.desired is Desired.CANCEL:
         said = "cancelled after the model was fetched"
-        return Step(write=give_up(job, Reason.CANCELLED_BY_USER, now=visit.now, explanation=said))
-    return Step(then=_next(job, final_reason(job), policy))
+        return Step(write=give_up(visit.job, Reason.CANCELLED_BY_USER, now=now, explanation=said))
+    job = closing_counted(closing_if_due(visit.job, now=now), seen.sighting, policy, now=now)
+    action = _next(job, final_reason(job), policy)
+    return Step(write=None if job is visit.job else Write(job=job), then=action)
 
 
 def _next(job: Job, reason: Reason, policy: Policy) -> Action:
-    if (publishing := next_publishing(job, reason, policy)) is not None:
-        return publishing
+    publishing = next_publishing(job, reason, policy)
+    if publishing is not None and not closing_is_over(job, policy.bound_seconds):
+        return publishing  # else its time is over: the machine bills, and the model can be published later
     if job.memory.get("model_file") and not notes.is_done(job, _CATALOGUED):
         return Catalogue(reason=reason)
     if notes.fact(job, "register") and not notes.is_done(job, _REGISTERED):
@@ -87,7 +104,8 @@ def final_reason(job: Job) -> Reason:
     return ending
 
 
-async def perform(action: Action, job: Job, visit: Visit, world: World) -> Write:
+async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
+    visit = seen.visit
     match action:
         case Catalogue():
             return await _catalogue(action.reason, job, visit, world)
@@ -96,8 +114,9 @@ async def perform(action: Action, job: Job, visit: Visit, world: World) -> Write
         case Conclude():
             return await _conclude(action, job, visit, world)
         case _:
+            limit = action_limit(job, world.policy, until=world.policy.bound_seconds)
             async with company(host_of(job, world), visit):
-                return await publish(action, job, world)
+                return await publish(action, job, world, limit_seconds=limit)
 
 
 async def _catalogue(reason: Reason, job: Job, visit: Visit, world: World) -> Write:
@@ -181,10 +200,8 @@ def _put_in_place(folder: Path, job: Job) -> None:
     elif model:
         for name in (LATEST, MODEL):
             link(folder / name, Path(model))
-    _write_atomically(folder / "summary.json", json.dumps(summary(job), indent=2) + "\n")
-    shutil.rmtree(folder / "tmp", ignore_errors=True)
-    for part in folder.rglob(".*.fetching"):  # of files that changed, or were not wanted any more, half-way
-        part.unlink(missing_ok=True)
+    _write_atomically(folder / SUMMARY, json.dumps(summary(job), indent=2) + "\n")
+    forget_arriving(folder)
 
 
 def summary(job: Job) -> dict[str, Any]:

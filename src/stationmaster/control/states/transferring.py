@@ -25,6 +25,7 @@ from stationmaster.control.training.collecting import Collected, intact
 from stationmaster.control.training.config_files import written
 from stationmaster.control.training.dataset_cache import kept, may_be_kept, taken
 from stationmaster.control.training.dataset_pull import pulled
+from stationmaster.control.training.job_folder import sent_configs
 from stationmaster.control.world import Visit, World
 from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
 from stationmaster.lifecycle import Move
@@ -145,7 +146,7 @@ async def _send_all(job: Job, host: Host, world: World, saved: Collected | None,
     plan = plan_of(job, world, root=host.root, resume_from=resume, step=step)
     await host.put_plan(plan.as_json())
     files = await world.ask_store(_shipped, stored)
-    files += await world.ask_store(written, plan.configs, world.artifacts(job.id))
+    files += await world.ask_store(written, plan.configs, sent_configs(world.artifacts(job.id)))
     files.append(Sending(local=Path(job.spec.dataset.archive), path=_ARCHIVE, sha256=job.spec.dataset.sha256))
     if checkpoint is not None:
         sha256 = await world.ask_store(_sha256, Path(checkpoint))

@@ -15,13 +15,13 @@ from stationmaster.control.rental.company import company
 from stationmaster.control.rental.machine import drop_connection, host_of
 from stationmaster.control.step import cut_off, wait
 from stationmaster.control.training.carrying import metered
-from stationmaster.control.training.job_folder import LATEST, collected_path, keep_only, link, stays_inside
+from stationmaster.control.training.job_folder import LATEST, arriving, collected_path, keep_only, link
 from stationmaster.control.training.mirroring import brought_back, forget_mirrored, mirrored
 from stationmaster.control.world import Visit, World
 from stationmaster.delivery.safetensors_header import SafetensorsFile, open_safetensors
 from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
 from stationmaster.model import Checkpoint, Job
-from stationmaster.recipes.outputs import step_of
+from stationmaster.recipes.outputs import is_safe_to_load, step_of
 from stationmaster.recipes.schema import Output, OutputKind
 from stationmaster.remote.host import OutputFile, Status
 from stationmaster.remote.transfer import pull_verified, sha256_of
@@ -137,11 +137,14 @@ async def with_fetched(job: Job, safe: Checkpoint, file: OutputFile, world: Worl
 
 
 async def intact(job: Job, world: World) -> Collected | None:
-    """The best collected checkpoint whose bytes at home are still those that were verified.
+    """The best collected checkpoint whose bytes at home are still those that were verified, to go on from elsewhere.
 
-    One that is not there, as on another host than the one that collected it, is brought back from the bucket.
+    Only weights: what one stranger's machine wrote must not run on another's, or on ours, when it is loaded. A file
+    that is not there, as on another host than the one that collected it, is brought back from the bucket.
     """
     for one in best_first(collected(job)):
+        if not is_safe_to_load(one.path):
+            continue
         if await asyncio.to_thread(_is_intact, one):
             return one
         place = Path(one.location)
@@ -181,9 +184,10 @@ async def _fetched(
     there = (await host.hash([file.path])).get(file.path)
     if there is None:
         raise TransferFailed(f"{file.path} is no longer on the machine")
-    target = collected_path(world.artifacts(job.id), attempt=job.attempt, path=file.path)
+    folder = world.artifacts(job.id)
+    target = collected_path(folder, attempt=job.attempt, path=file.path)
     async with metered(job, visit, "fetching") as progress:
-        await pull_verified(host, file.path, target, there.sha256, progress=progress)
+        await pull_verified(host, file.path, target, there.sha256, parts=arriving(folder), progress=progress)
     opened = await asyncio.to_thread(_opened, target)
     step = step_of(file.path, outputs, offset=job.memory.get("step_offset"))
     one = Collected(
@@ -257,7 +261,7 @@ def _payload(one: Collected, opened: SafetensorsFile | None) -> dict[str, object
 
 def _is_settled(file: OutputFile, seen: object, *, wall: float) -> bool:
     """A file with a time in the future comes from another clock; that it did not change has to do then."""
-    if file.kind != OutputKind.CHECKPOINT or not stays_inside(file.path) or seen != [file.size, file.mtime]:
+    if file.kind != OutputKind.CHECKPOINT or seen != [file.size, file.mtime]:
         return False
     return file.size > 0 and not 0 <= wall - file.mtime < _SETTLED_SECONDS
 

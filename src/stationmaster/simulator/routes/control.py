@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 
 from stationmaster.money import from_dollars
 from stationmaster.simulator import running
-from stationmaster.simulator.billing import charge_until
+from stationmaster.simulator.billing import charge_until, gpu_seconds
 from stationmaster.simulator.cloud import Cloud
 from stationmaster.simulator.faults import parse_faults
 from stationmaster.simulator.instances import Instance
@@ -92,5 +92,6 @@ async def _truth(cloud: Cloud, instance: Instance) -> dict[str, Any]:
         "created_at": instance.created_at,
         "destroyed_at": instance.destroyed_at,
         "processes": await cloud.machines.processes(instance.id) if instance.exists else [],
+        "gpu_seconds": gpu_seconds(instance, cloud.now()),
         "cost": {name: dollars(getattr(charge, name)) for name in ("gpu", "disk", "downloads", "uploads", "total")},
     }

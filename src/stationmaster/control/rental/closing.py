@@ -1,0 +1,104 @@
+"""Closing time: how long a machine may still bill once its training is to end, whatever the machine says.
+
+The clock begins with the reason to end (a person's stop, the limit, a stall) and counts only the time in which the
+provider answers and says that the machine runs: home's own line is up then, and what nobody could help does not count
+against a model. Three hands are on it: the stop must have had its effect, the fetch must be done, all must be over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stationmaster.control.policy import Policy
+from stationmaster.control.rental.machine import Fate, Sighting
+from stationmaster.control.step import is_late, wants_out
+from stationmaster.model import Job
+
+_CLOSING = "closing"  # in a job's memory
+_STOP_SHARE = 2 / 3  # of the time beside the fetch; the rest is for what comes after it
+_LOOK_SPARE_SECONDS = 120.0  # between two looks, on top of the longest action
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closing:
+    """How much of the time is used up, and when that was last counted."""
+
+    spent: float
+    at: float
+
+
+def is_closing(job: Job) -> bool:
+    return _CLOSING in job.memory
+
+
+def closing_begun(job: Job, *, now: float) -> Job:
+    """The clock runs from now on, unless it does already."""
+    return job if is_closing(job) else _noted(job, Closing(spent=0.0, at=now))
+
+
+def closing_if_due(job: Job, *, now: float) -> Job:
+    """The clock runs where a person wants the end, or the limit has passed."""
+    return closing_begun(job, now=now) if wants_out(job) or is_late(job, now=now) else job
+
+
+def closing_counted(job: Job, sighting: Sighting, policy: Policy, *, now: float) -> Job:
+    """The clock moved on to now. A gap that nobody looked into, as after a sleep, counts as one long action."""
+    if not is_closing(job):
+        return job
+    known = Closing(**job.memory[_CLOSING])
+    runs = sighting.fate is Fate.THERE and sighting.machine is not None
+    passed = min(now - known.at, longest_action(policy) + _LOOK_SPARE_SECONDS) if runs else 0.0
+    return _noted(job, Closing(spent=known.spent + max(0.0, passed), at=now))
+
+
+def closing_forgotten(job: Job) -> Job:
+    """A person asked anew: the whole time begins again."""
+    return job.remember(**{_CLOSING: None})
+
+
+def last_counted(job: Job) -> float | None:
+    """When somebody last saw to a job that is to end."""
+    return Closing(**job.memory[_CLOSING]).at if is_closing(job) else None
+
+
+def stop_is_over(job: Job, policy: Policy) -> bool:
+    """The training was given its time to save and to stop; what it says now is no reason to wait longer."""
+    return _spent(job) >= stop_limit(policy)
+
+
+def fetch_is_over(job: Job, policy: Policy) -> bool:
+    """The model was given its time to be fetched."""
+    return _spent(job) >= fetch_limit(policy)
+
+
+def closing_is_over(job: Job, bound_seconds: float) -> bool:
+    """Nothing more is waited for: the GPU must not bill any longer."""
+    return _spent(job) >= bound_seconds
+
+
+def stop_limit(policy: Policy) -> float:
+    return policy.closing_seconds * _STOP_SHARE
+
+
+def fetch_limit(policy: Policy) -> float:
+    return stop_limit(policy) + policy.fetch_seconds
+
+
+def longest_action(policy: Policy) -> float:
+    """One try at one file: half of the fetch, so that a place which never answers leaves time for a pull home."""
+    return policy.fetch_seconds / 2
+
+
+def action_limit(job: Job, policy: Policy, *, until: float) -> float | None:
+    """How long the next action on the machine may take, the clock being at `until` then; None: as it likes."""
+    if not is_closing(job):
+        return None
+    return max(0.0, min(longest_action(policy), until - _spent(job)))
+
+
+def _spent(job: Job) -> float:
+    return Closing(**job.memory[_CLOSING]).spent if is_closing(job) else 0.0
+
+
+def _noted(job: Job, closing: Closing) -> Job:
+    return job.remember(**{_CLOSING: {"spent": closing.spent, "at": closing.at}})

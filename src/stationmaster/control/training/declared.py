@@ -1,0 +1,49 @@
+"""Which of the files that a machine names count: those that the recipe declares, under names that can be shown.
+
+A rented machine belongs to a stranger. What it calls a file must not lead out of the job's folder at home, must not
+play tricks on a terminal, and is a model only if the recipe says that files of that name are models.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from stationmaster.recipes.outputs import output_of
+from stationmaster.recipes.schema import Output
+from stationmaster.remote.host import OutputFile
+from stationmaster.store.writes import Told
+
+_LONGEST_PATH = 1024
+_MOST_TOLD = 5
+_NOT_SHOWN = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, halves of characters, line ends
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # they reverse what is read
+
+
+def declared(files: Iterable[OutputFile], outputs: Sequence[Output]) -> tuple[OutputFile, ...]:
+    """The files that count, each of the kind that the recipe gives it, whatever the machine calls it."""
+    found = ((file, output_of(file.path, outputs)) for file in files if has_fair_name(file.path))
+    return tuple(replace(file, kind=output.kind.value) for file, output in found if output is not None)
+
+
+def refused_told(files: Sequence[OutputFile], outputs: Sequence[Output]) -> tuple[Told, ...]:
+    """That the machine named files which do not count; honest ones never do."""
+    counted = {file.path for file in declared(files, outputs)}
+    refused = sorted({file.path for file in files} - counted)
+    if not refused:
+        return ()
+    shown = [ascii(path[:_LONGEST_PATH]) for path in refused[:_MOST_TOLD]]
+    return (Told(kind="files_refused", payload={"files": shown, "count": len(refused)}),)
+
+
+def has_fair_name(path: str) -> bool:
+    """Whether the name stays inside the job's folder and can be shown to a person as it is."""
+    parts = PurePosixPath(path).parts
+    inside = bool(parts) and ".." not in parts and not path.startswith("/")
+    return inside and len(path) <= _LONGEST_PATH and not any(map(_is_trick, path))
+
+
+def _is_trick(character: str) -> bool:
+    return character in _TURNING or unicodedata.category(character) in _NOT_SHOWN

@@ -1,0 +1,191 @@
+"""From a stop or the limit to the end of the GPU's bill there is a bound, whatever the machine says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stationmaster.control.policy import Policy
+from stationmaster.control.rental.access_notes import access_to_json
+from stationmaster.control.rental.machine import Fate, Sighting
+from stationmaster.control.rental.parking import Park, costs_as_seen
+from stationmaster.control.rental.revive import Revive
+from stationmaster.control.states import executing, fetching, finalizing
+from stationmaster.control.step import failed_try
+from stationmaster.lifecycle import is_parked
+from stationmaster.model import CostLine, Desired, Job, MachineStatus, Outcome, Reason, State
+from stationmaster.money import MicroDollars
+from stationmaster.remote.host import Finished, LogPiece, Status, StepStatus, Supervisor
+from tests.support.jobs.spine_values import ACCESS, job, machine, rental, visit
+
+POLICY = Policy()
+MEMORY: dict[str, Any] = {"label": rental().label, "access": access_to_json(ACCESS)}
+RUNS = Sighting(fate=Fate.THERE, rental=rental(), machine=machine())
+STOPPED = Sighting(fate=Fate.STOPPED, rental=rental(), machine=machine(status=MachineStatus.STOPPED))
+UNKNOWN = Sighting(fate=Fate.UNKNOWN, rental=rental())
+LONGEST_LOOK = 120.0  # between two visits, where nothing takes its time
+
+
+def at(state: State, **fields: Any) -> Job:
+    memory = {**MEMORY, **fields.pop("memory", {})}
+    return job(**{"state": state, "state_since": 90.0, "memory": memory, **fields})
+
+
+def said(*, more: bool = False, over: bool = False, talks: bool = False) -> Status:
+    """A status of a machine that may say anything."""
+    train = StepStatus(index=0, name="train", state="running", training=True, started_at=1.0)
+    piece = LogPiece(stream="0.1", inode=1, start=0, end=3, data=b"abc")
+    return Status(
+        wall=0.0, monotonic=0.0, boot_id="b", started=True, supervisor=Supervisor(alive=True, pid=1), steps=(train,),
+        more=more, finished=Finished(result="failed") if over else None, log=(piece,) if talks else (),
+    )  # fmt: skip
+
+
+WORDS = st.one_of(st.none(), st.builds(said, more=st.booleans(), over=st.booleans(), talks=st.booleans()))
+
+
+def visited(before: Job, word: Status | None, sighting: Sighting, *, now: float) -> Job | Park:
+    """The job after a visit whose action, if any, brought nothing."""
+    if before.state is State.EXECUTING:
+        seen = executing.Seen(visit=visit(before, now=now), status=word, problem="x", sighting=sighting)
+        step: Any = executing.decide(seen, POLICY)
+    else:
+        step = fetching.decide(fetching.Seen(visit=visit(before, now=now), sighting=sighting, can_stop=True), POLICY)
+    if isinstance(step.then, Park):
+        return step.then
+    after = step.write.job if step.write is not None else before
+    return failed_try(after, POLICY)[0] if step.then is not None else after
+
+
+@given(st.lists(st.tuples(WORDS, st.floats(20.0, LONGEST_LOOK)), min_size=1, max_size=20), st.booleans())
+def test_whatever_a_machine_says_its_gpu_stops_billing_within_the_bound(
+    script: list[tuple[Status | None, float]], by_person: bool
+) -> None:
+    now, fields = 1000.0, {"desired": Desired.STOP} if by_person else {"deadline_at": 1000.0}
+    current: Job | Park = at(State.EXECUTING, **fields)
+    while isinstance(current, Job):
+        word, pause = script[int(now * 7) % len(script)]
+        assert now <= 1000.0 + POLICY.bound_seconds, (current.state, current.memory["closing"])
+        current = visited(current, word, RUNS, now=now)
+        if isinstance(current, Job) and current.state is State.FINALIZING:
+            return
+        now += pause
+    assert current.provider_id == "m1"
+
+
+def test_a_training_that_takes_no_notice_of_its_stop_is_left_and_its_model_fetched() -> None:
+    before = at(State.EXECUTING, desired=Desired.STOP, memory={"closing": {"spent": 590.0, "at": 95.0}})
+    seen = executing.Seen(visit=visit(before), status=said(more=True), sighting=RUNS)
+    assert isinstance(executing.decide(seen, POLICY).then, executing.Stop)
+    over = executing.decide(replace(seen, visit=visit(before, now=106.0)), POLICY)
+    assert over.write is not None
+    after = over.write.job
+    assert (after.state, after.memory["ending"], after.memory["unstopped"]) == (
+        State.FETCHING_RESULTS, Reason.STOPPED_BY_USER, True,
+    )  # fmt: skip
+    assert "stop_without_effect" in [told.kind for told in over.write.events]
+
+
+def test_a_stop_that_is_not_heard_is_repeated_after_growing_pauses() -> None:
+    before = at(State.EXECUTING, desired=Desired.STOP)
+    for times in (1, 2, 3):
+        step = executing.decide(executing.Seen(visit=visit(before), status=said()), POLICY)
+        assert step.write is not None
+        before = step.write.job
+        assert before.memory["stops"] == times
+
+
+@pytest.mark.parametrize("sighting", [UNKNOWN, STOPPED])
+def test_time_in_which_nobody_could_do_anything_does_not_count(sighting: Sighting) -> None:
+    before = at(State.FETCHING_RESULTS, desired=Desired.STOP, memory={"closing": {"spent": 7.0, "at": 95.0}})
+    after = visited(before, None, sighting, now=95.0 + 86_400)
+    assert isinstance(after, Job)
+    assert after.memory["closing"] == {"spent": 7.0, "at": 95.0 + 86_400}
+
+
+def test_a_computer_that_slept_does_not_find_the_time_over() -> None:
+    before = at(State.FETCHING_RESULTS, deadline_at=90.0, memory={"closing": {"spent": 0.0, "at": 95.0}})
+    after = visited(before, None, RUNS, now=95.0 + 86_400)
+    assert isinstance(after, Job)
+    assert after.memory["closing"]["spent"] == POLICY.fetch_seconds / 2 + 120
+    assert not is_parked(after)
+
+
+OVER = {"closing": {"spent": POLICY.bound_seconds, "at": 95.0}, "ending": Reason.STOPPED_BY_USER.value}
+
+
+def test_a_model_that_could_not_be_fetched_stays_on_a_stopped_machine_and_people_are_told() -> None:
+    seen = fetching.Seen(visit=visit(at(State.FETCHING_RESULTS, memory=OVER)), sighting=RUNS, can_stop=True)
+    step = fetching.decide(seen, POLICY)
+    assert step.write is not None
+    assert (step.write.job.state, is_parked(step.write.job)) == (State.FETCHING_RESULTS, True)
+    assert "stationmaster stop job" in step.write.alerts[0].message
+    stops = fetching.decide(replace(seen, visit=visit(step.write.job)), POLICY)
+    assert stops.then == Park(provider_id="m1")
+    waits = fetching.decide(replace(seen, visit=visit(step.write.job), sighting=STOPPED), POLICY)
+    assert waits.then is None
+    assert waits.write is not None
+    assert waits.write.rentals[0].stopped_at == 100.0
+    gone = fetching.decide(replace(seen, visit=visit(step.write.job, now=100.0 + 72 * 3600), sighting=STOPPED), POLICY)
+    assert gone.write is not None
+    assert (gone.write.job.state, gone.write.job.outcome) == (State.RELEASING, Outcome.INCOMPLETE)
+    assert "its model is lost" in str(gone.write.job.explanation)
+
+
+def test_with_the_model_safe_the_rest_is_left_when_the_time_is_over() -> None:
+    safe = at(State.FETCHING_RESULTS, memory={**OVER, "model": "/m", "model_attempt": 1})
+    after = visited(safe, None, RUNS, now=100.0)
+    assert isinstance(after, Job)
+    assert (after.state, is_parked(after)) == (State.FINALIZING, False)
+
+
+def test_a_person_s_further_stop_gives_a_parked_machine_its_whole_time_again() -> None:
+    parked = at(State.FETCHING_RESULTS, memory={**OVER, "parked": {"at": 50.0, "why": "x", "seq": 1}, "starts": 3})
+    asked = replace(parked, desired=Desired.STOP, desired_seq=2)
+    step = fetching.decide(fetching.Seen(visit=visit(asked), sighting=STOPPED, can_stop=True), POLICY)
+    assert step.write is not None
+    again = step.write.job
+    assert (is_parked(again), again.memory["closing"]["spent"], "starts" in again.memory) == (False, 0.0, False)
+    assert step.write.cleared_alerts == ("parked",)
+    starts = fetching.decide(fetching.Seen(visit=visit(again), sighting=STOPPED, can_stop=True), POLICY)
+    assert isinstance(starts.then, Revive)
+
+
+def test_a_provider_that_cannot_stop_machines_gets_its_machine_back() -> None:
+    parked = at(State.FETCHING_RESULTS, memory={**OVER, "parked": {"at": 99.0, "why": "x", "seq": 0}})
+    after = visited_without_stop(parked)
+    assert (after.state, after.outcome) == (State.RELEASING, Outcome.INCOMPLETE)
+
+
+def visited_without_stop(before: Job) -> Job:
+    step = fetching.decide(fetching.Seen(visit=visit(before), sighting=RUNS, can_stop=False), POLICY)
+    assert step.write is not None
+    return step.write.job
+
+
+def test_nothing_is_published_any_more_when_the_time_is_over() -> None:
+    policy = Policy(links=("hub",))
+    memory = {**OVER, "model": "/m", "model_attempt": 1}
+    for spent, what in ((0.0, "SendOn"), (policy.bound_seconds, "Conclude")):
+        memory = {**memory, "closing": {"spent": spent, "at": 100.0}}
+        step = finalizing.decide(finalizing.Seen(visit=visit(at(State.FINALIZING, memory=memory))), policy)
+        assert type(step.then).__name__ == what
+
+
+GPU = CostLine(
+    rental_label=rental().label, job_id="job", kind="gpu", rate_per_hour=MicroDollars(360_000), started_at=0.0,
+    ended_at=None, amount=MicroDollars(0), source="estimate",
+)  # fmt: skip
+
+
+def test_the_gpu_of_a_stopped_machine_costs_nothing_until_it_is_started_again() -> None:
+    (closed,) = costs_as_seen([GPU], STOPPED, now=3600.0)
+    assert (closed.ended_at, closed.amount) == (3600.0, 360_000)
+    assert costs_as_seen([closed], STOPPED, now=7200.0) == ()
+    (again,) = costs_as_seen([closed], RUNS, now=7200.0)
+    assert (again.kind, again.started_at, again.so_far(now=7200.0)) == ("gpu-2", 7200.0, 0)
+    assert costs_as_seen([closed, again], RUNS, now=7300.0) == ()
