@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -50,11 +49,10 @@ def hold() -> Iterator[Hold]:
         yield hold
 
 
-def lied_to(tmp_path: Path, station: StormStation, lies: Lies, **fields: Any) -> Path:
+def lied_to(tmp_path: Path, station: StormStation, lies: Lies, **policy: float) -> Path:
     """A job in the middle of its training, on a machine that begins to lie; the job's folder there."""
-    spec = storm_job("job-1", a_tiny_dataset(tmp_path / "dataset"), journal=station.journal, steps=3000, **fields)
-    station.submit(spec)
-    station.start("worker")
+    station.submit(storm_job("job-1", a_tiny_dataset(tmp_path / "dataset"), journal=station.journal, steps=3000))
+    station.start("worker", **policy)
     station.until(lambda: station.store.checkpoints.of_job("job-1"), "a first checkpoint")
     (machine,) = station.alive()
     return corrupt(tmp_path / "simulator" / "machines" / str(machine["id"]), lies)
@@ -94,7 +92,7 @@ def test_a_stop_ends_the_bill_of_a_machine_that_says_it_is_not_done(
 def test_at_the_limit_a_model_that_is_withheld_keeps_its_disk_and_the_gpu_bills_no_more(
     tmp_path: Path, url: str, forge: StormForge, hold: Hold
 ) -> None:
-    station = hold(StormStation(tmp_path / "home", url, forge, **SHORT, STATIONMASTER_SWEEP__ABANDON_AFTER="40s"))
+    station = hold(StormStation(tmp_path / "home", url, forge, **SHORT, STATIONMASTER_SWEEP__ABANDON_AFTER="10s"))
     lied_to(tmp_path, station, {**ALWAYS_MORE, **SILENT})
     before = billed_seconds(station)
     reach_the_limit(station)
@@ -127,17 +125,17 @@ def test_a_person_s_further_stop_starts_the_machine_once_more_and_brings_the_mod
 def test_a_machine_that_something_stops_again_and_again_is_not_started_for_ever(
     tmp_path: Path, url: str, forge: StormForge, hold: Hold
 ) -> None:
-    station = hold(StormStation(tmp_path / "home", url, forge, **SHORT, STATIONMASTER_SWEEP__ABANDON_AFTER="3s"))
-    lied_to(tmp_path, station, {"inventory": {"sleep": 600}})
+    station = hold(StormStation(tmp_path / "home", url, forge, **SHORT))
+    lied_to(tmp_path, station, SILENT, queued_start_seconds=0.2)
     (machine,) = station.alive()
 
-    def stop_again() -> bool:
-        if station.job("job-1").state is State.ENDED:
-            return True
+    def stopped_once_more() -> bool:
         if any(each["actual_status"] == "running" for each in station.alive()):
             station.customer.put(int(machine["id"]), state="stopped")
-        return False
+        return is_parked(station.job("job-1"))
 
-    station.until(stop_again, "the end of the job")
-    assert [event.kind for event in station.store.events.of_job("job-1")].count("machine_started") <= 3
+    station.until(stopped_once_more, "that it is left as it is")
+    assert [event.kind for event in station.store.events.of_job("job-1")].count("machine_started") == 3
+    station.store.jobs.desire("job-1", Desired.CANCEL)
+    station.until(lambda: station.job("job-1").state is State.ENDED, "the end of the job")
     station.check()

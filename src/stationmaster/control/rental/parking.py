@@ -57,7 +57,8 @@ def taken_up_again(job: Job) -> Job:
 def while_parked(job: Job, sighting: Sighting, policy: Policy, *, can_stop: bool, now: float) -> Write | Park:
     """What a visit to a parked job comes to."""
     note = job.memory[PARKED]
-    if not can_stop or now - note["at"] >= policy.abandon_seconds:
+    left_seconds = note["at"] + policy.abandon_seconds - now
+    if not can_stop or left_seconds <= 0 or sighting.fate is Fate.GONE:
         ending = Reason(job.memory.get("ending", Reason.HARD_LIMIT.value))
         reason = Reason.HARD_LIMIT if ending is Reason.FINISHED else ending  # without its model nothing is complete
         said = f"{note['why']}; its model is lost{at_home(job)}"
@@ -67,7 +68,7 @@ def while_parked(job: Job, sighting: Sighting, policy: Policy, *, can_stop: bool
     rental = sighting.rental
     stopped = sighting.fate is Fate.STOPPED and rental is not None and rental.stopped_at is None
     rentals = (replace(rental, stopped_at=now),) if stopped and rental is not None else ()
-    return wait(recovered(job), _LOOK_SECONDS, rentals=rentals, alerts=(_alert(job, policy),))
+    return wait(recovered(job), min(_LOOK_SECONDS, left_seconds), rentals=rentals, alerts=(_alert(job, policy),))
 
 
 async def park(action: Park, job: Job, world: World) -> Write:

@@ -120,12 +120,12 @@ def _next(job: Job, seen: Seen, policy: Policy) -> Step[Action]:
     if job.desired is Desired.CANCEL:
         said = "cancelled while the results were fetched"
         return Step(write=give_up(job, Reason.CANCELLED_BY_USER, now=now, explanation=said))
+    if is_parked(job):
+        return _of_parked(job, seen, policy)
     if seen.sighting.fate is Fate.GONE:
         return Step(write=without_the_rest(job, Reason.MACHINE_LOST, "the machine was gone", now=now))
     if seen.sighting.fate is Fate.MISSING:
         return Step(write=wait(missed(job, seen.sighting), policy.provider_look_seconds))
-    if is_parked(job):
-        return _of_parked(job, seen, policy)
     if fetch_is_over(job, policy):
         return Step(write=_out_of_time(job, policy, now=now))
     if needs_reviving(seen.sighting, job):
