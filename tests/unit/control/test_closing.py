@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.access_notes import access_to_json
+from stationmaster.control.rental.closing import action_limit, seconds_left
 from stationmaster.control.rental.machine import Fate, Sighting
 from stationmaster.control.rental.parking import Park, costs_as_seen
 from stationmaster.control.rental.revive import Revive
@@ -189,3 +190,13 @@ def test_the_gpu_of_a_stopped_machine_costs_nothing_until_it_is_started_again() 
     (again,) = costs_as_seen([closed], RUNS, now=7200.0)
     assert (again.kind, again.started_at, again.so_far(now=7200.0)) == ("gpu-2", 7200.0, 0)
     assert costs_as_seen([closed, again], RUNS, now=7300.0) == ()
+
+
+@given(st.floats(0.0, 10_000.0))
+def test_no_action_is_given_more_time_than_is_left(spent: float) -> None:
+    closing = at(State.FETCHING_RESULTS, memory={"closing": {"spent": spent, "at": 1.0}})
+    limit = action_limit(closing, POLICY, until=POLICY.bound_seconds)
+    assert limit is not None
+    assert 0 <= limit <= max(0.0, POLICY.bound_seconds - spent)
+    assert seconds_left(closing, until=POLICY.bound_seconds) >= limit
+    assert action_limit(at(State.FETCHING_RESULTS), POLICY, until=POLICY.bound_seconds) is None

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from stationmaster.control.rental.closing import seconds_left
 from stationmaster.control.rental.machine import drop_connection, host_of
 from stationmaster.control.rental.release import Judgement, Next
 from stationmaster.control.step import wait
@@ -38,7 +39,8 @@ def cleanup_limit(job: Job, world: World) -> float | None:
         return None  # a recipe that was taken away must not keep a machine
     if not recipe.cleanup and recipe.container is None:
         return None
-    return min(world.policy.cleanup_seconds, _declared_seconds(recipe)) + _MARGIN_SECONDS
+    limit = min(world.policy.cleanup_seconds, _declared_seconds(recipe)) + _MARGIN_SECONDS
+    return min(limit, seconds_left(job, until=world.policy.bound_seconds))
 
 
 def is_to_be_cleaned(job: Job, judgements: Iterable[Judgement], *, limit: float | None, now: float) -> bool:

@@ -7,6 +7,7 @@ against a model. Three hands are on it: the stop must have had its effect, the f
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from stationmaster.control.policy import Policy
@@ -91,9 +92,12 @@ def longest_action(policy: Policy) -> float:
 
 def action_limit(job: Job, policy: Policy, *, until: float) -> float | None:
     """How long the next action on the machine may take, the clock being at `until` then; None: as it likes."""
-    if not is_closing(job):
-        return None
-    return max(0.0, min(longest_action(policy), until - _spent(job)))
+    return min(longest_action(policy), seconds_left(job, until=until)) if is_closing(job) else None
+
+
+def seconds_left(job: Job, *, until: float) -> float:
+    """What is left before the clock is at `until`; without end while it does not run."""
+    return max(0.0, until - _spent(job)) if is_closing(job) else math.inf
 
 
 def _spent(job: Job) -> float:
