@@ -97,7 +97,7 @@ def test_samples_are_made_where_the_trainer_left_none_and_come_home(tmp_path: Pa
         job_id = world.submit(name="it's; $(id)")
         world.work_until_ended(job_id)
         assert world.station.view(job_id).job.outcome is Outcome.COMPLETED, "a failed sample is no failed training"
-    sample = tmp_path / "home" / "jobs" / job_id / "output" / "samples" / "one.txt"
+    sample = tmp_path / "home" / "jobs" / job_id / "files" / "attempt-1" / "output" / "samples" / "one.txt"
     assert sample.read_text() == "it's; $(id)\n"
 
 
