@@ -29,8 +29,8 @@ _USAGE = """usage: trackside --root ROOT [--part cleanup] VERB
   inventory                                  all outputs with their SHA-256
   visit --alone S                            a training may go on for S seconds without a visit
   acknowledge                                all is safe at home, the machine may go
-  publish                                    files go to the Hub; the order with the token comes on stdin
-  upload                                     a file goes to a bucket; the order with the signed requests comes on stdin
+  read [--bytes N] PATH                      the first N bytes of a file (512)
+  upload                                     a file goes to a bucket or the Hub; the signed requests come on stdin
   download                                   files come from a bucket; the order with their addresses comes on stdin
   preflight                                  disk, GPUs, driver: can this machine train?
 """
@@ -214,14 +214,14 @@ def _acknowledge(root: Root, options: Options, arguments: list[str]) -> int:
     return 0
 
 
-def _publish(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.hub_upload import publish
+def _read(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.reading import read_first
 
-    return _print(publish(root, sys.stdin.buffer.read()))
+    return _print(read_first(root, arguments[0], _count(options, "bytes", 512)))
 
 
 def _upload(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.bucket_upload import upload
+    from trackside.signed_upload import upload
 
     return _print(upload(root, sys.stdin.buffer.read()))
 
@@ -305,7 +305,7 @@ _VERBS = {
     "inventory": _Verb(_inventory, []),
     "visit": _Verb(_visit, ["alone="]),
     "acknowledge": _Verb(_acknowledge, []),
-    "publish": _Verb(_publish, []),
+    "read": _Verb(_read, ["bytes="], fewest=1, most=1),
     "upload": _Verb(_upload, []),
     "download": _Verb(_download, []),
     "preflight": _Verb(_preflight, []),

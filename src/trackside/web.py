@@ -18,7 +18,11 @@ _RATE_LIMIT = re.compile(r";\s*t\s*=\s*(\d+)")
 
 
 class Refused(Exception):
-    """The other side will not do this, however often it is asked."""
+    """The other side will not do this, however often it is asked; `status` is what it answered, if it did."""
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Busy(Exception):
@@ -102,7 +106,7 @@ def _judged(found: Answer, method: str, url: str, fine: tuple[int, ...]) -> Answ
     said = "%s %s answered %d%s" % (method, _place(url), found.status, _words(found))
     if found.status in _LATER:
         raise Busy(said, retry_after_seconds=_retry_after(found.headers))
-    raise Refused(said)
+    raise Refused(said, status=found.status)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, BinaryIO
 
 from stationmaster.delivery.s3_client import code_of, is_missing, translated
+from stationmaster.delivery.signed_requests import SignedRequest
 
 OCTETS = "application/octet-stream"
 _CHUNK_BYTES = 1 << 20
@@ -32,15 +33,6 @@ class StoredObject:
     etag: str
     checksum: str | None = None
     etag_is_md5: bool = True  # not of one that came in parts, or is encrypted with a key of its owner's
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignedRequest:
-    """A request that anybody may send until it expires, exactly as it is: `url` is a secret."""
-
-    method: str
-    url: str
-    headers: Mapping[str, str]
 
 
 class Bucket:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import io
 import json
@@ -16,7 +17,7 @@ from stationmaster.remote.base import Completed
 from stationmaster.remote.fake import Call, FakeRemote
 from stationmaster.remote.fake_run import FakeRun, Script
 
-Publisher = Callable[[dict[str, Any], Callable[[str], bytes | None]], dict[str, Any]]
+Uploader = Callable[[dict[str, Any], Callable[[str], bytes | None]], dict[str, Any]]
 
 _VERBS_WITH_PLAN = ("start", "status", "stop", "save", "cleanup", "inventory")
 
@@ -39,8 +40,8 @@ class FakeTrackside:
         python: str = "python3",
     ) -> None:
         self.runs: dict[str, FakeRun] = {}
-        #: Answers `publish`: called with the order and with what reads a file of the job's folder.
-        self.publisher: Publisher | None = None
+        #: Answers `upload`: called with the order and with what reads a file of the job's folder.
+        self.uploader: Uploader | None = None
         self.disk_total_bytes = 100 * 2**30
         self.disk_free_bytes = 80 * 2**30
         self._remote = remote
@@ -101,9 +102,11 @@ class FakeTrackside:
                 return self._shelve(verb, root, arguments[0], sha256=_option(arguments, "--sha256") or "")
             case "inventory":
                 return _said({"outputs": self._inventory(run)})
-            case "publish" if self.publisher is not None:
+            case "read":
+                return self._read(root, arguments)
+            case "upload" if self.uploader is not None:
                 files = self._remote.files
-                return _said(self.publisher(json.loads(stdin), lambda path: files.get(str(PurePosixPath(root, path)))))
+                return _said(self.uploader(json.loads(stdin), lambda path: files.get(str(PurePosixPath(root, path)))))
             case "visit" | "acknowledge":
                 return Completed(exit_status=0)
             case "preflight":
@@ -152,6 +155,13 @@ class FakeTrackside:
     def _hash(self, root: str, path: str) -> dict[str, Any] | None:
         data = self._remote.files.get(str(PurePosixPath(root, path)))
         return None if data is None else {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
+
+    def _read(self, root: str, arguments: Sequence[str]) -> Completed:
+        data = self._remote.files.get(str(PurePosixPath(root, arguments[-1])))
+        if data is None:
+            return Completed(exit_status=1, stderr=f"trackside: {arguments[-1]} is not there".encode())
+        count = int(_option(arguments, "--bytes") or 512)
+        return _said({"data": base64.b64encode(data[:count]).decode()})
 
     def _shelve(self, verb: str, root: str, archive: str, *, sha256: str) -> Completed:
         """Archives for later jobs, beside the jobs' folders; without bounds."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import shlex
@@ -189,7 +190,7 @@ class Host:
         require_success(argv, await self.remote.run(argv, timeout=self._limit))
 
     async def carry_out(self, verb: str, order: Mapping[str, Any], *, further_seconds: float = 0.0) -> dict[str, Any]:
-        """trackside's answer to an order on standard input: the only way for addresses and tokens to travel."""
+        """trackside's answer to an order on standard input: the only way for signed addresses to travel."""
         argv, sent = self._argv(verb), json.dumps(order).encode()
         return _answer(argv, await self.remote.run(argv, input=sent, timeout=self._file_limit + further_seconds))
 
@@ -248,6 +249,13 @@ class Host:
         with _understanding(argv, answer):
             found = answer["files"][path]
             return () if found is None else tuple(str(chunk) for chunk in found["chunks"])
+
+    async def first_bytes(self, path: str, count: int) -> bytes:
+        """The first bytes of a file, fewer where it ends before; trackside reads no more than 1 MiB so."""
+        argv = self._argv("read", "--bytes", str(count), path)
+        answer = _answer(argv, await self.remote.run(argv, timeout=self._limit))
+        with _understanding(argv, answer):
+            return base64.b64decode(answer["data"], validate=True)[:count]
 
     async def inventory(self) -> tuple[OutputFile, ...]:
         """All declared outputs, with their hashes."""

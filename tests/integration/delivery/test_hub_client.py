@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from stationmaster.delivery.huggingface import HubClient, HubFile, Licence
+from stationmaster.delivery.hub_files import HubFile
+from stationmaster.delivery.huggingface import HubClient, Licence
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
 from tests.support.servers.hub_server import HUB_TOKEN, HubServer
 

@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from stationmaster.control.delivering.bucket import BucketShelf
-from stationmaster.control.delivering.tickets import Piece, Standing
+from stationmaster.control.delivering.tickets import Standing
+from stationmaster.delivery.signed_requests import Piece
 from stationmaster.errors import TicketRefused
 from stationmaster.store.store import Store
 from stationmaster.store.tickets import Ticket, TicketState

@@ -60,7 +60,7 @@ class DeliveringStation(FakeStation):
     def _connect(self, access: Access, *, point: Point) -> Remote:
         connection = super()._connect(access, point=point)
         for machine in self.machines.values():
-            machine.trackside.publisher = self.hub.published_by_machine
+            machine.trackside.uploader = self.hub.sent_by_machine
             self.prepare(machine)
         return connection
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from stationmaster.delivery.comfydeploy import Download, DownloadState
-from stationmaster.delivery.huggingface import HubEntry, HubFile, Licence
+from stationmaster.delivery.hub_files import HubEntry, HubFile
+from stationmaster.delivery.huggingface import Licence
+from stationmaster.delivery.signed_requests import Piece, SignedRequest, Source
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
 
-HIDDEN = "hf_planted_in_memory"
+STORE = "https://store.invalid"
 
 
 class FakeHub:
@@ -23,7 +24,9 @@ class FakeHub:
     def __init__(self, *, private: bool = False) -> None:
         self.private = private
         self.repositories: dict[str, list[dict[str, bytes]]] = {}
+        self.objects: dict[str, bytes] = {}  # by their SHA-256, whether or not a commit has them
         self.uploads: list[str] = []
+        self.orders: list[dict[str, Any]] = []  # what machines were asked to send, and where
         self.refuses: DeliveryRefused | DeliveryBusy | None = None
         self.from_machine_only = False
         self.believes = True  # False: what a machine says that it sent never came
@@ -55,8 +58,23 @@ class FakeHub:
     async def licence_of(self, base_model: str) -> Licence | None:
         return None
 
-    def order(self, repo: str, files: Iterable[HubFile], *, message: str) -> dict[str, Any]:
-        return {"token": HIDDEN, "repo": repo, "message": message, "files": [file.as_json() for file in files]}
+    async def put(self, repo: str, files: Iterable[HubFile], *, message: str) -> tuple[HubFile, ...]:
+        wanted = tuple(files)
+        await self.upload(repo, wanted, message=message)
+        return wanted
+
+    async def put_from(self, repo: str, file: HubFile, source: Source, *, message: str) -> HubFile:
+        """Whoever has the file sends it; only what has arrived can be committed."""
+        self.uploads.append(f"machine: {message}")
+        assert len(await source.first_bytes(512)) == min(512, file.size)
+        if file.sha256 not in self.objects:
+            request = SignedRequest(method="PUT", url=f"{STORE}/{file.sha256}", headers={})
+            sent = await source.send([Piece(request=request, offset=0, size=file.size)], begin_within_seconds=None)
+            if sent.problem is not None:
+                raise sent.problem
+        if file.sha256 in self.objects:
+            self._put(repo, {file.name: self.objects[file.sha256]})
+        return file
 
     async def upload(self, repo: str, files: Iterable[HubFile], *, message: str) -> None:
         self.uploads.append(f"home: {message}")
@@ -67,22 +85,20 @@ class FakeHub:
     async def close(self) -> None:
         """Nothing is held open."""
 
-    def published_by_machine(self, order: dict[str, Any], read: Callable[[str], bytes | None]) -> dict[str, Any]:
-        """What trackside's `publish` answers."""
-        assert order["token"] == HIDDEN
-        self.uploads.append(f"machine: {order['message']}")
+    def sent_by_machine(self, order: dict[str, Any], read: Callable[[str], bytes | None]) -> dict[str, Any]:
+        """What trackside's `upload` answers."""
+        self.orders.append(order)
         if self.refuses is not None:
             refused = isinstance(self.refuses, DeliveryRefused)
             after = None if refused else getattr(self.refuses, "retry_after_seconds", None)
             return {"ok": False, "refused": refused, "problem": str(self.refuses), "retry_after": after}
-        files = {}
-        for one in order["files"]:
-            content = base64.b64decode(one["content"]) if "content" in one else read(one["path"])
-            assert content is not None, one
-            files[one["name"]] = content
+        content = read(order["path"])
+        assert content is not None, order
+        (request,) = order["requests"]
         if self.believes:
-            self._put(order["repo"], files)
-        return {"ok": True, "commit": "c", "files": list(files)}
+            assert request["url"] == f"{STORE}/{hashlib.sha256(content).hexdigest()}"
+            self.objects[hashlib.sha256(content).hexdigest()] = content
+        return {"ok": True, "sent": 1, "etags": ['"1"']}
 
     def files(self, repo: str) -> dict[str, bytes]:
         return {name: content for commit in self.repositories.get(repo, []) for name, content in commit.items()}

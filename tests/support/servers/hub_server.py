@@ -79,13 +79,21 @@ class HubServer:
     def __init__(self) -> None:
         self.users = {HUB_TOKEN: HUB_USER}
         self.read_only_tokens: set[str] = set()
+        self.fine_grained: dict[str, Any] = {}  # tokens with what the Hub tells of their permissions
         self.repos: dict[tuple[str, str], HubRepo] = {}
         self.requests: list[HubRequest] = []
         self.multipart_above_bytes: int | None = None
         self.part_bytes = 2**20
+        self.addresses_last: int | None = None  # so many uploads, then those of one answer have expired
+        self.keeps_uploads = True  # in parts: asked again, the Hub goes on with the one that has begun
+        self.expires_in: float | None = None  # what it says of its addresses
+        self.batch_extra: dict[str, Any] = {}  # laid over every object that it answers with
+        self.transfer: str | None = None  # in place of the one that fits
         self._troubles: list[HubTrouble] = []
         self._objects: dict[tuple[str, str], HubFile] = {}
-        self._parts: dict[str, dict[int, bytes]] = {}
+        self._parts: dict[str, dict[int, bytes]] = {}  # by the upload's id
+        self._uploads: dict[str, str] = {}  # the id of the upload that has begun, by the object's
+        self._batches: list[int] = []  # how often the addresses of each answer were used
         self._xet_repos: set[str] = set()
         self._lock = threading.RLock()
 
@@ -210,7 +218,10 @@ class HubServer:
             return _invalid_token()
         token = request.headers["authorization"].removeprefix("Bearer ")
         role = "read" if token in self.read_only_tokens else "write"
-        access = {"type": "access_token", "accessToken": {"displayName": "test", "role": role}}
+        told: dict[str, Any] = {"displayName": "test", "role": role}
+        if token in self.fine_grained:
+            told |= {"role": "fineGrained", "fineGrained": self.fine_grained[token]}
+        access = {"type": "access_token", "accessToken": told}
         return _ok({"type": "user", "name": request.user, "orgs": [], "auth": access})
 
     def _create(self, request: HubRequest, _found: dict[str, str]) -> HubAnswer:
@@ -250,33 +261,52 @@ class HubServer:
         assert repo is not None
         wanted = request.document()
         objects, transfer = [], "basic"
+        self._batches.append(0)
         for one in wanted["objects"]:
             base = f"{self.url}/lfs/{repo.kind}/{repo.id}/{one['oid']}"
             if (repo.id, one["oid"]) in self._objects:
                 objects.append({"oid": one["oid"], "size": one["size"]})
                 continue
-            upload: dict[str, Any] = {"href": base, "header": {}}
+            signed = f"batch={len(self._batches) - 1}&X-Amz-Signature=planted"
+            upload: dict[str, Any] = {"href": f"{base}?{signed}", "header": {}}
             if self.multipart_above_bytes is not None and one["size"] > self.multipart_above_bytes:
                 transfer = "multipart"
-                count = -(-one["size"] // self.part_bytes)
-                parts = {f"{number:05}": f"{base}/{number}" for number in range(1, count + 1)}
-                upload = {"href": f"{base}/complete", "header": {"chunk_size": str(self.part_bytes), **parts}}
-            verify = {"href": f"{base}/verify", "header": {}}
-            objects.append({"oid": one["oid"], "size": one["size"], "actions": {"upload": upload, "verify": verify}})
+                upload = self._in_parts(base, one["oid"], one["size"], signed)
+            if self.expires_in is not None:
+                upload["expires_in"] = self.expires_in
+            verify = {"href": f"{base}/verify", "header": {"Authorization": request.headers["authorization"]}}
+            actions = {"upload": upload, "verify": verify}
+            objects.append({"oid": one["oid"], "size": one["size"], "actions": actions, **self.batch_extra})
         if transfer not in wanted.get("transfers", ["basic"]):
             return HubAnswer(status=400, document={"error": f"the {transfer} transfer is needed"})
-        return _ok({"transfer": transfer, "objects": objects})
+        return _ok({"transfer": self.transfer or transfer, "objects": objects})
+
+    def _in_parts(self, base: str, oid: str, size: int, signed: str) -> dict[str, Any]:
+        if oid not in self._uploads or not self.keeps_uploads:
+            self._uploads[oid] = f"upload-{len(self._parts)}"
+            self._parts[self._uploads[oid]] = {}
+        query = f"uploadId={self._uploads[oid]}&{signed}"
+        count = -(-size // self.part_bytes)
+        parts = {f"{number:05}": f"{base}/{number}?{query}" for number in range(1, count + 1)}
+        return {"href": f"{base}/complete?{query}", "header": {"chunk_size": str(self.part_bytes), **parts}}
 
     def _lfs_put(self, request: HubRequest, found: dict[str, str]) -> HubAnswer:
         if "authorization" in request.headers:
             return HubAnswer(status=400, document={"error": "a signed link takes no token"})
+        batch = int(request.query["batch"][0])
+        if self.addresses_last is not None and self._batches[batch] >= self.addresses_last:
+            return HubAnswer(status=403, content=b"<Error><Message>Request has expired</Message></Error>")
+        self._batches[batch] += 1
         if found["part"]:
-            self._parts.setdefault(found["oid"], {})[int(found["part"])] = request.body
+            parts = self._parts.get(request.query["uploadId"][0])
+            if parts is None or request.query["uploadId"][0] != self._uploads[found["oid"]]:
+                return HubAnswer(status=404, content=b"<Error><Code>NoSuchUpload</Code></Error>")
+            parts[int(found["part"])] = request.body
             return HubAnswer(headers={"ETag": f'"{hashlib.md5(request.body).hexdigest()}"'})
         return self._keep_object(found, request.body)
 
     def _lfs_complete(self, request: HubRequest, found: dict[str, str]) -> HubAnswer:
-        parts = self._parts.get(found["oid"], {})
+        parts = self._parts.get(request.query["uploadId"][0], {})
         said = {part["partNumber"]: part["etag"].strip('"') for part in request.document()["parts"]}
         if said != {number: hashlib.md5(data).hexdigest() for number, data in parts.items()}:
             return HubAnswer(status=400, document={"error": "parts are missing or differ"})

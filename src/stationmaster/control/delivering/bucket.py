@@ -130,7 +130,7 @@ async def _send_pieces(file: OutputFile, standing: Standing, host: Host, shelf: 
         left = len(standing.pieces)
         pieces = [piece.to_json() for piece in standing.pieces]
         order = {"path": file.path, "size": file.size, "requests": pieces}
-        answer = await host.carry_out("upload", order, further_seconds=_patience_seconds(file))
+        answer = await host.carry_out("upload", order, further_seconds=patience_seconds(file.size))
         standing = await _settled(standing, answer, shelf)
         if not standing.is_done and len(standing.pieces) >= left:
             break
@@ -145,7 +145,7 @@ async def _settled(standing: Standing, answer: Mapping[str, Any], shelf: BucketS
     except TicketRefused as problem:
         if answer.get("ok"):
             raise DeliveryRefused(f"{standing.ticket.path}: {problem}") from None
-        raise _refusal(answer) from None
+        raise upload_problem(answer) from None
 
 
 async def _sent_through_door(file: OutputFile, job: Job, host: Host, shelf: BucketShelf, key: str) -> bool:
@@ -154,12 +154,12 @@ async def _sent_through_door(file: OutputFile, job: Job, host: Host, shelf: Buck
     ticket = await _opened(file, job, host, shelf, key, token=token)
     door = f"{str(shelf.public_url).rstrip('/')}/api/uploads/{ticket}"
     order = {"path": file.path, "size": file.size, "door": door, "token": token}
-    answer = await host.carry_out("upload", order, further_seconds=_patience_seconds(file))
+    answer = await host.carry_out("upload", order, further_seconds=patience_seconds(file.size))
     if not answer.get("ok"):
         if await shelf.ask(shelf.office.is_unused, ticket):
             return False
         # Even a refusal: the machine may have lost the one answer that it gets, and a new ticket brings another.
-        raise _refusal({**answer, "refused": False})
+        raise upload_problem({**answer, "refused": False})
     assert file.sha256 is not None
     # The machine's word is not enough: the door is ours, but so is the risk.
     if await shelf.ask(shelf.bucket.holds, key, size=file.size, sha256=file.sha256) is None:
@@ -167,13 +167,15 @@ async def _sent_through_door(file: OutputFile, job: Job, host: Host, shelf: Buck
     return True
 
 
-def _patience_seconds(file: OutputFile) -> float:
-    """What a slow line may take beyond the time that any order has."""
-    return file.size / _SLOWEST_BYTES_PER_SECOND
+def patience_seconds(size: int) -> float:
+    """What a slow line may take for that many bytes, beyond the time that any order has."""
+    return size / _SLOWEST_BYTES_PER_SECOND
 
 
-def _refusal(answer: Mapping[str, Any]) -> DeliveryError:
+def upload_problem(answer: Mapping[str, Any]) -> DeliveryError:
+    """Why an upload by the machine failed, in its own words."""
     problem = f"the machine's upload failed: {answer.get('problem') or 'no reason was given'}"
     if answer.get("refused"):
         return DeliveryRefused(problem)
-    return DeliveryBusy(problem, retry_after_seconds=answer.get("retry_after"))
+    after = answer.get("retry_after")
+    return DeliveryBusy(problem, retry_after_seconds=float(after) if isinstance(after, int | float) else None)

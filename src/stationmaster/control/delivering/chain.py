@@ -8,13 +8,15 @@ from pathlib import PurePosixPath
 from stationmaster.control.delivering import notes
 from stationmaster.control.delivering.bucket import bucket_key, send_from_machine
 from stationmaster.control.delivering.catalogue import slug_of
+from stationmaster.control.delivering.machine_source import OnMachine
 from stationmaster.control.delivering.places import BUCKET, HUB
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.access_notes import access_from_json
 from stationmaster.control.rental.machine import host_of
 from stationmaster.control.step import recovered, wait
 from stationmaster.control.world import Visit, World
-from stationmaster.delivery.huggingface import HubClient, HubFile, raise_for_answer
+from stationmaster.delivery.hub_files import HubFile
+from stationmaster.delivery.huggingface import HubClient
 from stationmaster.delivery.safetensors_header import require_safetensors
 from stationmaster.errors import CommandFailed, DeliveryBusy, DeliveryError, DeliveryRefused, TicketRefused
 from stationmaster.model import Checkpoint, Job, Place, SshAccess
@@ -83,7 +85,7 @@ def hub_place(repo: str, name: str, hub: HubClient) -> Place:
 def _require_trusted(job: Job, policy: Policy) -> None:
     access = access_from_json(job.memory["access"])
     if isinstance(access, SshAccess) and access.unverified and not policy.allow_unverified:
-        raise DeliveryRefused("nobody could verify the machine's host key: no token or signed address goes there")
+        raise DeliveryRefused("nobody could verify the machine's host key: no signed address goes there")
 
 
 async def _require_model(file: OutputFile, place: Place, job: Job, world: World) -> None:
@@ -108,10 +110,9 @@ async def _to_hub(file: OutputFile, job: Job, world: World) -> Place:
     assert file.sha256 is not None
     repo = await repository_of(job, hub, installation=world.store.installation_id)
     name = PurePosixPath(file.path).name
-    sent = HubFile(name=name, path=file.path, size=file.size, sha256=file.sha256)
-    answer = await host_of(job, world).carry_out("publish", hub.order(repo, [sent], message=f"{name}, job {job.id}"))
-    raise_for_answer(answer)
-    await hub.require(repo, [sent])
+    sent = HubFile(name=name, size=file.size, sha256=file.sha256)
+    source = OnMachine(file, host_of(job, world))
+    await hub.require(repo, [await hub.put_from(repo, sent, source, message=f"{name}, job {job.id}")])
     return hub_place(repo, name, hub)
 
 

@@ -12,7 +12,8 @@ from stationmaster.control.delivering.cards import card_of, licence_of
 from stationmaster.control.delivering.chain import hub_place
 from stationmaster.control.delivering.outlets import Outlets
 from stationmaster.control.delivering.places import BUCKET, HOME, HUB
-from stationmaster.delivery.huggingface import HubClient, HubFile
+from stationmaster.delivery.hub_files import HubFile
+from stationmaster.delivery.huggingface import HubClient
 from stationmaster.delivery.model_card import Sample, render_card
 from stationmaster.errors import IllegalMove, NotFound, TransferFailed
 from stationmaster.model import Place, TrainedModel

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +17,8 @@ from stationmaster.control.policy import Policy
 from stationmaster.control.rental.machine import host_of
 from stationmaster.control.step import wait
 from stationmaster.control.world import World
-from stationmaster.delivery.huggingface import HubClient, HubFile, raise_for_answer
+from stationmaster.delivery.hub_files import HubFile
+from stationmaster.delivery.huggingface import HubClient
 from stationmaster.delivery.model_card import Sample, render_card
 from stationmaster.errors import DeliveryError, DeliveryRefused, RemoteError, TicketRefused
 from stationmaster.model import Desired, Job, Place, Reason, SamplePicture, TrainedModel
@@ -148,10 +148,8 @@ async def _show_samples(job: Job, world: World) -> Write:
     chosen = await _chosen(job, world)
     if chosen:
         hub, repo = _hub(world), _repo(job)
-        on_machine = [HubFile(name=one.name, size=one.size, sha256=one.sha256, path=one.path) for one in chosen]
-        at_home = [HubFile(name=one.name, size=one.size, sha256=one.sha256, path=one.location) for one in chosen]
-        await _put(job, repo, on_machine, at_home, "samples", world)
-        await hub.require(repo, on_machine)
+        files = [HubFile(name=one.name, size=one.size, sha256=one.sha256, path=one.location) for one in chosen]
+        await hub.require(repo, await hub.put(repo, files, message="samples"))
     shown = [{"url": one.name, "text": one.text} for one in chosen]
     told = Told(kind="samples_published", payload={"samples": [one.name for one in chosen]})
     return wait(notes.with_done(job, SAMPLES, samples=shown), 0.0, events=(told,) if chosen else ())
@@ -163,27 +161,9 @@ async def _show_card(reason: Reason, job: Job, world: World) -> Write:
     assert model is not None, "what is in a repository has weights"
     samples = [Sample(**one) for one in notes.fact(job, "samples") or ()]
     card = HubFile.of_text("README.md", render_card(card_of(model, samples, await licence_of(model, hub))))
-    await _put(job, repo, [card], [card], "card", world)
-    await hub.require(repo, [card])
+    await hub.require(repo, await hub.put(repo, [card], message="card"))
     told = Told(kind="card_published", payload={"repository": repo})
     return wait(notes.with_done(job, CARD), 0.0, events=(told,))
-
-
-async def _put(
-    job: Job, repo: str, on_machine: Sequence[HubFile], at_home: Sequence[HubFile], message: str, world: World
-) -> None:
-    """From the machine, as the weights were; from home where that could not send them or no longer answers."""
-    hub = _hub(world)
-    if not notes.has_failed(job, HUB):
-        try:
-            raise_for_answer(
-                await host_of(job, world).carry_out("publish", hub.order(repo, on_machine, message=message))
-            )
-        except RemoteError:
-            pass  # gone, or it never had trackside's help: home has the same files
-        else:
-            return
-    await hub.upload(repo, at_home, message=message)
 
 
 async def entry(job: Job, reason: Reason, world: World, *, now: float) -> TrainedModel | None:

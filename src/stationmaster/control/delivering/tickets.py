@@ -12,9 +12,9 @@ import hmac
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from stationmaster.delivery.object_store import Bucket, SignedRequest, StoredObject
+from stationmaster.delivery.object_store import Bucket, StoredObject
+from stationmaster.delivery.signed_requests import Piece
 from stationmaster.errors import DeliveryRefused, NotFound, TicketRefused
 from stationmaster.store.tickets import LIVE_TICKET_STATES, NewTicket, Ticket, Tickets, TicketState
 
@@ -26,24 +26,6 @@ PART_BYTES = 64 << 20
 
 _MOST_PARTS = 10_000
 _QUARANTINE = "quarantine"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
-    """A signed request, and which bytes of the file go with it."""
-
-    request: SignedRequest
-    offset: int
-    size: int
-
-    def to_json(self) -> dict[str, Any]:
-        """What the machine gets; `url` is a secret until it expires."""
-        return {
-            "url": self.request.url,
-            "headers": dict(self.request.headers),
-            "offset": self.offset,
-            "size": self.size,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

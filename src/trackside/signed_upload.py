@@ -1,4 +1,4 @@
-"""One file goes from this machine to a bucket by requests that home signed; this machine holds no key."""
+"""One file goes from this machine to a bucket or the Hub by signed requests; this machine holds no key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trackside.locks import one_at_a_time
 from trackside.root import Root
 from trackside.web import Busy, Refused, Web
 
-#: Requests that expired are signed anew by home, so none is begun long after it came.
+#: Requests that expired are had anew by home, so none is begun long after it came.
 _BEGIN_WITHIN_SECONDS = 600.0
 
 #: A door that does not open is no loss: home then hands the requests over itself.
@@ -25,6 +25,7 @@ class _Order(NamedTuple):
     requests: list[dict[str, Any]]
     door: str | None
     token: str
+    begin_within_seconds: float
 
 
 def upload(
@@ -32,25 +33,27 @@ def upload(
 ) -> dict[str, Any]:
     """Send what the order's requests ask for; what came of it. Raises Misuse, without any address.
 
-    An order names either the signed requests, or the door of home where they are had for a token.
+    An order names either the signed requests, or the door of home where they are had for a token. Whatever came
+    of it, `etags` is what the requests that worked were answered with, in their order.
     """
     order = _read_order(root, text)
     turn = os.path.join(root.own, "uploads")  # of its own: nothing else may wait for a long upload
     os.makedirs(turn, mode=0o700, exist_ok=True)
     web = web or Web()
-    sent = 0
+    etags: list[str] = []
     try:
         with one_at_a_time(turn):  # one whose line was cut may still be sending
             _require_size(order)
             if order.door is None:
-                sent = _send(order, order.requests, web, clock)
+                _send(order, order.requests, web, clock, etags)
             else:
-                sent = _send_through_door(order, order.door, web, clock)
+                _send_through_door(order, order.door, web, clock, etags)
     except Refused as problem:
-        return {"ok": False, "refused": True, "problem": str(problem)}
+        return {"ok": False, "refused": True, "problem": str(problem), "status": problem.status, "etags": etags}
     except Busy as problem:
-        return {"ok": False, "refused": False, "problem": str(problem), "retry_after": problem.retry_after_seconds}
-    return {"ok": True, "sent": sent}
+        after = problem.retry_after_seconds
+        return {"ok": False, "refused": False, "problem": str(problem), "retry_after": after, "etags": etags}
+    return {"ok": True, "sent": len(etags), "etags": etags}
 
 
 def _read_order(root: Root, text: bytes) -> _Order:
@@ -58,7 +61,9 @@ def _read_order(root: Root, text: bytes) -> _Order:
         given = json.loads(text)
         door = given.get("door")
         requests = [_checked(one) for one in given.get("requests") or ()]
-        return _Order(root.inside(given["path"]), int(given["size"]), requests, door, str(given.get("token") or ""))
+        seconds = min(float(given.get("begin_within", _BEGIN_WITHIN_SECONDS)), _BEGIN_WITHIN_SECONDS)
+        path, size, token = root.inside(given["path"]), int(given["size"]), str(given.get("token") or "")
+        return _Order(path, size, requests, door, token, seconds)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise Misuse("the order on stdin is not complete") from None
 
@@ -77,17 +82,15 @@ def _require_size(order: _Order) -> None:
         raise Refused("%s has %d bytes, not %d" % (os.path.basename(order.path), found, order.size))
 
 
-def _send_through_door(order: _Order, door: str, web: Web, clock: Callable[[], float]) -> int:
+def _send_through_door(order: _Order, door: str, web: Web, clock: Callable[[], float], etags: list[str]) -> None:
     """Home signs, checks what arrived, and says whether something is still missing."""
     answer = _ask(order, door, Web(patience_seconds=_PATIENCE_AT_THE_DOOR_SECONDS))
-    sent = 0
     while answer.get("state") != "DONE":
         requests = [_checked(one) for one in answer.get("requests") or ()]
         if not requests:
             raise Refused("home wants nothing more of %s, and does not have it" % os.path.basename(order.path))
-        sent += _send(order, requests, web, clock)
+        _send(order, requests, web, clock, etags)
         answer = _ask(order, door + "/done", web)
-    return sent
 
 
 def _ask(order: _Order, url: str, web: Web) -> dict[str, Any]:
@@ -98,16 +101,18 @@ def _ask(order: _Order, url: str, web: Web) -> dict[str, Any]:
     return answer
 
 
-def _send(order: _Order, requests: list[dict[str, Any]], web: Web, clock: Callable[[], float]) -> int:
+def _send(
+    order: _Order, requests: list[dict[str, Any]], web: Web, clock: Callable[[], float], etags: list[str]
+) -> None:
     began = clock()
     for number, request in enumerate(requests):
-        if number and clock() - began > _BEGIN_WITHIN_SECONDS:
-            return number
+        if number and clock() - began > order.begin_within_seconds:
+            return
         part = _Slice(order.path, request["offset"], request["size"])
         # 412: the key is taken, as after an answer that was lost. What lies there, home will see.
         headers = {"Content-Type": "application/octet-stream", **request["headers"]}
-        web.call("PUT", request["url"], headers=headers, body=part.open, fine=(412,))
-    return len(requests)
+        answer = web.call("PUT", request["url"], headers=headers, body=part.open, fine=(412,))
+        etags.append(answer.headers.get("etag", ""))
 
 
 class _Slice:

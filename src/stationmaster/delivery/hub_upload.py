@@ -1,0 +1,155 @@
+"""Files go into a repository of the Hub: home makes every call that needs the token, whoever has the bytes sends them.
+
+Repeating it sends only what is missing: the Hub itself says which objects and files it has. So it may end anywhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import quote
+
+from stationmaster.delivery.hub_calls import HubCalls, understanding
+from stationmaster.delivery.hub_files import HubEntry, HubFile
+from stationmaster.delivery.lfs import LFS_HEADERS, Upload, batch_request, commit_lines, completion, read_batch
+from stationmaster.delivery.signed_requests import Sent, Source
+from stationmaster.errors import DeliveryBusy, DeliveryRefused
+
+_SAMPLE_BYTES = 512
+_EXPIRED = (401, 403, 404, 410)  # what stores answer to an address, or an upload in parts, that is over
+_ROUNDS = 2_000  # of pieces that were not all sent; each must bring something
+_RESTARTS = 3  # of an upload in parts whose addresses expired and whose parts no longer count
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sourced:
+    """A file to be in a repository, and who has its bytes."""
+
+    file: HubFile
+    source: Source
+
+
+async def read_back(calls: HubCalls, repo: str, names: Iterable[str]) -> dict[str, HubEntry]:
+    """What the repository has under these names."""
+    wanted = {"paths": list(names), "expand": False}
+    answer = await calls.ask("POST", f"/api/models/{quote(repo)}/paths-info/main", document=wanted)
+    with understanding(answer):
+        found = [entry for entry in answer.json() if entry.get("type") == "file"]
+        return {str(entry["path"]): HubEntry.of_document(entry) for entry in found}
+
+
+async def put_files(
+    calls: HubCalls, repo: str, files: Sequence[Sourced], *, message: str, clock: Clock = time.time
+) -> tuple[HubFile, ...]:
+    """The files are in the repository, by one commit; as they can be read back: those in git with their content.
+
+    Raises DeliveryRefused and DeliveryBusy, and what the sources raise.
+    """
+    found = await read_back(calls, repo, [one.file.name for one in files])
+    missing = [one for one in files if not one.file.is_at(found.get(one.file.name))]
+    if not missing:
+        return tuple(one.file for one in files)
+    modes = await _modes(calls, repo, missing)
+    ready: dict[str, HubFile] = {}
+    for one in missing:
+        if modes[one.file.name] == "lfs":
+            await _send_object(calls, repo, one, clock)
+            ready[one.file.name] = replace(one.file, content=None)
+        else:
+            ready[one.file.name] = await _with_content(one)
+    changed = [file for file in ready.values() if not file.is_at(found.get(file.name))]
+    if changed:
+        content = b"\n".join(commit_lines(changed, message=message)) + b"\n"
+        headers = {"Content-Type": "application/x-ndjson"}
+        await calls.ask("POST", f"/api/models/{quote(repo)}/commit/main", content=content, headers=headers)
+    return tuple(ready.get(one.file.name, one.file) for one in files)
+
+
+async def _modes(calls: HubCalls, repo: str, files: Sequence[Sourced]) -> Mapping[str, str]:
+    """How the Hub wants each file: as an LFS object, or with the commit itself."""
+    asked = [
+        {
+            "path": one.file.name,
+            "size": one.file.size,
+            "sample": base64.b64encode(await one.source.first_bytes(_SAMPLE_BYTES)).decode(),
+        }
+        for one in files
+    ]
+    answer = await calls.ask("POST", f"/api/models/{quote(repo)}/preupload/main", document={"files": asked})
+    with understanding(answer):
+        told = {str(one["path"]): str(one["uploadMode"]) for one in answer.json()["files"]}
+        return {one.file.name: told[one.file.name] for one in files}
+
+
+async def _with_content(one: Sourced) -> HubFile:
+    content = await one.source.first_bytes(one.file.size)
+    if hashlib.sha256(content).hexdigest() != one.file.sha256:
+        raise DeliveryRefused(f"{one.file.name} is not the file that was meant")
+    return replace(one.file, content=content)
+
+
+async def _send_object(calls: HubCalls, repo: str, one: Sourced, clock: Clock) -> None:
+    """The object is at the Hub. Addresses that expired are asked for again; what they brought counts if it can."""
+    upload, asked_at = await _addresses(calls, repo, one.file, clock), clock()
+    etags: dict[int, str] = {}
+    restarts = idle = 0
+    for _ in range(_ROUNDS):
+        if upload is None:
+            return None
+        missing = [number for number in range(len(upload.pieces)) if number not in etags]
+        if not missing:
+            return await _finish(calls, one.file, upload, [etags[number] for number in range(len(upload.pieces))])
+        left = _left(upload, asked_at, clock)
+        sent = await one.source.send([upload.pieces[number] for number in missing], begin_within_seconds=left)
+        etags |= dict(zip(missing, sent.etags, strict=False))
+        idle = 0 if sent.etags else idle + 1
+        if len(sent.etags) >= len(missing):
+            continue
+        if not _may_go_on(sent, idle):
+            raise sent.problem or DeliveryBusy(f"nothing of {one.file.name} was sent")
+        if sent.status in _EXPIRED or _left(upload, asked_at, clock) == 0:
+            fresh, asked_at = await _addresses(calls, repo, one.file, clock), clock()
+            if etags and fresh is not None and not fresh.continues(upload):
+                restarts += 1
+                etags.clear()
+            upload = fresh
+        if restarts > _RESTARTS:
+            raise DeliveryRefused(f"the Hub's addresses for {one.file.name} expire before all of it is sent")
+    raise DeliveryBusy(f"{one.file.name} did not reach the Hub in {_ROUNDS} rounds")
+
+
+def _may_go_on(sent: Sent, idle: int) -> bool:
+    """Whether another round can help: a refusal may mean that an address has expired, once with nothing to show."""
+    if sent.problem is None or sent.status in _EXPIRED:
+        return idle <= 1
+    return isinstance(sent.problem, DeliveryBusy) and bool(sent.etags)
+
+
+def _left(upload: Upload, asked_at: float, clock: Clock) -> float | None:
+    """How many seconds the addresses still work; None when the Hub does not say."""
+    return None if upload.seconds is None else max(0.0, upload.seconds - (clock() - asked_at))
+
+
+async def _addresses(calls: HubCalls, repo: str, file: HubFile, clock: Clock) -> Upload | None:
+    """Where the object goes; None when the Hub has it. Raises DeliveryRefused rather than let the token out."""
+    path = f"/{quote(repo)}.git/info/lfs/objects/batch"
+    answer = await calls.ask("POST", path, document=batch_request(file), headers=LFS_HEADERS)
+    with understanding(answer):
+        upload = read_batch(answer.json(), file, now=clock())
+    for request in (piece.request for piece in upload.pieces) if upload else ():
+        if calls.holds_token("\n".join([request.url, *request.headers.values()])):
+            raise DeliveryRefused("the Hub put the token itself into an address, which does not go to a machine")
+    return upload
+
+
+async def _finish(calls: HubCalls, file: HubFile, upload: Upload, etags: Sequence[str]) -> None:
+    if upload.complete is not None:
+        await calls.ask_link("POST", upload.complete, document=completion(file, etags), headers=LFS_HEADERS)
+    if upload.verify is not None:
+        said = {"oid": file.sha256, "size": file.size}
+        await calls.ask_link("POST", upload.verify, document=said, headers=LFS_HEADERS, with_token=True)
