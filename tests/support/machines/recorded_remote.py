@@ -1,0 +1,52 @@
+"""The way to a machine, written down: everything that home sends there, as a curious machine would keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from stationmaster.model import Access
+from stationmaster.remote.base import Completed, Remote
+
+
+class Recorded:
+    """Any Remote; `kept` is every word, environment, standard input and file that went to the machine."""
+
+    def __init__(self, inner: Any, kept: list[bytes]) -> None:
+        self._inner = inner
+        self._kept = kept
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        input: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float,
+    ) -> Completed:
+        self._kept += [*(word.encode() for word in (*argv, *(env or {}), *(env or {}).values())), input or b""]
+        done: Completed = await self._inner.run(argv, input=input, env=env, timeout=timeout)
+        return done
+
+    def stream(self, argv: Sequence[str], **more: Any) -> Any:
+        self._kept += [word.encode() for word in argv]
+        return self._inner.stream(argv, **more)
+
+    async def push(self, local: Path, remote: str, **more: Any) -> None:
+        self._kept += [remote.encode(), local.read_bytes()]
+        await self._inner.push(local, remote, **more)
+
+
+def recorded(connect: Callable[[Access], Remote], kept: list[bytes]) -> Callable[[Access], Remote]:
+    """A way to connect whose machines keep everything; they also see what their access says of the environment."""
+
+    def connect_recorded(access: Access) -> Remote:
+        kept.append(repr(access).encode())
+        remote: Any = Recorded(connect(access), kept)
+        return remote
+
+    return connect_recorded
