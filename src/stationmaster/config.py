@@ -39,6 +39,7 @@ SEED_NAMES: Mapping[str, str] = {
     "VASTAI_MIN_VRAM_GB": "vastai.min_vram_gb",
     "VASTAI_DEFAULT_DISK_GB": "vastai.default_disk_gb",
     "HF_TOKEN": "hf_token",
+    "HF_READ_TOKEN": "hf_read_token",
     "DRIVER": "provider",
 }
 """Names without our prefix that are read as well."""
@@ -50,7 +51,7 @@ _SEE = "see docs/reference/settings.md"
 
 def secret_of(settings: Settings, name: str) -> str | None:
     """The value of a secret that a recipe declares by name; None if nobody has set it."""
-    found = settings.hf_token if name == "HF_TOKEN" else None
+    found = (settings.hf_read_token or settings.hf_token) if name == "HF_TOKEN" else None
     found = found or settings.secrets.get(name)
     return None if found is None else found.get_secret_value()
 

@@ -9,6 +9,7 @@ StationmasterError            hint, exit_code, http_status; the docstring is the
 │   ├── IllegalMove           the job's state does not allow this
 │   ├── AlreadyEnded          the outcome is written and does not change
 │   ├── TicketRefused         an upload ticket that was used, has expired or does not fit; TokenMissing (not shown)
+│   ├── SecretRefused         a secret that may do too much to be sent to a rented machine
 │   ├── OutOfCredit           the credits do not suffice, with the numbers
 │   └── DiskFull              not enough room, with the numbers
 ├── StoreError                the store cannot be used
@@ -95,6 +96,12 @@ class TokenMissing(TicketRefused):
     """An upload ticket needs its token."""
 
     http_status = 401
+
+
+class SecretRefused(UserError):
+    """The secret may do too much to be sent to a rented machine."""
+
+    exit_code = 3
 
 
 class OutOfCredit(UserError):

@@ -14,6 +14,7 @@ from stationmaster.simulator.harness import simulator_thread
 from tests.support.chaos.specs import a_tiny_dataset
 from tests.support.chaos.storm_recipe import storm_job
 from tests.support.chaos.storm_station import Hold, StormForge, StormStation, holding
+from tests.support.servers.hub_server import reading_hub
 from tests.support.vast.simulated_vast import API_KEY, quick_settings
 
 TOKEN = "hf_secret_that_only_the_right_machine_gets"
@@ -135,7 +136,12 @@ def test_the_key_of_another_account_proves_nothing_about_our_machine(
 def test_a_machine_that_shows_another_host_key_gets_no_secret(
     tmp_path: Path, url: str, simulator_home: Path, forge: StormForge, dataset: DatasetRef, hold: Hold
 ) -> None:
-    station = hold(StormStation(tmp_path / "home", url, forge, HF_TOKEN=TOKEN))
+    with reading_hub(TOKEN) as hub:
+        station = hold(StormStation(tmp_path / "home", url, forge, HF_TOKEN=TOKEN, STATIONMASTER_HUB__URL=hub.url))
+        _meet_another_host_key(station, tmp_path, simulator_home, dataset)
+
+
+def _meet_another_host_key(station: StormStation, tmp_path: Path, simulator_home: Path, dataset: DatasetRef) -> None:
     recipe = tmp_path / "home" / "recipes" / "storm" / "recipe.yaml"
     recipe.write_text(recipe.read_text().replace("    timeout: 1h", "    secrets: [HF_TOKEN]\n    timeout: 1h"))
     first = f"{station.label_prefix}job-1-1"

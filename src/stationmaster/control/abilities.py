@@ -23,8 +23,9 @@ def abilities_of(settings: Settings) -> dict[str, str]:
     found = {f"account {name}": key for name, key in settings.vastai.keys_by_account().items()}
     found |= {f"machine {host.name or host.address}": host.model_dump_json() for host in settings.ssh.hosts}
     found |= {f"secret {name}": secret.get_secret_value() for name, secret in settings.secrets.items()}
-    if settings.hf_token is not None:
-        found["secret HF_TOKEN"] = settings.hf_token.get_secret_value()
+    for name, token in (("HF_TOKEN", settings.hf_token), ("HF_READ_TOKEN", settings.hf_read_token)):
+        if token is not None:
+            found[f"secret {name}"] = token.get_secret_value()
     if settings.bucket.secret_key is not None:
         found["bucket"] = settings.bucket.secret_key.get_secret_value()
     found |= {f"recipes {folder}": "" for folder in settings.recipes}

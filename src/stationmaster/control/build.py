@@ -13,6 +13,7 @@ from stationmaster.control.safety.sweep_rules import SweepPolicy
 from stationmaster.control.worker import Tempo
 from stationmaster.control.world import World
 from stationmaster.delivery.r2 import open_other_bucket
+from stationmaster.delivery.token_roles import TokenRoles
 from stationmaster.providers.vastai.keys import read_pair
 from stationmaster.recipes.registry import find
 from stationmaster.remote.connect import connect
@@ -34,6 +35,7 @@ def build_world(settings: Settings, environ: Mapping[str, str], store: Store) ->
         ),
         find_recipe=partial(find, folders=settings.recipes),
         secrets=partial(secret_of, settings),
+        only_reads=TokenRoles(url=settings.hub.url).only_reads,
         home=settings.home,
         trackside=build_pyz(settings.home / "trackside"),
         policy=policy_of(settings),

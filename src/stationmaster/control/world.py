@@ -15,7 +15,7 @@ from stationmaster.control.fleet import Fleet
 from stationmaster.control.policy import Policy
 from stationmaster.control.together import Together
 from stationmaster.delivery.object_store import Bucket
-from stationmaster.errors import NotFound
+from stationmaster.errors import DeliveryBusy, NotFound
 from stationmaster.model import Access, CostLine, Job, Rental
 from stationmaster.providers.base import Provider
 from stationmaster.recipes.registry import StoredRecipe
@@ -50,6 +50,11 @@ class Visit:
     watched: bool = False
 
 
+async def nobody_can_say(_token: str) -> bool:
+    """Where there is no Hub to ask, what a token may do is unknown, and unknown is not no."""
+    raise DeliveryBusy("there is no Hub to ask")
+
+
 @dataclass(slots=True, kw_only=True)
 class World:
     store: Store
@@ -59,6 +64,7 @@ class World:
     secrets: Callable[[str], str | None]
     home: Path
     trackside: Path
+    only_reads: Callable[[str], Awaitable[bool]] = nobody_can_say  # whether a token of the Hub can change nothing
     policy: Policy = field(default_factory=Policy)
     outlets: Outlets = field(default_factory=Outlets)
     public_key: str | None = None  # lets us in on rented machines

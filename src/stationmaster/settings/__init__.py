@@ -73,7 +73,10 @@ class Settings(Section):
     recipes: tuple[Path, ...] = ()
     """Further folders with recipes."""
     hf_token: Token | None = None
-    """Handed to trainings that declare HF_TOKEN."""
+    """Token of the Hugging Face Hub, used at home: to publish, and to read datasets. Trainings that declare HF_TOKEN
+    get it where hf_read_token is not set; a rented machine gets it only if it can read and nothing else."""
+    hf_read_token: Token | None = None
+    """Token of the Hub that can only read, sent as HF_TOKEN to the machines of trainings that declare it."""
     secrets: dict[str, SecretStr] = Field(default_factory=dict)
     """Further secrets that recipes may declare, by name; handed to the steps that name them."""
     log_cap_bytes: int = Field(default=64 * 1024 * 1024, ge=1024)

@@ -40,13 +40,16 @@ class Recorded:
         self._kept += [remote.encode(), local.read_bytes()]
         await self._inner.push(local, remote, **more)
 
+    async def push_spans(self, local: Path, remote: str, spans: Any, **more: Any) -> None:
+        self._kept += [remote.encode(), local.read_bytes()]
+        await self._inner.push_spans(local, remote, spans, **more)
+
 
 def recorded(connect: Callable[[Access], Remote], kept: list[bytes]) -> Callable[[Access], Remote]:
     """A way to connect whose machines keep everything; they also see what their access says of the environment."""
 
-    def connect_recorded(access: Access) -> Remote:
+    def connect_recorded(access: Access) -> Any:
         kept.append(repr(access).encode())
-        remote: Any = Recorded(connect(access), kept)
-        return remote
+        return Recorded(connect(access), kept)
 
     return connect_recorded

@@ -12,7 +12,8 @@ import re
 import socket
 import struct
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -481,6 +482,15 @@ class HubServer:
         if repo.owner != request.user:
             return HubAnswer(status=403, document={"error": "You are not allowed to write here"})
         return None
+
+
+@contextmanager
+def reading_hub(token: str) -> Iterator[HubServer]:
+    """A Hub that says of this token that it can only read."""
+    with HubServer() as hub:
+        hub.users[token] = HUB_USER
+        hub.read_only_tokens.add(token)
+        yield hub
 
 
 class _Handler(BaseHTTPRequestHandler):

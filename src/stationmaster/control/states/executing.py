@@ -9,7 +9,6 @@ from functools import partial
 
 from stationmaster.config import monitoring_of
 from stationmaster.control.policy import Policy
-from stationmaster.control.rental.access_notes import access_from_json
 from stationmaster.control.rental.closing import closing_begun, closing_counted, is_closing, stop_is_over, stop_limit
 from stationmaster.control.rental.company import alone_seconds
 from stationmaster.control.rental.machine import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
@@ -21,6 +20,7 @@ from stationmaster.control.training.declared import declared
 from stationmaster.control.training.following import Follow, follow
 from stationmaster.control.training.health_news import HealthNews, health_news
 from stationmaster.control.training.saving import Save, ask_to_save, save_first, save_told
+from stationmaster.control.training.step_secrets import held_back, secrets_of
 from stationmaster.control.training.telling import checkpoint_step, end_told, epoch_told, milestone_told, start_told
 from stationmaster.control.training.vitals import Health, check_vitals
 from stationmaster.control.training.watching import (
@@ -32,9 +32,9 @@ from stationmaster.control.training.watching import (
     watch_log,
 )
 from stationmaster.control.world import Visit, World
-from stationmaster.errors import CommandFailed, HostKeyRefused, RemoteError
+from stationmaster.errors import CommandFailed, DeliveryBusy, HostKeyRefused, RemoteError, SecretRefused
 from stationmaster.lifecycle import Move
-from stationmaster.model import Alert, Checkpoint, Desired, Job, LogChunk, Progress, Reason, SshAccess
+from stationmaster.model import Alert, Checkpoint, Desired, Job, LogChunk, Progress, Reason
 from stationmaster.parsers.patterns import UserPattern
 from stationmaster.recipes.commands import Stop as StopRules
 from stationmaster.recipes.log_patterns import user_patterns
@@ -415,7 +415,10 @@ async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
         if isinstance(action, Stop):
             await host.stop(action.grace_seconds)
         else:
-            await host.start(_secrets(job, world))
+            await host.start(await secrets_of(job, world))
+    except (SecretRefused, DeliveryBusy) as problem:
+        has_trained = seen.status is None or _training_began(seen.status)
+        return held_back(job, problem, seen.visit, world.policy, has_trained=has_trained)
     except CommandFailed as problem:
         if isinstance(action, Stop):
             return _not_stopped(job, str(problem), world.policy)
@@ -447,15 +450,6 @@ def _judged(seen: Seen, policy: Policy, visit: Visit, status: Status) -> tuple[W
     reads_on = step.then is None and step.write.job.state is visit.job.state
     is_due = comparison_due(step.write.job) is not None  # by a visit, which may ask the store
     return step.write, (isinstance(step.then, Follow) or reads_on) and not is_due
-
-
-def _secrets(job: Job, world: World) -> dict[str, str]:
-    """What the recipe declares by name; nothing where nobody could say whether the machine is the right one."""
-    access = access_from_json(job.memory["access"])
-    if isinstance(access, SshAccess) and access.unverified and not world.policy.allow_unverified:
-        return {}
-    recipe = world.recipe(job.spec.recipe).recipe
-    return {name: value for name in recipe.secrets if (value := world.secrets(name)) is not None}
 
 
 HANDLER = Handler(observe=observe, decide=decide, perform=perform)

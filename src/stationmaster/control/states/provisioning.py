@@ -16,14 +16,17 @@ from stationmaster.control.rental.login import LogIn, blame, log_in
 from stationmaster.control.rental.machine import requirements
 from stationmaster.control.rental.spending import affordable, credit_problem, is_full
 from stationmaster.control.step import Handler, Step, failed_try, give_up, is_late, recovered, wait, wants_out
+from stationmaster.control.training.step_secrets import refusal_in_words, sendable_secrets
 from stationmaster.control.world import Visit, World
 from stationmaster.durations import format_duration
 from stationmaster.errors import (
     AccessRefused,
     AnswerLost,
+    DeliveryBusy,
     NoCapacity,
     ProviderBusy,
     ProviderError,
+    SecretRefused,
 )
 from stationmaster.model import (
     LIVE_RENTAL_STATES,
@@ -57,6 +60,7 @@ class Seen:
     listing: Listing | None = None
     offers: tuple[Offer, ...] = ()
     no_credit: str | None = None  # why the provider's credit does not suffice
+    secret_problem: SecretRefused | DeliveryBusy | None = None  # why a secret that the recipe needs would not be sent
     waits_for_room: bool = False  # as many machines are rented there as may be
     asked_at: float | None = None  # when a create was about to be sent: a look at the market may take long
     problem: ProviderError | None = None
@@ -101,6 +105,10 @@ async def _look_at_the_market(seen: Seen, rental: Rental, world: World) -> Seen:
         return replace(seen, waits_for_room=True)
     if rental.offer is not None:
         return seen
+    try:
+        await sendable_secrets(job, world)
+    except (SecretRefused, DeliveryBusy) as problem:
+        return replace(seen, secret_problem=problem)
     avoided = await world.avoided.of(provider.name)
     want = replace(requirements(job, world), avoided_machines=avoided)
     offers = affordable(await provider.offers(want), job.spec)
@@ -162,6 +170,11 @@ def _ask_or_adopt(
         return Step(write=wait(job, max(due, policy.provider_look_seconds), alerts=_slow(seen, policy)))
     if seen.waits_for_room:
         return Step(write=wait(replace(job, state_since=now), policy.room_look_seconds))
+    if isinstance(seen.secret_problem, SecretRefused):  # before anything is rented that could not be used
+        return Step(write=_given_up(seen, Reason.ACCESS_REFUSED, refusal_in_words(seen.secret_problem)))
+    if seen.secret_problem is not None:
+        after, seconds, _ = failed_try(job.remember(login_problem=str(seen.secret_problem)), policy)
+        return Step(write=wait(after, seconds, alerts=_slow(seen, policy)))
     if seen.no_credit:
         return Step(write=_given_up(seen, Reason.NO_PROVIDER_CREDIT, seen.no_credit))
     offer = rental.offer or _best_offer(seen)
