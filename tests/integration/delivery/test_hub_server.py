@@ -24,6 +24,17 @@ def test_a_token_is_known_by_its_owners_name(api: HfApi) -> None:
     assert api.whoami()["name"] == HUB_USER
 
 
+def test_a_tokens_role_and_permissions_are_told_as_the_client_reads_them(hub: HubServer) -> None:
+    hub.users |= {"hf_reader": HUB_USER, "hf_fine": HUB_USER}
+    hub.read_only_tokens.add("hf_reader")
+    hub.fine_grained["hf_fine"] = {"global": [], "scoped": [{"permissions": ["repo.content.read"]}]}
+    told = [
+        HfApi(endpoint=hub.url, token=token).whoami()["auth"]["accessToken"]
+        for token in (HUB_TOKEN, "hf_reader", "hf_fine")
+    ]
+    assert [one["role"] for one in told] == ["write", "read", "fineGrained"]
+
+
 def test_a_token_that_nobody_has_is_refused(hub: HubServer) -> None:
     with pytest.raises(HfHubHTTPError, match="Invalid"):
         HfApi(endpoint=hub.url, token="hf_wrong").whoami()

@@ -10,6 +10,7 @@ import pytest
 
 from stationmaster.control.delivering import notes
 from stationmaster.control.delivering.chain import Deliver, deliver, not_delivered
+from stationmaster.control.delivering.machine_source import sent_by_machine
 from stationmaster.control.delivering.publishing import SendOn, ShowCard, ShowSamples, next_publishing
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.access_notes import access_to_json
@@ -118,3 +119,14 @@ def test_nothing_is_published_where_there_is_no_model_or_it_was_given_up() -> No
     assert next_publishing(job(state=State.FINALIZING), Reason.NO_MODEL, POLICY) is None
     kept = finalizing(desired=Desired.CANCEL_KEEP)
     assert next_publishing(kept, Reason.CANCELLED_BY_USER, POLICY) is None
+
+
+@pytest.mark.parametrize("etag", ["x" * 300, "a\nb", '"\x00"'])
+def test_what_a_machine_calls_an_etag_is_looked_at(etag: str) -> None:
+    assert isinstance(sent_by_machine({"ok": True, "etags": [etag]}, 1).problem, DeliveryRefused)
+
+
+@pytest.mark.parametrize("answer", [{}, {"etags": 7}, {"ok": False, "etags": None, "status": "403"}])
+def test_an_answer_that_makes_no_sense_has_sent_nothing(answer: dict[str, Any]) -> None:
+    found = sent_by_machine(answer, 1)
+    assert (found.etags, found.status, isinstance(found.problem, DeliveryBusy)) == ((), None, True)

@@ -16,7 +16,7 @@ from stationmaster.control.rental.login import LogIn
 from stationmaster.control.states.provisioning import Create, Seen, decide, perform
 from stationmaster.control.step import Step
 from stationmaster.control.world import World
-from stationmaster.errors import AccessRefused, ProviderBusy
+from stationmaster.errors import AccessRefused, DeliveryBusy, ProviderBusy, SecretRefused
 from stationmaster.model import Job, Listing, MachineStatus, Outcome, Reason, Rental, RentalState, State
 from stationmaster.providers.fake import FakeProvider
 from stationmaster.recipes.registry import find
@@ -270,3 +270,15 @@ def test_the_limit_counts_from_the_first_machine_in_hours_or_in_money() -> None:
     assert after(free).deadline_at == 80.0 + 14_400
     second = job(state=State.PROVISIONING, state_since=90.0, attempt=2, deadline_at=500.0)
     assert after(decide(seen(asked, listing(machine()), job=second), POLICY)).deadline_at == 500.0
+
+
+def test_a_refusal_before_renting_ends_the_job_and_silence_is_waited_out() -> None:
+    refusal = SecretRefused("HF_TOKEN may write", hint="set HF_READ_TOKEN")
+    over = decide(seen(requested(), listing(), secret_problem=refusal), POLICY)
+    assert over.write is not None
+    assert (over.write.job.outcome, over.write.job.reason) == (Outcome.FAILED_PROVISIONING, Reason.ACCESS_REFUSED)
+    assert over.write.job.explanation == "HF_TOKEN may write; hint: set HF_READ_TOKEN"
+    waits = decide(seen(requested(), listing(), secret_problem=DeliveryBusy("503")), POLICY)
+    assert waits.write is not None
+    assert (waits.write.job.state, waits.then) == (State.PROVISIONING, None)
+    assert (waits.write.due_in or 0) > 0
