@@ -101,8 +101,6 @@ class TokenMissing(TicketRefused):
 class SecretRefused(UserError):
     """The secret may do too much to be sent to a rented machine."""
 
-    exit_code = 3
-
 
 class OutOfCredit(UserError):
     """The credits do not suffice."""
