@@ -14,7 +14,15 @@ from urllib.parse import quote
 
 from stationmaster.delivery.hub_calls import HubCalls, understanding
 from stationmaster.delivery.hub_files import HubEntry, HubFile
-from stationmaster.delivery.lfs import LFS_HEADERS, Upload, batch_request, commit_lines, completion, read_batch
+from stationmaster.delivery.lfs import (
+    LFS_HEADERS,
+    Upload,
+    batch_request,
+    commit_lines,
+    completion,
+    read_batch,
+    removal_lines,
+)
 from stationmaster.delivery.signed_requests import Sent, Source
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
 
@@ -64,10 +72,20 @@ async def put_files(
             ready[one.file.name] = await _with_content(one)
     changed = [file for file in ready.values() if not file.is_at(found.get(file.name))]
     if changed:
-        content = b"\n".join(commit_lines(changed, message=message)) + b"\n"
-        headers = {"Content-Type": "application/x-ndjson"}
-        await calls.ask("POST", f"/api/models/{quote(repo)}/commit/main", content=content, headers=headers)
+        await _commit(calls, repo, commit_lines(changed, message=message))
     return tuple(ready.get(one.file.name, one.file) for one in files)
+
+
+async def remove_file(calls: HubCalls, repo: str, name: str, *, message: str) -> None:
+    """The repository has no file of that name, by one commit. Raises DeliveryRefused and DeliveryBusy."""
+    if name in await read_back(calls, repo, [name]):
+        await _commit(calls, repo, removal_lines(name, message=message))
+
+
+async def _commit(calls: HubCalls, repo: str, lines: Iterable[bytes]) -> None:
+    content = b"\n".join(lines) + b"\n"
+    headers = {"Content-Type": "application/x-ndjson"}
+    await calls.ask("POST", f"/api/models/{quote(repo)}/commit/main", content=content, headers=headers)
 
 
 async def _modes(calls: HubCalls, repo: str, files: Sequence[Sourced]) -> Mapping[str, str]:

@@ -20,7 +20,7 @@ import httpx
 from stationmaster.delivery.home_source import AtHome
 from stationmaster.delivery.hub_calls import HubCalls, require_success, understanding
 from stationmaster.delivery.hub_files import HubEntry, HubFile
-from stationmaster.delivery.hub_upload import Sourced, put_files, read_back
+from stationmaster.delivery.hub_upload import Sourced, put_files, read_back, remove_file
 from stationmaster.delivery.signed_requests import Source
 from stationmaster.errors import DeliveryBusy, DeliveryError, DeliveryRefused
 
@@ -149,6 +149,11 @@ class HubClient:
                 if len(found) >= size:
                     break
         return bytes(found)
+
+    async def remove(self, address: str) -> None:
+        """The file at an hf:// address is no longer in its repository."""
+        owner, name, file = address.removeprefix("hf://").split("/", 2)
+        await remove_file(self._calls, f"{owner}/{name}", file, message=f"{file} is no model")
 
     async def close(self) -> None:
         await self._calls.close()

@@ -93,6 +93,12 @@ def commit_lines(files: Iterable[HubFile], *, message: str) -> Iterator[bytes]:
             yield _line("file", {"path": file.name, "encoding": "base64", "content": content})
 
 
+def removal_lines(name: str, *, message: str) -> Iterator[bytes]:
+    """One commit that takes a file out."""
+    yield _line("header", {"summary": message, "description": ""})
+    yield _line("deletedFile", {"path": name})
+
+
 def _parts(header: Mapping[str, str], chunk: int, size: int) -> Iterator[Piece]:
     links = [link for _, link in sorted((int(name), link) for name, link in header.items() if name.isdigit())]
     others = {name: value for name, value in header.items() if not name.isdigit()}

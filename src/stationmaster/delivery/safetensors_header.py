@@ -88,7 +88,7 @@ def open_safetensors(path: Path) -> SafetensorsFile:
 
 async def require_safetensors(name: str, size: int, read: ReadRange) -> None:
     """A file that lies elsewhere says of itself that it is whole. Raises BrokenModel when it does not."""
-    first = await read(0, _LENGTH_BYTES)
+    first = await read(0, _LENGTH_BYTES) if size >= _LENGTH_BYTES else b""
     with _understanding(name):
         length = _header_bytes(first, size)
     text = await read(_LENGTH_BYTES, length)

@@ -139,8 +139,8 @@ class SweepSettings(Section):
     every: Duration = Field(default=900.0, ge=0.05)
     """How often the stand-alone sweeper looks."""
     grace: Duration = 120.0
-    """A machine that no rental names is destroyed so long after it was first seen; one past its limit is stopped when no
-    worker came for its job for so long."""
+    """A machine that no rental names is destroyed so long after it was first seen. One past its job's limit is stopped
+    when no worker came for the job for so long."""
     stuck: Duration = Field(default=7200.0, gt=0)
     """A job without any progress for so long counts as stuck."""
     cap: Duration = Field(default=14400.0, gt=0)

@@ -25,6 +25,39 @@ def require_secrets(recipe: Recipe, settings: Settings) -> None:
             raise UserError(f"{recipe.reference} needs the secret {name}, which is not set", hint=_how_to_set(name))
 
 
+def check_tokens(recipe: Recipe, settings: Settings, *, provider: str) -> tuple[str, ...]:
+    """Whether the Hub's tokens among the secrets may go to the provider's machines. Raises SecretRefused if not.
+
+    A Hub that does not answer is a note: the worker asks again before anything is rented.
+    """
+    if not recipe.secrets:
+        return ()
+    from stationmaster.control.training.step_secrets import tokens_to_check
+
+    secrets = {name: value for name in recipe.secrets if (value := secret_of(settings, name)) is not None}
+    tokens = tokens_to_check(secrets, provider=provider)
+    notes = (_check_token(name, token, settings) for name, token in tokens.items())
+    return tuple(note for note in notes if note is not None)
+
+
+def _check_token(name: str, token: str, settings: Settings) -> str | None:
+    import httpx
+
+    from stationmaster.control.training.step_secrets import may_write, not_accepted
+    from stationmaster.delivery.token_roles import only_reads
+
+    url = f"{settings.hub.url.rstrip('/')}/api/whoami-v2"
+    try:
+        answer = httpx.get(url, headers={"Authorization": f"Bearer {token}"}, timeout=_LIMIT_SECONDS)
+        if answer.status_code == 401:
+            raise not_accepted(name, "it answers 401")
+        if only_reads(answer.raise_for_status().json()["auth"]["accessToken"]):
+            return None
+    except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError) as problem:
+        return f"whether {name} can only read could not be checked: {type(problem).__name__}"
+    raise may_write(name)
+
+
 def check_gates(recipe: Recipe, parameters: Mapping[str, ParameterValue], settings: Settings) -> tuple[str, ...]:
     """Whether the gated models can be had with the secrets that are set. Raises UserError if one is refused.
 
@@ -67,7 +100,7 @@ def _refused(recipe: Recipe, gated: Gated, repository: str, url: str, status: in
 
 
 def _how_to_set(name: str) -> str:
-    return "set HF_TOKEN" if name == "HF_TOKEN" else f"put {name} into the setting `secrets`"
+    return "set HF_READ_TOKEN" if name == "HF_TOKEN" else f"put {name} into the setting `secrets`"
 
 
 def _accept(url: str) -> str:

@@ -55,6 +55,11 @@ class FakeHub:
         owner, name, file = address.removeprefix("hf://").split("/", 2)
         return self.files(f"{owner}/{name}")[file][start : start + size]
 
+    async def remove(self, address: str) -> None:
+        owner, name, file = address.removeprefix("hf://").split("/", 2)
+        for commit in self.repositories[f"{owner}/{name}"]:
+            commit.pop(file, None)
+
     async def licence_of(self, base_model: str) -> Licence | None:
         return None
 

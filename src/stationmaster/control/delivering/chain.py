@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from stationmaster.control.delivering import notes
-from stationmaster.control.delivering.bucket import bucket_key, send_from_machine
+from stationmaster.control.delivering.bucket import send_from_machine
 from stationmaster.control.delivering.catalogue import slug_of
+from stationmaster.control.delivering.checked_models import require_model
 from stationmaster.control.delivering.machine_source import OnMachine
 from stationmaster.control.delivering.places import BUCKET, HUB
 from stationmaster.control.policy import Policy
@@ -17,10 +18,8 @@ from stationmaster.control.step import recovered, wait
 from stationmaster.control.world import Visit, World
 from stationmaster.delivery.hub_files import HubFile
 from stationmaster.delivery.huggingface import HubClient
-from stationmaster.delivery.safetensors_header import require_safetensors
 from stationmaster.errors import CommandFailed, DeliveryBusy, DeliveryError, DeliveryRefused, TicketRefused
 from stationmaster.model import Checkpoint, Job, Place, SshAccess
-from stationmaster.recipes.outputs import is_safe_to_load
 from stationmaster.remote.host import OutputFile
 from stationmaster.store.writes import Told, Write
 
@@ -43,7 +42,7 @@ async def deliver(action: Deliver, job: Job, checkpoint: Checkpoint, visit: Visi
     try:
         _require_trusted(job, world.policy)
         place = await (_to_hub if action.link == HUB else _to_bucket)(action.file, job, world)
-        await _require_model(action.file, place, job, world)
+        await require_model(action.file, place, job, world.outlets)
     except (DeliveryError, CommandFailed, TicketRefused) as problem:
         return not_delivered(job, action.link, problem, world.policy)
     safe = replace(checkpoint, location=place.address, verified_at=visit.now)
@@ -86,22 +85,6 @@ def _require_trusted(job: Job, policy: Policy) -> None:
     access = access_from_json(job.memory["access"])
     if isinstance(access, SshAccess) and access.unverified and not policy.allow_unverified:
         raise DeliveryRefused("nobody could verify the machine's host key: no signed address goes there")
-
-
-async def _require_model(file: OutputFile, place: Place, job: Job, world: World) -> None:
-    """Home reads for itself how the file begins, where it lies now: the machine chose both its bytes and its hash."""
-    if not is_safe_to_load(file.path):
-        return
-
-    async def read(start: int, size: int) -> bytes:
-        if place.kind == HUB:
-            assert world.outlets.hub is not None
-            return await world.outlets.hub.read_range(place.address, start=start, size=size)
-        assert world.outlets.shelf is not None
-        shelf = world.outlets.shelf
-        return await shelf.ask(shelf.bucket.read_range, bucket_key(job, file.path), start=start, size=size)
-
-    await require_safetensors(PurePosixPath(file.path).name, file.size, read)
 
 
 async def _to_hub(file: OutputFile, job: Job, world: World) -> Place:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.machine import may_get_secrets
 from stationmaster.control.step import failed_try, give_up, wait
@@ -10,7 +12,7 @@ from stationmaster.errors import DeliveryBusy, DeliveryRefused, SecretRefused
 from stationmaster.model import Job, Reason
 from stationmaster.store.writes import Told, Write
 
-_OURS = ("ssh", "loopback")  # machines that no stranger has root on
+_OURS = ("ssh", "loopback")  # providers of machines that no stranger has root on
 _HUB_TOKEN = "HF_TOKEN"
 _HUB_TOKENS_BEGIN_WITH = "hf_"  # also those that a recipe calls by another name
 
@@ -32,24 +34,41 @@ async def sendable_secrets(job: Job, world: World) -> dict[str, str]:
     """What the recipe declares and somebody has set, with every token of the Hub checked. Raises as `secrets_of`."""
     recipe = world.recipe(job.spec.recipe).recipe
     found = {name: value for name in recipe.secrets if (value := world.secrets(name)) is not None}
-    if job.spec.provider not in _OURS:
-        for name, value in found.items():
-            if name == _HUB_TOKEN or value.startswith(_HUB_TOKENS_BEGIN_WITH):
-                await _require_reader(name, value, world)
+    for name, value in tokens_to_check(found, provider=job.spec.provider).items():
+        await _require_reader(name, value, world)
     return found
+
+
+def tokens_to_check(secrets: Mapping[str, str], *, provider: str) -> dict[str, str]:
+    """Those of the secrets that are tokens of the Hub and would go to a machine that is not ours."""
+    if provider in _OURS:
+        return {}
+    return {
+        name: value for name, value in secrets.items() if name == _HUB_TOKEN or value.startswith(_HUB_TOKENS_BEGIN_WITH)
+    }
+
+
+def may_write(name: str) -> SecretRefused:
+    return _refused(f"{name} may write to the Hub, so it is not sent to a rented machine")
+
+
+def not_accepted(name: str, problem: object) -> SecretRefused:
+    return _refused(f"the Hub does not accept {name}: {problem}")
+
+
+def _refused(said: str) -> SecretRefused:
+    return SecretRefused(said, hint=f"create a token with the role read at {_WHERE} and set HF_READ_TOKEN to it")
 
 
 async def _require_reader(name: str, token: str, world: World) -> None:
     try:
-        if await world.only_reads(token):
-            return
-        said = f"{name} may write to the Hub, so it is not sent to a rented machine"
+        if not await world.only_reads(token):
+            raise may_write(name)
     except DeliveryRefused as problem:
-        said = f"the Hub does not accept {name}: {problem}"
+        raise not_accepted(name, problem) from problem
     except DeliveryBusy as problem:
         said = f"the Hub could not be asked whether {name} may only read: {problem}"
         raise DeliveryBusy(said, retry_after_seconds=problem.retry_after_seconds) from problem
-    raise SecretRefused(said, hint=f"create a token with the role read at {_WHERE} and set HF_READ_TOKEN to it")
 
 
 def refusal_in_words(problem: SecretRefused) -> str:
