@@ -105,11 +105,12 @@ def options_of(context: typer.Context) -> Options:
 def station_of(context: typer.Context, *, wake: bool = True) -> Iterator[LocalStation]:
     """The station of this home. Machines that may bill while no worker is alive are told, and a worker is started."""
     from stationmaster.cli.logging import quiet_logging
+    from stationmaster.cli.waiting import wait_visibly
     from stationmaster.station.local import LocalStation
 
     quiet_logging()
     options = options_of(context)
-    station = LocalStation(options.settings(), options.environ)
+    station = LocalStation(options.settings(), options.environ, pause=wait_visibly)
     try:
         if wake:
             _wake_worker(station, options)

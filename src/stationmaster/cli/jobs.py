@@ -185,7 +185,9 @@ def retry(
     with station_of(context) as station:
         quote = None
         if not is_submitted(station, new_id):
-            quote = _quote_again(station, station.retried(job), quiet=as_json)
+            old = station.retried(job)
+            station.require_key(old.spec.provider)
+            quote = _quote_again(station, old, quiet=as_json)
             confirm_price(quote, yes=yes)
         accepted = station.retry(job, resume=resume, new_id=new_id, quote=quote)
         worker_for(context, station)

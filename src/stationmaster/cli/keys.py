@@ -122,13 +122,17 @@ def trust(
 
 async def _ask_all(options: Options, settings: Settings, pair: KeyPair, ask: Ask) -> dict[str, KeyReport]:
     """What `ask` learns from every provider that keeps keys."""
+    from stationmaster.cli.logging import quiet_logging
+    from stationmaster.cli.waiting import wait_visibly
     from stationmaster.control.opening import open_store
-    from stationmaster.control.providers import build_providers
+    from stationmaster.control.providers import Waiting, build_providers
     from stationmaster.providers.base import KnowsKeys
 
+    quiet_logging()
     store = open_store(settings)
     try:
-        providers = build_providers(settings, options.environ, store)
+        waiting = Waiting(hurried=True, pause=wait_visibly)
+        providers = build_providers(settings, options.environ, store, waiting=waiting)
         # The simulator has a pair of its own, made and registered by itself.
         keepers: dict[str, KnowsKeys] = {
             name: provider

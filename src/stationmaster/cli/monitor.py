@@ -100,13 +100,14 @@ async def _watching(
 
 @asynccontextmanager
 async def _vast_source(options: Options, log_path: str | None) -> AsyncIterator[Source]:
+    from stationmaster.cli.waiting import wait_visibly
     from stationmaster.control.monitoring.monitor_vast import open_vast_source
     from stationmaster.control.opening import open_store
 
     settings = options.settings()
     store = open_store(settings)
     try:
-        source = open_vast_source(settings, store, log_path=log_path)
+        source = open_vast_source(settings, store, log_path=log_path, pause=wait_visibly)
         try:
             yield source
         finally:

@@ -97,14 +97,18 @@ def instances(context: typer.Context, as_json: JsonOption = False) -> None:
 
 async def _sweep(options: Options, *, act: bool, doomed: frozenset[str] = frozenset()) -> Report:
     from stationmaster.cli.logging import quiet_logging
+    from stationmaster.cli.waiting import wait_visibly
     from stationmaster.control.build import build_world, sweep_policy_of
     from stationmaster.control.opening import open_store
+    from stationmaster.control.providers import Waiting
     from stationmaster.control.safety.sweep import Sweeper
 
     quiet_logging()
     settings = options.settings()
     store = open_store(settings, writable=act)
-    world = build_world(settings, options.environ, store)
+    # Only a look may give up soon: what is to be ended is asked for as patiently as a worker does.
+    waiting = Waiting(hurried=not act, pause=wait_visibly)
+    world = build_world(settings, options.environ, store, waiting=waiting)
     try:
         return await Sweeper(world, sweep_policy_of(settings)).sweep(act=act, doomed=doomed)
     finally:

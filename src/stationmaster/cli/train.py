@@ -81,6 +81,7 @@ def train(
         if dry_run:
             return _show_plan(station.preview(request), as_json=as_json)
         if not is_submitted(station, request.id):
+            station.require_key(request.provider, request.account)
             preview = station.preview(request)
             if not as_json:
                 _show_quote(preview)

@@ -8,7 +8,7 @@ from functools import partial
 from stationmaster.config import secret_of
 from stationmaster.control.delivering.outlets import open_outlets
 from stationmaster.control.policy import policy_of
-from stationmaster.control.providers import build_providers, ssh_key_path
+from stationmaster.control.providers import PATIENT, Waiting, build_providers, ssh_key_path
 from stationmaster.control.safety.sweep_rules import SweepPolicy
 from stationmaster.control.worker import Tempo
 from stationmaster.control.world import World
@@ -22,11 +22,11 @@ from stationmaster.settings import Settings
 from stationmaster.store.store import Store
 
 
-def build_world(settings: Settings, environ: Mapping[str, str], store: Store) -> World:
+def build_world(settings: Settings, environ: Mapping[str, str], store: Store, *, waiting: Waiting = PATIENT) -> World:
     return World(
         store=store,
-        providers=build_providers(settings, environ, store),
-        reload_providers=partial(build_providers, settings, environ, store),
+        providers=build_providers(settings, environ, store, waiting=waiting),
+        reload_providers=partial(build_providers, settings, environ, store, waiting=waiting),
         connect=partial(
             connect,
             ssh_config_path=settings.ssh.config_path,

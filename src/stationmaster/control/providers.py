@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stationmaster.control.rental.own_machines import build_ssh_provider
 from stationmaster.errors import ConfigInvalid
 from stationmaster.offers import Preferences
-from stationmaster.providers.base import Provider
+from stationmaster.providers.base import Pause, Provider
 from stationmaster.providers.loopback import LoopbackProvider
 from stationmaster.providers.vastai.keys import DEFAULT_KEY_PATH, ensure_pair, read_pair
 from stationmaster.settings import Settings, VastSettings
@@ -25,33 +26,50 @@ _PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ")
 """What a machine on this computer sees of our environment: enough to run programs, and no secret."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """How providers wait. `hurried` ones give up on a silent service in seconds, because a person waits; `pause` is how
+    a service's rate limit is waited for, which a person should see."""
+
+    hurried: bool = False
+    pause: Pause = asyncio.sleep
+
+
+PATIENT = Waiting()
+"""As background work waits."""
+
+
 def build_providers(
-    settings: Settings, environ: Mapping[str, str], store: Store, *, hurried: bool = False
+    settings: Settings, environ: Mapping[str, str], store: Store, *, waiting: Waiting = PATIENT
 ) -> dict[str, Provider]:
     """Every provider that can be used now, by name; an account of its own is a provider of its own.
 
-    `hurried` ones give up on a silent service in seconds, because a person waits.
+    Those at Vast.ai need no key pair until something is rented: machines that bill are seen and ended without one.
     """
     providers: dict[str, Provider] = {"loopback": _loopback(settings, environ), "ssh": build_ssh_provider(settings)}
-    if ssh_key_path(settings).is_file():
-        for account in settings.vastai.keys_by_account():
-            providers[vast_name(account)] = _vastai(settings.vastai, account, store, hurried=hurried)
+    for account in settings.vastai.keys_by_account():
+        providers[vast_name(account)] = _vastai(settings.vastai, account, store, waiting)
     if (address := simulator_address(settings.home)) is not None:
-        providers["simulator"] = _simulator(settings, address, store, hurried=hurried)
+        providers["simulator"] = _simulator(settings, address, store, waiting)
     return providers
 
 
 def find_provider(
-    name: str, settings: Settings, environ: Mapping[str, str], store: Store, *, account: str | None = None
+    name: str,
+    settings: Settings,
+    environ: Mapping[str, str],
+    store: Store,
+    *,
+    account: str | None = None,
+    pause: Pause = asyncio.sleep,
 ) -> Provider:
     """The provider of this name, for a person's question. Raises ConfigInvalid that says what is missing for it."""
     name = _with_account(name, account, settings)
-    providers = build_providers(settings, environ, store, hurried=True)
+    providers = build_providers(settings, environ, store, waiting=Waiting(hurried=True, pause=pause))
     if name in providers:
         return providers[name]
     if name.partition(":")[0] == "vastai":
         _require_account(name, settings)
-        read_pair(ssh_key_path(settings))  # says which file is missing, and what makes one
     if name == "simulator":
         raise ConfigInvalid("no simulator is running", hint="start one: stationmaster simulator")
     known = ", ".join(sorted({*providers, "simulator", "vastai"}))
@@ -114,11 +132,12 @@ def _loopback(settings: Settings, environ: Mapping[str, str]) -> Provider:
     )
 
 
-def _vastai(settings: VastSettings, account: str, store: Store, *, hurried: bool) -> Provider:
+def _vastai(settings: VastSettings, account: str, store: Store, waiting: Waiting) -> Provider:
     # httpx takes a tenth of a second to import: only who rents pays for it.
-    from stationmaster.providers.vastai.calls import HURRIED, INTERVALS, Calls
+    from stationmaster.providers.vastai.calls import INTERVALS, Calls
     from stationmaster.providers.vastai.client import VastClient
     from stationmaster.providers.vastai.provider import VastOptions, VastProvider
+    from stationmaster.providers.vastai.retries import HURRIED
 
     key = (settings.ssh_key_path or DEFAULT_KEY_PATH).expanduser()
     calls = Calls(
@@ -127,10 +146,11 @@ def _vastai(settings: VastSettings, account: str, store: Store, *, hurried: bool
         account=account,
         limiter=store.limiter,
         intervals={endpoint: seconds * settings.call_spacing for endpoint, seconds in INTERVALS.items()},
-        retries=HURRIED if hurried else None,
+        retries=HURRIED if waiting.hurried else None,
+        pause=waiting.pause,
     )
     options = VastOptions(
-        public_key=read_pair(key).public_key,
+        public_key=lambda: read_pair(key).public_key,
         ssh_key_path=str(key),
         preferences=_preferences(settings),
         default_disk_gb=settings.default_disk_gb,
@@ -167,14 +187,15 @@ def _guard_times(settings: VastSettings) -> GuardTimes:
     )
 
 
-def _simulator(settings: Settings, address: Mapping[str, str], store: Store, *, hurried: bool) -> Provider:
+def _simulator(settings: Settings, address: Mapping[str, str], store: Store, waiting: Waiting) -> Provider:
     """The same provider at another address: whatever works there has gone through all of it.
 
     Which machines are wanted holds there as well, but for the GPUs: a demo needs none of them.
     """
-    from stationmaster.providers.vastai.calls import HURRIED, INTERVALS, Calls
+    from stationmaster.providers.vastai.calls import INTERVALS, Calls
     from stationmaster.providers.vastai.client import VastClient
     from stationmaster.providers.vastai.provider import VastOptions, VastProvider
+    from stationmaster.providers.vastai.retries import HURRIED
 
     scale = float(address.get("rate_limit_scale", 1.0))
     calls = Calls(
@@ -183,11 +204,13 @@ def _simulator(settings: Settings, address: Mapping[str, str], store: Store, *, 
         account="simulator",
         limiter=store.limiter,
         intervals={endpoint: seconds * scale for endpoint, seconds in INTERVALS.items()},
-        retries=HURRIED if hurried else None,
+        retries=HURRIED if waiting.hurried else None,
+        pause=waiting.pause,
     )
     key = settings.home / "simulator" / "id_ed25519"
+    own = ensure_pair(key).public_key
     options = VastOptions(
-        public_key=ensure_pair(key).public_key,
+        public_key=lambda: own,
         ssh_key_path=str(key),
         preferences=replace(_preferences(settings.vastai), gpus=(), min_vram_gib=0.0),
         default_disk_gb=16.0,

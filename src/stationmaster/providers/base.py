@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Protocol, runtime_checkable
 
 from stationmaster.model import Charge, Listing, Machine, Offer, Requirements
@@ -82,6 +83,14 @@ class KnowsKeys(Protocol):
 
 
 @runtime_checkable
+class NeedsKey(Protocol):
+    """A provider whose machines let us in by a key pair that has to be here before anything is rented."""
+
+    def require_key(self) -> None:
+        """Raises ConfigInvalid, with what to do, where there is no such pair."""
+
+
+@runtime_checkable
 class KnowsMoney(Protocol):
     """A provider that can say what is left and what was billed."""
 
@@ -91,10 +100,20 @@ class KnowsMoney(Protocol):
         """What machines of the account were billed in the span; may grow for some hours after a machine's end."""
 
 
+Pause = Callable[[float], Awaitable[None]]
+"""Waits for so many seconds; a person's command does it so that the person sees it."""
+
+
 class Limiter(Protocol):
     """Keeps calls to one endpoint of one account apart, across all processes that share a store."""
 
     async def wait_for_turn(
-        self, account: str, endpoint: str, *, interval_seconds: float, continues: bool = False
+        self, account: str, endpoint: str, *, interval_seconds: float, continues: bool = False, pause: Pause
     ) -> None:
         """Returns when the call may be made; one that `continues` the call before it need not wait for that one."""
+
+    async def answered(
+        self, account: str, endpoint: str, *, interval_seconds: float, pause_seconds: float = 0.0
+    ) -> None:
+        """The call that had the turn is over. The service has counted it by now, and not when the turn was taken: so
+        the interval begins here. With `pause_seconds` the service asked for that long without a further call."""

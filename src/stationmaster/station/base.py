@@ -115,6 +115,9 @@ class Station(Protocol):
     def preview(self, request: TrainRequest) -> Preview:
         """Check a request in full: recipe, parameters, dataset, offers, price. Writes nothing."""
 
+    def require_key(self, provider: str | None, account: str | None = None) -> None:
+        """A machine rented there would let us in. Raises ConfigInvalid where it takes a key pair that is not here."""
+
     def submit(self, request: TrainRequest) -> Accepted:
         """Queue a job; the same `id` again answers with the job that is there."""
 

@@ -6,6 +6,7 @@ What only some questions need is imported by those that need it: recipes, provid
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import shutil
@@ -38,7 +39,7 @@ from stationmaster.settings import Settings
 from stationmaster.station.base import Accepted, JobView, PaidLine, Preview, TrainRequest, Wanted
 
 if TYPE_CHECKING:
-    from stationmaster.providers.base import Provider
+    from stationmaster.providers.base import Pause, Provider
     from stationmaster.station.submit import Checked
 
 _INTEREST_SECONDS = 10.0
@@ -46,9 +47,11 @@ _LOOK_SECONDS = 1.0
 
 
 class LocalStation:
-    def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
+    def __init__(self, settings: Settings, environ: Mapping[str, str], *, pause: Pause = asyncio.sleep) -> None:
+        """`pause` is how a provider's rate limit is waited for, which a person should see."""
         self.settings = settings
         self._environ = environ
+        self._pause = pause
         self.store = open_store(settings)
         self._watcher = f"{os.getpid()}-{secrets.token_hex(3)}"
 
@@ -81,6 +84,13 @@ class LocalStation:
         past = self.store.finished_runs.of_recipe
         return quote_work(work, self.provider(provider), past_runs=past, home=self.settings.home)
 
+    def require_key(self, provider: str | None, account: str | None = None) -> None:
+        from stationmaster.providers.base import NeedsKey
+
+        found = self.provider(provider, account)
+        if isinstance(found, NeedsKey):
+            found.require_key()
+
     def submit(self, request: TrainRequest) -> Accepted:
         from stationmaster.control.billing.asking import purse_notes
         from stationmaster.control.policy import policy_of
@@ -89,6 +99,7 @@ class LocalStation:
         if request.id is not None and (found := self.store.jobs.matching(request.id)) and found[0].id == request.id:
             return Accepted(job=found[0], created=False)
         self._require_owner(request.owner)
+        self.require_key(request.provider, request.account)
         checked = self._checked(request)
         purse_notes(self.store, checked.quote, request.owner, policy_of(self.settings))
         spec = spec_of(checked, request, self.settings.home / "datasets")
@@ -115,6 +126,7 @@ class LocalStation:
         from stationmaster.station.submit import checked_id
 
         old = self.retried(reference)
+        self.require_key(old.spec.provider)
         best = self._best_checkpoint(old) if resume else None
         spec = replace(
             old.spec,
@@ -245,7 +257,7 @@ class LocalStation:
         from stationmaster.control.providers import find_provider
 
         wanted = name or self.settings.provider
-        return find_provider(wanted, self.settings, self._environ, self.store, account=account)
+        return find_provider(wanted, self.settings, self._environ, self.store, account=account, pause=self._pause)
 
     def _checked(self, request: TrainRequest) -> Checked:
         from stationmaster.station.submit import check_request

@@ -69,6 +69,40 @@ def test_of_many_processes_that_come_at_once_one_gets_the_turn(open_store: OpenS
     assert all(wait == 0.0 or 90.0 < wait <= 100.0 for wait in waits)
 
 
+def test_the_interval_counts_from_the_answer_when_the_service_has_seen_the_call(open_store: OpenStore) -> None:
+    calling, answering = open_store(), open_store(later=4.0)
+    limiter = calling.limiter
+    assert limiter.take_turn("default", "keys", interval_seconds=60.0) == 0.0
+    limiter._database = answering.database
+    limiter.prolong_turn("default", "keys", interval_seconds=60.0)
+    assert 59.0 < answering.limiter.take_turn("default", "keys", interval_seconds=60.0) <= 60.0
+
+
+def test_a_call_that_took_for_ever_makes_nobody_wait_for_more_than_one_interval(open_store: OpenStore) -> None:
+    limiter, later = open_store().limiter, open_store(later=59.0)
+    limiter.take_turn("default", "keys", interval_seconds=6.0)
+    limiter._database = later.database
+    limiter.prolong_turn("default", "keys", interval_seconds=6.0)
+    assert later.limiter.take_turn("default", "keys", interval_seconds=6.0) == 0.0
+
+
+def test_pages_that_follow_each_other_are_counted_from_their_answers(open_store: OpenStore) -> None:
+    searching, other = open_store().limiter, open_store(later=5.0)
+    for page in range(5):
+        searching._database = open_store(later=float(page)).database
+        assert searching.take_turn("default", "search", interval_seconds=6.0, continues=page > 0) == 0.0
+        searching._database = open_store(later=page + 1.0).database
+        searching.prolong_turn("default", "search", interval_seconds=6.0)
+    assert 29.0 < other.limiter.take_turn("default", "search", interval_seconds=6.0) <= 30.0
+
+
+def test_the_pause_that_a_service_asks_for_is_kept_by_everybody(open_store: OpenStore) -> None:
+    limiter, other = open_store().limiter, open_store().limiter
+    limiter.take_turn("default", "create", interval_seconds=4.5)
+    limiter.prolong_turn("default", "create", interval_seconds=4.5, pause_seconds=12.0)
+    assert 11.0 < other.take_turn("default", "create", interval_seconds=4.5) <= 12.0
+
+
 @asynchronous
 async def test_waiting_lasts_until_the_turn(open_store: OpenStore) -> None:
     slept: list[float] = []
@@ -78,10 +112,10 @@ async def test_waiting_lasts_until_the_turn(open_store: OpenStore) -> None:
         slept.append(seconds)
         limiter._database = later.database
 
-    limiter = TurnLimiter(store.database, sleep=sleep)
-    await limiter.wait_for_turn("default", "destroy", interval_seconds=30.0)
+    limiter = TurnLimiter(store.database)
+    await limiter.wait_for_turn("default", "destroy", interval_seconds=30.0, pause=sleep)
     assert slept == []
-    await limiter.wait_for_turn("default", "destroy", interval_seconds=30.0)
+    await limiter.wait_for_turn("default", "destroy", interval_seconds=30.0, pause=sleep)
     assert len(slept) == 1
     assert 25.0 < slept[0] <= 30.0
 
@@ -94,11 +128,28 @@ async def test_where_nothing_can_be_written_a_process_keeps_its_own_calls_apart(
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    limiter = TurnLimiter(database, sleep=sleep)
+    limiter = TurnLimiter(database)
     with pytest.raises(StoreError):
         limiter.take_turn("default", "destroy", interval_seconds=30.0)
-    await limiter.wait_for_turn("default", "destroy", interval_seconds=30.0)
-    await limiter.wait_for_turn("default", "destroy", interval_seconds=30.0)
+    await limiter.wait_for_turn("default", "destroy", interval_seconds=30.0, pause=sleep)
+    await limiter.wait_for_turn("default", "destroy", interval_seconds=30.0, pause=sleep)
     database.close()
     assert len(slept) == 1
     assert 25.0 < slept[0] <= 30.0
+
+
+@asynchronous
+async def test_where_nothing_can_be_written_the_answer_still_counts(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/absent/store.db")
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    limiter = TurnLimiter(database)
+    await limiter.wait_for_turn("default", "destroy", interval_seconds=30.0, pause=sleep)
+    await limiter.answered("default", "destroy", interval_seconds=30.0, pause_seconds=90.0)
+    await limiter.wait_for_turn("default", "destroy", interval_seconds=30.0, pause=sleep)
+    database.close()
+    assert len(slept) == 1
+    assert 85.0 < slept[0] <= 90.0

@@ -9,7 +9,9 @@ import httpx
 import pytest
 
 from stationmaster.errors import ProviderBusy, ProviderFault
-from stationmaster.providers.vastai.calls import Calls, Retries
+from stationmaster.providers.base import Pause
+from stationmaster.providers.vastai.calls import Calls
+from stationmaster.providers.vastai.retries import Retries
 from stationmaster.providers.vastai.telemetry import read_telemetry
 from tests.support.asynchronous_tests import asynchronous
 
@@ -19,9 +21,12 @@ class NoLimit:
         self.turns = 0
 
     async def wait_for_turn(
-        self, account: str, endpoint: str, *, interval_seconds: float, continues: bool = False
+        self, account: str, endpoint: str, *, interval_seconds: float, continues: bool = False, pause: Pause
     ) -> None:
         self.turns += not continues
+
+    async def answered(self, account: str, endpoint: str, **_times: float) -> None:
+        """Nobody waits, so nobody has to know."""
 
 
 def calls_to(pages: dict[str | None, Any], limiter: NoLimit) -> Calls:

@@ -65,7 +65,7 @@ def pair(tmp_path: Path) -> KeyPair:
 
 @pytest.fixture
 def real_account(real_url: str, pair: KeyPair) -> Iterator[Account]:
-    yield from _account(real_url, public_key=pair.public_key, ssh_key_path=str(pair.private_path))
+    yield from _account(real_url, public_key=lambda: pair.public_key, ssh_key_path=str(pair.private_path))
 
 
 def _account(url: str, **options: Any) -> Iterator[Account]:

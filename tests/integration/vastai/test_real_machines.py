@@ -77,7 +77,7 @@ async def test_a_swapped_host_key_is_not_one_that_was_told(real_account: Any) ->
 async def test_the_guard_stops_a_machine_with_work_on_it_when_nobody_comes(real_account: Any, pair: KeyPair) -> None:
     options = replace(
         OPTIONS,
-        public_key=pair.public_key,
+        public_key=lambda: pair.public_key,
         ssh_key_path=str(pair.private_path),
         guard=GuardTimes(idle_seconds=2.0, look_seconds=0.1),
     )

@@ -12,8 +12,8 @@ import pytest
 from stationmaster.errors import AccessRefused, AnswerLost, NoCapacity, ProviderBusy, ProviderFault
 from stationmaster.model import Machine, MachineStatus, Requirements
 from stationmaster.money import from_dollars
-from stationmaster.providers.vastai.calls import Retries
 from stationmaster.providers.vastai.provider import VastProvider
+from stationmaster.providers.vastai.retries import Retries
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.vast.vast_client_bench import simulated_client, simulated_provider
 

@@ -96,7 +96,7 @@ def _live_vast(folder: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
         limiter=store.limiter,
     )
     options = VastOptions(
-        public_key=pair.public_key,
+        public_key=lambda: pair.public_key,
         ssh_key_path=str(pair.private_path),
         preferences=Preferences(max_price_per_hour=from_dollars("0.50")),
         default_disk_gb=10.0,

@@ -11,14 +11,16 @@ from typing import Any
 import httpx
 
 from stationmaster.offers import Preferences
-from stationmaster.providers.vastai.calls import Calls, Retries
+from stationmaster.providers.base import Pause
+from stationmaster.providers.vastai.calls import Calls
 from stationmaster.providers.vastai.client import VastClient
 from stationmaster.providers.vastai.provider import VastOptions, VastProvider
+from stationmaster.providers.vastai.retries import Retries
 
 SECRET = "account-key-0123456789"
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ3m1m9m7m5m3m1m9m7m5m3m1m9m7m5m3m1m9m7m5m3m tests"
 OPTIONS = VastOptions(
-    public_key=PUBLIC_KEY,
+    public_key=lambda: PUBLIC_KEY,
     ssh_key_path="/keys/vastai_ed25519",
     preferences=Preferences(gpus=("4090", "A100")),
     create_limit_seconds=2.0,
@@ -28,15 +30,22 @@ OPTIONS = VastOptions(
 
 @dataclass
 class Turns:
-    """A limiter that makes nobody wait and remembers who came."""
+    """A limiter that makes nobody wait, and remembers who came and which pauses the service asked for."""
 
     taken: list[tuple[str, str, float]] = field(default_factory=list)
     continued: list[tuple[str, str, float]] = field(default_factory=list)
+    pauses: list[tuple[str, float]] = field(default_factory=list)
 
     async def wait_for_turn(
-        self, account: str, endpoint: str, *, interval_seconds: float, continues: bool = False
+        self, account: str, endpoint: str, *, interval_seconds: float, continues: bool = False, pause: Pause
     ) -> None:
         (self.continued if continues else self.taken).append((account, endpoint, interval_seconds))
+
+    async def answered(
+        self, account: str, endpoint: str, *, interval_seconds: float, pause_seconds: float = 0.0
+    ) -> None:
+        if pause_seconds:
+            self.pauses.append((endpoint, pause_seconds))
 
 
 @dataclass
@@ -46,6 +55,7 @@ class Scripted:
     answers: list[httpx.Response | Exception]
     asked: list[httpx.Request] = field(default_factory=list)
     slept: list[float] = field(default_factory=list)
+    paused: list[float] = field(default_factory=list)  # for rate limits
     turns: Turns = field(default_factory=Turns)
 
     def answer(self, request: httpx.Request) -> httpx.Response:
@@ -58,6 +68,9 @@ class Scripted:
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
 
+    async def pause(self, seconds: float) -> None:
+        self.paused.append(seconds)
+
     def client(self, *, retries: Retries | None = None, intervals: Mapping[str, float] | None = None) -> VastClient:
         calls = Calls(
             base_url="http://vast.test/api/v0",
@@ -68,6 +81,7 @@ class Scripted:
             retries=retries or Retries(),
             transport=httpx.MockTransport(self.answer),
             sleep=self.sleep,
+            pause=self.pause,
             draw=lambda: 1.0,
             clock=lambda: 1_000_000.0,
         )

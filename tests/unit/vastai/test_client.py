@@ -19,8 +19,9 @@ from stationmaster.errors import (
 )
 from stationmaster.model import Offer, Requirements
 from stationmaster.money import from_dollars
-from stationmaster.providers.vastai.calls import INTERVALS, Calls, Retries
+from stationmaster.providers.vastai.calls import INTERVALS, Calls
 from stationmaster.providers.vastai.client import SEARCH_CAP, Order
+from stationmaster.providers.vastai.retries import Retries
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.vast.vast_client_bench import SECRET, Turns, instance_row, offer_row, refused, said, scripted
 
@@ -234,24 +235,6 @@ async def test_an_unreachable_service_is_named_with_what_to_do() -> None:
         await script.client().user()
     assert problem.value.hint
     assert "VASTAI_API_BASE_URL" in problem.value.hint
-
-
-@asynchronous
-async def test_the_wait_that_the_service_asks_for_is_kept() -> None:
-    busy = said({"success": False, "error": "rate_limit_exceeded", "retry_after": 7}, 429)
-    script = scripted(busy, page([], total=0))
-    await script.client().instances()
-    assert script.slept == [7.0]
-
-
-@asynchronous
-async def test_a_long_wait_is_left_to_the_caller() -> None:
-    quota = said({"success": False, "error": "search_quota_exceeded"}, 429, X_RateLimit_Reset="1003600")
-    script = scripted(quota)
-    with pytest.raises(ProviderBusy) as problem:
-        await script.client().search({})
-    assert problem.value.retry_after_seconds == 3600.0
-    assert script.slept == []
 
 
 @pytest.mark.parametrize("call", ["start", "set_bid", "add_account_key", "attach_key"])

@@ -8,8 +8,10 @@ import httpx
 import pytest
 
 from stationmaster.errors import ProviderBusy
-from stationmaster.providers.vastai.calls import HURRIED, Calls, Retries
+from stationmaster.providers.base import Pause
+from stationmaster.providers.vastai.calls import Calls
 from stationmaster.providers.vastai.client import VastClient
+from stationmaster.providers.vastai.retries import HURRIED, Retries
 from tests.support.asynchronous_tests import asynchronous
 
 
@@ -24,10 +26,13 @@ class Silence:
     _next_turn: float | None = None
 
     async def wait_for_turn(
-        self, account: str, endpoint: str, *, interval_seconds: float, continues: bool = False
+        self, account: str, endpoint: str, *, interval_seconds: float, continues: bool = False, pause: Pause
     ) -> None:
         turn = self.now + self.first_turn_seconds if self._next_turn is None else max(self.now, self._next_turn)
         self.now, self._next_turn = turn, turn + interval_seconds
+
+    async def answered(self, account: str, endpoint: str, **_times: float) -> None:
+        """Of a silence nobody learns."""
 
     async def sleep(self, seconds: float) -> None:
         self.now += seconds

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stationmaster.providers.vastai.calls import HURRIED, Retries
+from stationmaster.providers.vastai.retries import HURRIED, Retries
 
 DRAWS = st.floats(min_value=0, max_value=1)
 

@@ -12,8 +12,10 @@ from stationmaster.control.monitoring.monitor import Sighting, Sightings
 from stationmaster.control.providers import ssh_key_path
 from stationmaster.errors import CommandFailed, ConfigInvalid, Unreachable
 from stationmaster.model import Access, SshAccess
-from stationmaster.providers.vastai.calls import Calls, Retries
+from stationmaster.providers.base import Pause
+from stationmaster.providers.vastai.calls import INTERVALS, Calls
 from stationmaster.providers.vastai.machines import machine
+from stationmaster.providers.vastai.retries import Retries
 from stationmaster.providers.vastai.telemetry import TelemetryRow, read_telemetry
 from stationmaster.remote.base import Remote, require_success
 from stationmaster.remote.connect import connect
@@ -35,8 +37,11 @@ tail -c 65536 -- "$newest" | tail -n {LOG_LINES}
 _DOWN = ("exited", "stopped", "frozen")
 
 
-def open_vast_source(settings: Settings, store: Store, *, log_path: str | None) -> VastSource:
-    """All accounts of the settings. One try per look: the next look comes soon, and the last state is kept."""
+def open_vast_source(
+    settings: Settings, store: Store, *, log_path: str | None, pause: Pause = asyncio.sleep
+) -> VastSource:
+    """All accounts of the settings. One try per look: the next look comes soon, and the last state is kept; but a rate
+    limit is waited for by `pause`."""
     keys = settings.vastai.keys_by_account()
     if not keys:
         raise ConfigInvalid(
@@ -49,7 +54,9 @@ def open_vast_source(settings: Settings, store: Store, *, log_path: str | None) 
             api_key=key,
             account=account,
             limiter=store.limiter,
+            intervals={endpoint: seconds * settings.vastai.call_spacing for endpoint, seconds in INTERVALS.items()},
             retries=Retries(attempts=1),
+            pause=pause,
         )
         for account, key in keys.items()
     ]

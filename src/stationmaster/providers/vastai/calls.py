@@ -8,7 +8,7 @@ import math
 import random
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,8 +16,9 @@ from urllib.parse import urlsplit
 import httpx
 
 from stationmaster.errors import AnswerLost, ConfigInvalid, ProviderBusy, ProviderError, ProviderFault
-from stationmaster.providers.base import Limiter
+from stationmaster.providers.base import Limiter, Pause
 from stationmaster.providers.vastai.refusals import Refusal, error_of, read_refusal
+from stationmaster.providers.vastai.retries import Retries
 
 INTERVALS: Mapping[str, float] = {
     "search": 6.0,  # ten per minute and address
@@ -47,31 +48,6 @@ _NEVER_SENT = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Retries:
-    """How a call that may be repeated is repeated: waits that double, with jitter, up to a bound."""
-
-    attempts: int = 4
-    first_seconds: float = 0.5
-    longest_seconds: float = 15.0  # a longer wait is for the caller to decide
-    within_seconds: float = math.inf  # all tries together, from the first one's turn on
-
-    def wait(
-        self, failures: int, asked_seconds: float | None, *, draw: float, spent_seconds: float = 0.0, turn: float = 0.0
-    ) -> float | None:
-        """Seconds before the next try; None when there is none. `draw` is random, between 0 and 1, and `turn` the
-        seconds that two calls keep apart anyway."""
-        if failures >= self.attempts or (asked_seconds or 0.0) > self.longest_seconds:
-            return None
-        backoff = min(self.first_seconds * 2.0 ** (failures - 1), self.longest_seconds)
-        wait = max(asked_seconds or 0.0, backoff * (0.5 + draw / 2))
-        return wait if spent_seconds + max(wait, turn) < self.within_seconds else None
-
-
-HURRIED = Retries(attempts=3, within_seconds=10.0)
-"""For a question that a person waits for."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """`endpoint` is what rate limits are counted by, `doing` what a person reads when it fails."""
 
@@ -81,7 +57,8 @@ class Request:
     doing: str
     query: Mapping[str, str] | None = None
     body: Mapping[str, Any] | None = None
-    repeatable: bool = True
+    repeatable: bool = True  # after a failure that leaves open whether it was carried out
+    waits_when_limited: bool = True  # after a rate limit, which says that it was not carried out
     changes: bool = False  # whether the service may have done something when no answer comes
     continues: bool = False  # the next page of the call before it, which need not wait for its turn
 
@@ -91,6 +68,16 @@ class Answer:
     request: Request
     body: bytes
     refusal: Refusal | None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the service did nothing because it is asked too often."""
+        return self.refusal is not None and self.refusal.is_busy
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the service failed, and the same request may well succeed in a moment."""
+        return self.refusal is not None and self.refusal.status >= 500
 
     def document(self) -> Any:
         """The JSON of an answer that says yes. Raises what a refusal or anything else means."""
@@ -126,11 +113,13 @@ class Calls:
         retries: Retries | None = None,
         timeout_seconds: float = 60.0,
         transport: httpx.AsyncBaseTransport | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Pause = asyncio.sleep,
+        pause: Pause | None = None,
         draw: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.time,
         stopwatch: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`pause` is how a rate limit is waited for, which a person should see; `sleep` how a failure is."""
         self.origin = _origin(base_url)
         self.timeout_seconds = timeout_seconds
         self._api_key = api_key
@@ -140,6 +129,7 @@ class Calls:
         self._retries = retries or Retries()
         self._transport = transport
         self._sleep = sleep
+        self._pause = pause or sleep
         self._draw = draw
         self._clock = clock
         self._stopwatch = stopwatch
@@ -147,26 +137,31 @@ class Calls:
 
     async def ask(self, request: Request) -> Answer:
         """The service's answer, a refusal included. Raises ProviderBusy or AnswerLost when none came."""
-        failures = 0
+        failures = refusals = 0
+        failed_seconds = limited_seconds = 0.0
         await self._turn(request)
-        began = self._stopwatch()
         while True:
-            try:
-                answer = await self._once(request, spent_seconds=self._stopwatch() - began)
-                if answer.refusal is None or not _passes(answer.refusal):
-                    return answer
-                asked_seconds, problem = answer.refusal.retry_after_seconds, None
-            except (ProviderBusy, AnswerLost) as silence:
-                answer, asked_seconds, problem = None, None, silence
-            failures += 1
-            wait = self._wait(request, failures, asked_seconds, spent_seconds=self._stopwatch() - began)
-            if wait is not None:
-                await self._sleep(wait)
+            tried_at = self._stopwatch()
+            outcome = await self._try(request, spent_seconds=failed_seconds)
+            if isinstance(outcome, Answer) and outcome.is_limited:
+                refusals += 1
+                wait = self._limited_wait(outcome, refusals, waited_seconds=limited_seconds)
+                if wait is None:
+                    return outcome
+                await self._pause(wait)
                 await self._turn(request)
-            elif answer is not None:
-                return answer
-            elif problem is not None:
-                raise problem
+                limited_seconds += wait
+                continue
+            if isinstance(outcome, Answer) and not outcome.may_pass:
+                return outcome
+            failures += 1
+            spent = failed_seconds + self._stopwatch() - tried_at
+            wait = self._wait(request, failures, _asked_seconds(outcome), spent_seconds=spent)
+            if wait is None:
+                return _given(outcome)
+            await self._sleep(wait)
+            await self._turn(request)
+            failed_seconds += self._stopwatch() - tried_at
 
     async def fetch(self, url: str) -> bytes | None:
         """What lies at an address that the service named, asked for without the key; None while it is not there."""
@@ -184,8 +179,43 @@ class Calls:
         interval = self._intervals[request.endpoint]
         if interval > 0:
             await self._limiter.wait_for_turn(
-                self._account, request.endpoint, interval_seconds=interval, continues=request.continues
+                self._account,
+                request.endpoint,
+                interval_seconds=interval,
+                continues=request.continues,
+                pause=self._pause,
             )
+
+    async def _try(self, request: Request, *, spent_seconds: float) -> Answer | ProviderError:
+        """One try. Afterwards the limiter knows that the service has seen it, and for how long it wants no other."""
+        outcome: Answer | ProviderError
+        try:
+            outcome = await self._once(request, spent_seconds=spent_seconds)
+        except (ProviderBusy, AnswerLost) as silence:
+            outcome = silence
+        interval = self._intervals[request.endpoint]
+        if interval > 0:
+            limited = isinstance(outcome, Answer) and outcome.is_limited
+            asked_seconds = min(_asked_seconds(outcome) or interval, self._retries.limited_seconds)
+            await self._limiter.answered(
+                self._account,
+                request.endpoint,
+                interval_seconds=interval,
+                pause_seconds=asked_seconds if limited else 0.0,
+            )
+        return outcome
+
+    def _limited_wait(self, answer: Answer, refusals: int, *, waited_seconds: float) -> float | None:
+        request, refusal = answer.request, answer.refusal
+        if refusal is None or refusal.is_quota or not request.waits_when_limited:
+            return None
+        return self._retries.limited_wait(
+            refusals,
+            refusal.retry_after_seconds,
+            draw=self._draw(),
+            waited_seconds=waited_seconds,
+            turn=self._intervals[request.endpoint],
+        )
 
     def _wait(
         self, request: Request, failures: int, asked_seconds: float | None, *, spent_seconds: float
@@ -231,9 +261,15 @@ class Calls:
         return self._trust[scheme]
 
 
-def _passes(refusal: Refusal) -> bool:
-    """Whether the same request may well succeed in a moment."""
-    return refusal.is_busy or refusal.status >= 500
+def _asked_seconds(outcome: Answer | ProviderError) -> float | None:
+    """How long the service wants to be left alone, where it says so."""
+    return outcome.refusal.retry_after_seconds if isinstance(outcome, Answer) and outcome.refusal else None
+
+
+def _given(outcome: Answer | ProviderError) -> Answer:
+    if isinstance(outcome, ProviderError):
+        raise outcome
+    return outcome
 
 
 def _silence(problem: httpx.HTTPError, *, doing: str, changes: bool) -> ProviderError:

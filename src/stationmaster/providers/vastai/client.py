@@ -108,6 +108,7 @@ class VastClient:
                 doing="rent the machine",
                 body=body,
                 repeatable=False,
+                waits_when_limited=False,  # whoever rents looks for the label before each try
                 changes=True,
             )
         )

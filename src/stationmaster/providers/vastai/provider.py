@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from stationmaster.errors import ConfigInvalid
+from stationmaster.errors import AccessRefused, ConfigInvalid
 from stationmaster.estimate import gpu_factor
 from stationmaster.model import Charge, Listing, Machine, Offer, Requirements
 from stationmaster.money import ZERO, MicroDollars
@@ -22,9 +23,13 @@ _CHARGE_KINDS = {"bwd": "traffic", "bwu": "traffic"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VastOptions:
-    """How machines are chosen and set up. `public_key` lets us in, `ssh_key_path` is its private half."""
+    """How machines are chosen and set up.
 
-    public_key: str
+    `public_key` lets us in and `ssh_key_path` is its private half. It is read when a machine is rented, so that the
+    market and the machines that are there can be looked at without a key pair; it raises ConfigInvalid without one.
+    """
+
+    public_key: Callable[[], str]
     ssh_key_path: str
     preferences: Preferences = field(default_factory=Preferences)
     default_disk_gb: float = 64.0
@@ -40,7 +45,7 @@ class VastOptions:
 
 
 class VastProvider:
-    """Keeps Provider, CanStop, KnowsHostKeys, KnowsKeys and KnowsMoney."""
+    """Keeps Provider, CanStop, KnowsHostKeys, KnowsKeys, NeedsKey and KnowsMoney."""
 
     def __init__(self, client: VastClient, *, options: VastOptions, name: str = "vastai") -> None:
         self.name = name
@@ -80,7 +85,7 @@ class VastProvider:
                 image=want.image or options.default_image,
                 disk_gb=disk_gb(want, default_gb=options.default_disk_gb),
                 label=label,
-                onstart=onstart_script(options.public_key),
+                onstart=onstart_script(self._public_key()),
                 environment=_environment(options),
                 bid_per_hour=offer.bid_per_hour,
             ),
@@ -88,6 +93,9 @@ class VastProvider:
         if created.fault is not None:
             self._faults[created.instance_id] = created.fault
         return str(created.instance_id)
+
+    def require_key(self) -> None:
+        self._options.public_key()
 
     async def listing(self) -> Listing:
         account = await self.account()
@@ -151,6 +159,13 @@ class VastProvider:
         if self._account is None:
             self._account = str((await self._client.user()).id)
         return self._account
+
+    def _public_key(self) -> str:
+        """For a machine that is rented now. A job whose pair is gone by then can only tell people about it."""
+        try:
+            return self._options.public_key()
+        except ConfigInvalid as problem:
+            raise AccessRefused(str(problem), hint=problem.hint) from problem
 
     def _as_rented(self, want: Requirements) -> Requirements:
         return replace(want, interruptible=want.interruptible or self._options.interruptible)

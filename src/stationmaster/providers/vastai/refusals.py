@@ -8,12 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from stationmaster.durations import format_duration
 from stationmaster.errors import AccessRefused, NoCapacity, ProviderBusy, ProviderError, ProviderFault
 
 _LONGEST_MESSAGE = 300
 _KEY_HINT = "check VASTAI_API_KEY against the keys at https://cloud.vast.ai/manage-keys/"
 _CREDIT_HINT = "add credit at https://cloud.vast.ai/billing/"
+_LIMIT_HINT = "another program may be using the same account; try again in a minute"
 _CREDIT_CODES = {"insufficient_credit", "missing_billing", "spend_rate_limit"}
+_QUOTA_CODE = "search_quota_exceeded"
 _GONE_CODES = {"no_such_instance", "not_found"}
 
 
@@ -34,7 +37,12 @@ class Refusal:
 
     @property
     def is_busy(self) -> bool:
-        return self.status == 429 or self.code in ("rate_limit_exceeded", "search_quota_exceeded")
+        return self.status == 429 or self.code in ("rate_limit_exceeded", _QUOTA_CODE)
+
+    @property
+    def is_quota(self) -> bool:
+        """The account's searches of the day are used up: no wait that anybody would sit through helps."""
+        return self.code == _QUOTA_CODE
 
     @property
     def is_key_refused(self) -> bool:
@@ -72,7 +80,8 @@ def error_of(refusal: Refusal, *, doing: str) -> ProviderError:
     """The exception for a refusal; `doing` says in words what was asked for."""
     said = f"Vast.ai did not {doing}: {refusal.message or refusal.code or f'HTTP {refusal.status}'}"
     if refusal.is_busy:
-        return ProviderBusy(said, retry_after_seconds=refusal.retry_after_seconds)
+        hint = _quota_hint(refusal) if refusal.is_quota else _LIMIT_HINT
+        return ProviderBusy(said, retry_after_seconds=refusal.retry_after_seconds, hint=hint)
     if refusal.code == "deprecated_endpoint":
         return ProviderFault(said, hint="a newer Stationmaster may know the new address")
     if refusal.code in _CREDIT_CODES:
@@ -84,6 +93,12 @@ def error_of(refusal: Refusal, *, doing: str) -> ProviderError:
     if refusal.status >= 500:
         return ProviderBusy(said, retry_after_seconds=refusal.retry_after_seconds)
     return ProviderError(said)
+
+
+def _quota_hint(refusal: Refusal) -> str:
+    seconds = refusal.retry_after_seconds
+    when = "" if seconds is None else f", in {format_duration(seconds)}"
+    return f"the account's searches for today are used up; Vast.ai allows more from 00:00 UTC on{when}"
 
 
 def _object(body: bytes) -> dict[str, Any]:
