@@ -10,6 +10,7 @@ from tests.support.programs import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
+_SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SAMPLE = re.compile(r"^<!-- run -->\n```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -29,6 +30,11 @@ def name_of(page: Path) -> str:
 def samples(page: Path) -> list[str]:
     """Shell blocks marked `<!-- run -->`, in order."""
     return _SAMPLE.findall(page.read_text(encoding="utf-8"))
+
+
+def shell_blocks(page: Path) -> list[str]:
+    """Everything that the page tells its reader to type, in order, marked or not."""
+    return _SHELL.findall(page.read_text(encoding="utf-8"))
 
 
 def links(page: Path) -> list[Link]:
