@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from stationmaster.errors import ConfigInvalid
 from stationmaster.settings import Settings
 from stationmaster.store.engine import Database
@@ -11,10 +13,14 @@ from stationmaster.store.store import Store
 def open_store(settings: Settings, *, writable: bool = True) -> Store:
     """The store, with its schema brought up to date. Raises ConfigInvalid when the home cannot be written.
 
-    With `writable` False nothing is asked of the home: the sweeper works where the store can only be read.
+    With `writable` False nothing is asked of the home: the sweeper works where the store can only be read. A home that
+    is not there yet is made all the same, where that can be done: the first command on it may be a look.
     """
     if writable:
         _require_writable_home(settings)
+    else:
+        with contextlib.suppress(OSError):
+            settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     return Store(Database(settings.store_url), log_cap_bytes=settings.log_cap_bytes)
 
 
