@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from stationmaster.errors import StationmasterError
 
 _FULL_DISK = {"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE", "53100"}
-_UNPRINTABLE = "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]"
 
 
 def main(*, own_command: Sequence[str] | None = None) -> None:
@@ -103,17 +102,9 @@ def _tell_full_disk() -> int:
 
 
 def _say(line: str) -> None:
-    print(_printable(line), file=sys.stderr)
+    from stationmaster.cli.printing import printable
 
-
-def _printable(text: str) -> str:
-    """
-    >>> print(_printable("there is no job a\\nb"))
-    there is no job a\\nb
-    """
-    import re
-
-    return re.sub(_UNPRINTABLE, lambda found: ascii(found[0])[1:-1], text)
+    print(printable(line), file=sys.stderr)
 
 
 def _tell_of_the_command_line(error: Exception) -> int | None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of, with_hint
+from stationmaster.cli.printing import printable
 from stationmaster.errors import UserError
 
 
@@ -18,6 +19,9 @@ def pull(
     as_json: JsonOption = False,
 ) -> None:
     """Copy a job's model, samples and logs to a folder; each copy is verified.
+
+    Below DIR each file has the path that it had in the job's folder on the machine (output/cats.safetensors); files
+    of earlier attempts lie below attempt-1, attempt-2. A file of that name that is there already is replaced.
 
     Examples:
 
@@ -32,4 +36,4 @@ def pull(
             print_json({"files": [str(copy) for copy in copies]})
         else:
             for copy in copies:
-                typer.echo(str(copy))
+                typer.echo(printable(str(copy)))

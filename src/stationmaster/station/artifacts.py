@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from stationmaster.control.training.declared import has_fair_name
 from stationmaster.datasets.sources.reference import BucketSource, parse_source
 from stationmaster.delivery.artifact_store import ArtifactStore, BucketStore, FolderStore
 from stationmaster.delivery.r2 import open_other_bucket
+from stationmaster.errors import TransferFailed, UserError
 from stationmaster.model import Checkpoint
 from stationmaster.recipes.outputs import is_safe_to_load
 from stationmaster.recipes.schema import OutputKind
@@ -27,6 +29,30 @@ def can_be_had(file: Checkpoint, settings: Settings) -> bool:
 def is_resumable(file: Checkpoint) -> bool:
     """Whether a training may go on from it elsewhere: what one stranger's machine wrote must not run on another."""
     return file.kind == OutputKind.CHECKPOINT and is_safe_to_load(file.path)
+
+
+def places(files: Sequence[Checkpoint], folder: Path) -> list[Path]:
+    """Where in the folder a person's copy of each file goes: under the path that it had on the machine.
+
+    Attempts may use the same names for other bytes, so all but the last have a folder of their own. Raises
+    TransferFailed for names that lead out of the folder or name one file twice: they come from machines.
+    """
+    last = max((file.attempt for file in files), default=0)
+    found: dict[Path, Checkpoint] = {}
+    for file in files:
+        place = folder / ("" if file.attempt == last else f"attempt-{file.attempt}") / file.path
+        if not has_fair_name(file.path) or place in found:
+            raise TransferFailed(f"{file.path!r} cannot be the name of an output; nothing was copied")
+        found[place] = file
+    return list(found)
+
+
+def require_no_links(place: Path, folder: Path) -> None:
+    """Raises UserError where one of the folders between `folder` and `place` is a link: a copy would go elsewhere."""
+    between = [parent for parent in place.parents if parent.is_relative_to(folder) and parent != folder]
+    for parent in between:
+        if parent.is_symlink():
+            raise UserError(f"{parent} is a link, and copies stay in {folder}", hint="remove it, or choose another DIR")
 
 
 def copied(file: Checkpoint, target: Path, settings: Settings) -> Path:

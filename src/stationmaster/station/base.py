@@ -156,7 +156,7 @@ class Station(Protocol):
         """The job now, and again whenever something changed (or a second passed), until it has ended."""
 
     def pull(self, job_id: str, target: Path) -> Sequence[Path]:
-        """Copy what a job brought home to a folder, verified."""
+        """Copy what a job brought home to a folder, verified; each file keeps the path that it had on the machine."""
 
     def models(self) -> Sequence[TrainedModel]:
         """The catalogue, newest first."""

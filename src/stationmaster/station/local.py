@@ -215,14 +215,17 @@ class LocalStation:
                 waker.wait(_LOOK_SECONDS)
 
     def pull(self, job_id: str, target: Path) -> Sequence[Path]:
-        from stationmaster.station.artifacts import can_be_had, copied
+        from stationmaster.station.artifacts import can_be_had, copied, places, require_no_links
 
         safe = [one for one in self.store.checkpoints.of_job(job_id) if can_be_had(one, self.settings)]
         if not safe:
             raise NotFound(
                 f"job {job_id} has nothing at home yet", hint=f"see how it stands: stationmaster show {job_id}"
             )
-        return [copied(one, target / Path(one.path).name, self.settings) for one in safe]
+        goals = places(safe, target)
+        for goal in goals:
+            require_no_links(goal, target)
+        return [copied(one, goal, self.settings) for one, goal in zip(safe, goals, strict=True)]
 
     def models(self) -> Sequence[TrainedModel]:
         return self.store.models.listed()

@@ -45,9 +45,8 @@ def test_the_model_is_in_the_bucket_verified_and_not_at_home(world: LocalWorld, 
 
 def test_pull_brings_it_from_there(world: LocalWorld, tmp_path: Path) -> None:
     model = model_of(world)
-    names = {copy.name for copy in world.station.pull("done", tmp_path)}
-    assert Path(model.path).name in names
-    assert hashlib.sha256((tmp_path / Path(model.path).name).read_bytes()).hexdigest() == model.sha256
+    assert tmp_path / model.path in world.station.pull("done", tmp_path)
+    assert hashlib.sha256((tmp_path / model.path).read_bytes()).hexdigest() == model.sha256
 
 
 def test_a_retry_goes_on_from_the_checkpoint_in_the_bucket(world: LocalWorld) -> None:
@@ -65,6 +64,6 @@ def test_a_model_that_was_changed_in_the_bucket_is_not_handed_out(world: LocalWo
         try:
             with pytest.raises(TransferFailed, match="has changed"):
                 world.station.pull("done", tmp_path)
-            assert not list(tmp_path.glob("*.safetensors"))
+            assert not list(tmp_path.rglob("*.safetensors"))
         finally:
             bucket.put(key, honest, sha256=str(model.sha256))

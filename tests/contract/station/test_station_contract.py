@@ -259,11 +259,10 @@ def test_watching_an_ended_job_shows_it_once(finished: LocalWorld) -> None:
 def test_what_came_home_can_be_pulled_verified(finished: LocalWorld, tmp_path: Path) -> None:
     copies = finished.station.pull("done", tmp_path / "new" / "folder")
     (model,) = models(finished.station, "done")
-    names = {copy.name for copy in copies}
-    assert Path(model.path).name in names
-    copied = tmp_path / "new" / "folder" / Path(model.path).name
+    copied = tmp_path / "new" / "folder" / model.path
+    assert copied in copies
     assert hashlib.sha256(copied.read_bytes()).hexdigest() == model.sha256
-    assert {path.name for path in (tmp_path / "new" / "folder").iterdir()} == names
+    assert {path for path in (tmp_path / "new" / "folder").rglob("*") if path.is_file()} == set(copies)
     assert len(finished.station.pull("done", tmp_path / "new" / "folder")) == len(copies)
 
 
@@ -304,7 +303,7 @@ def test_a_file_that_changed_at_home_is_not_handed_out_and_goes_with_its_job(
         file.write(b"damaged!")
     with pytest.raises(TransferFailed, match="has changed"):
         world.station.pull("mine", tmp_path / "pulled")
-    assert list((tmp_path / "pulled").glob("*safetensors*")) == []
+    assert list((tmp_path / "pulled").rglob("*safetensors*")) == []
     archive = Path(world.station.view("mine").job.spec.dataset.archive)
     world.station.remove("mine")
     with pytest.raises(NotFound):

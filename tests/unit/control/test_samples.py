@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stationmaster.control.delivering.samples import captions_of, choose_samples, spread
+from stationmaster.control.delivering.samples import captions_of, choose_samples, sample_names, spread
 from stationmaster.model import Checkpoint, Job
 from tests.support.jobs.spine_values import job, spec
 
@@ -42,6 +42,20 @@ def test_samples_of_the_last_step_are_chosen_with_the_prompt_that_each_was_made_
     assert [one.path[-15:] for one in chosen] == ["000002000_0.jpg", "000002000_1.jpg", "000002000_2.jpg"]
     assert [one.text for one in chosen] == ["ohwx in a park", "ohwx at sea", "ohwx, a portrait"]
     assert chosen[0].name == "samples/cats__000002000_0.jpg"
+
+
+def test_samples_of_one_name_in_two_folders_are_told_apart_in_the_repository() -> None:
+    files = [replace(sample(5, 0), path=f"output/{folder}/info.png") for folder in ("a", "b")]
+    names = [one.name for one in choose_samples(trained(), files)]
+    assert names == ["samples/a/info.png", "samples/b/info.png"]
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map("/".join), st.integers(min_value=1, max_value=9))
+def test_no_two_samples_have_one_name(folder: str, count: int) -> None:
+    paths = list(dict.fromkeys([*(f"{folder}/{number}.png" for number in range(count)), "a/0.png", "a/b/0.png"]))
+    names = sample_names(paths)
+    assert len(set(names)) == len(paths)
+    assert all(name.startswith("samples/") and ".." not in name for name in names)
 
 
 def test_at_most_four_are_chosen_spread_over_what_there_is() -> None:

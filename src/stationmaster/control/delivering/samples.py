@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tarfile
 from collections.abc import Iterable, Sequence
@@ -20,18 +21,15 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenSample:
-    """A sample that lies at home; `path` is its place on the machine, `text` what it shows."""
+    """A sample that lies at home; `path` is its place on the machine, `name` the one in a repository, `text` what it
+    shows."""
 
     path: str
+    name: str
     location: str
     size: int
     sha256: str
     text: str
-
-    @property
-    def name(self) -> str:
-        """Its name in a repository."""
-        return f"samples/{PurePosixPath(self.path).name}"
 
 
 def choose_samples(job: Job, files: Iterable[Checkpoint]) -> tuple[ChosenSample, ...]:
@@ -44,16 +42,34 @@ def choose_samples(job: Job, files: Iterable[Checkpoint]) -> tuple[ChosenSample,
     latest = max((one.step or 0 for one in found), default=0)
     last = sorted((one for one in found if (one.step or 0) == latest), key=lambda one: one.path)
     prompts = _prompts(job)
+    chosen = spread(last, COUNT)
+    names = sample_names([one.path for one in chosen])
     return tuple(
         ChosenSample(
             path=one.path,
+            name=names[at],
             location=str(one.location),
             size=one.size,
             sha256=str(one.sha256),
             text=_text_of(one.path, at, prompts, job),
         )
-        for at, one in enumerate(spread(last, COUNT))
+        for at, one in enumerate(chosen)
     )
+
+
+def sample_names(paths: Sequence[str]) -> list[str]:
+    """What samples are called in a repository: by their own names, with their folders where those are not distinct.
+
+    >>> sample_names(["output/samples/0.png", "output/samples/1.png"])
+    ['samples/0.png', 'samples/1.png']
+    >>> sample_names(["output/a/info.png", "output/b/info.png"])
+    ['samples/a/info.png', 'samples/b/info.png']
+    """
+    found = [PurePosixPath(path) for path in paths]
+    if len({path.name for path in found}) == len(found):
+        return [f"samples/{path.name}" for path in found]
+    common = os.path.commonpath([path.parent for path in found])
+    return [f"samples/{path.relative_to(common)}" for path in found]
 
 
 def spread(values: Sequence[Value], count: int) -> list[Value]:
