@@ -15,32 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stationmaster.remote.ssh_connection import FAST_CIPHER, FAST_KEY_EXCHANGE, SshSettings
+from stationmaster.remote.ssh_options import CLOSED, known_hosts_text, login, only_host_keys_of, persons_config
 
-_USUAL_CONFIG = Path("~/.ssh/config")
-_ALIAS = "stationmaster-machine"
 _CONNECT_SECONDS = 30
 
-#: What comes first counts in OpenSSH: no line of an included file overrules these.
-_FIXED = (
-    "IgnoreUnknown KnownHostsCommand",
-    f"HostKeyAlias {_ALIAS}",
-    "GlobalKnownHostsFile /dev/null",
-    "KnownHostsCommand none",
-    "StrictHostKeyChecking yes",
-    "UpdateHostKeys no",
-    "VerifyHostKeyDNS no",
+#: Nobody is there to be asked, and nothing but one command's streams goes over the connection.
+_UNATTENDED = (
     "BatchMode yes",
     "PasswordAuthentication no",
     "KbdInteractiveAuthentication no",
-    "ForwardAgent no",
-    "ForwardX11 no",
     "ClearAllForwardings yes",
-    "PermitLocalCommand no",
     "RemoteCommand none",
     "RequestTTY no",
-    "Tunnel no",
-    "ControlMaster no",
-    "ControlPath none",
     "LogLevel ERROR",
     f"ConnectTimeout {_CONNECT_SECONDS}",
     f"Ciphers {FAST_CIPHER}",
@@ -74,7 +60,7 @@ def ssh_client(settings: SshSettings, host_key: str) -> Iterator[SshClient | Non
         return
     with tempfile.TemporaryDirectory(prefix="stationmaster-ssh-") as folder:
         known_hosts, config = Path(folder, "known_hosts"), Path(folder, "config")
-        known_hosts.write_text(f"{_ALIAS} {' '.join(host_key.split()[:2])}\n")
+        known_hosts.write_text(known_hosts_text([host_key]))
         config.write_text(config_text(settings, known_hosts))
         # Only the person's own configuration may need their agent, or whatever else they have set.
         environment = None if settings.use_config else {"PATH": os.defpath, "LC_ALL": "C"}
@@ -83,25 +69,10 @@ def ssh_client(settings: SshSettings, host_key: str) -> Iterator[SshClient | Non
 
 def config_text(settings: SshSettings, known_hosts: Path) -> str:
     """What the configuration file says."""
-    lines = ["Host *", *_FIXED, f"UserKnownHostsFile {_quoted(known_hosts)}"]
+    lines = ["Host *", *only_host_keys_of(known_hosts), *CLOSED, *_UNATTENDED]
     lines += [f"ServerAliveInterval {max(1, round(settings.keepalive_seconds))}"]
     lines += [f"ServerAliveCountMax {settings.keepalive_count}"]
-    if settings.port is not None:
-        lines.append(f"Port {settings.port}")
-    if settings.user:
-        lines.append(f"User {_quoted(settings.user)}")
-    if settings.key_path is not None:
-        lines += [f"IdentityFile {_quoted(settings.key_path)}", "IdentitiesOnly yes", "IdentityAgent none"]
+    lines += login(user=settings.user, port=settings.port, key_path=settings.key_path)
     if settings.use_config:
-        # Afterwards nothing of this computer's environment is left that the person's file would send.
-        lines += [f"Include {_quoted(_persons_config(settings))}", "Host *", "SendEnv -*"]
+        lines += persons_config(settings.config_path)
     return "\n".join(lines) + "\n"
-
-
-def _persons_config(settings: SshSettings) -> Path:
-    return (settings.config_path or _USUAL_CONFIG).expanduser()
-
-
-def _quoted(value: Path | str) -> str:
-    """As OpenSSH reads a word; it expands what follows a percent sign in paths."""
-    return '"' + str(value).replace("%", "%%") + '"'

@@ -180,6 +180,7 @@ class LocalStation:
 
     def remove(self, job_id: str) -> None:
         from stationmaster.control.leftovers import forget_dataset
+        from stationmaster.remote.shell import shell_folder
         from stationmaster.station.models import forget_home
 
         dataset = self.store.jobs.get(job_id).spec.dataset
@@ -187,6 +188,7 @@ class LocalStation:
         forget_dataset(dataset, self.settings.home, self.store)
         forget_home(job_id, self.store)
         shutil.rmtree(self.settings.home / "jobs" / job_id, ignore_errors=True)
+        shutil.rmtree(shell_folder(self.settings.home, job_id), ignore_errors=True)
 
     def events(self, job_id: str, *, after_version: int = 0) -> Sequence[Event]:
         found: list[Event] = []

@@ -22,6 +22,7 @@ from stationmaster.errors import (
 )
 from stationmaster.model import Checkpoint, Desired, JobSpec, Outcome, Reason, State
 from stationmaster.money import MicroDollars
+from stationmaster.remote.shell import shell_folder
 from stationmaster.station.base import Station, TrainRequest
 from stationmaster.store.jobs import Submitted
 from stationmaster.store.users import User
@@ -305,10 +306,13 @@ def test_a_file_that_changed_at_home_is_not_handed_out_and_goes_with_its_job(
         world.station.pull("mine", tmp_path / "pulled")
     assert list((tmp_path / "pulled").rglob("*safetensors*")) == []
     archive = Path(world.station.view("mine").job.spec.dataset.archive)
+    shell = shell_folder(world.folder / "home", "mine")
+    shell.mkdir(parents=True)
     world.station.remove("mine")
     with pytest.raises(NotFound):
         world.station.view("mine")
     assert not archive.exists()
+    assert not shell.exists()
     assert not (world.folder / "home" / "jobs" / "mine").exists()
     assert world.station.models() == [], "a model that lies nowhere is not in the catalogue"
 

@@ -1,0 +1,67 @@
+"""A person's shell on a machine: the system's `ssh`, to that machine alone, with nothing lent to it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from stationmaster.errors import HostKeyRefused
+from stationmaster.model import SshAccess
+from stationmaster.remote.ssh_options import (
+    CLOSED,
+    any_host_key,
+    known_hosts_text,
+    login,
+    only_host_keys_of,
+    persons_config,
+)
+
+
+def shell_folder(home: Path, job_id: str) -> Path:
+    """Where the files of a job's shell lie; not in the job's own folder, where files have names that machines chose."""
+    return home / "ssh" / job_id
+
+
+def shell_command(access: SshAccess, *, folder: Path, config_path: Path | None = None) -> tuple[str, ...]:
+    """The command line of the shell. Its configuration is written to `folder` and has to stay while the shell lasts.
+
+    `config_path` is the person's SSH configuration where it is not the usual file. Raises HostKeyRefused for a machine
+    whose host keys should be known and are not.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    config, known_hosts = folder / "config", folder / "known_hosts"
+    text = shell_config(access, known_hosts, config_path=config_path)
+    _write(known_hosts, known_hosts_text(access.host_keys))
+    _write(config, text)
+    return ("ssh", "-F", str(config), "--", access.host)
+
+
+def shell_config(access: SshAccess, known_hosts: Path, *, config_path: Path | None = None) -> str:
+    """What the configuration file says."""
+    key_path = None if access.key_path is None else Path(access.key_path)
+    lines = ["Host *", *CLOSED, *_host_key_rules(access, known_hosts)]
+    lines += login(user=access.user or None, port=access.port or None, key_path=key_path)
+    if access.use_config:
+        lines += persons_config(config_path)
+    else:  # a rented machine has no password: whoever asks for one is after the person's
+        lines += ["PasswordAuthentication no", "KbdInteractiveAuthentication no"]
+    return "\n".join(lines) + "\n"
+
+
+def _host_key_rules(access: SshAccess, known_hosts: Path) -> tuple[str, ...]:
+    if access.host_keys:
+        return only_host_keys_of(known_hosts)
+    if access.use_config:
+        return ()  # the person's own known_hosts decides, as it does for our own connections
+    if access.unverified:
+        return any_host_key()
+    raise HostKeyRefused(f"no host key of {access.host} is pinned; nothing was sent")
+
+
+def _write(path: Path, text: str) -> None:
+    """For its owner alone, and whole at every moment: another shell of the same job may be reading it."""
+    descriptor, fresh = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    Path(fresh).replace(path)
