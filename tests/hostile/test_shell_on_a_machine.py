@@ -186,12 +186,6 @@ def test_an_own_machine_is_found_by_the_person_s_configuration_and_gets_no_agent
     assert_arrived_alone(person.shell(person.own(host_keys=(person.sshd.host_key,) if pinned else ())))
 
 
-def test_an_address_is_never_an_option(person: Person) -> None:
-    access = person.rented(host=f"-oProxyCommand=touch {person.folder}/taken", host_keys=(person.sshd.host_key,))
-    assert person.shell(access).returncode != 0
-    assert not (person.folder / "taken").exists()
-
-
 def test_without_an_ssh_client_a_person_is_told_to_install_one(person: Person) -> None:
     person.shell(person.rented(host_keys=(person.sshd.host_key,)))
     done = stationmaster("ssh", "mine", environ={**person.environ, "PATH": str(person.folder / "nothing")})
