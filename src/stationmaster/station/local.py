@@ -126,7 +126,6 @@ class LocalStation:
         from stationmaster.station.submit import checked_id
 
         old = self.retried(reference)
-        self.require_key(old.spec.provider)
         best = self._best_checkpoint(old) if resume else None
         spec = replace(
             old.spec,

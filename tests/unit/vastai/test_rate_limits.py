@@ -101,6 +101,7 @@ async def test_a_used_up_day_is_told_at_once_with_its_end() -> None:
     assert "used up" in problem.value.hint
     assert "in 5h" in problem.value.hint
     assert (len(script.asked), script.paused, script.slept) == (1, [], [])
+    assert script.turns.pauses == [], "whoever asks next is told at once, too"
 
 
 @asynchronous

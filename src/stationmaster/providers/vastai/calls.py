@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import random
 import ssl
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
 from stationmaster.errors import AnswerLost, ConfigInvalid, ProviderBusy, ProviderError, ProviderFault
 from stationmaster.providers.base import Limiter, Pause
-from stationmaster.providers.vastai.refusals import Refusal, error_of, read_refusal
+from stationmaster.providers.vastai.exchange import Answer, Request
+from stationmaster.providers.vastai.refusals import read_refusal
 from stationmaster.providers.vastai.retries import Retries
 
 INTERVALS: Mapping[str, float] = {
@@ -45,54 +43,6 @@ _NEVER_SENT = (
     httpx.LocalProtocolError,
     httpx.ProxyError,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """`endpoint` is what rate limits are counted by, `doing` what a person reads when it fails."""
-
-    endpoint: str
-    method: str
-    path: str
-    doing: str
-    query: Mapping[str, str] | None = None
-    body: Mapping[str, Any] | None = None
-    repeatable: bool = True  # after a failure that leaves open whether it was carried out
-    waits_when_limited: bool = True  # after a rate limit, which says that it was not carried out
-    changes: bool = False  # whether the service may have done something when no answer comes
-    continues: bool = False  # the next page of the call before it, which need not wait for its turn
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    request: Request
-    body: bytes
-    refusal: Refusal | None
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether the service did nothing because it is asked too often."""
-        return self.refusal is not None and self.refusal.is_busy
-
-    @property
-    def may_pass(self) -> bool:
-        """Whether the service failed, and the same request may well succeed in a moment."""
-        return self.refusal is not None and self.refusal.status >= 500
-
-    def document(self) -> Any:
-        """The JSON of an answer that says yes. Raises what a refusal or anything else means."""
-        if self.refusal is not None:
-            raise self.problem()
-        try:
-            return json.loads(self.body)
-        except ValueError:
-            raise ProviderFault(f"Vast.ai did not {self.request.doing}: its answer is not JSON") from None
-
-    def problem(self) -> ProviderError:
-        assert self.refusal is not None
-        if self.request.changes and self.refusal.status >= 500 and not self.refusal.is_busy:
-            return AnswerLost(f"Vast.ai may or may not {self.request.doing}: HTTP {self.refusal.status}")
-        return error_of(self.refusal, doing=self.request.doing)
 
 
 class Calls:
@@ -195,26 +145,25 @@ class Calls:
             outcome = silence
         interval = self._intervals[request.endpoint]
         if interval > 0:
-            limited = isinstance(outcome, Answer) and outcome.is_limited
+            waits = isinstance(outcome, Answer) and outcome.is_limited and not outcome.is_quota
             asked_seconds = min(_asked_seconds(outcome) or interval, self._retries.limited_seconds)
             await self._limiter.answered(
                 self._account,
                 request.endpoint,
                 interval_seconds=interval,
-                pause_seconds=asked_seconds if limited else 0.0,
+                pause_seconds=asked_seconds if waits else 0.0,
             )
         return outcome
 
     def _limited_wait(self, answer: Answer, refusals: int, *, waited_seconds: float) -> float | None:
-        request, refusal = answer.request, answer.refusal
-        if refusal is None or refusal.is_quota or not request.waits_when_limited:
+        if answer.is_quota or not answer.request.waits_when_limited:
             return None
         return self._retries.limited_wait(
             refusals,
-            refusal.retry_after_seconds,
+            _asked_seconds(answer),
             draw=self._draw(),
             waited_seconds=waited_seconds,
-            turn=self._intervals[request.endpoint],
+            turn=self._intervals[answer.request.endpoint],
         )
 
     def _wait(

@@ -10,7 +10,8 @@ from typing import Any
 
 from stationmaster.errors import AnswerLost, ProviderBusy, ProviderFault
 from stationmaster.money import MicroDollars
-from stationmaster.providers.vastai.calls import Answer, Calls, Request
+from stationmaster.providers.vastai.calls import Calls
+from stationmaster.providers.vastai.exchange import Answer, Request
 from stationmaster.providers.vastai.refusals import Refusal, error_of
 from stationmaster.providers.vastai.wire import (
     ChargePage,

@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from stationmaster.providers.vastai.calls import Calls, Request
+from stationmaster.providers.vastai.calls import Calls
+from stationmaster.providers.vastai.exchange import Request
 from stationmaster.providers.vastai.wire import InstancePage, InstanceRow, Maybe, read
 
 _PAGE = 25
