@@ -46,6 +46,7 @@ SEED_NAMES: Mapping[str, str] = {
 
 _NOT_SETTINGS = {"STATIONMASTER_MACHINE", "STATIONMASTER_JOB_ROOT", "STATIONMASTER_CONFIG"}
 _COMMAND_SECONDS = 30
+_DOTENV = ".env"
 _SEE = "see docs/reference/settings.md"
 
 
@@ -68,7 +69,7 @@ def load_settings(
     3
     """
     folder = folder or Path.cwd()
-    dotenv = _dotenv(folder / ".env")
+    dotenv = _dotenv(folder / _DOTENV)
     given = {**_from_environment(dotenv), **_from_environment(environ)}
     given.update({name: value for name, value in (overrides or {}).items() if value is not None})
     home = _home(given.get("home") or _default_home(), folder)
@@ -80,6 +81,19 @@ def load_settings(
         _put(merged, name, value)
     merged["home"] = home
     return _validated(merged, source=config_file)
+
+
+def settings_files(environ: Mapping[str, str], home: Path, *, folder: Path | None = None) -> list[Path]:
+    """Every file that the settings of this home are read from, or would be if it were there."""
+    folder = folder or Path.cwd()
+    try:
+        variables = {**_dotenv(folder / _DOTENV), **environ}
+    except ConfigInvalid:
+        variables = dict(environ)
+    explicit = variables.get("STATIONMASTER_CONFIG")
+    configs = [Path(explicit)] if explicit else _config_candidates(home, folder)
+    values = [Path(path) for name, path in variables.items() if path and _names_a_file(name)]
+    return [folder / _DOTENV, *configs, *values]
 
 
 def read_monitoring(block: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,6 +210,11 @@ def _output_of(variable: str, command: str) -> str:
     return done.stdout.strip()
 
 
+def _names_a_file(variable: str) -> bool:
+    name = variable.removesuffix("_FILE")
+    return name != variable and (name.startswith(PREFIX) or name in SEED_NAMES)
+
+
 def _known_names(model: type[BaseModel] = Settings, path: str = "") -> Iterator[tuple[str, str]]:
     """(environment variable, dotted name) of every setting."""
     for name, info in model.model_fields.items():
@@ -250,12 +269,16 @@ def _find_config_file(variables: Mapping[str, str], home: Path, folder: Path) ->
         if not is_there:
             raise ConfigInvalid(f"STATIONMASTER_CONFIG names {path}, which is not there or no file", hint=_SEE)
         return path
-    candidates = [base / f"{stem}.{kind}" for base, stem in ((home, "config"), (folder, "stationmaster"))
-                  for kind in ("toml", "yaml", "yml")]  # fmt: skip
-    found = next((path for path in candidates if path.exists()), None)
+    found = next((path for path in _config_candidates(home, folder) if path.exists()), None)
     if found is not None and not found.is_file():
         raise ConfigInvalid(f"{found} is not a file", hint="settings are read from there: rename it, or move it away")
     return found
+
+
+def _config_candidates(home: Path, folder: Path) -> list[Path]:
+    """Where a config file may lie; the first that is there counts."""
+    return [base / f"{stem}.{kind}" for base, stem in ((home, "config"), (folder, "stationmaster"))
+            for kind in ("toml", "yaml", "yml")]  # fmt: skip
 
 
 def _read_config_file(path: Path) -> dict[str, Any]:

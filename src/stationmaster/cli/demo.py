@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
-from stationmaster.cli.helping_worker import worker_for
+from stationmaster.cli.helping_worker import prepare_worker, worker_for
 
 if TYPE_CHECKING:
     from stationmaster.station.base import JobView, TrainRequest
@@ -50,6 +50,7 @@ def demo(
         preview = station.preview(request)
         if not as_json:
             _introduce(preview)
+        prepare_worker(context, station)
         job = station.submit(request).job
         _start_worker(context, station, as_json=as_json)
         code = follow(station, job.id, as_json=False) if not as_json else _wait(station, job.id)

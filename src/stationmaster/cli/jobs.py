@@ -9,7 +9,7 @@ import typer
 
 from stationmaster.cli.asking import confirm_price, is_submitted
 from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
-from stationmaster.cli.helping_worker import worker_for
+from stationmaster.cli.helping_worker import prepare_worker, worker_for
 
 if TYPE_CHECKING:
     from stationmaster.model import Job, Quote
@@ -189,6 +189,7 @@ def retry(
             station.require_key(old.spec.provider)
             quote = _quote_again(station, old, quiet=as_json)
             confirm_price(quote, yes=yes)
+            prepare_worker(context, station)
         accepted = station.retry(job, resume=resume, new_id=new_id, quote=quote)
         worker_for(context, station)
         if as_json:

@@ -73,9 +73,9 @@ def sweeper(
     from stationmaster.control.service import serve_sweeper
 
     options = options_of(context)
-    settings = options.settings()
-    service_logging(settings.log_level)
-    serve_sweeper(settings, options.environ, once=once)
+    source = options.settings_source()
+    service_logging(source.settings.log_level)
+    serve_sweeper(source, once=once)
 
 
 def instances(context: typer.Context, as_json: JsonOption = False) -> None:

@@ -10,12 +10,13 @@ import typer
 from stationmaster.cli.asking import confirm_price, is_submitted
 from stationmaster.cli.context import LONGEST_NAME, JsonOption, options_of, print_json, station_of
 from stationmaster.cli.fetching import fetch_first
-from stationmaster.cli.helping_worker import worker_for
+from stationmaster.cli.helping_worker import prepare_worker, worker_for
 from stationmaster.cli.recipe_options import given_parameters
 
 if TYPE_CHECKING:
     from stationmaster.datasets.sources.reference import Source
-    from stationmaster.station.base import Preview, TrainRequest
+    from stationmaster.station.base import Accepted, Preview, TrainRequest
+    from stationmaster.station.local import LocalStation
 
 _FILE_KEYS = {
     "recipe", "tool", "dataset", "name", "trigger", "steps", "parameters", "provider", "driver", "account", "id",
@@ -80,14 +81,16 @@ def train(
     with station_of(context) as station:
         if dry_run:
             return _show_plan(station.preview(request), as_json=as_json)
+        started = False
         if not is_submitted(station, request.id):
             station.require_key(request.provider, request.account)
             preview = station.preview(request)
             if not as_json:
                 _show_quote(preview)
             confirm_price(preview.quote, yes=yes)
+            started = prepare_worker(context, station)
         accepted = station.submit(request)
-        _announce(context, station, accepted.job.id, created=accepted.created, as_json=as_json)
+        _announce(context, station, accepted, started=started, as_json=as_json)
         if watch:
             from stationmaster.cli.live import follow
 
@@ -270,11 +273,14 @@ def _show_quote(preview: Preview) -> None:
         typer.echo(line)
 
 
-def _announce(context: typer.Context, station: Any, job_id: str, *, created: bool, as_json: bool) -> None:
-    worker, started = worker_for(context, station)
+def _announce(
+    context: typer.Context, station: LocalStation, accepted: Accepted, *, started: bool, as_json: bool
+) -> None:
+    worker, is_started_now = worker_for(context, station)
     if as_json:
         return
-    typer.echo(f"job {job_id} {'submitted' if created else 'was there already; nothing was changed'}")
-    if started:
+    job_id = accepted.job.id
+    typer.echo(f"job {job_id} {'submitted' if accepted.created else 'was there already; nothing was changed'}")
+    if started or is_started_now:
         typer.echo(f"worker started in the background (pid {worker.pid}, log {worker.log})")
     typer.echo(f"follow it: stationmaster watch {job_id}")

@@ -21,9 +21,10 @@ def up(context: typer.Context) -> None:
     from stationmaster.control.service import serve_worker
 
     options = options_of(context)
-    settings = options.settings()
+    source = options.settings_source()
+    settings = source.settings
     service_logging(settings.log_level)
     with with_hint("choose a home that you may write to: --home", unusable=ConfigInvalid):
-        is_served = serve_worker(settings, options.environ, background=False)
+        is_served = serve_worker(source, background=False)
     if not is_served:
         typer.echo(f"a worker of {settings.home} is running already")

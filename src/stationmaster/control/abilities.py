@@ -1,17 +1,29 @@
-"""What a worker can do by the settings it was started with: accounts, machines, recipes, and secrets to hand over.
+"""What a worker goes by: what it can do (accounts, machines, recipes, secrets to hand over), and all other settings.
 
-A worker stays behind with the environment of the command that started it. A later command may know more than that.
+A worker stays behind with the environment of the command that started it. A later command may know more than that, or
+have other settings. Both are told by name and digest, so that no value is written anywhere.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, SecretStr
 
 from stationmaster.settings import Settings
 
 Abilities = Mapping[str, str]
 """By name, each with a digest that tells whether it is still the same."""
+Digests = Mapping[str, str]
+"""Of every other setting that is not its default, by its name."""
+
+_NOT_A_WORKERS = {"home", "provider", "log_level", "serve.host", "serve.port"}
+_ABILITIES = {"vastai.api_key", "vastai.accounts", "ssh.hosts", "secrets", "hf_token", "bucket.secret_key", "recipes"}
+_MONEY = ("billing.", "limits.daily_spend")
 
 
 def abilities_of(settings: Settings) -> dict[str, str]:
@@ -29,7 +41,40 @@ def abilities_of(settings: Settings) -> dict[str, str]:
     if settings.bucket.secret_key is not None:
         found["bucket"] = settings.bucket.secret_key.get_secret_value()
     found |= {f"recipes {folder}": "" for folder in settings.recipes}
-    return {name: hashlib.sha256(value.encode()).hexdigest()[:8] for name, value in found.items()}
+    return {name: _digest(value) for name, value in found.items()}
+
+
+def digests_of(settings: Settings) -> dict[str, str]:
+    """
+    >>> from stationmaster.config import load_settings
+    >>> list(digests_of(load_settings({"STATIONMASTER_HOME": "/tmp/h", "STATIONMASTER_BILLING__ENABLED": "1"})))
+    ['billing.enabled']
+    """
+    usual = dict(_leaves(Settings(home=settings.home)))
+    left_out = _NOT_A_WORKERS | _ABILITIES
+    return {
+        name: _digest(json.dumps(value, sort_keys=True, default=_plain))
+        for name, value in _leaves(settings)
+        if name not in left_out and value != usual[name]
+    }
+
+
+def differing(ours: Digests, theirs: Digests) -> list[str]:
+    """The settings that are not the same here and there.
+
+    >>> differing({"a": "1", "b": "2"}, {"b": "3", "c": "4"})
+    ['a', 'b', 'c']
+    """
+    return sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
+
+
+def of_money(names: list[str]) -> list[str]:
+    """Those by which it is decided who pays for a job, and whether it may begin.
+
+    >>> of_money(["billing.enabled", "limits.ready"])
+    ['billing.enabled']
+    """
+    return [name for name in names if name.startswith(_MONEY)]
 
 
 def knows_more(ours: Abilities, theirs: Abilities) -> bool:
@@ -44,3 +89,29 @@ def knows_more(ours: Abilities, theirs: Abilities) -> bool:
 def lacking(ours: Abilities, theirs: Abilities) -> list[str]:
     """What we can do and they cannot, or only with something else."""
     return sorted(name for name, digest in ours.items() if theirs.get(name) != digest)
+
+
+def _leaves(section: BaseModel, path: str = "") -> Iterator[tuple[str, Any]]:
+    """(dotted name, value) of every setting."""
+    for name in type(section).model_fields:
+        value = getattr(section, name)
+        if isinstance(value, BaseModel):
+            yield from _leaves(value, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", value
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case SecretStr():
+            return value.get_secret_value()
+        case BaseModel():
+            return {name: getattr(value, name) for name in type(value).model_fields}
+        case Path():
+            return str(value)
+        case _:
+            return repr(value)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]

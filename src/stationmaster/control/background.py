@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from stationmaster import __version__
-from stationmaster.control.abilities import Abilities, knows_more
+from stationmaster.control.abilities import Abilities, Digests, knows_more
 from stationmaster.errors import StoreError
 
 _START_SECONDS = 60.0  # a busy computer takes its time
 _LEAVE_SECONDS = 15.0
 _LOOK_SECONDS = 0.5
+_REREAD_SECONDS = 10.0
 _LOCK_BYTES = 16_384
 
 
@@ -34,6 +35,8 @@ class Running:
     is_leaving: bool = False
     is_background: bool = False
     abilities: Abilities | None = None  # None: it does not say
+    settings: Digests | None = None  # the same
+    said_at: float = 0.0
 
 
 class WorkerLock:
@@ -45,7 +48,14 @@ class WorkerLock:
         self._file: IO[str] | None = None
         self._about: dict[str, Any] = {}
 
-    def take(self, *, log: Path, is_background: bool = False, abilities: Abilities | None = None) -> bool:
+    def take(
+        self,
+        *,
+        log: Path,
+        is_background: bool = False,
+        abilities: Abilities | None = None,
+        settings: Digests | None = None,
+    ) -> bool:
         """Whether the lock is ours now; False when another worker is alive."""
         file = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600), "r+")  # pwrite minds no O_APPEND
         if not _locked_within(file, _LOOK_SECONDS):
@@ -53,9 +63,14 @@ class WorkerLock:
             return False
         self._file = file
         self._log = log
-        self._about = {"is_background": is_background, "abilities": abilities}
+        self._about = {"is_background": is_background, "abilities": abilities, "settings": settings}
         self.say(is_leaving=False)
         return True
+
+    def change(self, *, abilities: Abilities, settings: Digests) -> None:
+        """Tell those who look that other settings are in force from now on."""
+        self._about |= {"abilities": abilities, "settings": settings}
+        self.say(is_leaving=False)
 
     def say(self, *, is_leaving: bool) -> None:
         """Tell those who look whether they may leave further jobs to us.
@@ -99,25 +114,29 @@ def running_worker(home: Path) -> Running | None:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                return _described(file.read(), home)
+                return _described(file.read(), home, said_at=os.fstat(file.fileno()).st_mtime)
     except FileNotFoundError:
         pass
     return None
 
 
 def ensure_worker(
-    home: Path, own_command: Sequence[str], *, abilities: Abilities | None = None
+    home: Path,
+    own_command: Sequence[str],
+    *,
+    abilities: Abilities | None = None,
+    settings: Digests | None = None,
 ) -> tuple[Running, bool]:
     """A live worker of at least this version, and whether it was started by this call.
 
-    One in the background that was started with less than `abilities` makes room for one that has them all.
+    One in the background makes room for one that can do all that it can, and more, or the same by other settings.
     `own_command` is the command line that runs Stationmaster; `--home` and `worker` are added to it.
     Raises StoreError when none comes up.
     """
     found = running_worker(home)
     if found is not None and found.is_leaving:
         found = _when_decided(home, found)
-    if found is not None and not _is_older(found.version) and not _is_outdone(found, abilities):
+    if found is not None and not _is_older(found.version) and not _is_outdone(found, abilities, settings):
         return found, False
     if found is not None:
         _ask_to_leave(home, found)
@@ -126,7 +145,18 @@ def ensure_worker(
     return _wait_for_worker(home, log, started), True
 
 
-def _described(text: str, home: Path) -> Running:
+def worker_after_reread(home: Path, settings: Digests, *, changed_at: float) -> Running | None:
+    """The live worker, once it has had time to read files of settings that changed at `changed_at`."""
+    ends = time.monotonic() + _REREAD_SECONDS
+    while True:
+        found = running_worker(home)
+        is_done = found is None or found.settings in (None, settings) or found.said_at > changed_at
+        if is_done or time.monotonic() > ends:
+            return found
+        time.sleep(0.05)
+
+
+def _described(text: str, home: Path, *, said_at: float) -> Running:
     """What the lock's holder wrote; between taking the lock and writing it may be empty for a moment."""
     try:
         data = json.loads(text)
@@ -137,15 +167,20 @@ def _described(text: str, home: Path) -> Running:
             is_leaving=bool(data.get("is_leaving")),
             is_background=bool(data.get("is_background")),
             abilities=data.get("abilities"),
+            settings=data.get("settings"),
+            said_at=said_at,
         )
     except (ValueError, KeyError, TypeError):
         return Running(pid=0, version=__version__, log=home / "worker.log")
 
 
-def _is_outdone(found: Running, abilities: Abilities | None) -> bool:
+def _is_outdone(found: Running, abilities: Abilities | None, settings: Digests | None) -> bool:
     if abilities is None or found.abilities is None or not found.is_background:
         return False
-    return knows_more(abilities, found.abilities)
+    if knows_more(abilities, found.abilities):
+        return True
+    has_other_settings = settings is not None and found.settings is not None and settings != found.settings
+    return has_other_settings and abilities.keys() >= found.abilities.keys()
 
 
 def _is_older(version: str) -> bool:

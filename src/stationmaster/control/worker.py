@@ -97,6 +97,7 @@ class Worker:
         self._held: dict[str, Holding] = {}
         self._leaving = asyncio.Event()
         self._nudge = asyncio.Event()
+        self._is_relieved = False
         self._settled = 0
 
     def leave(self) -> None:
@@ -104,22 +105,33 @@ class Worker:
         self._leaving.set()
         self._nudge.set()
 
-    async def run(self, *, until: Callable[[], Awaitable[bool]] | None = None) -> None:
-        """Work until told to leave, or until `until` says that there is nothing left to stay for."""
+    async def run(
+        self,
+        *,
+        until: Callable[[], Awaitable[bool]] | None = None,
+        relieved: Callable[[], Awaitable[bool]] | None = None,
+    ) -> None:
+        """Work until told to leave, or until `until` says that there is nothing left to stay for.
+
+        `relieved` is asked before every claim. Once it says that another worker takes the jobs from now on, nothing is
+        claimed any more, and `run` returns when the visits under way are over.
+        """
         log.info("worker.started", owner=self.owner, slots=self.tempo.slots)
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.TaskGroup() as loops:
+                renewing = loops.create_task(self._renew_loop())
                 helpers = [
-                    loops.create_task(self._renew_loop()),
                     loops.create_task(self._wake_loop(loop)),
                     loops.create_task(self._sweep_loop()),
                     *([loops.create_task(self._notifier.run(self.owner))] if self._notifier else []),
                 ]
-                await self._claim_loop(until)
+                await self._claim_loop(until, relieved)
                 for helper in helpers:
                     helper.cancel()
-            if self._notifier and not self._leaving.is_set():
+                await self._finish_visits()
+                renewing.cancel()
+            if self._notifier and not self._leaving.is_set() and not self._is_relieved:
                 await self._tell_the_rest(self._notifier)
         finally:
             await self._go_home()
@@ -136,8 +148,13 @@ class Worker:
         while await self._claim() or self._held:
             await asyncio.gather(*(holding.task for holding in self._held.values() if holding.task))
 
-    async def _claim_loop(self, until: Callable[[], Awaitable[bool]] | None) -> None:
+    async def _claim_loop(
+        self, until: Callable[[], Awaitable[bool]] | None, relieved: Callable[[], Awaitable[bool]] | None
+    ) -> None:
         while not self._leaving.is_set():
+            if relieved is not None and await relieved():
+                self._is_relieved = True
+                return
             try:
                 claimed = await self._claim()
                 if not claimed and not self._held and until is not None and await until():
@@ -147,6 +164,11 @@ class Worker:
             except StoreError as problem:
                 log.warning("store.unavailable", problem=str(problem))
                 await self._rest()
+
+    async def _finish_visits(self) -> None:
+        while self._held and not self._leaving.is_set():
+            self._nudge.clear()
+            await self._nudge.wait()
 
     async def _rest(self) -> None:
         """Sleep until somebody writes, a job of ours is done, or the next one is due; two seconds at the most."""
@@ -302,7 +324,7 @@ class Worker:
 
     def _wait_for_writes(self, loop: asyncio.AbstractEventLoop) -> None:
         with self.world.store.waker(for_work=True) as waker:
-            while not self._leaving.is_set():
+            while not self._leaving.is_set() and not self._is_relieved:
                 if waker.wait(_WAIT_SLICE_SECONDS):
                     loop.call_soon_threadsafe(self._nudge.set)
 

@@ -19,11 +19,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from stationmaster.config import load_settings
 from stationmaster.control.background import WorkerLock
 from stationmaster.control.build import build_world, sweep_policy_of, tempo_of
 from stationmaster.control.opening import open_store
 from stationmaster.control.service import serve_sweeper
+from stationmaster.control.settings_source import SettingsSource
 from stationmaster.control.worker import Worker
 from stationmaster.settings import Settings
 from stationmaster.simulator.server import Simulator, SimulatorSettings
@@ -95,11 +95,11 @@ def _serve(order: StormOrder) -> None:
     if order.role == "simulator":
         asyncio.run(_simulate(quick_settings(Path(order.simulator["home"]), **_but_home(order.simulator))))
         return
-    settings = load_settings(order.environ, folder=Path(order.environ["STATIONMASTER_HOME"]))
+    source = SettingsSource(order.environ, folder=Path(order.environ["STATIONMASTER_HOME"]))
     if order.role == "sweeper":
-        serve_sweeper(settings, order.environ)
+        serve_sweeper(source)
     else:
-        _serve_worker(settings, order)
+        _serve_worker(source.settings, order)
 
 
 def _but_home(values: Mapping[str, Any]) -> dict[str, Any]:

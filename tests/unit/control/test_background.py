@@ -11,7 +11,7 @@ import pytest
 
 from stationmaster import __version__
 from stationmaster.control.background import WorkerLock, ensure_worker, running_worker
-from stationmaster.control.service import Idle
+from stationmaster.control.idle import Idle
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from tests.support.asynchronous_tests import asynchronous

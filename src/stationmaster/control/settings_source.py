@@ -1,0 +1,94 @@
+"""A process's settings, read again when one of their files has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from stationmaster.config import load_settings, settings_files
+from stationmaster.errors import ConfigInvalid
+from stationmaster.settings import Settings
+
+_SETTLE_SECONDS = 0.2
+_MOST_LOOKS = 50  # at a file that never stays the same
+_FIXED = ("home", "database_url")
+
+
+class SettingsSource:
+    """The environment and the command line of a process stay as they are; what its files say may change.
+
+    Raises ConfigInvalid where the settings cannot be used from the start.
+    """
+
+    def __init__(
+        self, environ: Mapping[str, str], *, overrides: Mapping[str, Any] | None = None, folder: Path | None = None
+    ) -> None:
+        self.environ = environ
+        self._overrides = overrides
+        self._folder = folder or Path.cwd()
+        self.settings = self._loaded()
+        self._files = self._named_files()
+        self._seen = self._contents()
+
+    def reread(self) -> bool:
+        """Whether a file has changed; `settings` are then what the files say now. Each change is answered once.
+
+        Raises ConfigInvalid where they cannot be used; `settings` then stay what they were.
+        """
+        if self._contents() == self._seen:
+            return False
+        settled = self._settled()
+        self._files = self._named_files()  # a changed .env may name others
+        self._seen = {path: settled[path] if path in settled else _digest(path) for path in self._files}
+        fresh = self._loaded()
+        for name in _FIXED:
+            if getattr(fresh, name) != getattr(self.settings, name):
+                raise ConfigInvalid(
+                    f"{name} has changed, and a running worker stays with the store that knows its machines",
+                    hint="stop the worker and start it again",
+                )
+        if fresh != self.settings:
+            self.settings = fresh
+        return True
+
+    def _loaded(self) -> Settings:
+        return load_settings(self.environ, overrides=self._overrides, folder=self._folder)
+
+    def _named_files(self) -> list[Path]:
+        return settings_files(self.environ, self.settings.home, folder=self._folder)
+
+    def _settled(self) -> dict[Path, str | None]:
+        """What the files hold once nobody is writing: half a file may be valid, with settings that nobody meant."""
+        found = self._contents()
+        for _ in range(_MOST_LOOKS):
+            time.sleep(_SETTLE_SECONDS)
+            before, found = found, self._contents()
+            if found == before:
+                break
+        return found
+
+    def _contents(self) -> dict[Path, str | None]:
+        """A digest of each file; None where there is none. Cheap: it is asked before every claim."""
+        return {path: _digest(path) for path in self._files}
+
+
+def files_changed_at(environ: Mapping[str, str], home: Path) -> float:
+    """When a file of settings was last written, renamed or replaced; 0 where there is none."""
+    return max((_changed_at(path) for path in settings_files(environ, home)), default=0.0)
+
+
+def _changed_at(path: Path) -> float:
+    try:
+        return path.expanduser().stat().st_ctime
+    except (OSError, RuntimeError, ValueError):
+        return 0.0
+
+
+def _digest(path: Path) -> str | None:
+    try:
+        return hashlib.sha256(path.expanduser().read_bytes()).hexdigest()
+    except (OSError, RuntimeError, ValueError):  # not there, a person who is not known, a zero byte
+        return None
