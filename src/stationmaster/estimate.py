@@ -86,9 +86,11 @@ def estimate(
     gpu: str | None,
     rate_per_hour: MicroDollars,
     start_seconds: float = 0.0,
+    slow_start_seconds: float | None = None,
     past: Iterable[FinishedRun] = (),
 ) -> Estimate:
-    """Hours and cost of one run; `start_seconds` is what the provider needs before and after the training.
+    """Hours and cost of one run; `start_seconds` is what the machine and the way to it need before and after the
+    training, `slow_start_seconds` what they need when all of it is slow, which the high figure allows for.
 
     `parameters` are those that `resolve` returned; `past` are earlier runs of the recipe, of which those on the same
     GPU correct the recipe's own model. Raises RecipeInvalid if the time model has no number for the parameters.
@@ -105,6 +107,8 @@ def estimate(
         spread = max(model.spread, _UNKNOWN_GPU_SPREAD) if notes else model.spread
         expected = start_seconds + training
         low, high = expected * (1 - spread), expected * (1 + spread)
+    if slow_start_seconds is not None:
+        high += max(0.0, slow_start_seconds - start_seconds)
     return Estimate(
         steps=_steps(recipe, parameters, images=images),
         low_hours=low / 3600,

@@ -12,7 +12,6 @@ from stationmaster.cli.context import JobArgument, JsonOption, options_of, print
 from stationmaster.cli.helping_worker import prepare_worker, worker_for
 
 if TYPE_CHECKING:
-    from stationmaster.model import Job, Quote
     from stationmaster.station.local import LocalStation
 
 app = typer.Typer(invoke_without_command=True, no_args_is_help=False, rich_markup_mode=None)
@@ -179,41 +178,27 @@ def retry(
 
       stationmaster retry cats --resume --yes
     """
-    from stationmaster.cli.render import job_json
+    from stationmaster.cli.render import job_json, terms_lines
 
     as_json = as_json or options_of(context).as_json
     with station_of(context) as station:
-        quote = None
+        terms = None
         if not is_submitted(station, new_id):
-            old = station.retried(job)
-            station.require_key(old.spec.provider)
-            quote = _quote_again(station, old, quiet=as_json)
-            confirm_price(quote, yes=yes)
+            station.require_key(station.retried(job).spec.provider)
+            terms = station.retry_terms(job)
+            for line in () if as_json else terms_lines(terms):
+                typer.echo(line)
+            confirm_price(terms.quote, yes=yes)
             prepare_worker(context, station)
-        accepted = station.retry(job, resume=resume, new_id=new_id, quote=quote)
+        accepted = station.retry(job, resume=resume, new_id=new_id, terms=terms)
         worker_for(context, station)
         if as_json:
-            return print_json(job_json(station.view(accepted.job.id)))
+            notes = () if terms is None else terms.notes
+            return print_json({**job_json(station.view(accepted.job.id)), "notes": list(notes)})
         said = f"submitted, a retry of {accepted.job.spec.retry_of}" if accepted.created else "was there already"
         typer.echo(f"job {accepted.job.id} {said}")
         typer.echo(f"follow it: stationmaster watch {accepted.job.id}")
     return None
-
-
-def _quote_again(station: LocalStation, old: Job, *, quiet: bool) -> Quote:
-    from stationmaster.cli.render import price_lines
-
-    spec = old.spec
-    quote, notes = station.quote(
-        spec.recipe,
-        dict(spec.parameters),
-        images=spec.dataset.images,
-        provider=spec.provider,
-        max_price=spec.max_price_per_hour,
-    )
-    for line in () if quiet else (*price_lines(quote), *(f"  note   {note}" for note in notes)):
-        typer.echo(line)
-    return quote
 
 
 def _tell_unread(station: LocalStation) -> None:

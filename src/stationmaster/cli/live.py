@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import typer
@@ -27,14 +27,18 @@ from stationmaster.station.base import JobView, Station
 _RELEASE_SECONDS = 120.0
 
 
-def follow(station: Station, job_id: str, *, as_json: bool) -> int:
-    """Show the job until it has ended; the exit code tells how. A slow release is waited for, but not for ever."""
+def follow(station: Station, job_id: str, *, as_json: bool, notes: Sequence[str] | None = None) -> int:
+    """Show the job until it has ended; the exit code tells how. A slow release is waited for, but not for ever.
+
+    `notes` are those of its submission, which JSON has no other place for.
+    """
     try:
         view = _show(station, job_id, silent=as_json)
     except KeyboardInterrupt:
         return _asked(station, job_id)
     if as_json:
-        print_json(job_json(view, station.events(job_id)))
+        told = {} if notes is None else {"notes": list(notes)}
+        print_json({**job_json(view, station.events(job_id)), **told})
     elif view.job.state not in TERMINAL:
         typer.echo("the machine is still being given back; see: stationmaster show " + job_id, err=True)
     return EXIT_CODES[view.job.outcome] if view.job.outcome else 1

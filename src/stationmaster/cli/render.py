@@ -11,7 +11,7 @@ from stationmaster.durations import format_duration
 from stationmaster.lifecycle import shown
 from stationmaster.model import Event, Job, Outcome, Progress, Quote, Rental, SshAccess
 from stationmaster.money import MicroDollars, format_dollars
-from stationmaster.station.base import JobView, Preview
+from stationmaster.station.base import JobView, Preview, Terms
 
 EXIT_CODES: dict[Outcome, int] = {
     Outcome.COMPLETED: 0,
@@ -82,7 +82,11 @@ def preview_json(preview: Preview) -> dict[str, Any]:
         "rows": preview.rows,
         "dataset_bytes": preview.dataset_bytes,
         "quote": quote_json(preview.quote),
-        "limits": {"max_hours": preview.max_seconds / 3600, "max_spend_usd": dollars(preview.max_spend)},
+        "limits": {
+            "max_hours": preview.max_seconds / 3600,
+            "max_spend_usd": dollars(preview.max_spend),
+            "max_spend_note": preview.spend_note,
+        },
         "steps": [{"name": step.name, "argv": list(step.argv), "env": dict(step.env)} for step in preview.steps],
         "notes": list(preview.notes),
     }
@@ -158,12 +162,17 @@ def _amount(preview: Preview) -> str:
 
 
 def quote_lines(preview: Preview) -> Iterator[str]:
-    quote = preview.quote
     yield f"{preview.name}: {preview.recipe} on {preview.provider}, {_amount(preview)}"
-    yield from price_lines(quote)
-    spend = f" and {format_dollars(preview.max_spend)}" if preview.max_spend else ""
-    yield f"  limit  {format_duration(preview.max_seconds)}{spend}, then it is ended and the model saved"
-    for note in preview.notes:
+    yield from terms_lines(preview)
+
+
+def terms_lines(terms: Preview | Terms) -> Iterator[str]:
+    """Time, cost, limits, and what to know of them."""
+    yield from price_lines(terms.quote)
+    spend = f" and {format_dollars(terms.max_spend)}" if terms.max_spend else ""
+    why = f" ({terms.spend_note})" if terms.spend_note else ""
+    yield f"  limit  {format_duration(terms.max_seconds)}{spend}{why}, then it is ended and the model saved"
+    for note in terms.notes:
         yield f"  note   {note}"
 
 

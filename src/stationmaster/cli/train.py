@@ -82,9 +82,11 @@ def train(
         if dry_run:
             return _show_plan(station.preview(request), as_json=as_json)
         started = False
+        notes: tuple[str, ...] = ()
         if not is_submitted(station, request.id):
             station.require_key(request.provider, request.account)
             preview = station.preview(request)
+            notes = preview.notes
             if not as_json:
                 _show_quote(preview)
             confirm_price(preview.quote, yes=yes)
@@ -94,11 +96,11 @@ def train(
         if watch:
             from stationmaster.cli.live import follow
 
-            raise typer.Exit(follow(station, accepted.job.id, as_json=as_json))
+            raise typer.Exit(follow(station, accepted.job.id, as_json=as_json, notes=notes))
         if as_json:
             from stationmaster.cli.render import job_json
 
-            print_json(job_json(station.view(accepted.job.id)))
+            print_json({**job_json(station.view(accepted.job.id)), "notes": list(notes)})
     return None
 
 

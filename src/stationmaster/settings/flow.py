@@ -123,6 +123,8 @@ class LimitSettings(Section):
     """A recipe's cleanup may take so long before the machine is given back all the same."""
     min_hours: float = Field(default=4.0, gt=0)
     """The least time limit that a job gets by itself."""
+    min_spend: Dollars = MicroDollars(500_000)
+    """The least money limit that a job gets by itself, where it costs anything; 0 sets none."""
     max_rentals: int = Field(default=2, ge=1)
     """How many machines may be rented at the same time."""
     daily_spend: Dollars = MicroDollars(0)

@@ -68,6 +68,18 @@ class Preview:
     max_spend: MicroDollars
     steps: tuple[PlannedStep, ...]
     notes: tuple[str, ...]
+    spend_note: str | None = None  # why the money limit is not twice the high figure of the quote
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a further job like an ended one would take and cost now, and its limits. Nothing is searched again after."""
+
+    quote: Quote
+    max_seconds: float
+    max_spend: MicroDollars
+    notes: tuple[str, ...]
+    spend_note: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,10 +136,16 @@ class Station(Protocol):
     def retried(self, reference: str) -> Job:
         """The ended job that can be run again. Raises NotFound, IllegalMove."""
 
+    def retry_terms(self, reference: str) -> Terms:
+        """What running an ended job again would take and cost: checked as a new request is. Writes nothing."""
+
     def retry(
-        self, reference: str, *, resume: bool = False, new_id: str | None = None, quote: Quote | None = None
+        self, reference: str, *, resume: bool = False, new_id: str | None = None, terms: Terms | None = None
     ) -> Accepted:
-        """A new job like an old one, at today's quote if one is given; `resume` goes on from its best checkpoint."""
+        """A new job like an old one, at the terms that were shown, else at those of now.
+
+        `resume` goes on from the old job's best checkpoint.
+        """
 
     def find(self, reference: str) -> Job:
         """The job meant by an id, a unique beginning of one, or a name. Raises NotFound."""

@@ -28,6 +28,7 @@ from stationmaster.model import (
     Desired,
     Event,
     Job,
+    JobSpec,
     LogChunk,
     Quote,
     State,
@@ -36,7 +37,7 @@ from stationmaster.model import (
 )
 from stationmaster.money import MicroDollars
 from stationmaster.settings import Settings
-from stationmaster.station.base import Accepted, JobView, PaidLine, Preview, TrainRequest, Wanted
+from stationmaster.station.base import Accepted, JobView, PaidLine, Preview, Terms, TrainRequest, Wanted
 
 if TYPE_CHECKING:
     from stationmaster.providers.base import Pause, Provider
@@ -56,13 +57,11 @@ class LocalStation:
         self._watcher = f"{os.getpid()}-{secrets.token_hex(3)}"
 
     def preview(self, request: TrainRequest) -> Preview:
-        from stationmaster.control.billing.asking import purse_notes
-        from stationmaster.control.policy import policy_of
         from stationmaster.station.submit import preview_of
 
         self._require_owner(request.owner)
         checked = self._checked(request)
-        notes = (*checked.notes, *purse_notes(self.store, checked.quote, request.owner, policy_of(self.settings)))
+        notes = (*checked.notes, *self._purse_notes(checked.quote, request.owner))
         return preview_of(replace(checked, notes=notes), request)
 
     def quote(
@@ -77,12 +76,14 @@ class LocalStation:
         """What a training on so many images would take and cost now, and what was assumed. Writes nothing."""
         from stationmaster.recipes.parameters import resolve
         from stationmaster.recipes.registry import find
+        from stationmaster.station.limits import limits_of
         from stationmaster.station.quoting import Work, quote_work
 
         found = find(recipe, folders=self.settings.recipes).recipe
         work = Work(recipe=found, parameters=resolve(found, parameters), images=images, max_price=max_price)
         past = self.store.finished_runs.of_recipe
-        return quote_work(work, self.provider(provider), past_runs=past, home=self.settings.home)
+        quote, notes = quote_work(work, self.provider(provider), past_runs=past, home=self.settings.home)
+        return quote, (*notes, *limits_of(quote, self.settings).notes)
 
     def require_key(self, provider: str | None, account: str | None = None) -> None:
         from stationmaster.providers.base import NeedsKey
@@ -92,21 +93,19 @@ class LocalStation:
             found.require_key()
 
     def submit(self, request: TrainRequest) -> Accepted:
-        from stationmaster.control.billing.asking import purse_notes
-        from stationmaster.control.policy import policy_of
         from stationmaster.station.submit import spec_of
 
-        if request.id is not None and (found := self.store.jobs.matching(request.id)) and found[0].id == request.id:
-            return Accepted(job=found[0], created=False)
+        if (found := self._submitted(request.id)) is not None:
+            return Accepted(job=found, created=False)
         self._require_owner(request.owner)
         self.require_key(request.provider, request.account)
         checked = self._checked(request)
-        purse_notes(self.store, checked.quote, request.owner, policy_of(self.settings))
+        self._purse_notes(checked.quote, request.owner)  # before the dataset is packed in vain
         spec = spec_of(checked, request, self.settings.home / "datasets")
-        submitted = self.store.jobs.submit(spec)
+        accepted = self._entered(spec)
         if not Path(spec.dataset.archive).is_file():  # removed meanwhile, with the last other job that had it
             spec_of(checked, request, self.settings.home / "datasets")
-        return Accepted(job=submitted.job, created=submitted.created)
+        return accepted
 
     def retried(self, reference: str) -> Job:
         """The ended job that can be run again. Raises NotFound, IllegalMove."""
@@ -120,23 +119,36 @@ class LocalStation:
             )
         return old
 
+    def retry_terms(self, reference: str) -> Terms:
+        from stationmaster.station.submit import terms_again
+
+        spec = self.retried(reference).spec
+        past = self.store.finished_runs.of_recipe
+        terms = terms_again(spec, self.settings, self.provider(spec.provider), past_runs=past)
+        return replace(terms, notes=(*terms.notes, *self._purse_notes(terms.quote, spec.owner)))
+
     def retry(
-        self, reference: str, *, resume: bool = False, new_id: str | None = None, quote: Quote | None = None
+        self, reference: str, *, resume: bool = False, new_id: str | None = None, terms: Terms | None = None
     ) -> Accepted:
         from stationmaster.station.submit import checked_id
 
+        if (found := self._submitted(new_id)) is not None:
+            return Accepted(job=found, created=False)
         old = self.retried(reference)
+        new_id = checked_id(new_id)
+        terms = terms or self.retry_terms(old.id)
         best = self._best_checkpoint(old) if resume else None
         spec = replace(
             old.spec,
-            id=checked_id(new_id),
+            id=new_id,
             retry_of=old.id,
-            quote=quote or old.spec.quote,
+            quote=terms.quote,
+            max_seconds=terms.max_seconds,
+            max_spend=terms.max_spend,
             resume_from=None if best is None else best.location,
             resume_step=None if best is None else best.step,
         )
-        submitted = self.store.jobs.submit(spec)
-        return Accepted(job=submitted.job, created=submitted.created)
+        return self._entered(spec)
 
     def find(self, reference: str) -> Job:
         found = self.store.jobs.matching(reference)
@@ -262,6 +274,27 @@ class LocalStation:
 
         wanted = name or self.settings.provider
         return find_provider(wanted, self.settings, self._environ, self.store, account=account, pause=self._pause)
+
+    def _entered(self, spec: JobSpec) -> Accepted:
+        """The one way of a new job into the store, however it came about: for somebody known, who can pay for it.
+
+        Raises NotFound, OutOfCredit, UserError.
+        """
+        self._require_owner(spec.owner)
+        self._purse_notes(spec.quote, spec.owner)
+        submitted = self.store.jobs.submit(spec)
+        return Accepted(job=submitted.job, created=submitted.created)
+
+    def _purse_notes(self, quote: Quote, owner: str | None) -> tuple[str, ...]:
+        from stationmaster.control.billing.asking import purse_notes
+        from stationmaster.control.policy import policy_of
+
+        return purse_notes(self.store, quote, owner, policy_of(self.settings))
+
+    def _submitted(self, job_id: str | None) -> Job | None:
+        """The job with this very id, if it was submitted before: then nothing is checked, asked for or changed."""
+        found = [] if job_id is None else self.store.jobs.matching(job_id)
+        return found[0] if found and found[0].id == job_id else None
 
     def _checked(self, request: TrainRequest) -> Checked:
         from stationmaster.station.submit import check_request

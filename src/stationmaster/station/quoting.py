@@ -18,6 +18,9 @@ from stationmaster.recipes.parameters import ParameterValue
 from stationmaster.recipes.schema import Recipe
 
 _START_SECONDS = 180.0  # until a rented machine can be logged in to, and to give it back
+_SLOW_START_SECONDS = 600.0  # the same where the image is large and the network is not
+_BYTES_PER_SECOND = 4e6  # of a dataset on its way to the machine
+_SLOW_BYTES_PER_SECOND = 1e6
 _TRAFFIC_SHARE_OF_DISK = 0.5  # of the disk that a recipe asks for, what is downloaded and brought home; roughly
 
 PastRuns = Callable[[str], Sequence[FinishedRun]]
@@ -37,7 +40,7 @@ class Work:
 
 def quote_work(work: Work, provider: Provider, *, past_runs: PastRuns, home: Path) -> tuple[Quote, tuple[str, ...]]:
     """Hours and cost on the best offer there is, and what was assumed. Raises UserError where nothing fits."""
-    start_seconds = 0.0 if provider.name == "loopback" else _START_SECONDS
+    start_seconds, slow_start_seconds = _start_seconds(work, provider)
     want = _want(work, start_seconds)
     offer = _best_offer(work.recipe, want, provider, home)
     expected = estimate(
@@ -47,11 +50,23 @@ def quote_work(work: Work, provider: Provider, *, past_runs: PastRuns, home: Pat
         gpu=offer.gpu,
         rate_per_hour=offer.price_per_hour,
         start_seconds=start_seconds,
+        slow_start_seconds=slow_start_seconds,
         past=past_runs(work.recipe.reference),
     )
     quote = _quote(expected, offer, want)
     _require_provider_credit(quote, provider)
     return quote, expected.notes
+
+
+def _start_seconds(work: Work, provider: Provider) -> tuple[float, float]:
+    """What is paid for beside the training, usually and where it takes long: boot, dataset, release.
+
+    A money limit that follows from the quote must not end a training because its machine was slow to come.
+    """
+    if provider.name == "loopback":
+        return 0.0, 0.0
+    usual = _START_SECONDS + work.dataset_bytes / _BYTES_PER_SECOND
+    return usual, _SLOW_START_SECONDS + work.dataset_bytes / _SLOW_BYTES_PER_SECOND
 
 
 def _want(work: Work, start_seconds: float) -> Requirements:

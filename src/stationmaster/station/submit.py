@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from stationmaster.config import read_monitoring
 from stationmaster.control.delivering.samples import captions_of
 from stationmaster.control.sources import LocalDataset, brought_home
-from stationmaster.durations import format_duration
-from stationmaster.errors import ConfigInvalid, NotFound, UserError
+from stationmaster.errors import NotFound, UserError
 from stationmaster.model import DatasetRef, JobSpec, Quote
-from stationmaster.money import MicroDollars, format_dollars
 from stationmaster.providers.base import HasClusters, Provider
 from stationmaster.recipes.parameters import ParameterValue, resolve
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
 from stationmaster.recipes.registry import StoredRecipe, find
 from stationmaster.recipes.schema import Dataset
 from stationmaster.settings import Settings
-from stationmaster.station.base import PlannedStep, Preview, TrainRequest
+from stationmaster.station.base import PlannedStep, Preview, Terms, TrainRequest
 from stationmaster.station.gates import check_gates, require_secrets
 from stationmaster.station.hooks import run_hooks
+from stationmaster.station.limits import Limits, limits_again, limits_of
 from stationmaster.station.quoting import PastRuns, Work, quote_work
 
 _ID = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # without letters that look like digits
 _PREVIEW_ROOT = "/opt/stationmaster/jobs"
-_SPEND_FACTOR = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +45,7 @@ class Checked:
     dataset_bytes: int
     notes: tuple[str, ...]
     quote: Quote
-    max_seconds: float
-    max_spend: MicroDollars
+    limits: Limits
 
 
 def check_request(
@@ -65,9 +62,7 @@ def check_request(
     facts: dict[str, str | int] = {"path": str(dataset.path), "images": images, "rows": rows, "bytes": size}
     hooked = run_hooks(stored, parameters, facts)
     parameters = hooked.parameters
-    _require_nodes(stored, provider)
-    require_secrets(stored.recipe, settings)
-    notes = (*notes, *hooked.notes, *check_gates(stored.recipe, parameters, settings))
+    notes = (*notes, *hooked.notes, *_may_run(stored, parameters, settings, provider))
     work = Work(
         recipe=stored.recipe,
         parameters=parameters,
@@ -76,7 +71,7 @@ def check_request(
         max_price=request.max_price,
     )
     quote, assumed = quote_work(work, provider, past_runs=past_runs, home=settings.home)
-    max_seconds, max_spend = _max_seconds(request, quote, settings), _max_spend(request, quote)
+    limits = limits_of(quote, settings, max_hours=request.max_hours, max_spend=request.max_spend)
     return Checked(
         stored=stored,
         parameters=parameters,
@@ -87,10 +82,34 @@ def check_request(
         images=images,
         rows=rows,
         dataset_bytes=size,
-        notes=(*notes, *assumed, *_short_limits(quote, max_seconds, max_spend)),
+        notes=(*notes, *assumed, *limits.notes),
         quote=quote,
-        max_seconds=max_seconds,
-        max_spend=max_spend,
+        limits=limits,
+    )
+
+
+def terms_again(
+    spec: JobSpec, settings: Settings, provider: Provider, *, past_runs: PastRuns = lambda _recipe: ()
+) -> Terms:
+    """What a further job like this one would take and cost now. Raises UserError as `check_request` does."""
+    stored = find(spec.recipe, folders=settings.recipes)
+    parameters = resolve(stored.recipe, dict(spec.parameters))
+    notes = _may_run(stored, parameters, settings, provider)
+    work = Work(
+        recipe=stored.recipe,
+        parameters=parameters,
+        images=spec.dataset.images,
+        dataset_bytes=spec.dataset.size,
+        max_price=spec.max_price_per_hour,
+    )
+    quote, assumed = quote_work(work, provider, past_runs=past_runs, home=settings.home)
+    limits = limits_again(spec, quote, settings)
+    return Terms(
+        quote=quote,
+        max_seconds=limits.max_seconds,
+        max_spend=limits.max_spend,
+        spend_note=limits.spend_note,
+        notes=(*notes, *assumed, *limits.notes),
     )
 
 
@@ -105,8 +124,9 @@ def preview_of(checked: Checked, request: TrainRequest) -> Preview:
         rows=checked.rows,
         dataset_bytes=checked.dataset_bytes,
         quote=checked.quote,
-        max_seconds=checked.max_seconds,
-        max_spend=checked.max_spend,
+        max_seconds=checked.limits.max_seconds,
+        max_spend=checked.limits.max_spend,
+        spend_note=checked.limits.spend_note,
         steps=tuple(PlannedStep(name=step.name, argv=step.argv, env=step.env) for step in plan.steps),
         notes=checked.notes,
     )
@@ -138,8 +158,8 @@ def spec_of(checked: Checked, request: TrainRequest, folder: Path) -> JobSpec:
         owner=request.owner,
         dataset=dataset,
         quote=checked.quote,
-        max_seconds=checked.max_seconds,
-        max_spend=checked.max_spend,
+        max_seconds=checked.limits.max_seconds,
+        max_spend=checked.limits.max_spend,
         max_price_per_hour=request.max_price,
         trigger=checked.trigger,
         parameters=_with_prompts(checked, request, packed.path),
@@ -189,6 +209,15 @@ def _check_dataset(folder: Path, rules: Dataset, trigger: str | None) -> tuple[i
     return report.images, report.rows, report.bytes, warnings
 
 
+def _may_run(
+    stored: StoredRecipe, parameters: Mapping[str, ParameterValue], settings: Settings, provider: Provider
+) -> tuple[str, ...]:
+    """What to tell of a recipe for which the provider and the secrets suffice. Raises UserError where they do not."""
+    _require_nodes(stored, provider)
+    require_secrets(stored.recipe, settings)
+    return check_gates(stored.recipe, parameters, settings)
+
+
 def _require_nodes(stored: StoredRecipe, provider: Provider) -> None:
     most = provider.most_nodes if isinstance(provider, HasClusters) else 1
     if stored.recipe.nodes > most:
@@ -196,30 +225,6 @@ def _require_nodes(stored: StoredRecipe, provider: Provider) -> None:
             f"{stored.recipe.reference} trains on {stored.recipe.nodes} machines at once, {provider.name} gives {most}",
             hint="use a provider that has clusters, or a recipe for one machine",
         )
-
-
-def _max_seconds(request: TrainRequest, quote: Quote, settings: Settings) -> float:
-    if request.max_hours is not None:
-        if request.max_hours <= 0:
-            raise ConfigInvalid("--max-hours must be above zero")
-        return request.max_hours * 3600
-    return max(settings.limits.min_hours, 2 * quote.hours_high) * 3600
-
-
-def _max_spend(request: TrainRequest, quote: Quote) -> MicroDollars:
-    """Twice the high figure, but at least an hour's rent: a short job must not be ended by its machine's boot."""
-    if request.max_spend is not None:
-        return request.max_spend
-    return MicroDollars(max(quote.cost_high * _SPEND_FACTOR, quote.price_per_hour))
-
-
-def _short_limits(quote: Quote, max_seconds: float, max_spend: MicroDollars) -> Iterator[str]:
-    """What a person should hear before a training is begun that will not be let to its end."""
-    ended = "the training would be ended before it is done"
-    if max_seconds < quote.hours_expected * 3600:
-        yield f"the time limit is below the estimate of {format_duration(quote.hours_expected * 3600)}: {ended}"
-    if quote.cost_expected and max_spend < quote.cost_expected:
-        yield f"the money limit is below the estimate of {format_dollars(quote.cost_expected)}: {ended}"
 
 
 def _plan(checked: Checked, *, job_id: str) -> Plan:

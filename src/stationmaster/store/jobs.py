@@ -10,12 +10,12 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.errors import AlreadyEnded, IllegalMove, NotFound
-from stationmaster.model import Desired, Job, JobSpec, Progress, RentalState, State
+from stationmaster.model import SINGLE_USER, Desired, Job, JobSpec, Progress, RentalState, State
 from stationmaster.store import events, tables
 from stationmaster.store.codec import job_from_row, progress_to_text, spec_to_text
 from stationmaster.store.costs import KINDS_OF_PAID_TIME
 from stationmaster.store.engine import Database
-from stationmaster.store.tables import cost_lines, jobs, ledger_entries, rentals
+from stationmaster.store.tables import cost_lines, jobs, ledger_entries, removed_jobs, rentals
 from stationmaster.store.upsert import insert_if_absent
 from stationmaster.store.wake import announce
 from stationmaster.store.writes import Told
@@ -114,7 +114,7 @@ class Jobs:
         raise AlreadyEnded(f"job {job_id} is already {job.outcome}")
 
     def remove(self, job_id: str) -> None:
-        """Forget an ended job and all that belongs to it. Raises NotFound, IllegalMove."""
+        """Forget an ended job and all that belongs to it, but not what it cost. Raises NotFound, IllegalMove."""
         with self._database.write() as connection:
             job = _find(connection, job_id)
             if job is None:
@@ -125,7 +125,8 @@ class Jobs:
                     f"job {job_id} has not ended: it is {job.state}",
                     hint=f"run `stationmaster cancel {job_id}` first",
                 )
-            _put_costs_aside(connection, job)
+            now = connection.execute(sa.select(self._database.now)).scalar_one()
+            _put_costs_aside(connection, job, now=now)
             for table in tables.metadata.sorted_tables:
                 if "job_id" in table.c:
                     connection.execute(table.delete().where(table.c.job_id == job_id))
@@ -164,21 +165,27 @@ def _until_due_statement(database: Database) -> sa.Select[Any]:
     )
 
 
-def _put_costs_aside(connection: Connection, job: Job) -> None:
-    """What was paid stays on record, and what for, under a name that a later job of the same id does not meet."""
+def _put_costs_aside(connection: Connection, job: Job, *, now: float) -> None:
+    """What was paid stays on record, and what for and by whom, under a name that a later job of the same id does not
+    meet. Its machines stay with it: the provider's bill, which comes later, is found by them.
+    """
     aside = f"~{job.created_at:.0f}"
     moved = connection.execute(
         cost_lines.update()
         .where(cost_lines.c.job_id == job.id)
         .values(rental_label=cost_lines.c.rental_label + aside, job_id=job.id + aside)
     )
-    if moved.rowcount:
-        told = tables.events
-        connection.execute(
-            told.update()
-            .where(told.c.job_id == job.id, told.c.kind.in_(KINDS_OF_PAID_TIME))
-            .values(job_id=job.id + aside)
-        )
+    if not moved.rowcount:
+        return
+    connection.execute(
+        rentals.update().where(rentals.c.job_id == job.id).values(label=rentals.c.label + aside, job_id=job.id + aside)
+    )
+    told = tables.events
+    connection.execute(
+        told.update().where(told.c.job_id == job.id, told.c.kind.in_(KINDS_OF_PAID_TIME)).values(job_id=job.id + aside)
+    )
+    owner = job.spec.owner or SINGLE_USER
+    connection.execute(removed_jobs.insert().values(id=job.id + aside, owner=owner, at=now))
 
 
 def _refuse_if_charged(connection: Connection, job_id: str) -> None:

@@ -101,6 +101,15 @@ cost_lines = sa.Table(
     Index("cost_lines_of_job", "job_id"),
 )
 
+# Whose a removed job was that had cost something: its cost lines stay, and count against the owner's cap of a day.
+removed_jobs = sa.Table(
+    "removed_jobs",
+    metadata,
+    Column("id", Text, primary_key=True),  # as its cost lines name it since
+    Column("owner", Text, nullable=False),
+    Column("at", Double, nullable=False),
+)
+
 events = sa.Table(
     "events",
     metadata,

