@@ -197,6 +197,26 @@ def test_what_a_removed_job_was_paid_for_is_still_told_apart(store: Store) -> No
     assert [event.kind for event in store.events.of_job("a")] == ["submitted"]
 
 
+def test_the_bill_of_a_removed_job_s_machine_still_takes_the_place_of_our_estimate(store: Store) -> None:
+    store.jobs.submit(spec("a"))
+    (lease,) = store.leases.claim("w", limit=1, seconds=20)
+    gone = rental(label="sm-a", job_id="a", state=RentalState.GONE, provider_id="7")
+    paid = CostLine(
+        rental_label="sm-a", job_id="a", kind="gpu", rate_per_hour=MicroDollars(10**6), started_at=1.0, ended_at=2.0,
+        amount=MicroDollars(278), source="estimate",
+    )  # fmt: skip
+    ended = replace(lease.job, state=State.ENDED, outcome=Outcome.COMPLETED)
+    store.leases.settle(lease, Write(job=ended, due_in=None, rentals=(gone,), costs=(paid,)))
+    store.jobs.remove("a")
+    (line,) = store.costs.awaiting_charges(ended_before=3.0)
+    found = store.rentals.by_label(line.rental_label)
+    assert found is not None
+    assert found.provider_id == "7"
+    assert store.rentals.of_job("a") == []
+    store.costs.reconcile([replace(line, amount=MicroDollars(300), source="provider")])
+    assert [(line.amount, line.source) for line in store.costs.listed()] == [(300, "provider")]
+
+
 def test_a_job_that_has_not_ended_is_not_forgotten(store: Store) -> None:
     store.jobs.submit(spec("a"))
     with pytest.raises(IllegalMove, match="has not ended"):

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from stationmaster.errors import IllegalMove, LeaseLost, NotFound, OutOfCredit, UserError
-from stationmaster.model import CostLine, CreditAccount, EntryKind, Job, Outcome, Reason, State
+from stationmaster.model import SINGLE_USER, CostLine, CreditAccount, EntryKind, Job, Outcome, Reason, State
 from stationmaster.money import MicroDollars
 from stationmaster.store.leases import Entry, Lease
 from stationmaster.store.ledger_posting import RETURN_GRACE_SECONDS
@@ -338,6 +338,25 @@ def test_what_ended_more_than_a_day_ago_no_longer_counts(open_store: Callable[..
     tomorrow = open_store(later=DAY + 60)
     tomorrow.leases.settle(lease, with_room(lease.job, need=360_000, cap=500_000))
     assert store.jobs.get("second").state is State.PROVISIONING
+
+
+@pytest.mark.parametrize("owner", ["ann", None])
+def test_what_a_removed_job_cost_counts_for_the_rest_of_the_day(
+    open_store: Callable[..., Store], owner: str | None
+) -> None:
+    store, user = open_store(), owner or SINGLE_USER
+    store.jobs.submit(spec("first", owner=owner))
+    (lease,) = store.leases.claim("worker", limit=1, seconds=60)
+    line = CostLine(
+        rental_label="sm-1", job_id="first", kind="gpu", rate_per_hour=MicroDollars(360_000),
+        started_at=store.now(), ended_at=store.now(), amount=MicroDollars(400_000), source="estimate",
+    )  # fmt: skip
+    over = replace(lease.job, state=State.ENDED, outcome=Outcome.COMPLETED, reason=Reason.FINISHED)
+    store.leases.settle(lease, Write(job=over, due_in=None, costs=(line,)))
+    store.jobs.remove("first")
+    assert store.ledger.committed_today(user) == 400_000
+    assert store.ledger.committed_today("bob") == 0
+    assert open_store(later=DAY + 60).ledger.committed_today(user) == 0
 
 
 def test_two_at_once_do_not_share_the_last_room_of_a_day(open_store: Callable[..., Store]) -> None:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import fcntl
 import json
+import subprocess
+import sys
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stationmaster import __version__
-from stationmaster.control.background import WorkerLock, ensure_worker, running_worker
+from stationmaster.control.background import WorkerLock, ensure_worker, running_worker, worker_after_reread
 from stationmaster.control.idle import Idle
+from stationmaster.errors import StoreError
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from tests.support.asynchronous_tests import asynchronous
@@ -106,6 +113,71 @@ def test_a_worker_that_may_be_needed_as_it_is_stays(
         assert started is not stays
     finally:
         lock.release()
+
+
+@pytest.mark.parametrize(
+    ("abilities", "settings", "is_background", "stays"),
+    [
+        ({}, {"billing.enabled": "1"}, True, True),  # it goes by the same
+        ({}, {}, True, False),
+        ({}, {"billing.enabled": "2"}, True, False),
+        ({}, {}, False, True),  # somebody runs it in a terminal
+        ({"account work": "1"}, {}, True, True),  # its machines would be out of our reach
+        ({}, None, True, True),  # it does not say
+    ],
+)
+def test_a_background_worker_with_other_settings_makes_room(
+    tmp_path: Path, abilities: dict[str, str], settings: dict[str, str] | None, is_background: bool, stays: bool
+) -> None:
+    ours = {"billing.enabled": "1"}
+    with holder(tmp_path, is_background=is_background, abilities=abilities, settings=settings) as theirs:
+        if stays:
+            found, started = ensure_worker(tmp_path, NOTHING_MORE, abilities={}, settings=ours)
+            assert (found.pid, started) == (theirs.pid, False)
+        else:
+            with pytest.raises(StoreError, match="did not start"):  # which is said, now that the other one has gone
+                ensure_worker(tmp_path, NOTHING_MORE, abilities={}, settings=ours)
+            assert theirs.wait(timeout=150) == 0
+
+
+def test_a_worker_is_given_time_to_read_a_file_that_has_just_changed(tmp_path: Path) -> None:
+    lock = WorkerLock(tmp_path)
+    assert lock.take(log=tmp_path / "worker.log", abilities={}, settings={})
+    later = threading.Timer(0.3, lambda: lock.change(abilities={}, settings={"billing.enabled": "1"}))
+    later.start()
+    try:
+        found = worker_after_reread(tmp_path, {"billing.enabled": "1"}, changed_at=time.time() + 60)
+        assert found is not None
+        assert found.settings == {"billing.enabled": "1"}
+    finally:
+        later.join()
+        lock.release()
+
+
+_HOLDER = """
+import json, signal, sys
+from pathlib import Path
+from stationmaster.control.background import WorkerLock
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+home = Path(sys.argv[1])
+lock = WorkerLock(home)
+assert lock.take(log=home / "worker.log", **json.loads(sys.argv[2]))
+print("ready", flush=True)
+signal.sigwait([signal.SIGTERM])
+"""
+
+
+@contextmanager
+def holder(home: Path, **about: Any) -> Iterator[subprocess.Popen[str]]:
+    """A process that holds the home's lock and leaves when it is asked to."""
+    words = [sys.executable, "-c", _HOLDER, str(home), json.dumps(about)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            yield process
+        finally:
+            process.kill()
 
 
 @asynchronous

@@ -154,3 +154,42 @@ async def test_a_worker_that_leaves_hands_everything_back_at_once(store: Store, 
         await running
     assert isinstance(lease, Lease)
     assert len(store.leases.claim("other", limit=1, seconds=20)) == 1
+
+
+class SlowProvider(FakeProvider):
+    """Looks through its machines for as long as it is held up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.goes_on = asyncio.Event()
+        self.asked = asyncio.Event()
+
+    async def listing(self) -> Listing:
+        self.asked.set()
+        await self.goes_on.wait()
+        return await super().listing()
+
+
+@asynchronous
+async def test_a_relieved_worker_ends_its_visits_and_claims_nothing_more(store: Store, tmp_path: Path) -> None:
+    store.jobs.submit(spec("a"))
+    provider, is_over, was_told = SlowProvider(), asyncio.Event(), asyncio.Event()
+
+    async def relieved() -> bool:
+        if is_over.is_set():
+            was_told.set()
+        return is_over.is_set()
+
+    async with worker_of(store, tmp_path, provider) as worker:
+        running = asyncio.create_task(worker.run(relieved=relieved))
+        await provider.asked.wait()
+        is_over.set()
+        await was_told.wait()
+        store.jobs.submit(spec("b"))
+        leased_until = store.jobs.get("a").lease_until or 0.0
+        await until(lambda: (store.jobs.get("a").lease_until or 0.0) > leased_until, what="a renewed lease")
+        assert not running.done()
+        assert [lease.job.id for lease in store.leases.claim("other", limit=5, seconds=20)] == ["b"]
+        provider.goes_on.set()
+        await running
+    assert store.rentals.of_job("a"), "the visit went on to its end"
