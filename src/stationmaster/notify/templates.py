@@ -56,6 +56,7 @@ PRIORITIES: Mapping[str, Priority] = {
     "settled": Priority.LOW,
     "daily_cap": Priority.NORMAL,
     "spending": Priority.HIGH,
+    "settings": Priority.HIGH,
     "internal_error": Priority.HIGH,
     "machine": Priority.HIGH,
     "message": Priority.NORMAL,  # somebody's own words
@@ -121,6 +122,7 @@ _ALERT_TITLES = {
     "low_credit": "Credit Is Low",
     "daily_cap": "Job Waits for the Daily Cap",
     "spending": "Machines Cost More Than Expected",
+    "settings": "Changed Settings Cannot Be Used",
     "internal_error": "Stationmaster Tripped",
     "machine": "Machine Needs a Look",
 }
