@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from stationmaster.model import EntryKind, State
+from stationmaster.store.engine import Database
+from stationmaster.store.store import Store
 from tests.support.commands.cli_runs import QUICK, Home, Ran
 from tests.support.jobs.local_world import write_pictures
+from tests.support.servers.postgres import PostgresServer
 from tests.support.waiting import until
 
 PRICE = "36"  # an hour on this computer, so that a second is a cent
@@ -150,6 +154,31 @@ def test_a_worker_told_to_leave_after_a_change_leaves(home: Home, pictures: Path
     os.kill(worker, signal.SIGTERM)
     until(lambda: home.worker_pid() is None, what="the worker has left")
     cancel(home, "a")  # which starts another one
+
+
+def test_workers_that_share_a_server_each_read_their_own_file(
+    home: Home, pictures: Path, postgres_server: PostgresServer
+) -> None:
+    url = str(postgres_server.new_database())
+    home.environ |= {"STATIONMASTER_DATABASE_URL": url, "STATIONMASTER_WORKER__LINGER": "60s"}
+    running = home.start("worker")
+    try:
+        assert home.run(*GRANT, STATIONMASTER_BILLING__ENABLED="1").code == 0
+        assert train(home, pictures, "free", *ENDLESS).code == 0  # which leaves a second worker behind
+        with closing(Store(Database(url))) as store:
+            until(lambda: store.jobs.get("free").state is State.EXECUTING, what="a first training")
+            configure(home, BILLING_ON)
+            paid = {"b", "c", "d"}
+            for job_id in paid:
+                assert train(home, pictures, job_id, *ENDLESS).code == 0
+            until(lambda: all(store.jobs.get(job_id).attempt for job_id in paid), what="all are claimed")
+            assert {entry.job for entry in store.ledger.entries() if entry.kind is EntryKind.HOLD} == paid
+            for job_id in ("free", *paid):
+                assert home.run("cancel", job_id, "--yes").code == 0
+            until(lambda: not store.jobs.count_needing_a_worker(), what="all have ended")
+    finally:
+        running.send_signal(signal.SIGTERM)
+        running.communicate(timeout=150)
 
 
 # 2. What a removed job cost still counts.
