@@ -20,7 +20,7 @@ from stationmaster.recipes.registry import StoredRecipe, find
 from stationmaster.recipes.schema import Dataset
 from stationmaster.settings import Settings
 from stationmaster.station.base import PlannedStep, Preview, Terms, TrainRequest
-from stationmaster.station.gates import check_gates, require_secrets
+from stationmaster.station.gates import check_gates, check_tokens, require_secrets
 from stationmaster.station.hooks import run_hooks
 from stationmaster.station.limits import Limits, limits_again, limits_of
 from stationmaster.station.quoting import PastRuns, Work, quote_work
@@ -215,7 +215,8 @@ def _may_run(
     """What to tell of a recipe for which the provider and the secrets suffice. Raises UserError where they do not."""
     _require_nodes(stored, provider)
     require_secrets(stored.recipe, settings)
-    return check_gates(stored.recipe, parameters, settings)
+    notes = check_tokens(stored.recipe, settings, provider=provider.name)
+    return (*notes, *check_gates(stored.recipe, parameters, settings))
 
 
 def _require_nodes(stored: StoredRecipe, provider: Provider) -> None:

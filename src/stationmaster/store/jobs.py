@@ -29,6 +29,10 @@ class Submitted:
     created: bool  # False: a job with this id was there already
 
 
+#: What outlives its job: the catalogue, and what later runs are compared with.
+_KEPT = (tables.trained_models, tables.past_runs)
+
+
 class Jobs:
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -128,7 +132,7 @@ class Jobs:
             now = connection.execute(sa.select(self._database.now)).scalar_one()
             _put_costs_aside(connection, job, now=now)
             for table in tables.metadata.sorted_tables:
-                if "job_id" in table.c:
+                if "job_id" in table.c and table not in _KEPT:
                     connection.execute(table.delete().where(table.c.job_id == job_id))
             connection.execute(jobs.delete().where(jobs.c.id == job_id))
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from stationmaster.model import Place, Registering, Registration, SamplePicture, TrainedModel
+import sqlalchemy as sa
+
+from stationmaster.model import Outcome, Place, Registering, Registration, SamplePicture, State, TrainedModel
+from stationmaster.store import tables
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
+from stationmaster.watch.baseline import RunFacts
 from tests.support.jobs.spine_values import spec
 
 
@@ -41,6 +45,22 @@ def test_a_model_comes_with_its_jobs_own_write(store: Store) -> None:
     (lease,) = store.leases.claim("w", limit=1, seconds=20)
     store.leases.settle(lease, Write(job=lease.job, models=(model(),)))
     assert store.models.matching("cats-0a1b2c") == [model()]
+
+
+def test_a_model_outlives_its_job_and_so_does_what_later_runs_are_compared_with(store: Store) -> None:
+    store.jobs.submit(spec("job"))
+    (lease,) = store.leases.claim("w", limit=1, seconds=20)
+    ended = replace(lease.job, state=State.ENDED, outcome=Outcome.COMPLETED)
+    run = RunFacts(recipe="flux-lora@1", gpu="RTX 4090")
+    store.leases.settle(lease, Write(job=ended, due_in=None, models=(model(),), past_run=run))
+    store.jobs.remove("job")
+    assert store.models.listed() == [model()]
+    assert past_runs(store) == 1
+
+
+def past_runs(store: Store) -> int:
+    with store.database.read() as connection:
+        return int(connection.execute(sa.select(sa.func.count()).select_from(tables.past_runs)).scalar_one())
 
 
 def test_writing_a_model_again_changes_it(store: Store) -> None:

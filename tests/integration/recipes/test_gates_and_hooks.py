@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.errors import DatasetInvalid, RecipeInvalid, UserError
+from stationmaster.config import load_settings
+from stationmaster.errors import DatasetInvalid, RecipeInvalid, SecretRefused, UserError
+from stationmaster.recipes.reading import read_recipe
 from stationmaster.recipes.registry import lint
 from stationmaster.station.base import Preview, TrainRequest
+from stationmaster.station.gates import check_tokens
 from tests.support.jobs.recipe_jobs import RecipeWorld, scripted
 from tests.support.servers.hub_server import HUB_TOKEN, HUB_USER, HubServer
 
@@ -48,8 +51,8 @@ def test_a_model_that_the_token_may_read_is_no_obstacle(hub: HubServer, tmp_path
     ("repository", "token", "said", "hint"),
     [
         ("owner/closed", HUB_TOKEN, "HF_TOKEN has no access to it", "accept the licence at {url}/owner/closed"),
-        ("owner/open", "", "the Hub does not give it without HF_TOKEN", "set HF_TOKEN; accept the licence at"),
-        ("owner/open", "hf_wrong", "the Hub does not know HF_TOKEN", "make a new token and set HF_TOKEN"),
+        ("owner/open", "", "the Hub does not give it without HF_TOKEN", "set HF_READ_TOKEN; accept the licence at"),
+        ("owner/open", "hf_wrong", "the Hub does not know HF_TOKEN", "make a new token and set HF_READ_TOKEN"),
         ("owner/none", HUB_TOKEN, "the Hub has no such model, or hides it", "correct the model's name"),
     ],
 )
@@ -80,6 +83,33 @@ def test_a_secret_that_nobody_set_is_missed_before_anything_is_rented(tmp_path: 
         preview(tmp_path / "c", scripted(step=own))
     assert missing.value.hint == "put WANDB_API_KEY into the setting `secrets`"
     preview(tmp_path / "d", scripted(step=own), STATIONMASTER_SECRETS='{"WANDB_API_KEY": "planted"}')
+
+
+def token_checked(hub: HubServer, tmp_path: Path, provider: str, **environ: str) -> tuple[str, ...]:
+    settings = load_settings({"STATIONMASTER_HUB__URL": hub.url, **environ}, folder=tmp_path)
+    recipe = read_recipe(scripted(step=SECRET), file="recipe.yaml")
+    return check_tokens(recipe, settings, provider=provider)
+
+
+def test_a_token_that_may_write_is_refused_for_a_rented_machine_when_the_job_is_submitted(
+    hub: HubServer, tmp_path: Path
+) -> None:
+    with pytest.raises(SecretRefused, match="HF_TOKEN may write to the Hub") as refused:
+        token_checked(hub, tmp_path, "vastai:work", HF_TOKEN=HUB_TOKEN)
+    assert "set HF_READ_TOKEN to it" in str(refused.value.hint)
+    with pytest.raises(SecretRefused, match="the Hub does not accept HF_TOKEN: it answers 401"):
+        token_checked(hub, tmp_path, "vastai", HF_TOKEN="hf_wrong")
+    hub.read_only_tokens.add("hf_reader")
+    hub.users["hf_reader"] = HUB_USER
+    assert token_checked(hub, tmp_path, "vastai", HF_TOKEN=HUB_TOKEN, HF_READ_TOKEN="hf_reader") == ()
+    for own in ("ssh", "loopback"):
+        assert token_checked(hub, tmp_path, own, HF_TOKEN=HUB_TOKEN) == ()
+
+
+def test_a_hub_that_cannot_be_asked_about_a_token_is_a_note(hub: HubServer, tmp_path: Path) -> None:
+    hub.refuse("GET /api/whoami-v2", 503)
+    (note,) = token_checked(hub, tmp_path, "vastai", HF_TOKEN=HUB_TOKEN)
+    assert note == "whether HF_TOKEN can only read could not be checked: HTTPStatusError"
 
 
 def test_several_machines_need_a_provider_that_has_them(tmp_path: Path) -> None:
