@@ -12,6 +12,7 @@ from stationmaster.control.delivering.cards import card_of, licence_of
 from stationmaster.control.delivering.chain import hub_place
 from stationmaster.control.delivering.outlets import Outlets
 from stationmaster.control.delivering.places import BUCKET, HOME, HUB
+from stationmaster.control.delivering.samples import sample_names
 from stationmaster.delivery.hub_files import HubFile
 from stationmaster.delivery.huggingface import HubClient
 from stationmaster.delivery.model_card import Sample, render_card
@@ -33,8 +34,11 @@ async def publish_from_home(model: TrainedModel, hub: HubClient) -> TrainedModel
     samples = await asyncio.to_thread(lambda: list(_samples(model)))
     shown = [Sample(url=file.name, text=text) for file, text in samples]
     card = HubFile.of_text("README.md", render_card(card_of(model, shown, await licence_of(model, hub))))
-    for files in ([weights], [file for file, _ in samples], [card]):
-        await _put_missing(repo, files, hub, message=f"{model.name}, job {model.job_id}")
+    message = f"{model.name}, job {model.job_id}"
+    await _put_missing(repo, weights, hub, message=message)
+    for files in ([file for file, _ in samples], [card]):
+        if files:
+            await hub.require(repo, await hub.put(repo, files, message=message))
     return model.at(hub_place(repo, model.file_name, hub))
 
 
@@ -59,23 +63,18 @@ async def download(model: TrainedModel, target: Path, outlets: Outlets) -> Path:
     return goal
 
 
-async def _put_missing(repo: str, files: list[HubFile], hub: HubClient, *, message: str) -> None:
-    if not files:
-        return
-    found = await hub.read_back(repo, [file.name for file in files])
-    if missing := [file for file in files if not file.is_at(found.get(file.name))]:
-        await hub.upload(repo, missing, message=message)
-        await hub.require(repo, files)
+async def _put_missing(repo: str, weights: HubFile, hub: HubClient, *, message: str) -> None:
+    found = await hub.read_back(repo, [weights.name])
+    if not weights.is_at(found.get(weights.name)):
+        await hub.upload(repo, [weights], message=message)
+        await hub.require(repo, [weights])
 
 
 def _samples(model: TrainedModel) -> Iterator[tuple[HubFile, str]]:
-    for preview in model.previews:
+    there = [preview for preview in model.previews if Path(preview.path).is_file()]
+    for preview, name in zip(there, sample_names([preview.path for preview in there]), strict=True):
         path = Path(preview.path)
-        if path.is_file():
-            yield (
-                HubFile(name=f"samples/{path.name}", size=path.stat().st_size, sha256=_sha256(path), path=preview.path),
-                preview.text,
-            )
+        yield HubFile(name=name, size=path.stat().st_size, sha256=_sha256(path), path=preview.path), preview.text
 
 
 def _is_there(place: Place, model: TrainedModel) -> bool:
