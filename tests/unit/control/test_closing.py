@@ -156,16 +156,13 @@ def test_a_person_s_further_stop_gives_a_parked_machine_its_whole_time_again() -
     assert isinstance(starts.then, Revive)
 
 
-def test_a_provider_that_cannot_stop_machines_gets_its_machine_back() -> None:
-    parked = at(State.FETCHING_RESULTS, memory={**OVER, "parked": {"at": 99.0, "why": "x", "seq": 0}})
-    after = visited_without_stop(parked)
-    assert (after.state, after.outcome) == (State.RELEASING, Outcome.INCOMPLETE)
-
-
-def visited_without_stop(before: Job) -> Job:
-    step = fetching.decide(fetching.Seen(visit=visit(before), sighting=RUNS, can_stop=False), POLICY)
-    assert step.write is not None
-    return step.write.job
+def test_a_machine_of_our_own_which_cannot_be_stopped_is_given_up_only_at_the_limit() -> None:
+    stopped = at(State.FETCHING_RESULTS, desired=Desired.STOP, memory=OVER)
+    seen = fetching.Seen(visit=visit(stopped), sighting=RUNS, can_stop=False)
+    assert isinstance(fetching.decide(seen, POLICY).then, fetching.TakeInventory)
+    late = fetching.decide(replace(seen, visit=visit(replace(stopped, deadline_at=99.0))), POLICY)
+    assert late.write is not None
+    assert (late.write.job.state, late.write.job.outcome) == (State.RELEASING, Outcome.INCOMPLETE)
 
 
 def test_nothing_is_published_any_more_when_the_time_is_over() -> None:
@@ -173,8 +170,9 @@ def test_nothing_is_published_any_more_when_the_time_is_over() -> None:
     memory = {**OVER, "model": "/m", "model_attempt": 1}
     for spent, what in ((0.0, "SendOn"), (policy.bound_seconds, "Conclude")):
         memory = {**memory, "closing": {"spent": spent, "at": 100.0}}
-        step = finalizing.decide(finalizing.Seen(visit=visit(at(State.FINALIZING, memory=memory))), policy)
-        assert type(step.then).__name__ == what
+        seen = finalizing.Seen(visit=visit(at(State.FINALIZING, memory=memory)), sighting=RUNS, is_bounded=True)
+        assert type(finalizing.decide(seen, policy).then).__name__ == what
+        assert type(finalizing.decide(replace(seen, is_bounded=False), policy).then).__name__ == "SendOn"
 
 
 GPU = CostLine(

@@ -16,6 +16,7 @@ from stationmaster.control.step import wait
 from stationmaster.control.world import Visit, World
 from stationmaster.errors import CommandFailed, RemoteError, UserError
 from stationmaster.model import Job
+from stationmaster.providers.base import CanStop
 from stationmaster.recipes.schema import Recipe
 from stationmaster.store.writes import Told, Write
 
@@ -40,6 +41,8 @@ def cleanup_limit(job: Job, world: World) -> float | None:
     if not recipe.cleanup and recipe.container is None:
         return None
     limit = min(world.policy.cleanup_seconds, _declared_seconds(recipe)) + _MARGIN_SECONDS
+    if not isinstance(world.provider(job.spec.provider), CanStop):
+        return limit  # one of our own machines, which bills nobody
     return min(limit, seconds_left(job, until=world.policy.bound_seconds))
 
 

@@ -126,8 +126,9 @@ def _next(job: Job, seen: Seen, policy: Policy) -> Step[Action]:
         return Step(write=without_the_rest(job, Reason.MACHINE_LOST, "the machine was gone", now=now))
     if seen.sighting.fate is Fate.MISSING:
         return Step(write=wait(missed(job, seen.sighting), policy.provider_look_seconds))
-    if fetch_is_over(job, policy):
-        return Step(write=_out_of_time(job, policy, now=now))
+    # A machine that cannot be stopped is one of our own: it is given up only at the limit, as it bills nobody.
+    if fetch_is_over(job, policy) and (seen.can_stop or is_late(job, now=now)):
+        return Step(write=_out_of_time(job, seen, policy))
     if needs_reviving(seen.sighting, job):
         return Step(then=Revive(sighting=seen.sighting))
     if "wanted" not in job.memory:
@@ -186,9 +187,10 @@ def _running_again(sighting: Sighting) -> tuple[Rental, ...]:
     return () if sighting.rental is None else (replace(sighting.rental, stopped_at=None),)
 
 
-def _out_of_time(job: Job, policy: Policy, *, now: float) -> Write:
+def _out_of_time(job: Job, seen: Seen, policy: Policy) -> Write:
     """The fetch had its time: with the model safe the job goes on, else the machine is stopped and keeps it."""
-    if job.memory.get("model_attempt") == job.attempt:
+    now = seen.visit.now
+    if job.memory.get("model_attempt") == job.attempt or not seen.can_stop:
         return without_the_rest(job, Reason.HARD_LIMIT, "its time was over", now=now)
     said = f"the model could not be fetched within {format_duration(policy.fetch_seconds)}"
     return parked(job, said, policy, now=now)
@@ -226,7 +228,7 @@ async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
         return await revive(action, job, seen.visit, world)
     if isinstance(action, Park):
         return await park(action, job, world)
-    limit = _limit_of(action, job, world.policy)
+    limit = _limit_of(action, job, world.policy) if seen.can_stop else None
     try:
         async with asyncio.timeout(limit), company(host_of(job, world), seen.visit):
             if isinstance(action, TakeInventory):

@@ -30,6 +30,7 @@ from stationmaster.control.world import Visit, World
 from stationmaster.errors import RemoteError
 from stationmaster.lifecycle import Move, concluded
 from stationmaster.model import Checkpoint, Desired, Job, Reason, Registering
+from stationmaster.providers.base import CanStop
 from stationmaster.store.writes import Told, Write
 
 log = structlog.get_logger("stationmaster.finalizing")
@@ -65,12 +66,14 @@ Action = Publishing | Catalogue | Register | Conclude
 class Seen:
     visit: Visit
     sighting: Sighting = ANSWERING
+    is_bounded: bool = False  # the machine bills, and the job is to end
 
 
 async def observe(visit: Visit, world: World) -> Seen:
-    if not is_closing(closing_if_due(visit.job, now=visit.now)):
+    can_stop = isinstance(world.provider(visit.job.spec.provider), CanStop)
+    if not can_stop or not is_closing(closing_if_due(visit.job, now=visit.now)):
         return Seen(visit=visit)
-    return Seen(visit=visit, sighting=await sight(visit, world))
+    return Seen(visit=visit, sighting=await sight(visit, world), is_bounded=True)
 
 
 def decide(seen: Seen, policy: Policy) -> Step[Action]:
@@ -78,15 +81,19 @@ def decide(seen: Seen, policy: Policy) -> Step[Action]:
     if visit.job.desired is Desired.CANCEL:
         said = "cancelled after the model was fetched"
         return Step(write=give_up(visit.job, Reason.CANCELLED_BY_USER, now=now, explanation=said))
+    if not seen.is_bounded:
+        return Step(then=_next(visit.job, policy))
     job = closing_counted(closing_if_due(visit.job, now=now), seen.sighting, policy, now=now)
-    action = _next(job, final_reason(job), policy)
-    return Step(write=None if job is visit.job else Write(job=job), then=action)
+    is_over = closing_is_over(job, policy.bound_seconds)
+    return Step(write=Write(job=job), then=_next(job, policy, is_over=is_over))
 
 
-def _next(job: Job, reason: Reason, policy: Policy) -> Action:
-    publishing = next_publishing(job, reason, policy)
-    if publishing is not None and not closing_is_over(job, policy.bound_seconds):
-        return publishing  # else its time is over: the machine bills, and the model can be published later
+def _next(job: Job, policy: Policy, *, is_over: bool = False) -> Action:
+    """What comes next; a model that could not be published while there was time can be published later."""
+    reason = final_reason(job)
+    publishing = None if is_over else next_publishing(job, reason, policy)
+    if publishing is not None:
+        return publishing
     if job.memory.get("model_file") and not notes.is_done(job, _CATALOGUED):
         return Catalogue(reason=reason)
     if notes.fact(job, "register") and not notes.is_done(job, _REGISTERED):
@@ -114,7 +121,7 @@ async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
         case Conclude():
             return await _conclude(action, job, visit, world)
         case _:
-            limit = action_limit(job, world.policy, until=world.policy.bound_seconds)
+            limit = action_limit(job, world.policy, until=world.policy.bound_seconds) if seen.is_bounded else None
             async with company(host_of(job, world), visit):
                 return await publish(action, job, world, limit_seconds=limit)
 
