@@ -17,6 +17,7 @@ from stationmaster.control.rental.parking import Park, costs_as_seen
 from stationmaster.control.rental.revive import Revive
 from stationmaster.control.states import executing, fetching, finalizing
 from stationmaster.control.step import failed_try
+from stationmaster.control.training.taking_in import Seen
 from stationmaster.lifecycle import is_parked
 from stationmaster.model import CostLine, Desired, Job, MachineStatus, Outcome, Reason, State
 from stationmaster.money import MicroDollars
@@ -52,7 +53,7 @@ WORDS = st.one_of(st.none(), st.builds(said, more=st.booleans(), over=st.boolean
 def visited(before: Job, word: Status | None, sighting: Sighting, *, now: float) -> Job | Park:
     """The job after a visit whose action, if any, brought nothing."""
     if before.state is State.EXECUTING:
-        seen = executing.Seen(visit=visit(before, now=now), status=word, problem="x", sighting=sighting)
+        seen = Seen(visit=visit(before, now=now), status=word, problem="x", sighting=sighting)
         step: Any = executing.decide(seen, POLICY)
     else:
         step = fetching.decide(fetching.Seen(visit=visit(before, now=now), sighting=sighting, can_stop=True), POLICY)
@@ -80,7 +81,7 @@ def test_whatever_a_machine_says_its_gpu_stops_billing_within_the_bound(
 
 def test_a_training_that_takes_no_notice_of_its_stop_is_left_and_its_model_fetched() -> None:
     before = at(State.EXECUTING, desired=Desired.STOP, memory={"closing": {"spent": 590.0, "at": 95.0}})
-    seen = executing.Seen(visit=visit(before), status=said(more=True), sighting=RUNS)
+    seen = Seen(visit=visit(before), status=said(more=True), sighting=RUNS)
     assert isinstance(executing.decide(seen, POLICY).then, executing.Stop)
     over = executing.decide(replace(seen, visit=visit(before, now=106.0)), POLICY)
     assert over.write is not None
@@ -94,7 +95,7 @@ def test_a_training_that_takes_no_notice_of_its_stop_is_left_and_its_model_fetch
 def test_a_stop_that_is_not_heard_is_repeated_after_growing_pauses() -> None:
     before = at(State.EXECUTING, desired=Desired.STOP)
     for times in (1, 2, 3):
-        step = executing.decide(executing.Seen(visit=visit(before), status=said()), POLICY)
+        step = executing.decide(Seen(visit=visit(before), status=said()), POLICY)
         assert step.write is not None
         before = step.write.job
         assert before.memory["stops"] == times

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from stationmaster.control.states.executing import checkpoint_of
 from stationmaster.control.states.transferring import step_offset
 from stationmaster.control.training.collecting import Collected
+from stationmaster.control.training.taking_in import checkpoint_of
 from stationmaster.control.training.telling import checkpoint_step
 from stationmaster.control.training.watching import watch_log
 from stationmaster.model import Job, State

@@ -14,6 +14,8 @@ from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.rental.machine import Fate, Sighting
 from stationmaster.control.states import executing, fetching, transferring
 from stationmaster.control.step import Step
+from stationmaster.control.training import wanted_files
+from stationmaster.control.training.taking_in import Seen
 from stationmaster.model import Checkpoint, Job, Outcome, Reason, State
 from stationmaster.remote.host import Finished, LogPiece, OutputFile, Status, StepStatus, Supervisor
 from stationmaster.remote.status import StepState
@@ -48,7 +50,7 @@ def status(state: StepState = "running", **fields: Any) -> Status:
 
 
 def executed(before: Job, found: Status | None, *, now: float = 100.0, **fields: Any) -> Step[Any]:
-    return executing.decide(executing.Seen(visit=visit(before, now=now), status=found, **fields), POLICY)
+    return executing.decide(Seen(visit=visit(before, now=now), status=found, **fields), POLICY)
 
 
 def test_data_that_cannot_be_sent_in_time_costs_the_attempt_not_the_job() -> None:
@@ -175,7 +177,7 @@ def output(path: str, *, step: int | None = None, kind: str = "checkpoint", mtim
 def wanted(*files: OutputFile) -> list[str]:
     steps = {file.path: int(file.path.split("_")[1].split(".")[0]) if "_" in file.path else None for file in files}
     known = [Checkpoint(attempt=1, path=file.path, kind=file.kind, size=1, step=steps[file.path]) for file in files]
-    return [file.path for file in fetching.wanted(files, at(State.FETCHING_RESULTS), known)]
+    return [file.path for file in wanted_files.wanted(files, at(State.FETCHING_RESULTS), known)]
 
 
 @given(st.lists(st.integers(0, 10_000), unique=True, min_size=1), st.booleans())

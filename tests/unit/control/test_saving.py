@@ -14,6 +14,7 @@ from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.states import executing
 from stationmaster.control.step import Step
 from stationmaster.control.training.saving import Save
+from stationmaster.control.training.taking_in import Seen
 from stationmaster.model import Desired, Job, Reason, State
 from stationmaster.recipes.commands import Save as SaveRequest
 from stationmaster.recipes.commands import Stop as StopRules
@@ -43,7 +44,7 @@ def status(log: bytes = AT_STEP_120, **fields: Any) -> Status:
 def decided(
     before: Job, *, rules: StopRules = CAN_SAVE, now: float = 100.0, policy: Policy = POLICY, **fields: Any
 ) -> Step[Any]:
-    seen = executing.Seen(visit=visit(before, now=now), status=status(**fields), framework="ai-toolkit", stopping=rules)
+    seen = Seen(visit=visit(before, now=now), status=status(**fields), framework="ai-toolkit", stopping=rules)
     return executing.decide(seen, policy)
 
 

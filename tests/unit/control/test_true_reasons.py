@@ -12,6 +12,7 @@ from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.rental.machine import Fate, Sighting
 from stationmaster.control.safety.sweep_rules import Act, Subject, SweepPolicy, judge_machine
 from stationmaster.control.states import executing, fetching, provisioning
+from stationmaster.control.training.taking_in import Seen
 from stationmaster.model import Desired, Job, MachineStatus, Reason, State
 from stationmaster.remote.host import Finished, Status, StepStatus, Supervisor
 from tests.support.jobs.spine_values import ACCESS, INSTALLATION, job, listing, machine, rental, visit
@@ -25,7 +26,7 @@ def not_yet_training(before: Job) -> Job:
     status = Status(
         wall=0.0, monotonic=0.0, boot_id="b", started=True, supervisor=Supervisor(alive=True, pid=1), steps=(pending,)
     )
-    step = executing.decide(executing.Seen(visit=visit(before, now=100.0), status=status), POLICY)
+    step = executing.decide(Seen(visit=visit(before, now=100.0), status=status), POLICY)
     assert step.write is not None
     return step.write.job
 
@@ -82,7 +83,7 @@ def test_a_bids_machine_is_started_whoever_stopped_it_and_our_own_sweep_is_no_hi
 ) -> None:
     stopped = machine(status=MachineStatus.STOPPED, interruptible=True)
     sighting = Sighting(fate=Fate.STOPPED, rental=rental(stopped_at=stopped_at), machine=stopped)
-    seen = executing.Seen(visit=visit(at_work(), now=100.0), status=None, problem="no answer", sighting=sighting)
+    seen = Seen(visit=visit(at_work(), now=100.0), status=None, problem="no answer", sighting=sighting)
     step = executing.decide(seen, POLICY)
     assert step.then is not None, "its model is still on its disk"
     assert step.write is not None
@@ -125,7 +126,7 @@ def test_a_training_that_was_done_before_its_machine_was_stopped_has_finished() 
         finished=Finished(result="done", at=2.0),
     )
     before = at_work(ending=Reason.MACHINE_STOPPED.value)
-    step = executing.decide(executing.Seen(visit=visit(before, now=100.0), status=status), POLICY)
+    step = executing.decide(Seen(visit=visit(before, now=100.0), status=status), POLICY)
     assert step.write is not None
     assert (step.write.job.state, step.write.job.memory["ending"]) == (State.FETCHING_RESULTS, Reason.FINISHED)
 

@@ -7,7 +7,6 @@ disk of a machine that is stopped, for a person to decide about.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,7 +37,6 @@ from stationmaster.control.rental.parking import (
     while_parked,
 )
 from stationmaster.control.rental.revive import Revive, needs_reviving, revive
-from stationmaster.control.states.executing import checkpoint_of
 from stationmaster.control.step import (
     Handler,
     Step,
@@ -55,12 +53,14 @@ from stationmaster.control.training.carrying import metered
 from stationmaster.control.training.collecting import at_home, collected, with_fetched, with_places
 from stationmaster.control.training.declared import declared, refused_told
 from stationmaster.control.training.job_folder import arriving, fetched_path
+from stationmaster.control.training.taking_in import checkpoint_of
+from stationmaster.control.training.wanted_files import ranked_models, wanted
 from stationmaster.control.world import Visit, World
 from stationmaster.delivery.safetensors_header import open_safetensors
 from stationmaster.durations import format_duration
 from stationmaster.errors import BrokenModel, CommandFailed, DeliveryRefused, DiskFull, RemoteError, Unreachable
 from stationmaster.lifecycle import PARKED, Move, is_parked, may_try_again
-from stationmaster.model import Checkpoint, CostLine, Desired, Job, Reason, Rental
+from stationmaster.model import CostLine, Desired, Job, Reason, Rental
 from stationmaster.providers.base import CanStop
 from stationmaster.recipes.outputs import is_safe_to_load
 from stationmaster.recipes.schema import OutputKind
@@ -142,36 +142,6 @@ def _next(job: Job, seen: Seen, policy: Policy) -> Step[Action]:
         if notes.places(job) and not policy.keep_local:
             return Step(write=wait(job.remember(wanted=job.memory["wanted"][1:]), 0.0))
     return Step(then=Fetch(file=file))
-
-
-def wanted(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoint]) -> list[OutputFile]:
-    """The model first, then what explains it. Of several checkpoints only the best: the final one, else the latest."""
-    files = list(files)
-    others = [file for file in files if file.kind != OutputKind.CHECKPOINT]
-    return [*ranked_models(files, job, checkpoints)[:1], *sorted(others, key=lambda file: file.path)]
-
-
-def ranked_models(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoint]) -> list[OutputFile]:
-    """Every checkpoint, the best first; those that were saved after the loss had become no number come last."""
-    by_path = {checkpoint.path: checkpoint for checkpoint in checkpoints}
-    models = best((file for file in files if file.kind == OutputKind.CHECKPOINT), by_path)
-    return sorted(models, key=lambda file: is_spoilt(by_path.get(file.path), job))
-
-
-def is_spoilt(checkpoint: Checkpoint | None, job: Job) -> bool:
-    """Whether it was saved when the loss had become no number; what was saved before is worth more."""
-    spoilt_at = job.memory.get("spoilt_at")
-    return spoilt_at is not None and checkpoint is not None and (checkpoint.step or 0) >= spoilt_at
-
-
-def best(models: Iterable[OutputFile], checkpoints: dict[str, Checkpoint]) -> list[OutputFile]:
-    """Models from best to worst: one without a step in its name is final; else the later step is the better one."""
-
-    def rank(file: OutputFile) -> tuple[bool, int, float]:
-        step = checkpoints[file.path].step if file.path in checkpoints else None
-        return (step is None, step or 0, file.mtime)
-
-    return sorted(models, key=rank, reverse=True)
 
 
 def _of_parked(job: Job, seen: Seen, policy: Policy) -> Step[Action]:

@@ -1,0 +1,39 @@
+"""Which of a machine's files are brought home, and in which order: the best model first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from stationmaster.model import Checkpoint, Job
+from stationmaster.recipes.schema import OutputKind
+from stationmaster.remote.host import OutputFile
+
+
+def wanted(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoint]) -> list[OutputFile]:
+    """The model first, then what explains it. Of several checkpoints only the best: the final one, else the latest."""
+    files = list(files)
+    others = [file for file in files if file.kind != OutputKind.CHECKPOINT]
+    return [*ranked_models(files, job, checkpoints)[:1], *sorted(others, key=lambda file: file.path)]
+
+
+def ranked_models(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoint]) -> list[OutputFile]:
+    """Every checkpoint, the best first; those that were saved after the loss had become no number come last."""
+    by_path = {checkpoint.path: checkpoint for checkpoint in checkpoints}
+    models = best((file for file in files if file.kind == OutputKind.CHECKPOINT), by_path)
+    return sorted(models, key=lambda file: is_spoilt(by_path.get(file.path), job))
+
+
+def is_spoilt(checkpoint: Checkpoint | None, job: Job) -> bool:
+    """Whether it was saved when the loss had become no number; what was saved before is worth more."""
+    spoilt_at = job.memory.get("spoilt_at")
+    return spoilt_at is not None and checkpoint is not None and (checkpoint.step or 0) >= spoilt_at
+
+
+def best(models: Iterable[OutputFile], checkpoints: dict[str, Checkpoint]) -> list[OutputFile]:
+    """Models from best to worst: one without a step in its name is final; else the later step is the better one."""
+
+    def rank(file: OutputFile) -> tuple[bool, int, float]:
+        step = checkpoints[file.path].step if file.path in checkpoints else None
+        return (step is None, step or 0, file.mtime)
+
+    return sorted(models, key=rank, reverse=True)
