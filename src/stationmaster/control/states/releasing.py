@@ -18,7 +18,7 @@ from stationmaster.control.rental.release import Evidence, Judgement, Next, clos
 from stationmaster.control.step import Handler, Step, failed_try, go_on, outcome_told, recovered, wait, wants_out
 from stationmaster.control.world import Visit, World
 from stationmaster.errors import ProviderError
-from stationmaster.lifecycle import Move, concluded
+from stationmaster.lifecycle import PARKED, Move, concluded
 from stationmaster.model import (
     Alert,
     CostLine,
@@ -189,11 +189,11 @@ def _all_gone(write: Write, job: Job, *, now: float, policy: Policy) -> Write:
     costs, rentals, events = write.costs, write.rentals, write.events
     if job.outcome is not None:
         ended = go_on(job, Move.ALL_GONE, now=now, events=events, rentals=rentals, costs=costs)
-        return replace(ended, due_in=None, cleared_alerts=("release", "silence", "provisioning"))
+        return replace(ended, due_in=None, cleared_alerts=("release", "silence", "provisioning", PARKED))
     failed = job.failed_before_login + job.failed_after_login
     fresh = replace(job, attempt=job.attempt + 1, memory=_kept_memory(job))
     again = go_on(fresh, Move.TRY_AGAIN, now=now, events=events, rentals=rentals, costs=costs)
-    return replace(again, due_in=policy.attempt_after(failed), cleared_alerts=("release", "silence"))
+    return replace(again, due_in=policy.attempt_after(failed), cleared_alerts=("release", "silence", PARKED))
 
 
 def _kept_memory(job: Job) -> dict[str, object]:
