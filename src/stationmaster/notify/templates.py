@@ -118,7 +118,6 @@ _ALERT_TITLES = {
     "silence": "Machine Does Not Answer",
     "provisioning": "Machine Is Not Ready",
     "release": "Machine Could Not Be Released",
-    "parked": "Model Waits on a Stopped Machine",
     "low_credit": "Credit Is Low",
     "daily_cap": "Job Waits for the Daily Cap",
     "spending": "Machines Cost More Than Expected",
@@ -196,6 +195,19 @@ def _terminated(event: Event, job: Job, _facts: Facts) -> Written:
         f"Reason: {reason}",
         f"Final checkpoint: {_checkpoint(step)}",
         upload,
+    ]
+
+
+def _parked(event: Event, job: Job, _facts: Facts) -> Written:
+    return "parked", [
+        "⏸ Model Waits on a Stopped Machine",
+        "",
+        f"Job: {_name(job)}",
+        f"Issue: {event.payload.get('problem')}",
+        "The GPU costs nothing any more, the machine's disk does.",
+        f"Machine and model are destroyed in {format_duration(event.payload['abandon_seconds'])}.",
+        f"Try once more: stationmaster stop {job.id}",
+        f"Give the model up: stationmaster cancel {job.id}",
     ]
 
 
@@ -302,6 +314,7 @@ _WRITERS: Mapping[str, Callable[[Event, Job, Facts], Written]] = {
     "stall_cleared": _stall_cleared,
     "terminated": _terminated,
     "anomaly": _anomaly,
+    "machine_parked": _parked,
     "outcome": _outcome,
     "settled": _settled,
 }

@@ -142,6 +142,18 @@ def test_anomalies_that_are_only_noted_are_not_told() -> None:
     assert "nan loss" in told("anomaly", {"anomaly": "nan_loss", "evidence": "x", "reaction": "alert"}).text
 
 
+def test_a_model_that_waits_on_a_stopped_machine_is_told_with_what_can_be_done() -> None:
+    words = told("machine_parked", {"problem": "the model could not be fetched within 1h", "abandon_seconds": 259200.0})
+    assert (words.kind, words.priority) == ("parked", Priority.HIGH)
+    for line in (
+        "Issue: the model could not be fetched within 1h",
+        "Machine and model are destroyed in 72h.",
+        "Try once more: stationmaster stop job",
+        "Give the model up: stationmaster cancel job",
+    ):
+        assert line in words.text.splitlines()
+
+
 def test_other_events_are_not_told() -> None:
     event = Event(seq=1, job_id="job", job_version=1, kind="state", payload={}, at=1.0)
     assert words_of(event, job(), Facts()) is None

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from stationmaster.control.delivering import notes
 from stationmaster.control.messages.address_book import AddressBook, Recipient
 from stationmaster.errors import NotFound
+from stationmaster.lifecycle import PARKED
 from stationmaster.model import Alert, CostLine, Event, Job
 from stationmaster.money import MicroDollars, cost
 from stationmaster.notify.base import Priority, Rendered
@@ -17,7 +18,7 @@ from stationmaster.store.outbox import Letter, NewLetter
 from stationmaster.store.store import Store
 from stationmaster.watch.anomalies.registry import USUAL_REACTIONS
 
-_TOLD_BY_THEIR_EVENT = frozenset({"stall", *USUAL_REACTIONS})
+_TOLD_BY_THEIR_EVENT = frozenset({"stall", PARKED, *USUAL_REACTIONS})
 """Alerts whose event is told to the owner already."""
 
 

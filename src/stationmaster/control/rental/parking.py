@@ -40,7 +40,7 @@ def parked(job: Job, why: str, policy: Policy, *, now: float) -> Write:
     """The job with its machine to be stopped, and people told what they can do."""
     marked = job.remember(**{PARKED: {"at": now, "why": why, "seq": job.desired_seq}})
     base = go_on(marked, Move.EXITED, now=now) if job.state is State.EXECUTING else wait(marked, 0.0)
-    told = Told(kind="machine_parked", payload={"problem": why})
+    told = Told(kind="machine_parked", payload={"problem": why, "abandon_seconds": policy.abandon_seconds})
     return replace(base, events=(told, *base.events), alerts=(_alert(marked, policy),))
 
 
