@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,27 +11,17 @@ import pytest
 
 from stationmaster.delivery.safetensors_header import open_safetensors
 from stationmaster.model import Outcome, State
-from stationmaster.simulator.harness import simulator_thread
 from tests.support.chaos.specs import a_tiny_dataset
 from tests.support.chaos.storm_recipe import storm_job
-from tests.support.chaos.storm_station import Hold, StormForge, StormStation, holding
+from tests.support.chaos.storm_station import Hold, StormForge, StormStation
 from tests.support.machines.lying_machine import corrupt
-from tests.support.vast.simulated_vast import quick_settings
 
 PICKLE = pickle.dumps({"weights": [1.0] * 100})
 
 
-@pytest.fixture(scope="module")
-def forge() -> Iterator[StormForge]:
-    with StormForge() as forge:
-        yield forge
-
-
 @pytest.fixture
-def station(tmp_path: Path, forge: StormForge) -> Iterator[StormStation]:
-    hold: Hold
-    with simulator_thread(quick_settings(tmp_path / "simulator")) as url, holding() as hold:
-        yield hold(StormStation(tmp_path / "home", url, forge))
+def station(tmp_path: Path, url: str, forge: StormForge, hold: Hold) -> StormStation:
+    return hold(StormStation(tmp_path / "home", url, forge))
 
 
 def test_a_pickle_and_tricks_with_names_never_become_the_model(tmp_path: Path, station: StormStation) -> None:

@@ -15,22 +15,14 @@ from stationmaster.control.worker import Worker
 from stationmaster.model import DatasetRef, Outcome, Reason, State
 from stationmaster.simulator.harness import simulator_thread
 from tests.support.asynchronous_tests import until
-from tests.support.capabilities import require
 from tests.support.chaos.specs import a_tiny_dataset
 from tests.support.chaos.storm_recipe import storm_job
-from tests.support.chaos.storm_station import Hold, StormForge, StormStation, holding
+from tests.support.chaos.storm_station import Hold, StormForge, StormStation
 from tests.support.machines.recorded_remote import recorded
 from tests.support.servers.hub_server import HUB_TOKEN, HUB_USER, HubServer
 from tests.support.vast.simulated_vast import quick_settings
 
 READ_TOKEN = "hf_planted_reader"
-
-
-@pytest.fixture(scope="module")
-def forge() -> Iterator[StormForge]:
-    require("sshd")
-    with StormForge() as forge:
-        yield forge
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +34,6 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> DatasetRef:
     return a_tiny_dataset(tmp_path_factory.mktemp("dataset"))
-
-
-@pytest.fixture
-def hold() -> Iterator[Hold]:
-    with holding() as hold:
-        yield hold
 
 
 @pytest.fixture

@@ -17,9 +17,7 @@ PLACES = [
     "latest_checkpoint.safetensors",
     "tmp/model.safetensors",
     "checkpoints/attempt-1/model.safetensors",
-    "arriving/.0123456789abcdef.fetching.safetensors",
     "files/attempt-1/model.safetensors",
-    "sent/model.safetensors",
 ]
 
 
