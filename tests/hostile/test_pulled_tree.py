@@ -44,11 +44,13 @@ def test_files_of_one_name_in_two_folders_both_arrive(world: RecipeWorld, tmp_pa
     assert (tmp_path / "out" / "output" / "model.safetensors").is_file()
 
 
-def test_the_command_tells_each_path_and_no_name_reaches_the_terminal_as_it_is(
+def test_the_command_tells_each_path_and_a_name_that_plays_tricks_did_not_come_home(
     world: RecipeWorld, tmp_path: Path
 ) -> None:
     told = stationmaster("pull", "twins", "out", environ=world.environ, cwd=tmp_path).stdout.splitlines()
-    assert {"out/output/a/info.png", "out/output/b/info.png", r"out/output/a/red\x1b[31m.png"} <= set(told)
+    assert set(told) == {"out/output/a/info.png", "out/output/b/info.png", "out/output/model.safetensors"}
+    (refused,) = world.told("twins", "files_refused")
+    assert refused.payload["files"] == [r"'output/a/red\x1b[31m.png'"]
     exact = answer_of("pull", "twins", str(tmp_path / "out"), "--json", environ=world.environ)["files"]
     assert len(exact) == len(told)
     assert all(Path(name).is_file() for name in exact)

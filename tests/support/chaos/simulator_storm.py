@@ -21,6 +21,8 @@ from tests.support.chaos.storm_station import StormForge, StormStation, holding,
 _READY_SECONDS = 12.0
 _TRANSFER_SECONDS = 8.0
 _FETCH_SECONDS = 3.0
+_CLOSING_SECONDS = 4.5
+_ABANDON_SECONDS = 4.0
 _JOB_SECONDS = 25.0
 _RENTING: dict[str, dict[str, str]] = {"demand": {}, "bids": {"STATIONMASTER_VASTAI__INTERRUPTIBLE": "true"}}
 _FAULT_SECONDS = 1.2
@@ -194,6 +196,8 @@ def limits(slowness: float) -> dict[str, str]:
         "STATIONMASTER_LIMITS__READY": str(_READY_SECONDS * slowness),
         "STATIONMASTER_LIMITS__TRANSFER": str(_TRANSFER_SECONDS * slowness),
         "STATIONMASTER_LIMITS__FETCH": str(_FETCH_SECONDS * slowness),
+        "STATIONMASTER_LIMITS__CLOSING": str(_CLOSING_SECONDS * slowness),
+        "STATIONMASTER_SWEEP__ABANDON_AFTER": str(_ABANDON_SECONDS * slowness),
     }
 
 

@@ -106,7 +106,18 @@ def test_time_in_which_nobody_could_do_anything_does_not_count(sighting: Sightin
     before = at(State.FETCHING_RESULTS, desired=Desired.STOP, memory={"closing": {"spent": 7.0, "at": 95.0}})
     after = visited(before, None, sighting, now=95.0 + 86_400)
     assert isinstance(after, Job)
-    assert after.memory["closing"] == {"spent": 7.0, "at": 95.0 + 86_400}
+    assert (after.memory["closing"]["spent"], after.memory["closing"]["at"]) == (7.0, 95.0 + 86_400)
+
+
+@pytest.mark.parametrize("state", [State.EXECUTING, State.FETCHING_RESULTS])
+def test_a_stopped_machine_that_cannot_be_started_is_not_tried_for_ever(state: State) -> None:
+    now, before = 1000.0, at(state, deadline_at=90.0, memory={"ending": Reason.HARD_LIMIT.value})
+    while not is_parked(before):
+        assert now <= 1000.0 + POLICY.bound_seconds + 10 * LONGEST_LOOK
+        after = visited(before, None, STOPPED, now=now)
+        assert isinstance(after, Job)
+        before, now = after, now + LONGEST_LOOK
+    assert before.memory["closing"]["spent"] == 0.0
 
 
 def test_a_computer_that_slept_does_not_find_the_time_over() -> None:

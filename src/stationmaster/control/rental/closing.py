@@ -3,12 +3,13 @@
 The clock begins with the reason to end (a person's stop, the limit, a stall) and counts only the time in which the
 provider answers and says that the machine runs: home's own line is up then, and what nobody could help does not count
 against a model. Three hands are on it: the stop must have had its effect, the fetch must be done, all must be over.
+The time for which a machine is stopped, and could not be started, is counted apart: its GPU does not bill meanwhile.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.machine import Fate, Sighting
@@ -22,10 +23,11 @@ _LOOK_SPARE_SECONDS = 120.0  # between two looks, on top of the longest action
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closing:
-    """How much of the time is used up, and when that was last counted."""
+    """How much of the time is used up, for how long the machine was stopped, and when that was last counted."""
 
     spent: float
     at: float
+    stopped: float = 0.0
 
 
 def is_closing(job: Job) -> bool:
@@ -46,10 +48,13 @@ def closing_counted(job: Job, sighting: Sighting, policy: Policy, *, now: float)
     """The clock moved on to now. A gap that nobody looked into, as after a sleep, counts as one long action."""
     if not is_closing(job):
         return job
-    known = Closing(**job.memory[_CLOSING])
-    runs = sighting.fate is Fate.THERE and sighting.machine is not None
-    passed = min(now - known.at, longest_action(policy) + _LOOK_SPARE_SECONDS) if runs else 0.0
-    return _noted(job, Closing(spent=known.spent + max(0.0, passed), at=now))
+    known = _of(job)
+    passed = max(0.0, min(now - known.at, longest_action(policy) + _LOOK_SPARE_SECONDS))
+    if sighting.fate is Fate.THERE and sighting.machine is not None:
+        return _noted(job, replace(known, spent=known.spent + passed, at=now))
+    if sighting.fate is Fate.STOPPED:
+        return _noted(job, replace(known, stopped=known.stopped + passed, at=now))
+    return _noted(job, replace(known, at=now))
 
 
 def closing_forgotten(job: Job) -> Job:
@@ -59,7 +64,7 @@ def closing_forgotten(job: Job) -> Job:
 
 def last_counted(job: Job) -> float | None:
     """When somebody last saw to a job that is to end."""
-    return Closing(**job.memory[_CLOSING]).at if is_closing(job) else None
+    return _of(job).at if is_closing(job) else None
 
 
 def stop_is_over(job: Job, policy: Policy) -> bool:
@@ -70,6 +75,11 @@ def stop_is_over(job: Job, policy: Policy) -> bool:
 def fetch_is_over(job: Job, policy: Policy) -> bool:
     """The model was given its time to be fetched."""
     return _spent(job) >= fetch_limit(policy)
+
+
+def is_stopped_for_good(job: Job, policy: Policy) -> bool:
+    """The machine was stopped, and for as long as a job has to end nobody could start it."""
+    return is_closing(job) and _of(job).stopped >= policy.bound_seconds
 
 
 def closing_is_over(job: Job, bound_seconds: float) -> bool:
@@ -101,8 +111,12 @@ def seconds_left(job: Job, *, until: float) -> float:
 
 
 def _spent(job: Job) -> float:
-    return Closing(**job.memory[_CLOSING]).spent if is_closing(job) else 0.0
+    return _of(job).spent if is_closing(job) else 0.0
+
+
+def _of(job: Job) -> Closing:
+    return Closing(**job.memory[_CLOSING])
 
 
 def _noted(job: Job, closing: Closing) -> Job:
-    return job.remember(**{_CLOSING: {"spent": closing.spent, "at": closing.at}})
+    return job.remember(**{_CLOSING: asdict(closing)})

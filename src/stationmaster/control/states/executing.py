@@ -8,7 +8,14 @@ from functools import partial
 
 from stationmaster.config import monitoring_of
 from stationmaster.control.policy import Policy
-from stationmaster.control.rental.closing import closing_begun, closing_counted, is_closing, stop_is_over, stop_limit
+from stationmaster.control.rental.closing import (
+    closing_begun,
+    closing_counted,
+    is_closing,
+    is_stopped_for_good,
+    stop_is_over,
+    stop_limit,
+)
 from stationmaster.control.rental.company import alone_seconds
 from stationmaster.control.rental.machine import ANSWERING, Fate, drop_connection, host_of, missed, sight
 from stationmaster.control.rental.revive import STOPPED_ENDINGS, Revive, marked_as_stopped, needs_reviving, revive
@@ -163,7 +170,7 @@ def _without_answer(seen: Seen, policy: Policy) -> Step[Action]:
         return _leave(seen, Reason.MACHINE_LOST, f"the provider says that the machine is gone{at_home(job)}")
     if reason := _reason_to_stop(job, now=seen.visit.now):
         job = closing_begun(job, now=seen.visit.now)
-        if stop_is_over(job, policy):
+        if stop_is_over(job, policy) or is_stopped_for_good(job, policy):
             return Step(write=_left_running(Write(job=job), reason, seen))
     if needs_reviving(sighting, job):
         stopped = marked_as_stopped(job, sighting)

@@ -23,6 +23,7 @@ from stationmaster.control.rental.closing import (
     fetch_is_over,
     fetch_limit,
     is_closing,
+    is_stopped_for_good,
     stop_limit,
 )
 from stationmaster.control.rental.company import company
@@ -129,6 +130,9 @@ def _next(job: Job, seen: Seen, policy: Policy) -> Step[Action]:
     # A machine that cannot be stopped is one of our own: it is given up only at the limit, as it bills nobody.
     if fetch_is_over(job, policy) and (seen.can_stop or is_late(job, now=now)):
         return Step(write=_out_of_time(job, seen, policy))
+    if is_stopped_for_good(job, policy):
+        said = "the machine was stopped and could not be started again, so its model could not be fetched"
+        return Step(write=parked(job, said, policy, now=now))
     if needs_reviving(seen.sighting, job):
         return Step(then=Revive(sighting=seen.sighting))
     if "wanted" not in job.memory:
