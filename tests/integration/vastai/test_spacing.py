@@ -35,6 +35,9 @@ class SlowAtFirst(httpx.AsyncBaseTransport):
         self.statuses.append(answer.status_code)
         return answer
 
+    async def aclose(self) -> None:
+        await self._transport.aclose()
+
 
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
