@@ -29,6 +29,8 @@ from stationmaster.remote.status import (
     StepStatus,
     Supervisor,
     parse_output,
+    parse_sha256,
+    parse_size,
     parse_status,
 )
 
@@ -364,7 +366,7 @@ def _status(argv: Sequence[str], answer: Mapping[str, Any]) -> Status:
 
 
 def _file_hash(found: Mapping[str, Any] | None) -> FileHash | None:
-    return None if found is None else FileHash(sha256=str(found["sha256"]), size=int(found["size"]))
+    return None if found is None else FileHash(sha256=parse_sha256(found["sha256"]), size=parse_size(found["size"]))
 
 
 @contextmanager

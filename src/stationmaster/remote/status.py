@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, cast
+
+_SHA256 = re.compile("[0-9a-f]{64}")
 
 StepState = Literal["pending", "running", "done", "failed", "stopped"]
 Result = Literal["done", "failed", "stopped"]
@@ -213,10 +216,24 @@ def parse_output(value: Mapping[str, Any]) -> OutputFile:
     return OutputFile(
         path=str(value["path"]),
         kind=str(value.get("kind") or ""),
-        size=int(value["size"]),
+        size=parse_size(value["size"]),
         mtime=float(value.get("mtime") or 0.0),
-        sha256=None if sha256 is None else str(sha256),
+        sha256=None if sha256 is None else parse_sha256(sha256),
     )
+
+
+def parse_sha256(value: object) -> str:
+    """A hash as a machine tells it; it becomes part of file names at home, so nothing else passes."""
+    if not _SHA256.fullmatch(str(value)):
+        raise ValueError("that is no SHA-256")
+    return str(value)
+
+
+def parse_size(value: object) -> int:
+    size = int(str(value))
+    if size < 0:
+        raise ValueError("no file is smaller than nothing")
+    return size
 
 
 def _health(value: Mapping[str, Any]) -> HealthReport | None:

@@ -149,6 +149,17 @@ def test_a_model_that_could_not_be_fetched_stays_on_a_stopped_machine_and_people
     assert "its model is lost" in str(gone.write.job.explanation)
 
 
+def test_a_parked_machine_that_the_provider_no_longer_lists_is_looked_for_as_any_other() -> None:
+    parked = at(State.FETCHING_RESULTS, memory={**OVER, "parked": {"at": 99.0, "why": "x", "seq": 0}})
+    missing = Sighting(fate=Fate.MISSING, rental=rental())
+    after = visited(parked, None, missing, now=100.0)
+    assert isinstance(after, Job)
+    assert (is_parked(after), after.memory["absences"]) == (True, 1)
+    gone = visited(after, None, Sighting(fate=Fate.GONE, rental=rental()), now=101.0)
+    assert isinstance(gone, Job)
+    assert (gone.state, gone.outcome) == (State.RELEASING, Outcome.INCOMPLETE)
+
+
 def test_with_the_model_safe_the_rest_is_left_when_the_time_is_over() -> None:
     safe = at(State.FETCHING_RESULTS, memory={**OVER, "model": "/m", "model_attempt": 1})
     after = visited(safe, None, RUNS, now=100.0)

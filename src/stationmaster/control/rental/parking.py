@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.adoption import opened_cost
 from stationmaster.control.rental.closing import closing_forgotten
-from stationmaster.control.rental.machine import Fate, Sighting
+from stationmaster.control.rental.machine import Fate, Sighting, missed
 from stationmaster.control.rental.release import closed_cost
 from stationmaster.control.step import failed_try, give_up, go_on, recovered, wait
 from stationmaster.control.training.collecting import at_home
 from stationmaster.control.world import World
-from stationmaster.durations import format_duration
 from stationmaster.errors import ProviderError
 from stationmaster.lifecycle import PARKED, Move
 from stationmaster.model import Alert, CostLine, Desired, Job, MachineStatus, Reason, State
@@ -65,6 +65,8 @@ def while_parked(job: Job, sighting: Sighting, policy: Policy, *, can_stop: bool
         return replace(give_up(job, reason, now=now, explanation=said), cleared_alerts=(PARKED,))
     if sighting.fate is Fate.THERE and sighting.machine is not None:
         return Park(provider_id=sighting.machine.provider_id)
+    if sighting.fate is Fate.MISSING:
+        return wait(missed(job, sighting), policy.provider_look_seconds)
     rental = sighting.rental
     stopped = sighting.fate is Fate.STOPPED and rental is not None and rental.stopped_at is None
     rentals = (replace(rental, stopped_at=now),) if stopped and rental is not None else ()
@@ -101,9 +103,10 @@ def costs_as_seen(lines: Iterable[CostLine], sighting: Sighting, *, now: float) 
 
 def _alert(job: Job, policy: Policy) -> Alert:
     note = job.memory[PARKED]
+    goes_at = datetime.fromtimestamp(note["at"] + policy.abandon_seconds, tz=UTC)
     said = (
-        f"{note['why']}; the machine is stopped, so that only its disk costs, and is destroyed with the model in "
-        f"{format_duration(policy.abandon_seconds)}: `stationmaster stop {job.id}` tries once more, "
+        f"{note['why']}; the machine is stopped, so that only its disk costs. It is destroyed with the model at "
+        f"{goes_at:%Y-%m-%d %H:%M} UTC. `stationmaster stop {job.id}` tries once more, "
         f"`stationmaster cancel {job.id}` gives the model up"
     )
     return Alert(kind=PARKED, job_id=job.id, message=said)

@@ -7,6 +7,7 @@ disk of a machine that is stopped, for a person to decide about.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -59,7 +60,15 @@ from stationmaster.control.training.wanted_files import ranked_models, wanted
 from stationmaster.control.world import Visit, World
 from stationmaster.delivery.safetensors_header import open_safetensors
 from stationmaster.durations import format_duration
-from stationmaster.errors import BrokenModel, CommandFailed, DeliveryRefused, DiskFull, RemoteError, Unreachable
+from stationmaster.errors import (
+    BrokenModel,
+    CommandFailed,
+    DeliveryRefused,
+    DiskFull,
+    RemoteError,
+    TransferFailed,
+    Unreachable,
+)
 from stationmaster.lifecycle import PARKED, Move, is_parked, may_try_again
 from stationmaster.model import CostLine, Desired, Job, Reason, Rental
 from stationmaster.providers.base import CanStop
@@ -131,8 +140,8 @@ def _next(job: Job, seen: Seen, policy: Policy) -> Step[Action]:
     if fetch_is_over(job, policy) and (seen.can_stop or is_late(job, now=now)):
         return Step(write=_out_of_time(job, seen, policy))
     if is_stopped_for_good(job, policy):
-        said = "the machine was stopped and could not be started again, so its model could not be fetched"
-        return Step(write=parked(job, said, policy, now=now))
+        said = "the machine was stopped and could not be started again"
+        return Step(write=_given_no_more_time(job, said, policy, now=now))
     if needs_reviving(seen.sighting, job):
         return Step(then=Revive(sighting=seen.sighting))
     if "wanted" not in job.memory:
@@ -162,12 +171,18 @@ def _running_again(sighting: Sighting) -> tuple[Rental, ...]:
 
 
 def _out_of_time(job: Job, seen: Seen, policy: Policy) -> Write:
-    """The fetch had its time: with the model safe the job goes on, else the machine is stopped and keeps it."""
-    now = seen.visit.now
-    if job.memory.get("model_attempt") == job.attempt or not seen.can_stop:
-        return without_the_rest(job, Reason.HARD_LIMIT, "its time was over", now=now)
+    """The fetch had its time. What cannot be stopped, with its disk kept, has to go."""
+    if not seen.can_stop:
+        return without_the_rest(job, Reason.HARD_LIMIT, "the limit was reached", now=seen.visit.now)
     said = f"the model could not be fetched within {format_duration(policy.fetch_seconds)}"
-    return parked(job, said, policy, now=now)
+    return _given_no_more_time(job, said, policy, now=seen.visit.now)
+
+
+def _given_no_more_time(job: Job, why: str, policy: Policy, *, now: float) -> Write:
+    """With the model safe the job goes on without the rest; else the machine is stopped, or stays so, and keeps it."""
+    if job.memory.get("model_attempt") == job.attempt:
+        return without_the_rest(job, Reason.HARD_LIMIT, "the time was over", now=now)
+    return parked(job, why, policy, now=now)
 
 
 def without_the_rest(job: Job, reason: Reason, why: str, *, now: float) -> Write:
@@ -231,12 +246,21 @@ async def _take_inventory(job: Job, world: World) -> Write:
         with suppress(CommandFailed):  # its model can be had all the same
             await host.stop(min(world.recipe(job.spec.recipe).recipe.stop.grace, stop_limit(world.policy)))
     told = await host.inventory()
-    files = declared(told, outputs)
+    files = _with_hashes(declared(told, outputs))
     checkpoints = tuple(with_places((checkpoint_of(job, file, outputs) for file in files), job))
     chosen = [_as_memory(file) for file in wanted(files, job, checkpoints)]
     spare = [_as_memory(file) for file in ranked_models(files, job, checkpoints)[1 : 1 + _SPARE_MODELS]]
     after = recovered(job).remember(wanted=chosen, spare_models=spare or None, unstopped=None)
     return wait(after, 0.0, checkpoints=checkpoints, events=refused_told(told, outputs))
+
+
+def _with_hashes(files: Sequence[OutputFile]) -> list[OutputFile]:
+    """Files that were not being written while they were hashed. Raises TransferFailed if every model was."""
+    steady = [file for file in files if file.sha256 is not None]
+    models = [file for file in files if file.kind == OutputKind.CHECKPOINT]
+    if models and not any(file.kind == OutputKind.CHECKPOINT for file in steady):
+        raise TransferFailed(f"{models[0].path} was still being written when it was looked at")
+    return steady
 
 
 def _with_the_next_model(job: Job, problem: BrokenModel) -> Write:
