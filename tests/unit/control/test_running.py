@@ -16,6 +16,7 @@ from stationmaster.control.states import executing, fetching, transferring
 from stationmaster.control.step import Step
 from stationmaster.control.training import wanted_files
 from stationmaster.control.training.taking_in import Seen
+from stationmaster.errors import TransferFailed
 from stationmaster.model import Checkpoint, Job, Outcome, Reason, State
 from stationmaster.remote.host import Finished, LogPiece, OutputFile, Status, StepStatus, Supervisor
 from stationmaster.remote.status import StepState
@@ -187,6 +188,14 @@ def test_the_final_model_is_wanted_else_the_latest(steps: list[int], final: bool
         files.append(output("output/m.safetensors"))
     best = "output/m.safetensors" if final else f"output/m_{max(steps)}.safetensors"
     assert wanted(*files) == [best]
+
+
+def test_a_model_that_is_being_written_is_left_for_one_that_is_not_or_waited_for() -> None:
+    whole, moving = output("output/m_1.safetensors"), replace(output("output/m_2.safetensors"), sha256=None)
+    assert wanted_files.steady([moving, whole]) == [whole]
+    assert wanted_files.steady([]) == []
+    with pytest.raises(TransferFailed, match=r"m_2.safetensors was being written"):
+        wanted_files.steady([moving, output("a.png", kind="sample")])
 
 
 def test_the_model_is_brought_home_before_samples_and_logs() -> None:

@@ -7,7 +7,6 @@ disk of a machine that is stopped, for a person to decide about.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -56,7 +55,7 @@ from stationmaster.control.training.collecting import at_home, collected, with_f
 from stationmaster.control.training.declared import declared, refused_told
 from stationmaster.control.training.job_folder import arriving, fetched_path
 from stationmaster.control.training.taking_in import checkpoint_of
-from stationmaster.control.training.wanted_files import ranked_models, wanted
+from stationmaster.control.training.wanted_files import ranked_models, steady, wanted
 from stationmaster.control.world import Visit, World
 from stationmaster.delivery.safetensors_header import open_safetensors
 from stationmaster.durations import format_duration
@@ -66,7 +65,6 @@ from stationmaster.errors import (
     DeliveryRefused,
     DiskFull,
     RemoteError,
-    TransferFailed,
     Unreachable,
 )
 from stationmaster.lifecycle import PARKED, Move, is_parked, may_try_again
@@ -246,21 +244,12 @@ async def _take_inventory(job: Job, world: World) -> Write:
         with suppress(CommandFailed):  # its model can be had all the same
             await host.stop(min(world.recipe(job.spec.recipe).recipe.stop.grace, stop_limit(world.policy)))
     told = await host.inventory()
-    files = _with_hashes(declared(told, outputs))
+    files = steady(declared(told, outputs))
     checkpoints = tuple(with_places((checkpoint_of(job, file, outputs) for file in files), job))
     chosen = [_as_memory(file) for file in wanted(files, job, checkpoints)]
     spare = [_as_memory(file) for file in ranked_models(files, job, checkpoints)[1 : 1 + _SPARE_MODELS]]
     after = recovered(job).remember(wanted=chosen, spare_models=spare or None, unstopped=None)
     return wait(after, 0.0, checkpoints=checkpoints, events=refused_told(told, outputs))
-
-
-def _with_hashes(files: Sequence[OutputFile]) -> list[OutputFile]:
-    """Files that were not being written while they were hashed. Raises TransferFailed if every model was."""
-    steady = [file for file in files if file.sha256 is not None]
-    models = [file for file in files if file.kind == OutputKind.CHECKPOINT]
-    if models and not any(file.kind == OutputKind.CHECKPOINT for file in steady):
-        raise TransferFailed(f"{models[0].path} was still being written when it was looked at")
-    return steady
 
 
 def _with_the_next_model(job: Job, problem: BrokenModel) -> Write:

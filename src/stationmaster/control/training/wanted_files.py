@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from stationmaster.errors import TransferFailed
 from stationmaster.model import Checkpoint, Job
 from stationmaster.recipes.schema import OutputKind
 from stationmaster.remote.host import OutputFile
+
+
+def steady(files: Sequence[OutputFile]) -> list[OutputFile]:
+    """Files that nobody wrote to while they were hashed. Raises TransferFailed if all models were being written."""
+    hashed = [file for file in files if file.sha256 is not None]
+    models = [file for file in files if file.kind == OutputKind.CHECKPOINT]
+    if models and not any(file.kind == OutputKind.CHECKPOINT for file in hashed):
+        raise TransferFailed(f"{models[0].path} was being written when it was looked at")
+    return hashed
 
 
 def wanted(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoint]) -> list[OutputFile]:
