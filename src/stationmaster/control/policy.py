@@ -22,7 +22,7 @@ class Policy:
     ready_seconds: float = 900.0
     transfer_seconds: float = 3600.0
     fetch_seconds: float = 3600.0
-    closing_seconds: float = 900.0  # beside the fetch, from the reason to end until the GPU bills no more
+    closing_seconds: float = 600.0  # beside the fetch, from the reason to end until the GPU bills no more
     abandon_seconds: float = 72 * 3600.0  # before a stopped machine goes whose model nobody could fetch
     cleanup_seconds: float = 600.0
     collect_seconds: float = 600.0  # between two checkpoints that are brought home while the training runs; 0: never

@@ -116,7 +116,7 @@ class LimitSettings(Section):
     """Sending the dataset may take so long before the attempt is given up."""
     fetch: Duration = 3600.0
     """Bringing the results home may take so long once the job was stopped or its own limit has passed."""
-    closing: Duration = Field(default=900.0, gt=0)
+    closing: Duration = Field(default=600.0, gt=0)
     """Beside `fetch`, what may pass from a stop or the job's limit until the GPU bills no more, whatever a machine
     says: to save and stop (two thirds of it), to publish, to give the machine back."""
     cleanup: Duration = Field(default=600.0, ge=0)

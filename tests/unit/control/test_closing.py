@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.access_notes import access_to_json
-from stationmaster.control.rental.closing import action_limit, seconds_left
+from stationmaster.control.rental.closing import action_limit, seconds_left, stop_limit
 from stationmaster.control.rental.machine import Fate, Sighting
 from stationmaster.control.rental.parking import Park, costs_as_seen
 from stationmaster.control.rental.revive import Revive
@@ -80,7 +80,8 @@ def test_whatever_a_machine_says_its_gpu_stops_billing_within_the_bound(
 
 
 def test_a_training_that_takes_no_notice_of_its_stop_is_left_and_its_model_fetched() -> None:
-    before = at(State.EXECUTING, desired=Desired.STOP, memory={"closing": {"spent": 590.0, "at": 95.0}})
+    nearly = stop_limit(POLICY) - 10.0
+    before = at(State.EXECUTING, desired=Desired.STOP, memory={"closing": {"spent": nearly, "at": 95.0}})
     seen = Seen(visit=visit(before), status=said(more=True), sighting=RUNS)
     assert isinstance(executing.decide(seen, POLICY).then, executing.Stop)
     over = executing.decide(replace(seen, visit=visit(before, now=106.0)), POLICY)
@@ -99,6 +100,12 @@ def test_a_stop_that_is_not_heard_is_repeated_after_growing_pauses() -> None:
         assert step.write is not None
         before = step.write.job
         assert before.memory["stops"] == times
+    fourth = executing.decide(Seen(visit=visit(before), status=said()), POLICY).write
+    assert fourth is not None
+    assert fourth.job.memory["stops"] == 4
+    left = executing.decide(Seen(visit=visit(fourth.job), status=said()), POLICY).write
+    assert left is not None
+    assert left.job.state is State.FETCHING_RESULTS, "a fifth would not help"
 
 
 @pytest.mark.parametrize("sighting", [UNKNOWN, STOPPED])

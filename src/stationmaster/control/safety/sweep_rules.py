@@ -28,7 +28,7 @@ class SweepPolicy:
     stuck_seconds: float = 7200.0
     cap_seconds: float = 4 * 3600.0  # for machines of ours that no job's own limit covers
     abandon_seconds: float = 72 * 3600.0
-    bound_seconds: float = 4500.0  # past the limit, what a worker has to save the model and to end the GPU's bill
+    bound_seconds: float = 4200.0  # past the limit, what a worker has to save the model and to end the GPU's bill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,6 +42,7 @@ from stationmaster.store.writes import Told, Write
 
 # What a reason to stop means where nothing was trained yet: a stop is a cancel, a machine that was stopped is no loss.
 _BEFORE_TRAINING = {Reason.STOPPED_BY_USER: Reason.CANCELLED_BY_USER, Reason.MACHINE_STOPPED: Reason.MACHINE_LOST}
+_MOST_STOPS = 4  # each ends with KILL: whatever lives on after so many is not ended by another
 _SETTLE_SECONDS = 0.1  # a supervisor that dies at once is not started again at once
 
 
@@ -127,7 +128,7 @@ def _is_to_be_read_on(write: Write, status: Status) -> bool:
 
 def _to_its_end(seen: Seen, write: Write, status: Status, reason: Reason, policy: Policy) -> Step[Action]:
     """The training is to end; one that does not is left as it runs, and its model is fetched all the same."""
-    if stop_is_over(write.job, policy):
+    if stop_is_over(write.job, policy) or _stops(write.job) >= _MOST_STOPS:
         return Step(write=_left_running(write, reason, seen))
     if status.finished:
         if _is_to_be_read_on(write, status):
