@@ -22,7 +22,7 @@ from tests.support.chaos.storm_station import Hold, StormForge, StormStation
 def test_at_the_limit_a_model_that_is_withheld_keeps_its_disk_and_the_gpu_bills_no_more(
     tmp_path: Path, url: str, forge: StormForge, hold: Hold
 ) -> None:
-    station = hold(StormStation(tmp_path / "home", url, forge, **SHORT, STATIONMASTER_SWEEP__ABANDON_AFTER="10s"))
+    station = hold(StormStation(tmp_path / "home", url, forge, **SHORT, STATIONMASTER_SWEEP__ABANDON_AFTER="5s"))
     lied_to(tmp_path, station, {**ALWAYS_MORE, **SILENT})
     before = billed_seconds(station)
     reach_the_limit(station)
