@@ -119,6 +119,8 @@ def show(
 def stop(context: typer.Context, job: JobArgument, as_json: JsonOption = False) -> None:
     """Stop a training, keep its best checkpoint, give the machine back.
 
+    Where the machine was stopped because the model could not be fetched, it is started and the fetch tried once more.
+
     Examples:
 
       stationmaster stop 7f3k2q9a
