@@ -12,7 +12,7 @@ from tests.support.chaos.storm_recipe import storm_job
 from tests.support.chaos.storm_station import StormStation
 from tests.support.machines.lying_machine import Lies, corrupt
 
-FETCH_SECONDS, CLOSING_SECONDS = 6.0, 24.0
+FETCH_SECONDS, CLOSING_SECONDS = 6.0, 30.0
 BOUND_SECONDS = FETCH_SECONDS + CLOSING_SECONDS
 SHORT = {
     "STATIONMASTER_LIMITS__FETCH": f"{FETCH_SECONDS}s",

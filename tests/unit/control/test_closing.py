@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.access_notes import access_to_json
-from stationmaster.control.rental.closing import action_limit, seconds_left, stop_limit
-from stationmaster.control.rental.machine import Fate, Sighting
+from stationmaster.control.rental.closing import action_limit, look_is_due, seconds_left, stop_limit
+from stationmaster.control.rental.machine import ANSWERING, Fate, Sighting
 from stationmaster.control.rental.parking import Park, costs_as_seen
 from stationmaster.control.rental.revive import Revive
 from stationmaster.control.states import executing, fetching, finalizing
@@ -125,6 +125,17 @@ def test_a_stopped_machine_that_cannot_be_started_is_not_tried_for_ever(state: S
         assert isinstance(after, Job)
         before, now = after, now + LONGEST_LOOK
     assert before.memory["closing"]["spent"] == 0.0
+
+
+def test_of_many_small_files_only_some_wait_for_the_provider_and_no_time_is_lost() -> None:
+    before = at(State.FETCHING_RESULTS, desired=Desired.STOP, memory={"closing": {"spent": 7.0, "at": 95.0}})
+    assert not look_is_due(before, POLICY, now=109.0)
+    assert look_is_due(before, POLICY, now=110.0)
+    unasked = visited(before, None, ANSWERING, now=105.0)
+    assert isinstance(unasked, Job)
+    asked = visited(unasked, None, RUNS, now=111.0)
+    assert isinstance(asked, Job)
+    assert (unasked.memory["closing"]["spent"], asked.memory["closing"]["spent"]) == (7.0, 23.0)
 
 
 def test_a_computer_that_slept_does_not_find_the_time_over() -> None:

@@ -12,12 +12,13 @@ import math
 from dataclasses import asdict, dataclass, replace
 
 from stationmaster.control.policy import Policy
-from stationmaster.control.rental.machine import Fate, Sighting
+from stationmaster.control.rental.machine import ANSWERING, Fate, Sighting
 from stationmaster.control.step import is_late, wants_out
 from stationmaster.model import Job
 
 _CLOSING = "closing"  # in a job's memory
 _STOP_SHARE = 2 / 3  # of the time beside the fetch; the rest is for what comes after it
+_LOOK_SECONDS = 15.0
 _LOOK_SPARE_SECONDS = 120.0  # between two looks, on top of the longest action
 
 
@@ -44,10 +45,16 @@ def closing_if_due(job: Job, *, now: float) -> Job:
     return closing_begun(job, now=now) if wants_out(job) or is_late(job, now=now) else job
 
 
+def look_is_due(job: Job, policy: Policy, *, now: float) -> bool:
+    """Whether the provider is to be asked again what the machine does; many small files need not each wait for it."""
+    often = min(_LOOK_SECONDS, policy.bound_seconds / 100)
+    return is_closing(job) and now - _of(job).at >= often
+
+
 def closing_counted(job: Job, sighting: Sighting, policy: Policy, *, now: float) -> Job:
     """The clock moved on to now. A gap that nobody looked into, as after a sleep, counts as one long action."""
-    if not is_closing(job):
-        return job
+    if not is_closing(job) or sighting is ANSWERING:
+        return job  # the next look at the provider counts this time too
     known = _of(job)
     passed = max(0.0, min(now - known.at, longest_action(policy) + _LOOK_SPARE_SECONDS))
     if sighting.fate is Fate.THERE and sighting.machine is not None:
@@ -103,6 +110,11 @@ def longest_action(policy: Policy) -> float:
 def action_limit(job: Job, policy: Policy, *, until: float) -> float | None:
     """How long the next action on the machine may take, the clock being at `until` then; None: as it likes."""
     return min(longest_action(policy), seconds_left(job, until=until)) if is_closing(job) else None
+
+
+def stop_seconds_left(job: Job, policy: Policy) -> float | None:
+    """How long the training may still be asked to save and to stop; None while the clock does not run."""
+    return seconds_left(job, until=stop_limit(policy)) if is_closing(job) else None
 
 
 def seconds_left(job: Job, *, until: float) -> float:

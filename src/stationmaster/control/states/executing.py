@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,10 +12,11 @@ from stationmaster.control.policy import Policy
 from stationmaster.control.rental.closing import (
     closing_begun,
     closing_counted,
-    is_closing,
     is_stopped_for_good,
+    look_is_due,
     stop_is_over,
     stop_limit,
+    stop_seconds_left,
 )
 from stationmaster.control.rental.company import alone_seconds
 from stationmaster.control.rental.machine import ANSWERING, Fate, drop_connection, host_of, missed, sight
@@ -78,7 +80,8 @@ async def observe(visit: Visit, world: World) -> Seen:
         since = since_of(job, monitoring_of(job.spec.monitoring, world.policy.monitoring))
         status = await host_of(job, world).status(since, alone_seconds=alone_seconds(job, now=visit.now))
         # Whether the time of a job that is to end runs, only the provider can say.
-        sighting = await sight(visit, world) if is_closing(job) else ANSWERING
+        is_due = look_is_due(job, world.policy, now=visit.now)
+        sighting = await sight(visit, world) if is_due else ANSWERING
         seen = replace(seen, status=status, sighting=sighting)
         return replace(seen, watched=visit.watched, comparison=await compare(job, world))
     except RemoteError as problem:
@@ -240,12 +243,15 @@ async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
         return await collect(action, job, seen.visit, seen.outputs, world)
     host = host_of(job, world)
     try:
-        if isinstance(action, Save):
-            return await ask_to_save(job, world)
-        if isinstance(action, Stop):
-            await host.stop(action.grace_seconds)
-        else:
-            await host.start(await secrets_of(job, world))
+        async with asyncio.timeout(stop_seconds_left(job, world.policy)):
+            if isinstance(action, Save):
+                return await ask_to_save(job, world)
+            if isinstance(action, Stop):
+                await host.stop(action.grace_seconds)
+            else:
+                await host.start(await secrets_of(job, world))
+    except TimeoutError:
+        return _not_stopped(job, "it took too long", world.policy)
     except (SecretRefused, DeliveryBusy) as problem:
         has_trained = seen.status is None or _training_began(seen.status)
         return held_back(job, problem, seen.visit, world.policy, has_trained=has_trained)
@@ -270,7 +276,7 @@ def _stops(job: Job) -> int:
 def _not_stopped(job: Job, problem: str, policy: Policy) -> Write:
     """The machine answers, and does not stop the training: told once, and tried again while there is time."""
     told = (Told(kind="stop_failed", payload={"problem": problem}),) if _stops(job) == 1 else ()
-    return wait(job, policy.retry_after(_stops(job) - 1), events=told)
+    return wait(job, policy.retry_after(max(0, _stops(job) - 1)), events=told)
 
 
 def _judged(seen: Seen, policy: Policy, visit: Visit, status: Status) -> tuple[Write, bool]:

@@ -22,8 +22,8 @@ from stationmaster.control.rental.closing import (
     closing_if_due,
     fetch_is_over,
     fetch_limit,
-    is_closing,
     is_stopped_for_good,
+    look_is_due,
     stop_limit,
 )
 from stationmaster.control.rental.company import company
@@ -103,9 +103,10 @@ Action = TakeInventory | Deliver | Fetch | Revive | Park
 
 
 async def observe(visit: Visit, world: World) -> Seen:
-    job = closing_if_due(visit.job, now=visit.now)
+    job = visit.job
     seen = Seen(visit=visit, can_stop=isinstance(world.provider(job.spec.provider), CanStop))
-    if job.unreachable_since is None and not is_closing(job) and not is_parked(job):
+    is_due = look_is_due(job, world.policy, now=visit.now)
+    if job.unreachable_since is None and not is_due and not is_parked(job):
         return seen
     _, costs = await world.bills.of(job.id)
     return replace(seen, sighting=await sight(visit, world), costs=costs)
@@ -158,6 +159,7 @@ def _next(job: Job, seen: Seen, policy: Policy) -> Step[Action]:
 def _of_parked(job: Job, seen: Seen, policy: Policy) -> Step[Action]:
     if is_asked_again(job):
         again = closing_begun(taken_up_again(job), now=seen.visit.now)
+        again = replace(again, unreachable_since=seen.visit.now)  # it is stopped: the next visit looks for it
         return Step(write=wait(again, 0.0, rentals=_running_again(seen.sighting), cleared_alerts=(PARKED,)))
     comes_next = while_parked(job, seen.sighting, policy, can_stop=seen.can_stop, now=seen.visit.now)
     return Step(then=comes_next) if isinstance(comes_next, Park) else Step(write=comes_next)

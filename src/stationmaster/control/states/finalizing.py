@@ -19,6 +19,7 @@ from stationmaster.control.rental.closing import (
     closing_if_due,
     closing_is_over,
     is_closing,
+    look_is_due,
 )
 from stationmaster.control.rental.company import company
 from stationmaster.control.rental.machine import ANSWERING, Sighting, host_of, sight
@@ -73,7 +74,8 @@ async def observe(visit: Visit, world: World) -> Seen:
     can_stop = isinstance(world.provider(visit.job.spec.provider), CanStop)
     if not can_stop or not is_closing(closing_if_due(visit.job, now=visit.now)):
         return Seen(visit=visit)
-    return Seen(visit=visit, sighting=await sight(visit, world), is_bounded=True)
+    is_due = look_is_due(visit.job, world.policy, now=visit.now)
+    return Seen(visit=visit, sighting=await sight(visit, world) if is_due else ANSWERING, is_bounded=True)
 
 
 def decide(seen: Seen, policy: Policy) -> Step[Action]:
@@ -85,7 +87,7 @@ def decide(seen: Seen, policy: Policy) -> Step[Action]:
         return Step(then=_next(visit.job, policy))
     job = closing_counted(closing_if_due(visit.job, now=now), seen.sighting, policy, now=now)
     is_over = closing_is_over(job, policy.bound_seconds)
-    return Step(write=Write(job=job), then=_next(job, policy, is_over=is_over))
+    return Step(write=None if job is visit.job else Write(job=job), then=_next(job, policy, is_over=is_over))
 
 
 def _next(job: Job, policy: Policy, *, is_over: bool = False) -> Action:
