@@ -171,6 +171,7 @@ def test_follow_outlives_the_archive_that_it_was_started_from(job: Bench) -> Non
     """As home leaves it that has newer code, while somebody still follows with the older one."""
     job.plan(step("train", "until [ -e ../go ]; do sleep 0.1; done; echo gone on"))
     job.start()
+    job.until_running()  # a supervisor that is just starting would read half of each archive
     follower = Follower(job)
     assert follower.next()["started"]
     newer = job.root / "newer.pyz"

@@ -92,10 +92,10 @@ async def test_each_verb_is_one_call_with_its_arguments() -> None:
 
 @asynchronous
 async def test_hashes_tell_missing_files_apart() -> None:
-    answering = Answering({"files": {"a": {"sha256": "00", "size": 3}, "b": None}})
+    answering = Answering({"files": {"a": {"sha256": "0" * 64, "size": 3}, "b": None}})
     found = await answering.host.hash(["a", "b"])
     assert found["a"] is not None
-    assert (found["a"].sha256, found["a"].size, found["b"]) == ("00", 3, None)
+    assert (found["a"].sha256, found["a"].size, found["b"]) == ("0" * 64, 3, None)
     with pytest.raises(CommandFailed):
         await Answering({"files": {"a": {"size": 3}}}).host.hash(["a"])
 
