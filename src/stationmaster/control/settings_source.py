@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,15 @@ class SettingsSource:
     """
 
     def __init__(
-        self, environ: Mapping[str, str], *, overrides: Mapping[str, Any] | None = None, folder: Path | None = None
+        self,
+        environ: Mapping[str, str],
+        *,
+        overrides: Mapping[str, Any] | None = None,
+        folder: Path | None = None,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.environ = environ
+        self._sleep = sleep
         self._overrides = overrides
         self._folder = folder or Path.cwd()
         self.settings = self._loaded()
@@ -64,7 +70,7 @@ class SettingsSource:
         """What the files hold once nobody is writing: half a file may be valid, with settings that nobody meant."""
         found = self._contents()
         for _ in range(_MOST_LOOKS):
-            time.sleep(_SETTLE_SECONDS)
+            self._sleep(_SETTLE_SECONDS)
             before, found = found, self._contents()
             if found == before:
                 break

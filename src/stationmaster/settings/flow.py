@@ -115,7 +115,7 @@ class LimitSettings(Section):
     transfer: Duration = Field(default=3600.0, gt=0)
     """Sending the dataset may take so long before the attempt is given up."""
     fetch: Duration = 3600.0
-    """Bringing the results home may take so long once the job was stopped or its own limit has passed."""
+    """How long bringing the results home may take, once the job was stopped or its own limit has passed."""
     closing: Duration = Field(default=600.0, gt=0)
     """Beside `fetch`, what may pass from a stop or the job's limit until the GPU bills no more, whatever a machine
     says: to save and stop (two thirds of it), to publish, to give the machine back."""
@@ -141,8 +141,8 @@ class SweepSettings(Section):
     every: Duration = Field(default=900.0, ge=0.05)
     """How often the stand-alone sweeper looks."""
     grace: Duration = 120.0
-    """A machine that no rental names is destroyed so long after it was first seen. One past its job's limit is stopped
-    when no worker came for the job for so long."""
+    """How long a machine that no rental names is left before it is destroyed, and one past its job's limit to a worker
+    that does not come before it is stopped."""
     stuck: Duration = Field(default=7200.0, gt=0)
     """A job without any progress for so long counts as stuck."""
     cap: Duration = Field(default=14400.0, gt=0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -88,19 +86,14 @@ def test_a_file_that_is_being_written_is_read_when_it_is_whole(home: Path) -> No
     """Its first half would be valid, and would switch off what it says in the second."""
     file = home / "config.toml"
     file.write_text("[limits]\nmax_rentals = 2\n[billing]\nenabled = true\n")
-    source = source_of(home)
-    file.write_text("[limits]\nmax_rentals = 3\n")
+    rest = ["[billing]\n", "unit = 'points'\n", "enabled = true\n"]
 
-    def write_the_rest() -> None:
-        for part in ("[billing]\n", "unit = 'points'\n", "enabled = true\n"):
-            time.sleep(0.1)
+    def write_on(_seconds: float) -> None:
+        if rest:
             with file.open("a") as opened:
-                opened.write(part)
+                opened.write(rest.pop(0))
 
-    writing = threading.Thread(target=write_the_rest)
-    writing.start()
-    try:
-        assert source.reread()
-        assert (source.settings.limits.max_rentals, source.settings.billing.enabled) == (3, True)
-    finally:
-        writing.join()
+    source = SettingsSource({"STATIONMASTER_HOME": str(home)}, folder=home.parent, sleep=write_on)
+    file.write_text("[limits]\nmax_rentals = 3\n")
+    assert source.reread()
+    assert (source.settings.limits.max_rentals, source.settings.billing.enabled) == (3, True)
