@@ -6,7 +6,7 @@ export STATIONMASTER_HOME ?= $(CURDIR)/.home/demo
 # Compiled files are kept (git ignores them): without them each of the thousand processes of a test run compiles anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-slow check bench chaos corpus contract-live docs lock clean
+.PHONY: help setup demo test test-slow check bench chaos corpus contract-live docs lock clean test-trainers
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -31,6 +31,12 @@ check: .stamps/dev  ## types, lint, layers
 
 test-slow: setup  ## tests that take long
 	$(BIN)/pytest -q -m slow --slow
+
+test-trainers: setup  ## the recipes with their real trainers: AI_TOOLKIT=DIR AI_TOOLKIT_PYTHON=PYTHON, or SD_SCRIPTS, TRL
+	@test -n "$(AI_TOOLKIT_PYTHON)$(SD_SCRIPTS_PYTHON)$(TRL_PYTHON)" || { echo "name at least one trainer: AI_TOOLKIT=DIR \
+		AI_TOOLKIT_PYTHON=PYTHON, SD_SCRIPTS=DIR SD_SCRIPTS_PYTHON=PYTHON, TRL_PYTHON=PYTHON"; exit 2; }
+	@$(foreach name,AI_TOOLKIT AI_TOOLKIT_PYTHON SD_SCRIPTS SD_SCRIPTS_PYTHON TRL_PYTHON,$(if $($(name)),$(name)='$($(name))')) \
+		$(BIN)/pytest -q tests/trainers
 
 chaos: setup  ## hundreds of seeded kills and storms; SEEDS=500 STORMS=300 SEED=1 LANES=6 by default
 	$(BIN)/python -m tests.chaos.marathon --runs $${SEEDS:-500} --storms $${STORMS:-300} --seed $${SEED:-1} --lanes $${LANES:-6}

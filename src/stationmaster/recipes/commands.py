@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -40,7 +40,8 @@ class Step(Part):
     env: dict[VariableName, Template] = Field(default={})
     cwd: InsidePath = "work"
     timeout: Positive = 86_400.0
-    tries: int = Field(default=1, ge=1, le=20)
+    tries: int = Field(default=1, ge=1, le=3)
+    """How often it is tried in all. An error that cannot pass, as of the configuration, is tried once."""
     backoff: Annotated[tuple[Duration, ...], Field(min_length=1)] = (5.0, 30.0)
     """Pauses before the second, third, … try; the last one repeats."""
     expect: tuple[Template, ...] = ()
@@ -68,6 +69,40 @@ class Health(Part):
     """Asked so often while the steps run; a failure is an alert and ends nothing. Else once, after the bootstrap."""
 
 
+class Request(Part):
+    """How a running training is asked for something: in exactly one of these ways."""
+
+    signal: Signal | None = None
+    """Sent to the training's own process, not to its children."""
+    touch: Template | None = None
+    """Or a file in the job's folder that is made; the trainer looks for it."""
+    argv: tuple[Argument, ...] = ()
+    """Or a command that is run beside the training, where the training runs; its exit code 0 means that it is asked."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if [self.signal is not None, self.touch is not None, bool(self.argv)].count(True) != 1:
+            raise ValueError("a training is asked by one of `signal`, `touch` and `argv`")
+        return self
+
+
+class Save(Request):
+    """How a running training is asked for a checkpoint, and what proves that it was written."""
+
+    proof: Template
+    """A pattern in the job's folder: saved once a file of it is new or changed, and whole. Of several files that make
+    one checkpoint, name the one that is written last."""
+    timeout: Positive = 180.0
+    """How long the training may take to save; then it is ended without."""
+
+
+class SampleRequest(Request):
+    """How a running training is asked for samples; new files of the samples' pattern prove that it made them."""
+
+    timeout: Positive = 600.0
+    """How long it may take; the training goes on in any case."""
+
+
 class Samples(Part):
     """What shows people the model: pictures or texts that the trainer makes, or a command after it."""
 
@@ -81,26 +116,8 @@ class Samples(Part):
     timeout: Positive = 1_800.0
     secrets: tuple[VariableName, ...] = ()
     """Names of secrets that the command gets as environment variables."""
-
-
-class Save(Part):
-    """How a running training is asked for a checkpoint, and what proves that it was written."""
-
-    signal: Signal | None = None
-    """Sent to the training's own process, not to its children."""
-    touch: Template | None = None
-    """Or a file in the job's folder that is made; the trainer looks for it."""
-    proof: Template
-    """A pattern in the job's folder: saved once a file of it is new or changed, and whole. Of several files that make
-    one checkpoint, name the one that is written last."""
-    timeout: Positive = 180.0
-    """How long the training may take to save; then it is ended without."""
-
-    @model_validator(mode="after")
-    def _one_way(self) -> Save:
-        if (self.signal is None) == (self.touch is None):
-            raise ValueError("a save is asked for by either `signal` or `touch`")
-        return self
+    now: SampleRequest | None = None
+    """Asked for samples when a person wants to see some, where the trainer can do that."""
 
 
 class Stop(Part):

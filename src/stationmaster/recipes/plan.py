@@ -13,11 +13,12 @@ from stationmaster.recipes.parameters import ParameterValue
 from stationmaster.recipes.plan_container import PlanContainer, filled_in_container
 from stationmaster.recipes.plan_steps import (
     PlanHealth,
-    PlanSave,
+    PlanRequest,
     PlanStep,
     cleanup_steps,
     health_check,
     main_steps,
+    sample_request,
     save_request,
 )
 from stationmaster.recipes.schema import Output, Recipe
@@ -50,7 +51,8 @@ class Plan:
     container: PlanContainer | None = None
     health: PlanHealth | None = None
     """Asked again and again while the steps run."""
-    save: PlanSave | None = None
+    save: PlanRequest | None = None
+    sample: PlanRequest | None = None
     cleanup: tuple[PlanStep, ...] = ()
 
     @property
@@ -70,6 +72,7 @@ class Plan:
             "container": self.container and self.container.as_json(),
             "health": self.health and self.health.as_json(),
             "save": self.save and self.save.as_json(),
+            "sample": self.sample and self.sample.as_json(),
             "cleanup": [step.as_json() for step in self.cleanup],
         }
 
@@ -82,16 +85,18 @@ def render_plan(
     machine_root: str,
     resume_from: str | None = None,
     resume_step: int | None = None,
+    resume_state: str | None = None,
 ) -> Plan:
     """The plan of `job` on a machine whose job folder is `machine_root`.
 
     `parameters` are those that `resolve` returned. `resume_from` is a checkpoint on the machine, absolute or below
-    the job folder, `resume_step` the step at which it was made, where that is known. Raises UserError if the recipe
+    the job folder, `resume_step` the step at which it was made, where that is known, `resume_state` what the trainer
+    reads beside it. Raises UserError if the recipe
     cannot resume or if a value cannot be an argument, RecipeInvalid if a template cannot be filled in.
     """
     if resume_from is not None and recipe.resume is None:
         raise UserError(f"{recipe.reference} cannot go on from a checkpoint", hint="start it from the beginning")
-    values = _values(parameters, job, PurePosixPath(machine_root), resume_from, resume_step)
+    values = _values(parameters, job, PurePosixPath(machine_root), resume_from, resume_step, resume_state)
     try:
         return Plan(
             job=job.id,
@@ -103,6 +108,7 @@ def render_plan(
             container=filled_in_container(recipe, values),
             health=health_check(recipe, values),
             save=save_request(recipe, values),
+            sample=sample_request(recipe, values),
             cleanup=tuple(cleanup_steps(recipe, values)),
         )
     except TemplateFault as fault:
@@ -118,9 +124,14 @@ def known_names(recipe: Recipe) -> Names:
         "recipe": frozenset({"dir"}),
         "config": frozenset({"dir"}),
         "work": frozenset({"dir"}),
-        "resume": frozenset({"checkpoint", "step"}),
+        "resume": frozenset({"checkpoint", "step", "state"}),
         "parameters": frozenset(recipe.parameters),
     }
+
+
+def again_names(recipe: Recipe) -> Names:
+    """What the arguments of a further try may use."""
+    return {**known_names(recipe), "again": frozenset({"path", "folder"})}
 
 
 def time_names(recipe: Recipe) -> Names:
@@ -134,6 +145,7 @@ def _values(
     root: PurePosixPath,
     resume_from: str | None,
     resume_step: int | None,
+    resume_state: str | None,
 ) -> Values:
     if not root.is_absolute():
         raise UserError(f"the job folder on the machine must be an absolute path, not {str(root)!r}")
@@ -148,6 +160,7 @@ def _values(
         "resume": {
             "checkpoint": "" if resume_from is None else str(root / resume_from),
             "step": 0 if resume_from is None else resume_step or 0,
+            "state": "" if resume_from is None or resume_state is None else str(root / resume_state),
         },
         "parameters": parameters,
     }

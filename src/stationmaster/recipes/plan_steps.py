@@ -9,13 +9,27 @@ from typing import Any
 from stationmaster.errors import RecipeInvalid, UserError
 from stationmaster.recipes.launching import launched
 from stationmaster.recipes.parameters import is_plain_text
-from stationmaster.recipes.schema import HEALTH_STEP, IMAGE_STEP, SAMPLES_STEP, Argument, Recipe, Samples, Step, inside
+from stationmaster.recipes.schema import (
+    HEALTH_STEP,
+    IMAGE_STEP,
+    SAMPLES_STEP,
+    Argument,
+    Recipe,
+    SampleRequest,
+    Samples,
+    Save,
+    Step,
+    inside,
+)
 from stationmaster.recipes.shell import script_arguments
 from stationmaster.recipes.templating import Values, evaluate, render
 
 _FETCH_IMAGE = "{ENGINE} image inspect {IMAGE} >/dev/null 2>&1 || {ENGINE} pull {IMAGE}"
 _IMAGE_SECONDS = 7_200.0
 _IMAGE_TRIES = 3
+# What only the machine knows: trackside puts it in the place of these marks.
+AGAIN_PATH = "<again.path>"
+AGAIN_FOLDER = "<again.folder>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +53,8 @@ class PlanStep:
     """Where a file of this pattern is there already, there is nothing to do."""
     optional: bool = False
     """Whether the plan goes on when it fails."""
+    again: PlanAgain | None = None
+    """What a further try gets in addition."""
 
     def as_json(self) -> dict[str, Any]:
         """The step as trackside reads it."""
@@ -57,6 +73,7 @@ class PlanStep:
             "contained": self.contained,
             "unless": self.unless,
             "optional": self.optional,
+            "again": self.again and self.again.as_json(),
         }
 
 
@@ -72,21 +89,36 @@ class PlanHealth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanSave:
-    """How the training is asked for a checkpoint."""
+class PlanRequest:
+    """How the running training is asked for something, and the files that prove that it did it."""
 
     signal: str | None
     touch: str | None
+    argv: tuple[str, ...]
     proof: str
     timeout_seconds: float
 
     def as_json(self) -> dict[str, Any]:
+        """The request as trackside reads it."""
         return {
             "signal": self.signal,
             "touch": self.touch,
+            "argv": list(self.argv),
             "proof": self.proof,
             "timeout_seconds": self.timeout_seconds,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanAgain:
+    """What a further try of the training step gets in addition, where the one before has left something."""
+
+    pattern: str
+    argv: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """As trackside reads it; it puts what it finds in the place of the marks."""
+        return {"pattern": self.pattern, "argv": list(self.argv), "path": AGAIN_PATH, "folder": AGAIN_FOLDER}
 
 
 def main_steps(recipe: Recipe, values: Values, *, resuming: bool) -> Iterator[PlanStep]:
@@ -114,15 +146,26 @@ def health_check(recipe: Recipe, values: Values) -> PlanHealth | None:
     return PlanHealth(step=_health_step(recipe, values), every_seconds=recipe.health.every)
 
 
-def save_request(recipe: Recipe, values: Values) -> PlanSave | None:
+def save_request(recipe: Recipe, values: Values) -> PlanRequest | None:
+    """How the training is asked for a checkpoint."""
     save = recipe.stop.save
-    if save is None:
+    return None if save is None else _request(recipe, save, values, proof=_path(recipe, save.proof, values))
+
+
+def sample_request(recipe: Recipe, values: Values) -> PlanRequest | None:
+    """How the training is asked for samples."""
+    if recipe.samples is None or recipe.samples.now is None:
         return None
-    return PlanSave(
-        signal=save.signal,
-        touch=None if save.touch is None else _path(recipe, save.touch, values),
-        proof=_path(recipe, save.proof, values),
-        timeout_seconds=save.timeout,
+    return _request(recipe, recipe.samples.now, values, proof=recipe.samples.pattern)
+
+
+def _request(recipe: Recipe, request: Save | SampleRequest, values: Values, *, proof: str) -> PlanRequest:
+    return PlanRequest(
+        signal=request.signal,
+        touch=None if request.touch is None else _path(recipe, request.touch, values),
+        argv=tuple(_argv(request.argv, values)),
+        proof=proof,
+        timeout_seconds=request.timeout,
     )
 
 
@@ -174,7 +217,16 @@ def _rendered(recipe: Recipe, step: Step, values: Values, *, resuming: bool = Fa
         stop_signal=recipe.stop.signal,
         secrets=step.secrets,
         contained=recipe.container is not None and not step.outside,
+        again=_again(recipe, values) if step.training else None,
     )
+
+
+def _again(recipe: Recipe, values: Values) -> PlanAgain | None:
+    again = recipe.resume.again if recipe.resume else None
+    if again is None:
+        return None
+    marked = {**values, "again": {"path": AGAIN_PATH, "folder": AGAIN_FOLDER}}
+    return PlanAgain(pattern=_path(recipe, again.pattern, values), argv=tuple(_argv(again.argv, marked)))
 
 
 def _command(recipe: Recipe, step: Step, values: Values, *, resuming: bool) -> tuple[str, ...]:

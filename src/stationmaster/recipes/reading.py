@@ -16,13 +16,15 @@ from stationmaster.recipes.configs import is_conditional
 from stationmaster.recipes.documents import Document, Unreadable, read_document
 from stationmaster.recipes.fields import Part
 from stationmaster.recipes.parameters import check_value, sample_value
-from stationmaster.recipes.plan import JobIdentity, known_names, render_plan, time_names
+from stationmaster.recipes.plan import JobIdentity, again_names, known_names, render_plan, time_names
 from stationmaster.recipes.problems import Problem, invalid
-from stationmaster.recipes.schema import Argument, Recipe, Step, When
+from stationmaster.recipes.schema import Argument, Recipe, SampleRequest, Save, Step, When
 from stationmaster.recipes.shell import check_script
 from stationmaster.recipes.templating import TemplateFault, check_expression, check_template
 
 Location = tuple[str | int, ...]
+
+_AGAIN_ARGV: Location = ("resume", "again", "argv")
 
 
 def read_recipe(text: str, *, file: str) -> Recipe:
@@ -122,10 +124,10 @@ def _wrong_defaults(recipe: Recipe) -> Iterator[tuple[Location, str]]:
 
 
 def _wrong_templates(recipe: Recipe) -> Iterator[tuple[Location, str]]:
-    names, times = known_names(recipe), time_names(recipe)
+    names, again, times = known_names(recipe), again_names(recipe), time_names(recipe)
     for location, text in _templates(recipe):
         try:
-            check_template(text, names)
+            check_template(text, again if location[:3] == _AGAIN_ARGV else names)
         except TemplateFault as fault:
             yield location, str(fault)
     for place, step in _steps(recipe):
@@ -162,8 +164,11 @@ def _single_templates(recipe: Recipe) -> Iterator[tuple[Location, str]]:
         yield from ((("samples", "env", name), text) for name, text in recipe.samples.env.items())
     if save := recipe.stop.save:
         yield ("stop", "save", "proof"), save.proof
-        if save.touch is not None:
-            yield ("stop", "save", "touch"), save.touch
+    if recipe.resume and recipe.resume.again:
+        yield ("resume", "again", "pattern"), recipe.resume.again.pattern
+    for place, request in _requests(recipe):
+        if request.touch is not None:
+            yield (*place, "touch"), request.touch
     for number, mount in enumerate(recipe.container.mounts if recipe.container else ()):
         yield ("container", "mounts", number, "source"), mount.source
         yield ("container", "mounts", number, "target"), mount.target
@@ -189,10 +194,19 @@ def _arguments(recipe: Recipe) -> Iterator[tuple[Location, Argument]]:
         (("health", "argv"), recipe.health.argv if recipe.health else ()),
         (("samples", "argv"), recipe.samples.argv if recipe.samples else ()),
         (("resume", "argv"), recipe.resume.argv if recipe.resume else ()),
+        (_AGAIN_ARGV, recipe.resume.again.argv if recipe.resume and recipe.resume.again else ()),
+        *(((*place, "argv"), request.argv) for place, request in _requests(recipe)),
         (("launcher_argv",), recipe.launcher_argv),
     )
     for location, arguments in lists:
         yield from (((*location, index), argument) for index, argument in enumerate(arguments))
+
+
+def _requests(recipe: Recipe) -> Iterator[tuple[Location, Save | SampleRequest]]:
+    if recipe.stop.save is not None:
+        yield ("stop", "save"), recipe.stop.save
+    if recipe.samples is not None and recipe.samples.now is not None:
+        yield ("samples", "now"), recipe.samples.now
 
 
 def _steps(recipe: Recipe) -> Iterator[tuple[Location, Step]]:

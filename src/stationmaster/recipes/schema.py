@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, JsonValue, model_validator
 
 from stationmaster.durations import Duration
-from stationmaster.recipes.commands import Argument, Health, Samples, Save, Step, Stop, When
+from stationmaster.recipes.commands import Argument, Health, SampleRequest, Samples, Save, Step, Stop, When
 from stationmaster.recipes.containers import Container, Mount
 from stationmaster.recipes.fields import (
     IMAGE,
@@ -25,6 +25,7 @@ from stationmaster.recipes.fields import (
 from stationmaster.recipes.log_patterns import LogPattern
 
 __all__ = [
+    "Again",
     "Argument",
     "Config",
     "Container",
@@ -39,6 +40,7 @@ __all__ = [
     "Parameter",
     "Recipe",
     "Resume",
+    "SampleRequest",
     "Samples",
     "Save",
     "Step",
@@ -169,6 +171,7 @@ class OutputKind(StrEnum):
     SAMPLE = "sample"  # a picture or text made during training
     LOG = "log"
     METRICS = "metrics"
+    STATE = "state"  # what the trainer reads beside a checkpoint to go on; nothing to show or to publish
 
 
 class Output(Part):
@@ -181,6 +184,16 @@ class Output(Part):
     """A regular expression whose one group is the training step in the file's name."""
 
 
+class Again(Part):
+    """How a further try on the same machine goes on from what the try before has left."""
+
+    pattern: Template
+    """A pattern in the job's folder; of several files that make one checkpoint, name the one that is written last."""
+    argv: Annotated[tuple[Argument, ...], Field(min_length=1)]
+    """Added to the training step's arguments, where a file of the pattern is there: `again.path` is the newest of them,
+    `again.folder` the folder that it lies in."""
+
+
 class Resume(Part):
     """How the training goes on from a checkpoint."""
 
@@ -189,6 +202,12 @@ class Resume(Part):
     config uses resume.checkpoint."""
     counts_from_zero: bool = False
     """Whether the trainer counts its steps, and numbers its files, from 0 again; then resume.step is added to them."""
+    state: InsidePath | None = None
+    """A pattern of the file that the trainer reads beside a checkpoint to go on exactly where it was, as its
+    optimizer's state. It comes home with the checkpoint and is sent along with it: resume.state. The trainer must read
+    it in a way that cannot run what is in it."""
+    again: Again | None = None
+    """For a trainer that does not find its own latest checkpoint when its step is tried again."""
 
 
 class Gated(Part):
@@ -274,11 +293,13 @@ class Recipe(Part):
 
     @property
     def outputs(self) -> tuple[Output, ...]:
-        """Everything that is brought home: the declared outputs, and the samples."""
-        if self.samples is None:
-            return self.declared_outputs
-        samples = Output(pattern=self.samples.pattern, kind=OutputKind.SAMPLE, step=self.samples.step)
-        return (*self.declared_outputs, samples)
+        """Everything that is brought home: the declared outputs, the samples, and what a training goes on from."""
+        found = list(self.declared_outputs)
+        if self.samples is not None:
+            found.append(Output(pattern=self.samples.pattern, kind=OutputKind.SAMPLE, step=self.samples.step))
+        if self.resume is not None and self.resume.state is not None:
+            found.append(Output(pattern=self.resume.state, kind=OutputKind.STATE))
+        return tuple(found)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -317,6 +338,9 @@ class Recipe(Part):
             raise ValueError("more than one node needs a `launcher`")
         if self.launcher is not None and len(self.training_step.argv) < 2:
             raise ValueError("a launcher needs a training step whose `argv` is a Python and a script")
-        if self.launcher is not None and self.stop.save is not None and self.stop.save.signal is not None:
-            raise ValueError("with a launcher a save is asked for by `touch`: a signal would end the launcher")
+        asked = (self.stop.save, self.samples.now if self.samples else None)
+        if self.launcher is not None and any(request is not None and request.signal is not None for request in asked):
+            raise ValueError(
+                "with a launcher a training is asked by `touch` or `argv`: a signal would end the launcher"
+            )
         return self

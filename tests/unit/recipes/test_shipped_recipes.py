@@ -29,7 +29,10 @@ CONFIGS = [
     ("sdxl-lora@1", SDXL, KOHYA_TRAINING),
     ("sdxl-lora@1", SDXL_DATASET, KOHYA_DATASET),
 ]
-SHIPPED = ["flux-kontext-lora@1", "flux-lora@1", "llm-lora@1", "sdxl-lora@1", "tiny-lora@1"]
+SHIPPED = [
+    *("flux-kontext-lora@1", "flux-kontext-lora@2", "flux-lora@1", "flux-lora@2"),
+    *("llm-lora@1", "llm-lora@2", "sdxl-lora@1", "sdxl-lora@2", "tiny-lora@1"),
+]
 HOSTILE = [
     "'; rm -rf / #",
     '"',
@@ -124,7 +127,7 @@ def test_gated_models_are_fetched_with_a_token_that_only_the_training_gets(refer
 @pytest.mark.parametrize("reference", SHIPPED[:-1])
 def test_the_plan_is_as_it_was(reference: str) -> None:
     plan = plan_of(reference, resume=True)
-    golden = Path(__file__).parent / f"{reference.partition('@')[0].replace('-', '_')}_plan.json"
+    golden = Path(__file__).parent / "plans" / f"{reference}.json"
     found = {"plan": plan.as_json(), "configs": {config.path: config.text for config in plan.configs}}
     assert found == json.loads(golden.read_text(encoding="utf-8"))
 
