@@ -64,6 +64,12 @@ def run_command(container: Container, step: Step, *, root: Root, name: str) -> l
     ]
 
 
+def exec_command(container: Container, step: Step, argv: list[str], *, root: Root, name: str) -> list[str]:
+    """The command that runs another program in the container of a step that runs."""
+    settings = ["--env=%s=%s" % pair for pair in sorted(step.env.items()) if pair[0] not in step.secrets]
+    return [container.engine, "exec", "--workdir=%s" % root.inside(step.cwd), *settings, name, *argv]
+
+
 def look_at(container: Container, name: str) -> Seen | None:
     """What the engine knows of the container; None when it has none by that name or does not answer."""
     answer = _ask(container, "inspect", "--type=container", "--format={{json .State}}", name)

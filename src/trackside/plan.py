@@ -69,11 +69,12 @@ class Health(NamedTuple):
     every_seconds: float
 
 
-class Save(NamedTuple):
-    """How the training is asked for a checkpoint: by a signal or by a file."""
+class Request(NamedTuple):
+    """How the training is asked for something: by a signal, by a file or by a command."""
 
     signal: int | None
     touch: str | None
+    argv: Tuple[str, ...]
     proof: str
     timeout_seconds: float
 
@@ -86,7 +87,8 @@ class Plan(NamedTuple):
     stop_grace_seconds: float
     container: Container | None = None
     health: Health | None = None
-    save: Save | None = None
+    save: Request | None = None
+    sample: Request | None = None
     cleanup: Tuple[Step, ...] = ()
 
 
@@ -95,7 +97,7 @@ def read_plan(root: Root) -> Plan:
     plan = _read(root)
     if not root.part:
         return plan
-    return plan._replace(steps=plan.cleanup, outputs=(), health=None, save=None, cleanup=())
+    return plan._replace(steps=plan.cleanup, outputs=(), health=None, save=None, sample=None, cleanup=())
 
 
 def _read(root: Root) -> Plan:
@@ -128,7 +130,8 @@ def parse_plan(found: Any) -> Plan:
             stop_grace_seconds=_not_negative(found.get("stop_grace_seconds", 10.0)),
             container=_parse_container(found.get("container")),
             health=_parse_health(found.get("health")),
-            save=_parse_save(found.get("save")),
+            save=_parse_request(found.get("save")),
+            sample=_parse_request(found.get("sample")),
             cleanup=tuple(_parse_step(step) for step in found.get("cleanup", ())),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -188,15 +191,16 @@ def _parse_health(found: Any) -> Health | None:
     return Health(step=_parse_step(found), every_seconds=max(0.1, _not_negative(found["every_seconds"])))
 
 
-def _parse_save(found: Any) -> Save | None:
+def _parse_request(found: Any) -> Request | None:
     if found is None:
         return None
-    number, touch = found.get("signal"), found.get("touch")
-    if (number is None) == (touch is None):
-        raise ValueError("a save is asked for by either a signal or a file")
-    return Save(
+    number, touch, argv = found.get("signal"), found.get("touch"), _texts(found.get("argv", ()))
+    if [number is not None, touch is not None, bool(argv)].count(True) != 1:
+        raise ValueError("a training is asked by one of a signal, a file and a command")
+    return Request(
         signal=None if number is None else _signal_number(number),
         touch=None if touch is None else _inside(touch),
+        argv=argv,
         proof=_inside(found["proof"]),
         timeout_seconds=_not_negative(found.get("timeout_seconds", 180.0)),
     )

@@ -46,6 +46,7 @@ class Root:
         self.training_pid = os.path.join(self.own, "training.pid")
         self.stop = os.path.join(self.own, "stop.json")
         self.save = os.path.join(self.own, "save.json")
+        self.sample = os.path.join(self.own, "sample.json")
         self.health = os.path.join(self.own, "health.json")
         self.health_log = os.path.join(self.own, "health.log")
         self.gpu = os.path.join(self.own, "gpu.csv")

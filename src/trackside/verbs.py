@@ -18,6 +18,7 @@ _USAGE = """usage: trackside --root ROOT [--part cleanup] VERB
   follow [--since JSON] [--interval S]       tell it again and again
   stop [--grace S]                           end the running step and start no other
   save --id ID [--wait S]                    ask the training for a checkpoint, once per ID, and look for it
+  sample --id ID [--wait S]                  ask the training for samples in the same way
   check                                      run the recipe's health check now
   cleanup [--grace S]                        end everything, then run the recipe's cleanup, once
   logs [--step N] [--tail N]                 print the steps' logs as one text
@@ -119,12 +120,15 @@ def _stop(root: Root, options: Options, arguments: list[str]) -> int:
 
 
 def _save(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.save import save
+    from trackside.asking import save
 
-    if not options.get("id"):
-        raise Misuse("save needs --id")
-    wait = _seconds(options, "wait", 0.0)
-    return _print(save(root, read_plan(root), request=options["id"], wait_seconds=wait))
+    return _print(save(root, read_plan(root), request=_id(options), wait_seconds=_seconds(options, "wait", 0.0)))
+
+
+def _sample(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.asking import sample
+
+    return _print(sample(root, read_plan(root), request=_id(options), wait_seconds=_seconds(options, "wait", 0.0)))
 
 
 def _check(root: Root, options: Options, arguments: list[str]) -> int:
@@ -256,6 +260,12 @@ def _shim(root: Root, options: Options, arguments: list[str]) -> int:
     return 0
 
 
+def _id(options: Options) -> str:
+    if not options.get("id"):
+        raise Misuse("a request needs --id")
+    return options["id"]
+
+
 def _count(options: Options, name: str, default: int) -> int:
     text = options.get(name, str(default))
     if not text.isdigit():
@@ -295,6 +305,7 @@ _VERBS = {
     "follow": _Verb(_follow, ["since=", "interval="]),
     "stop": _Verb(_stop, ["grace="]),
     "save": _Verb(_save, ["id=", "wait="]),
+    "sample": _Verb(_sample, ["id=", "wait="]),
     "check": _Verb(_check, []),
     "cleanup": _Verb(_cleanup, ["grace="]),
     "logs": _Verb(_logs, ["step=", "tail="]),

@@ -19,7 +19,7 @@ from stationmaster.remote.fake_run import FakeRun, Script
 
 Uploader = Callable[[dict[str, Any], Callable[[str], bytes | None]], dict[str, Any]]
 
-_VERBS_WITH_PLAN = ("start", "status", "stop", "save", "cleanup", "inventory")
+_VERBS_WITH_PLAN = ("start", "status", "stop", "save", "sample", "cleanup", "inventory")
 
 __all__ = ["FakeRun", "FakeTrackside", "Script"]
 
@@ -89,7 +89,7 @@ class FakeTrackside:
             case "stop":
                 run.stop(self._now())
                 return _said(self._status(run, since=None))
-            case "save":
+            case "save" | "sample":
                 return _said({"state": "impossible", "files": []})  # a scripted training declares no way
             case "cleanup":
                 run.stop(self._now())

@@ -76,11 +76,13 @@ class Unpacked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saved:
-    """How a request for a checkpoint stands: saved, saving, timed_out, not_running or impossible."""
+class Answered:
+    """How a request to the training stands: saved, saving, sampled, sampling, timed_out, not_running, refused or
+    impossible."""
 
     state: str
     files: tuple[str, ...] = ()
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,12 +217,20 @@ class Host:
         argv = self._argv("stop", "--grace", f"{grace_seconds:g}")
         return await self._status_call(argv, limit=self._limit + grace_seconds)
 
-    async def save(self, request: str, *, wait_seconds: float = 0.0) -> Saved:
+    async def save(self, request: str, *, wait_seconds: float = 0.0) -> Answered:
         """The training has been asked for a checkpoint, once per `request`; how far that is, after looking a while."""
-        argv = self._argv("save", "--id", request, "--wait", f"{wait_seconds:g}")
+        return await self._request("save", request, wait_seconds)
+
+    async def sample(self, request: str, *, wait_seconds: float = 0.0) -> Answered:
+        """The training has been asked for samples in the same way."""
+        return await self._request("sample", request, wait_seconds)
+
+    async def _request(self, verb: str, request: str, wait_seconds: float) -> Answered:
+        argv = self._argv(verb, "--id", request, "--wait", f"{wait_seconds:g}")
         answer = _answer(argv, await self.remote.run(argv, timeout=self._limit + wait_seconds))
         with _understanding(argv, answer):
-            return Saved(state=str(answer["state"]), files=tuple(str(path) for path in answer["files"]))
+            files = tuple(str(path) for path in answer["files"])
+            return Answered(state=str(answer["state"]), files=files, problem=str(answer.get("problem", "")))
 
     async def cleanup(self, grace_seconds: float = 10.0) -> Cleaned:
         """Nothing of the job runs any more, and the recipe's cleanup has begun; repeated calls say how it goes."""

@@ -130,6 +130,18 @@ def test_the_stop_signal_reaches_the_process_and_its_end_is_awaited(job: Bench, 
     until(lambda: podman.containers() == [], "the container's removal")
 
 
+def test_a_training_is_asked_by_a_command_in_its_own_container(job: Bench) -> None:
+    script = "echo ready; while :; do test -e asked && cp asked ../output/saved; sleep 0.1; done"
+    ask = {"argv": ["sh", "-c", "echo $WORD-$(hostname) >asked"], "proof": "output/saved"}
+    train = contained("train", script, training=True, env={"WORD": "please"})
+    job.plan(train, container={**container(), "network": "none"}, save=ask)
+    job.start()
+    until_contained(job)
+    until(lambda: "ready" in job.text())
+    assert job.call("save", "--id", "a", "--wait", "50")["state"] == "saved"
+    assert (job.root / "output" / "saved").read_text().startswith("please-")
+
+
 def test_a_step_that_ignores_its_signal_is_killed(job: Bench, podman: Podman) -> None:
     job.plan(contained("train", "trap '' TERM; echo ready; while :; do sleep 0.1; done"), container=container())
     job.start()

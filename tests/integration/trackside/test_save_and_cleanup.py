@@ -35,13 +35,14 @@ while True:
 """
 BY_SIGNAL = {"signal": "USR1", "proof": "output/*.safetensors", "timeout_seconds": 60}
 BY_FILE = {"touch": "work/save-now", "proof": "output/*.safetensors", "timeout_seconds": 60}
+BY_COMMAND = {"argv": ["touch", "save-now"], "proof": "output/*.safetensors", "timeout_seconds": 60}
 
 
 def trainer(job: Bench, **more: Any) -> dict[str, Any]:
     return {"name": "train", "argv": [sys.executable, "-S", "-c", TRAINER, str(job.root)], "training": True, **more}
 
 
-@pytest.mark.parametrize("how", [BY_SIGNAL, BY_FILE])
+@pytest.mark.parametrize("how", [BY_SIGNAL, BY_FILE, BY_COMMAND])
 def test_a_training_saves_when_it_is_asked_once_for_each_request(job: Bench, how: dict[str, Any]) -> None:
     job.plan(trainer(job), save=how)
     job.start()
@@ -50,6 +51,30 @@ def test_a_training_saves_when_it_is_asked_once_for_each_request(job: Bench, how
         seen = job.call("save", "--id", "first", "--wait", "50")
         assert seen == {"state": "saved", "files": ["output/model-1.safetensors"]}
     assert job.call("save", "--id", "second", "--wait", "50")["files"] == ["output/model-2.safetensors"]
+    assert job.status()["steps"][0]["state"] == "running", "it goes on training"
+
+
+def test_samples_are_asked_for_beside_checkpoints(job: Bench) -> None:
+    by_command = {"argv": [sys.executable, "-S", "-c", "import os; open(os.environ['ASK'], 'w')"], "proof": "output/*"}
+    job.plan(trainer(job, env={"ASK": str(job.root / "work" / "save-now")}), save=BY_SIGNAL, sample=by_command)
+    job.start()
+    until(lambda: "ready" in job.text())
+    seen = job.call("sample", "--id", "a", "--wait", "50")
+    assert seen == {"state": "sampled", "files": ["output/model-1.safetensors"]}
+    assert job.call("save", "--id", "a", "--wait", "50")["files"] == ["output/model-2.safetensors"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [(["sh", "-c", "echo no database; exit 3"], "exit code 3: no database"), (["/no/such/program"], "No such file")],
+)
+def test_a_command_that_cannot_ask_says_why(job: Bench, argv: list[str], said: str) -> None:
+    job.plan(trainer(job), save={"argv": argv, "proof": "output/*.safetensors"})
+    job.start()
+    until(lambda: "ready" in job.text())
+    answer = job.call("save", "--id", "a", "--wait", "50")
+    assert answer["state"] == "refused"
+    assert said in answer["problem"]
     assert job.status()["steps"][0]["state"] == "running", "it goes on training"
 
 

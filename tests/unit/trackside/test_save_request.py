@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from trackside.save import touch
+from trackside.asking import touch
 
 _TAKE = """
 import os, sys

@@ -1,17 +1,18 @@
-"""Asking a running training for a checkpoint, and seeing that it was written."""
+"""Asking a running training for a checkpoint or for samples, and seeing that they were written."""
 
 from __future__ import annotations
 
 import os
 import time
-from typing import Any, Mapping
+from typing import Any, Mapping, NamedTuple
 
 from trackside import clock, containers
 from trackside.clock import Moment, moment_from_record, seconds_between
 from trackside.expected import is_whole, matching_files
+from trackside.launch import step_environment
 from trackside.locks import one_at_a_time
 from trackside.observe import Observer, running_try
-from trackside.plan import Plan, Save
+from trackside.plan import Plan, Request
 from trackside.process import signal_process
 from trackside.records import read_record, write_record
 from trackside.root import Root
@@ -19,23 +20,50 @@ from trackside.tries import Try
 
 _POLL_SECONDS = 0.2
 _SETTLED_SECONDS = 1.0
+_COMMAND_SECONDS = 60.0
+_TAIL_BYTES = 2000
+
+
+class Refused(Exception):
+    """The command that asks could not be run, or said no."""
+
+
+class Asking(NamedTuple):
+    """One kind of request: how it is made, where it is noted, and the word for being at it."""
+
+    how: Request | None
+    record: str
+    doing: str
+    done: str
 
 
 def save(root: Root, plan: Plan, *, request: str, wait_seconds: float) -> dict[str, Any]:
-    """Ask once per `request`, then look for up to `wait_seconds`. The same request may be repeated to look again.
+    """Ask for a checkpoint once per `request`, then look for up to `wait_seconds`; repeated, it looks again.
 
-    The answer's state: `saved` with the files, `saving`, `timed_out`, `not_running` (no training to ask),
-    `impossible` (the recipe declares no way).
+    The answer's state: `saved` with the files, `saving`, `timed_out`, `not_running` (no training to ask), `refused`
+    with the problem (the command that asks has failed), `impossible` (the recipe declares no way).
     """
-    if plan.save is None:
+    return _ask_and_look(root, plan, Asking(plan.save, root.save, "saving", "saved"), request, wait_seconds)
+
+
+def sample(root: Root, plan: Plan, *, request: str, wait_seconds: float) -> dict[str, Any]:
+    """Ask for samples in the same way; the states `sampled` and `sampling` in the place of `saved` and `saving`."""
+    return _ask_and_look(root, plan, Asking(plan.sample, root.sample, "sampling", "sampled"), request, wait_seconds)
+
+
+def _ask_and_look(root: Root, plan: Plan, asking: Asking, request: str, wait_seconds: float) -> dict[str, Any]:
+    if asking.how is None:
         return _answer("impossible")
-    asked = _ask_once(root, plan, plan.save, request)
+    try:
+        asked = _ask_once(root, plan, asking.how, asking.record, request)
+    except Refused as problem:
+        return _answer("refused", problem=str(problem))
     if asked is None:
         return _answer("not_running")
     deadline = clock.seconds_since_boot() + wait_seconds
     while True:
-        answer = _look(root, plan, plan.save, asked)
-        if answer["state"] != "saving" or clock.seconds_since_boot() >= deadline:
+        answer = _look(root, plan, asking, asking.how, asked)
+        if answer["state"] != asking.doing or clock.seconds_since_boot() >= deadline:
             return answer
         time.sleep(_POLL_SECONDS)
 
@@ -49,11 +77,11 @@ def touch(path: str) -> None:
         os.close(descriptor)
 
 
-def _ask_once(root: Root, plan: Plan, how: Save, request: str) -> dict[str, Any] | None:
+def _ask_once(root: Root, plan: Plan, how: Request, noted: str, request: str) -> dict[str, Any] | None:
     """The record of this request: what was there before it, and when it was made. None if there is nobody to ask."""
     root.make_own_folders()
     with one_at_a_time(root.own):
-        record = read_record(root.save) or {}
+        record = read_record(noted) or {}
         if record.get("id") == request and record.get("asked"):
             return record
         training = _running_training(root, plan)
@@ -61,11 +89,11 @@ def _ask_once(root: Root, plan: Plan, how: Save, request: str) -> dict[str, Any]
             return None
         # Before the asking: a file that appears in between is proof, not the past.
         record = {"id": request, "asked": False, "before": _marks(root, how), **clock.now().as_record()}
-        write_record(root.save, record, durable=True)
+        write_record(noted, record, durable=True)
         if not _ask(root, plan, how, training):
             return None
         record["asked"] = True
-        write_record(root.save, record, durable=True)
+        write_record(noted, record, durable=True)
         return record
 
 
@@ -76,12 +104,14 @@ def _running_training(root: Root, plan: Plan) -> Try | None:
     return running
 
 
-def _ask(root: Root, plan: Plan, how: Save, training: Try) -> bool:
+def _ask(root: Root, plan: Plan, how: Request, training: Try) -> bool:
     if how.touch is not None:
         path = root.inside(how.touch)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         touch(path)
         return True
+    if how.argv:
+        return _run(root, plan, how, training)
     assert how.signal is not None
     if plan.container is not None and plan.steps[training.step].contained:
         return containers.send_signal(
@@ -91,23 +121,51 @@ def _ask(root: Root, plan: Plan, how: Save, training: Try) -> bool:
     return signal_process(training.process, how.signal, boot_id=clock.boot_id())
 
 
-def _look(root: Root, plan: Plan, how: Save, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _run(root: Root, plan: Plan, how: Request, training: Try) -> bool:
+    """The command that asks has run where the training runs. Raises Refused with what it said if it failed."""
+    import subprocess  # slow to import, needed only here
+
+    step = plan.steps[training.step]
+    argv = list(how.argv)
+    if plan.container is not None and step.contained:
+        name = containers.container_of(root, training.step, training.number)
+        argv = containers.exec_command(plan.container, step, argv, root=root, name=name)
+    try:
+        done = subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=root.inside(step.cwd),
+            env=step_environment(step),
+            timeout=_COMMAND_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Refused(str(error)) from error
+    if done.returncode != 0:
+        said = done.stdout[-_TAIL_BYTES:].decode("utf-8", "replace").strip()
+        raise Refused("exit code %d: %s" % (done.returncode, said))
+    return True
+
+
+def _look(root: Root, plan: Plan, asking: Asking, how: Request, asked: Mapping[str, Any]) -> dict[str, Any]:
     now = clock.now()
     new = [path for path, mark in _marks(root, how).items() if asked["before"].get(path) != mark]
     written = [path for path in new if _is_written(root.inside(path), now.wall)]
     if written:
-        return _answer("saved", files=written)
+        return _answer(asking.done, files=written)
     at = moment_from_record(asked)
     if _is_over(at, now, how):
         return _answer("timed_out")
     if _running_training(root, plan) is None:
         # It ended meanwhile: what it has left by now is all that will come.
         left = [path for path in new if is_whole(root.inside(path))]
-        return _answer("saved", files=left) if left else _answer("not_running")
-    return _answer("saving")
+        return _answer(asking.done, files=left) if left else _answer("not_running")
+    return _answer(asking.doing)
 
 
-def _is_over(at: Moment | None, now: Moment, how: Save) -> bool:
+def _is_over(at: Moment | None, now: Moment, how: Request) -> bool:
     waited = None if at is None else seconds_between(at, now)
     return waited is None or waited >= how.timeout_seconds
 
@@ -124,7 +182,7 @@ def _is_written(path: str, wall: float) -> bool:
     return is_whole(path) and (path.endswith(".safetensors") or not 0 <= age < _SETTLED_SECONDS)
 
 
-def _marks(root: Root, how: Save) -> dict[str, list[int]]:
+def _marks(root: Root, how: Request) -> dict[str, list[int]]:
     found = {}
     for path in matching_files(root, how.proof):
         try:
@@ -135,5 +193,6 @@ def _marks(root: Root, how: Save) -> dict[str, list[int]]:
     return found
 
 
-def _answer(state: str, *, files: list[str] | None = None) -> dict[str, Any]:
-    return {"state": state, "files": sorted(files or ())}
+def _answer(state: str, *, files: list[str] | None = None, problem: str = "") -> dict[str, Any]:
+    answer = {"state": state, "files": sorted(files or ())}
+    return {**answer, "problem": problem} if problem else answer
