@@ -1,4 +1,4 @@
-"""`jobs`, `show`, `stop`, `cancel`, `retry`: looking at jobs and wanting something of them."""
+"""`jobs`, `show`, `stop`, `save`, `sample`, `cancel`, `retry`: looking at jobs and wanting something of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from stationmaster.cli.context import JobArgument, JsonOption, options_of, print
 from stationmaster.cli.helping_worker import prepare_worker, worker_for
 
 if TYPE_CHECKING:
+    from stationmaster.model import Request
     from stationmaster.station.local import LocalStation
+
+WaitOption = Annotated[bool, typer.Option("--wait", help="Stay until it is done, and tell what came of it.")]
 
 app = typer.Typer(invoke_without_command=True, no_args_is_help=False, rich_markup_mode=None)
 
@@ -134,6 +137,34 @@ def stop(context: typer.Context, job: JobArgument, as_json: JsonOption = False) 
         _answer(context, wanted.job.id, wanted.note, as_json=as_json)
 
 
+def save(context: typer.Context, job: JobArgument, wait: WaitOption = False, as_json: JsonOption = False) -> None:
+    """Have a running training write a checkpoint now; it comes home, and the training goes on.
+
+    Examples:
+
+      stationmaster save 7f3k2q9a
+
+      stationmaster save cats --wait
+    """
+    from stationmaster.model import Request
+
+    _request(context, job, Request.SAVE, wait=wait, as_json=as_json)
+
+
+def sample(context: typer.Context, job: JobArgument, wait: WaitOption = False, as_json: JsonOption = False) -> None:
+    """Have a running training make samples now; they come home, and the training goes on.
+
+    Examples:
+
+      stationmaster sample 7f3k2q9a
+
+      stationmaster sample cats --wait
+    """
+    from stationmaster.model import Request
+
+    _request(context, job, Request.SAMPLE, wait=wait, as_json=as_json)
+
+
 def cancel(
     context: typer.Context,
     job: JobArgument,
@@ -200,6 +231,25 @@ def retry(
         said = f"submitted, a retry of {accepted.job.spec.retry_of}" if accepted.created else "was there already"
         typer.echo(f"job {accepted.job.id} {said}")
         typer.echo(f"follow it: stationmaster watch {accepted.job.id}")
+    return None
+
+
+def _request(context: typer.Context, reference: str, request: Request, *, wait: bool, as_json: bool) -> None:
+    from stationmaster.cli.requests import answer_lines, awaited_answer
+
+    with station_of(context) as station:
+        wanted = station.ask(station.find(reference).id, request)
+        if not wait:
+            return _answer(context, wanted.job.id, wanted.note, as_json=as_json)
+        number = wanted.job.times_asked(request)
+        answer = awaited_answer(station, wanted.job.id, request, number)
+        if as_json or options_of(context).as_json:
+            print_json({"id": wanted.job.id, "note": wanted.note, "answer": answer})
+        else:
+            for line in answer_lines(wanted.job.id, request, answer):
+                typer.echo(line)
+        if answer is None or not answer.get("files"):
+            raise typer.Exit(1)
     return None
 
 

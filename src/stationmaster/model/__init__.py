@@ -17,6 +17,7 @@ from stationmaster.model.jobs import (
     Progress,
     Quote,
     Reason,
+    Request,
     State,
 )
 from stationmaster.model.machines import (
@@ -72,6 +73,7 @@ __all__ = [
     "Registration",
     "Rental",
     "RentalState",
+    "Request",
     "Requirements",
     "SamplePicture",
     "SshAccess",

@@ -120,6 +120,7 @@ class JobSpec:
     retry_of: str | None = None
     resume_from: str | None = None  # a verified checkpoint at home
     resume_step: int | None = None  # the training step at which it was made
+    resume_state: str | None = None  # what the trainer reads beside it, at home
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +140,13 @@ class Progress:
     at: float | None = None
 
 
+class Request(StrEnum):
+    """What a person may ask a running training for; it goes on afterwards."""
+
+    SAVE = "save"
+    SAMPLE = "sample"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """A job as it stands. `memory` is the state handlers' own; everybody else leaves it alone."""
@@ -151,6 +159,8 @@ class Job:
     desired: Desired = Desired.RUN
     desired_seq: int = 0
     seen_seq: int = 0
+    saves_asked: int = 0  # how often a person has asked for a checkpoint
+    samples_asked: int = 0
     outcome: Outcome | None = None
     reason: Reason | None = None
     explanation: str | None = None
@@ -168,6 +178,10 @@ class Job:
     @property
     def id(self) -> str:
         return self.spec.id
+
+    def times_asked(self, request: Request) -> int:
+        """How often a person has asked for this so far."""
+        return self.saves_asked if request is Request.SAVE else self.samples_asked
 
     def remember(self, **facts: Any) -> Job:
         """The same job with facts added to its memory; None forgets one."""

@@ -35,6 +35,7 @@ from stationmaster.remote.status import (
 )
 
 __all__ = [
+    "Answered",
     "Cleaned",
     "Disk",
     "FileHash",
@@ -46,7 +47,6 @@ __all__ = [
     "LogPiece",
     "Memory",
     "OutputFile",
-    "Saved",
     "Since",
     "Status",
     "StepStatus",

@@ -26,9 +26,21 @@ def can_be_had(file: Checkpoint, settings: Settings) -> bool:
     return "://" not in file.location
 
 
+def is_for_people(file: Checkpoint) -> bool:
+    """Whether anybody but the trainer can make use of it."""
+    return file.kind != OutputKind.STATE
+
+
 def is_resumable(file: Checkpoint) -> bool:
     """Whether a training may go on from it elsewhere: what one stranger's machine wrote must not run on another."""
     return file.kind == OutputKind.CHECKPOINT and is_safe_to_load(file.path)
+
+
+def state_beside(best: Checkpoint, files: Sequence[Checkpoint]) -> Checkpoint | None:
+    """What the trainer left beside this very checkpoint to go on from, if it lies here."""
+    states = (one for one in files if one.kind == OutputKind.STATE and one.verified_at is not None)
+    fitting = (one for one in states if best.step is not None and (one.attempt, one.step) == (best.attempt, best.step))
+    return next((one for one in fitting if one.location is not None and Path(one.location).is_file()), None)
 
 
 def places(files: Sequence[Checkpoint], folder: Path) -> list[Path]:

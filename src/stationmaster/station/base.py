@@ -20,6 +20,7 @@ from stationmaster.model import (
     LogChunk,
     Quote,
     Rental,
+    Request,
     StepReading,
     TrainedModel,
 )
@@ -115,7 +116,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """The answer to stop and cancel."""
+    """The answer to stop, cancel, save and sample."""
 
     job: Job
     note: str  # what will happen now, in words
@@ -160,6 +161,11 @@ class Station(Protocol):
 
     def desire(self, job_id: str, desired: Desired) -> Wanted:
         """Ask for a stop or a cancel. Raises AlreadyEnded once an outcome is written."""
+
+    def ask(self, job_id: str, request: Request) -> Wanted:
+        """Ask a running training for a checkpoint or for samples. Raises AlreadyEnded, and IllegalMove where it does
+        not train or its recipe cannot be asked.
+        """
 
     def remove(self, job_id: str) -> None:
         """Forget an ended job, its files at home included."""

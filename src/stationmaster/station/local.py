@@ -31,6 +31,7 @@ from stationmaster.model import (
     JobSpec,
     LogChunk,
     Quote,
+    Request,
     State,
     StepReading,
     TrainedModel,
@@ -130,6 +131,7 @@ class LocalStation:
     def retry(
         self, reference: str, *, resume: bool = False, new_id: str | None = None, terms: Terms | None = None
     ) -> Accepted:
+        from stationmaster.station.artifacts import state_beside
         from stationmaster.station.submit import checked_id
 
         if (found := self._submitted(new_id)) is not None:
@@ -138,6 +140,7 @@ class LocalStation:
         new_id = checked_id(new_id)
         terms = terms or self.retry_terms(old.id)
         best = self._best_checkpoint(old) if resume else None
+        state = None if best is None else state_beside(best, self.store.checkpoints.of_job(old.id))
         spec = replace(
             old.spec,
             id=new_id,
@@ -147,6 +150,7 @@ class LocalStation:
             max_spend=terms.max_spend,
             resume_from=None if best is None else best.location,
             resume_step=None if best is None else best.step,
+            resume_state=None if state is None else state.location,
         )
         return self._entered(spec)
 
@@ -189,6 +193,21 @@ class LocalStation:
         job = self.store.jobs.desire(job_id, desired)
         return Wanted(job=job, note=_what_follows(job, job.desired))
 
+    def ask(self, job_id: str, request: Request) -> Wanted:
+        from stationmaster.recipes.registry import find
+
+        job = self.store.jobs.get(job_id)
+        recipe = find(job.spec.recipe, folders=self.settings.recipes).recipe
+        if request is Request.SAVE and recipe.stop.save is None:
+            raise IllegalMove(
+                f"{recipe.reference} cannot be asked to save", hint="its trainer saves by itself now and then"
+            )
+        if request is Request.SAMPLE and (recipe.samples is None or recipe.samples.now is None):
+            raise IllegalMove(
+                f"{recipe.reference} cannot be asked for samples", hint="see its parameters for when it makes some"
+            )
+        return Wanted(job=self.store.jobs.ask(job_id, request), note=_ASKED[request])
+
     def remove(self, job_id: str) -> None:
         from stationmaster.control.leftovers import forget_dataset
         from stationmaster.remote.shell import shell_folder
@@ -228,9 +247,10 @@ class LocalStation:
                 waker.wait(_LOOK_SECONDS)
 
     def pull(self, job_id: str, target: Path) -> Sequence[Path]:
-        from stationmaster.station.artifacts import can_be_had, copied, places, require_no_links
+        from stationmaster.station.artifacts import can_be_had, copied, is_for_people, places, require_no_links
 
-        safe = [one for one in self.store.checkpoints.of_job(job_id) if can_be_had(one, self.settings)]
+        files = self.store.checkpoints.of_job(job_id)
+        safe = [one for one in files if is_for_people(one) and can_be_had(one, self.settings)]
         if not safe:
             raise NotFound(
                 f"job {job_id} has nothing at home yet", hint=f"see how it stands: stationmaster show {job_id}"
@@ -329,6 +349,12 @@ class LocalStation:
             here = copied(best, fetched_path(folder, attempt=best.attempt, path=best.path), self.settings)
             best = replace(best, location=str(here))
         return best if best.step is not None else replace(best, step=job.progress.step)
+
+
+_ASKED = {
+    Request.SAVE: "the training is asked to save after its running step; the checkpoint comes home, and it goes on",
+    Request.SAMPLE: "the training is asked for samples after its running step; they come home, and it goes on",
+}
 
 
 def _access(job: Job) -> Access | None:

@@ -68,6 +68,8 @@ def job_from_row(row: RowMapping) -> Job:
         desired=Desired(row["desired"]),
         desired_seq=row["desired_seq"],
         seen_seq=row["seen_seq"],
+        saves_asked=row["saves_asked"],
+        samples_asked=row["samples_asked"],
         outcome=Outcome(row["outcome"]) if row["outcome"] else None,
         reason=Reason(row["reason"]) if row["reason"] else None,
         explanation=row["explanation"],

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.errors import AlreadyEnded, IllegalMove, NotFound
-from stationmaster.model import SINGLE_USER, Desired, Job, JobSpec, Progress, RentalState, State
+from stationmaster.model import SINGLE_USER, Desired, Job, JobSpec, Progress, RentalState, Request, State
 from stationmaster.store import events, tables
 from stationmaster.store.codec import job_from_row, progress_to_text, spec_to_text
 from stationmaster.store.costs import KINDS_OF_PAID_TIME
@@ -117,6 +117,30 @@ class Jobs:
         job = self.get(job_id)
         raise AlreadyEnded(f"job {job_id} is already {job.outcome}")
 
+    def ask(self, job_id: str, request: Request) -> Job:
+        """Note that a person wants something of the running training. Raises NotFound, AlreadyEnded, IllegalMove."""
+        count = jobs.c.saves_asked if request is Request.SAVE else jobs.c.samples_asked
+        change = (
+            jobs.update()
+            .where(jobs.c.id == job_id, jobs.c.state == State.EXECUTING.value, jobs.c.desired == Desired.RUN.value)
+            .values({count: count + 1, jobs.c.desired_seq: jobs.c.desired_seq + 1, jobs.c.version: jobs.c.version + 1})
+            .returning(jobs, self._database.now.label("now"))
+        )
+        with self._database.write() as connection:
+            row = connection.execute(change).mappings().one_or_none()
+            if row is not None:
+                job = job_from_row(row)
+                told = Told(kind="asked", payload={"for": request.value, "number": job.times_asked(request)})
+                events.append(connection, events.rows(job_id, (told,), version=row["version"], now=row["now"]))
+                announce(connection)
+                return job
+        job = self.get(job_id)
+        if job.outcome is not None:
+            raise AlreadyEnded(f"job {job_id} is already {job.outcome}")
+        if job.desired is not Desired.RUN:
+            raise IllegalMove(f"job {job_id} is being ended", hint=f"see how it goes: stationmaster show {job_id}")
+        raise IllegalMove(f"job {job_id} does not train now", hint=f"see how it goes: stationmaster show {job_id}")
+
     def remove(self, job_id: str) -> None:
         """Forget an ended job and all that belongs to it, but not what it cost. Raises NotFound, IllegalMove."""
         with self._database.write() as connection:
@@ -218,6 +242,8 @@ def _new_row(spec: JobSpec, now: float) -> dict[str, object]:
         "desired": Desired.RUN.value,
         "desired_seq": 0,
         "seen_seq": 0,
+        "saves_asked": 0,
+        "samples_asked": 0,
         "attempt": 0,
         "failed_before_login": 0,
         "failed_after_login": 0,

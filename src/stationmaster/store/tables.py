@@ -52,6 +52,8 @@ jobs = sa.Table(
     Column("lease_owner", Text),
     Column("lease_token", BigInteger, nullable=False),
     Column("lease_until", Double),
+    Column("saves_asked", Integer, nullable=False, server_default="0"),
+    Column("samples_asked", Integer, nullable=False, server_default="0"),
     Index("jobs_due", "due_at"),
     Index("jobs_leased", "lease_owner"),
     Index("jobs_created", "created_at"),

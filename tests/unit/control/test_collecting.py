@@ -33,7 +33,8 @@ def status(*files: OutputFile, wall: float = 1000.0) -> Status:
 
 
 def chosen(before: Job, *files: OutputFile, now: float = 700.0, wall: float = 1000.0) -> OutputFile | None:
-    return due(before, status(*files, wall=wall), before=before, policy=POLICY, now=now)
+    found = due(before, status(*files, wall=wall), before=before, policy=POLICY, now=now)
+    return None if found is None else found.file
 
 
 def test_a_settled_checkpoint_is_collected_when_its_time_has_come() -> None:
@@ -54,6 +55,28 @@ def test_a_settled_checkpoint_is_collected_when_its_time_has_come() -> None:
 )
 def test_what_changed_since_the_last_look_is_left_alone(file: OutputFile) -> None:
     assert chosen(running(), file) is None
+
+
+STATE = replace(FILE, path="output/optimizer.pt", kind="state", mtime=FILE.mtime + 1.0)
+
+
+@pytest.mark.parametrize(
+    ("others", "goes_along"),
+    [
+        ((STATE,), True),
+        ((), False),
+        ((replace(STATE, mtime=FILE.mtime - 1.0),), False),  # of the checkpoint before
+        ((replace(STATE, mtime=999.5),), False),  # still being written
+        ((replace(STATE, size=0),), False),
+        ((STATE, replace(FILE, path="output/later.safetensors", mtime=FILE.mtime + 0.5)), False),  # of that one
+    ],
+)
+def test_the_trainer_s_state_goes_along_with_the_checkpoint_that_it_belongs_to(
+    others: tuple[OutputFile, ...], goes_along: bool
+) -> None:
+    found = due(running(), status(FILE, *others), before=running(), policy=POLICY, now=700.0)
+    assert found is not None
+    assert found.state == (STATE if goes_along else None)
 
 
 def test_two_looks_in_one_moment_do_not_make_a_file_settled() -> None:

@@ -26,6 +26,7 @@ from stationmaster.control.training.baselines import compare, comparison_due
 from stationmaster.control.training.collecting import Collect, at_home, collect, due
 from stationmaster.control.training.declared import declared
 from stationmaster.control.training.following import Follow, follow
+from stationmaster.control.training.requests import Ask, ask, next_request
 from stationmaster.control.training.saving import Save, ask_to_save, save_first, save_told
 from stationmaster.control.training.step_secrets import held_back, secrets_of
 from stationmaster.control.training.taking_in import Seen, taken_in
@@ -60,7 +61,7 @@ class Stop:
     grace_seconds: float
 
 
-Action = Start | Save | Stop | Revive | Follow | Collect
+Action = Start | Save | Stop | Revive | Follow | Collect | Ask
 
 
 async def observe(visit: Visit, world: World) -> Seen:
@@ -108,8 +109,10 @@ def decide(seen: Seen, policy: Policy) -> Step[Action]:
         return Step(write=_exited(write, status, seen.outputs, now=now))
     if not status.supervisor.alive or status.needs_secrets:
         return Step(write=write, then=Start())
-    if file := due(job, status, before=seen.visit.job, policy=policy, now=now):
-        return Step(write=write, then=Collect(file=file))
+    if status.training_alive and (request := next_request(job, now=now)):
+        return Step(write=write, then=request)
+    if collection := due(job, status, before=seen.visit.job, policy=policy, now=now):
+        return Step(write=write, then=collection)
     if seen.watched and status.training_alive:
         return Step(write=write, then=Follow())
     return Step(write=write)
@@ -246,6 +249,8 @@ async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
         async with asyncio.timeout(stop_seconds_left(job, world.policy)):
             if isinstance(action, Save):
                 return await ask_to_save(job, world)
+            if isinstance(action, Ask):
+                return await ask(action, job, seen.visit, world.recipe(job.spec.recipe).recipe, world)
             if isinstance(action, Stop):
                 await host.stop(action.grace_seconds)
             else:

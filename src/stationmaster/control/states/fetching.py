@@ -250,7 +250,9 @@ async def _take_inventory(job: Job, world: World) -> Write:
     checkpoints = tuple(with_places((checkpoint_of(job, file, outputs) for file in files), job))
     chosen = [_as_memory(file) for file in wanted(files, job, checkpoints)]
     spare = [_as_memory(file) for file in ranked_models(files, job, checkpoints)[1 : 1 + _SPARE_MODELS]]
-    after = recovered(job).remember(wanted=chosen, spare_models=spare or None, unstopped=None)
+    steps = [one.step for one in checkpoints if one.kind == OutputKind.CHECKPOINT and one.step is not None]
+    furthest = max(steps, default=None)  # the step that the trainer's state belongs to
+    after = recovered(job).remember(wanted=chosen, spare_models=spare or None, unstopped=None, furthest=furthest)
     return wait(after, 0.0, checkpoints=checkpoints, events=refused_told(told, outputs))
 
 
@@ -289,6 +291,8 @@ async def _fetch(file: OutputFile, job: Job, seen: Seen, world: World) -> Write:
         await asyncio.to_thread(open_safetensors, target)
     outputs = world.recipe(job.spec.recipe).recipe.outputs
     safe = replace(checkpoint_of(job, file, outputs), location=str(target), verified_at=seen.visit.now)
+    if safe.kind == OutputKind.STATE:
+        safe = replace(safe, step=job.memory.get("furthest"))
     after = recovered(job).remember(wanted=job.memory["wanted"][1:], transfer=None)
     told: tuple[Told, ...] = ()
     if safe.kind == OutputKind.CHECKPOINT:

@@ -21,7 +21,7 @@ from stationmaster.control.step import (
     wants_out,
 )
 from stationmaster.control.training.carrying import metered
-from stationmaster.control.training.collecting import Collected, intact
+from stationmaster.control.training.collecting import Collected, intact, intact_state
 from stationmaster.control.training.config_files import written
 from stationmaster.control.training.dataset_cache import kept, may_be_kept, taken
 from stationmaster.control.training.dataset_pull import pulled
@@ -41,6 +41,7 @@ from stationmaster.store.writes import Told, Write
 _ARCHIVE = "dataset.tar"
 _DATASET = "dataset"
 _RESUME = "resume/checkpoint.safetensors"
+_STATE = "resume/state"
 _MOST_FAILURES = 3
 
 
@@ -143,7 +144,9 @@ async def _send_all(job: Job, host: Host, world: World, saved: Collected | None,
     checkpoint = job.spec.resume_from if saved is None else saved.location
     resume = None if checkpoint is None else _RESUME
     step = resume_step(job, saved)
-    plan = plan_of(job, world, root=host.root, resume_from=resume, step=step)
+    state = await _state(job, saved, world)
+    beside = None if state is None else _STATE
+    plan = plan_of(job, world, root=host.root, resume_from=resume, step=step, state=beside)
     await host.put_plan(plan.as_json())
     files = await world.ask_store(_shipped, stored)
     files += await world.ask_store(written, plan.configs, sent_configs(world.artifacts(job.id)))
@@ -151,9 +154,22 @@ async def _send_all(job: Job, host: Host, world: World, saved: Collected | None,
     if checkpoint is not None:
         sha256 = await world.ask_store(_sha256, Path(checkpoint))
         files.append(Sending(local=Path(checkpoint), path=_RESUME, sha256=sha256))
+    if state is not None:
+        files.append(Sending(local=state, path=_STATE, sha256=await world.ask_store(_sha256, state)))
     how = await _send_files(job, host, files, world, progress)
     await host.unpack(_ARCHIVE, _DATASET, job.spec.dataset.sha256)  # nothing is done to what was pulled
     return how
+
+
+async def _state(job: Job, saved: Collected | None, world: World) -> Path | None:
+    """What the trainer reads beside the checkpoint, where the recipe says that it does and it lies here."""
+    resume = world.recipe(job.spec.recipe).recipe.resume
+    if resume is None or resume.state is None:
+        return None
+    if saved is not None:
+        return await intact_state(saved)
+    place = None if job.spec.resume_state is None else Path(job.spec.resume_state)
+    return place if place is not None and place.is_file() else None
 
 
 async def _send_files(job: Job, host: Host, files: list[Sending], world: World, progress: Progress) -> str | None:
@@ -180,7 +196,15 @@ def step_offset(job: Job, saved: Collected | None, recipe: Recipe) -> int | None
     return resume_step(job, saved) if recipe.resume is not None and recipe.resume.counts_from_zero else None
 
 
-def plan_of(job: Job, world: World, *, root: str, resume_from: str | None, step: int | None = None) -> Plan:
+def plan_of(
+    job: Job,
+    world: World,
+    *,
+    root: str,
+    resume_from: str | None,
+    step: int | None = None,
+    state: str | None = None,
+) -> Plan:
     identity = JobIdentity(id=job.id, name=job.spec.name, trigger=job.spec.trigger or "", attempt=job.attempt)
     return render_plan(
         world.recipe(job.spec.recipe).recipe,
@@ -189,6 +213,7 @@ def plan_of(job: Job, world: World, *, root: str, resume_from: str | None, step:
         machine_root=root,
         resume_from=resume_from,
         resume_step=step,
+        resume_state=state,
     )
 
 

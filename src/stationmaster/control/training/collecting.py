@@ -33,9 +33,10 @@ _AGAIN_SECONDS = 60.0  # before a collection that failed is tried again, or soon
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collect:
-    """Bring one checkpoint of the running training home."""
+    """Bring one checkpoint of the running training home, and what the trainer reads beside it to go on."""
 
     file: OutputFile
+    state: OutputFile | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +53,14 @@ class Collected:
     step: int | None = None
     has_nan: bool = False
     mirrored: bool = False  # it lies in the bucket as well
+    state: dict[str, str] | None = None  # the trainer's state of that very step: where it lies at home, and its hash
 
     def is_of(self, job: Job, file: OutputFile) -> bool:
         return (self.attempt, self.path, self.size, self.mtime) == (job.attempt, file.path, file.size, file.mtime)
 
 
-def due(job: Job, status: Status, *, before: Job, policy: Policy, now: float) -> OutputFile | None:
-    """The checkpoint to collect now: the newest that did not change since the look of `before`."""
+def due(job: Job, status: Status, *, before: Job, policy: Policy, now: float) -> Collect | None:
+    """What to collect now: the newest checkpoint that did not change since the look of `before`, and its state."""
     last = job.memory.get("collected_at", job.state_since)
     if policy.collect_seconds <= 0 or now - last < policy.collect_seconds:
         return None
@@ -67,7 +69,17 @@ def due(job: Job, status: Status, *, before: Job, policy: Policy, now: float) ->
     newest = max(settled, key=lambda file: (file.mtime, file.path), default=None)
     if newest is None or any(one.is_of(job, newest) for one in collected(job)):
         return None
-    return newest
+    return Collect(file=newest, state=_state_of(newest, status))
+
+
+def _state_of(checkpoint: OutputFile, status: Status) -> OutputFile | None:
+    """The trainer's state that was written with this checkpoint: after it, and before any other one."""
+    states = [file for file in status.outputs if file.kind == OutputKind.STATE and _is_still(file, wall=status.wall)]
+    state = max(states, key=lambda file: (file.mtime, file.path), default=None)
+    others = (file for file in status.outputs if file.kind == OutputKind.CHECKPOINT)
+    if state is None or state.mtime < checkpoint.mtime or any(file.mtime > checkpoint.mtime for file in others):
+        return None
+    return state
 
 
 def collected(job: Job) -> list[Collected]:
@@ -153,23 +165,35 @@ async def intact(job: Job, world: World) -> Collected | None:
     return None
 
 
+async def intact_state(one: Collected) -> Path | None:
+    """The trainer's state of a collected checkpoint, if it lies here as it was fetched."""
+    if one.state is None:
+        return None
+    place = Path(one.state["location"])
+    return place if await asyncio.to_thread(_has_hash, place, one.state["sha256"]) else None
+
+
 async def collect(action: Collect, job: Job, visit: Visit, outputs: Sequence[Output], world: World) -> Write:
     try:
         async with company(host_of(job, world), visit):
             fresh, opened = await _fetched(action.file, job, visit, outputs, world)
             sent = replace(action.file, sha256=fresh.sha256)
             fresh = replace(fresh, mirrored=await mirrored(sent, job, world))
+            fresh = replace(fresh, state=await _fetched_state(action.state, job, visit, world))
     except Unreachable as problem:
         await drop_connection(job, world)
         return cut_off(job, now=visit.now, policy=world.policy, problem=str(problem))
     except (RemoteError, DiskFull) as problem:
         return _failed(job, problem, visit, world.policy)
-    found = [one for one in collected(job) if one.location != fresh.location] + [fresh]
+    # Only the newest has its state: it is as large as the checkpoint, and overwritten on the machine.
+    older = (replace(one, state=None) for one in collected(job) if one.location != fresh.location)
+    found = [*older, fresh]
     stay = kept(found, keep=world.policy.collect_keep)
     after = job.remember(collected=[asdict(one) for one in stay], collected_at=visit.now, collect_failed=None)
     gone = [replace(_row(one), location=None, verified_at=None) for one in found if one not in stay]
+    state = _state_rows(action.state, fresh)
     told = Told(kind="checkpoint_safe", payload=_payload(fresh, opened))
-    await visit.record(wait(after, 0.0, checkpoints=(*gone, _row(fresh)), events=(told,)))
+    await visit.record(wait(after, 0.0, checkpoints=(*gone, _row(fresh), *state), events=(told,)))
     await asyncio.to_thread(_tidy, world.artifacts(job.id), stay)
     for one in found:
         if one.mirrored and one not in stay:
@@ -202,6 +226,23 @@ async def _fetched(
         has_nan=opened is not None and opened.has_nan is True,
     )
     return one, opened
+
+
+async def _fetched_state(file: OutputFile | None, job: Job, visit: Visit, world: World) -> dict[str, str] | None:
+    """Where the trainer's state lies at home. One that has changed meanwhile belongs to the next checkpoint."""
+    if file is None:
+        return None
+    host, folder = host_of(job, world), world.artifacts(job.id)
+    there = (await host.hash([file.path])).get(file.path)
+    if there is None or there.size != file.size:
+        return None
+    target = collected_path(folder, attempt=job.attempt, path=file.path)
+    async with metered(job, visit, "fetching") as progress:
+        try:
+            await pull_verified(host, file.path, target, there.sha256, parts=arriving(folder), progress=progress)
+        except TransferFailed:
+            return None  # the checkpoint counts without it
+    return {"location": str(target), "sha256": there.sha256}
 
 
 def _opened(target: Path) -> SafetensorsFile | None:
@@ -237,7 +278,8 @@ def _tidy(folder: Path, stay: Sequence[Collected]) -> None:
     best = next((Path(one.location) for one in best_first(stay) if one.path.endswith(".safetensors")), None)
     if best is not None:
         link(folder / LATEST, best)
-    keep_only(folder, [Path(one.location) for one in stay])
+    states = [Path(one.state["location"]) for one in stay if one.state is not None]
+    keep_only(folder, [*(Path(one.location) for one in stay), *states])
 
 
 def _row(one: Collected) -> Checkpoint:
@@ -253,6 +295,14 @@ def _row(one: Collected) -> Checkpoint:
     )
 
 
+def _state_rows(file: OutputFile | None, one: Collected) -> tuple[Checkpoint, ...]:
+    """The trainer's state, with the step of the checkpoint that it belongs to."""
+    if file is None or one.state is None:
+        return ()
+    row = replace(_row(one), path=file.path, size=file.size, kind=OutputKind.STATE.value)
+    return (replace(row, sha256=one.state["sha256"], location=one.state["location"]),)
+
+
 def _payload(one: Collected, opened: SafetensorsFile | None) -> dict[str, object]:
     tensors = None if opened is None else opened.tensors
     known = {"path": one.path, "step": one.step, "size": one.size, "sha256": one.sha256}
@@ -263,11 +313,19 @@ def _is_settled(file: OutputFile, seen: object, *, wall: float) -> bool:
     """A file with a time in the future comes from another clock; that it did not change has to do then."""
     if file.kind != OutputKind.CHECKPOINT or seen != [file.size, file.mtime]:
         return False
+    return _is_still(file, wall=wall)
+
+
+def _is_still(file: OutputFile, *, wall: float) -> bool:
     return file.size > 0 and not 0 <= wall - file.mtime < _SETTLED_SECONDS
 
 
 def _is_intact(one: Collected) -> bool:
+    return _has_hash(Path(one.location), one.sha256)
+
+
+def _has_hash(file: Path, sha256: str) -> bool:
     try:
-        return sha256_of(Path(one.location)) == one.sha256
+        return sha256_of(file) == sha256
     except OSError:
         return False

@@ -56,6 +56,8 @@ async def ask_to_save(job: Job, world: World) -> Write:
         return wait(job, _PAUSE_SECONDS)
     after = job.remember(save={**job.memory["save"], "state": found.state})
     payload: dict[str, Any] = {"state": found.state, "files": list(found.files)}
+    if found.problem:
+        payload["problem"] = found.problem
     return wait(after, 0.0, events=(Told(kind="save_ended", payload=payload),))
 
 

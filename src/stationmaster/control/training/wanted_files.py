@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from stationmaster.errors import TransferFailed
-from stationmaster.model import Checkpoint, Job
+from stationmaster.model import Checkpoint, Job, Reason
 from stationmaster.recipes.schema import OutputKind
 from stationmaster.remote.host import OutputFile
 
@@ -20,10 +21,19 @@ def steady(files: Sequence[OutputFile]) -> list[OutputFile]:
 
 
 def wanted(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoint]) -> list[OutputFile]:
-    """The model first, then what explains it. Of several checkpoints only the best: the final one, else the latest."""
+    """The model first, then what explains it. Of several checkpoints only the best: the final one, else the latest.
+
+    Last what the trainer needs to go on, unless it has finished.
+    """
     files = list(files)
-    others = [file for file in files if file.kind != OutputKind.CHECKPOINT]
-    return [*ranked_models(files, job, checkpoints)[:1], *sorted(others, key=lambda file: file.path)]
+    others = [file for file in files if file.kind not in (OutputKind.CHECKPOINT, OutputKind.STATE)]
+    states = [file for file in files if file.kind == OutputKind.STATE and not _has_finished(job)]
+    ordered = (sorted(some, key=lambda file: file.path) for some in (others, states))
+    return [*ranked_models(files, job, checkpoints)[:1], *chain.from_iterable(ordered)]
+
+
+def _has_finished(job: Job) -> bool:
+    return job.memory.get("ending") == Reason.FINISHED.value
 
 
 def ranked_models(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoint]) -> list[OutputFile]:

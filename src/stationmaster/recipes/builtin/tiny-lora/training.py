@@ -48,12 +48,13 @@ class Settings:
 
 
 class Requests:
-    """Notes the signals that ask for an end or for a checkpoint; the training looks at them between two steps."""
+    """Notes the signals that ask for an end, a checkpoint or samples; the training looks at them between two steps."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
-        self._save = False
+        self._save = self._sample = False
         signal.signal(signal.SIGUSR1, self._note_save)
+        signal.signal(signal.SIGUSR2, self._note_sample)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._note)
 
@@ -69,11 +70,19 @@ class Requests:
         asked, self._save = self._save, False
         return asked
 
+    def take_sample(self) -> bool:
+        """Whether samples are asked for; each time is taken once."""
+        asked, self._sample = self._sample, False
+        return asked
+
     def _note(self, number: int, _frame: FrameType | None) -> None:
         self.signal = number
 
     def _note_save(self, _number: int, _frame: FrameType | None) -> None:
         self._save = True
+
+    def _note_sample(self, _number: int, _frame: FrameType | None) -> None:
+        self._sample = True
 
 
 def run(settings: Settings) -> int:
@@ -200,7 +209,7 @@ class Training:
     def _save_and_sample_if_due(self) -> None:
         step = self.adapter.step
         saving = self.stop.take_save() or step % self.settings.save_every == 0
-        sampling = step % self.settings.sample_every == 0
+        sampling = self.stop.take_sample() or step % self.settings.sample_every == 0
         if step == self.settings.steps or not (saving or sampling):
             return  # after the last step the final save and its samples follow
         self.bar.pause()
