@@ -163,8 +163,8 @@ class Station(Protocol):
         """Ask for a stop or a cancel. Raises AlreadyEnded once an outcome is written."""
 
     def ask(self, job_id: str, request: Request) -> Wanted:
-        """Ask a running training for a checkpoint or for samples. Raises AlreadyEnded, and IllegalMove where it does
-        not train or its recipe cannot be asked.
+        """Ask a training for a checkpoint or for samples, now or once it runs. Raises AlreadyEnded, and IllegalMove
+        where the training is over or its recipe cannot be asked.
         """
 
     def remove(self, job_id: str) -> None:

@@ -206,7 +206,9 @@ class LocalStation:
             raise IllegalMove(
                 f"{recipe.reference} cannot be asked for samples", hint="see its parameters for when it makes some"
             )
-        return Wanted(job=self.store.jobs.ask(job_id, request), note=_ASKED[request])
+        asked = self.store.jobs.ask(job_id, request)
+        when = "after its running step" if asked.state is State.EXECUTING else "as soon as it trains"
+        return Wanted(job=asked, note=_ASKED[request].format(WHEN=when))
 
     def remove(self, job_id: str) -> None:
         from stationmaster.control.leftovers import forget_dataset
@@ -352,8 +354,8 @@ class LocalStation:
 
 
 _ASKED = {
-    Request.SAVE: "the training is asked to save after its running step; the checkpoint comes home, and it goes on",
-    Request.SAMPLE: "the training is asked for samples after its running step; they come home, and it goes on",
+    Request.SAVE: "the training is asked to save {WHEN}; the checkpoint comes home, and it goes on",
+    Request.SAMPLE: "the training is asked for samples {WHEN}; they come home, and it goes on",
 }
 
 

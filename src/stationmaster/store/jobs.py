@@ -20,6 +20,7 @@ from stationmaster.store.upsert import insert_if_absent
 from stationmaster.store.wake import announce
 from stationmaster.store.writes import Told
 
+_MAY_TRAIN = [state.value for state in (State.QUEUED, State.PROVISIONING, State.TRANSFERRING_DATA, State.EXECUTING)]
 _STRENGTH = (Desired.RUN, Desired.STOP, Desired.CANCEL_KEEP, Desired.CANCEL)
 
 
@@ -118,12 +119,17 @@ class Jobs:
         raise AlreadyEnded(f"job {job_id} is already {job.outcome}")
 
     def ask(self, job_id: str, request: Request) -> Job:
-        """Note that a person wants something of the running training. Raises NotFound, AlreadyEnded, IllegalMove."""
+        """Note that a person wants something of the training, now or once it runs.
+
+        Raises NotFound, AlreadyEnded, and IllegalMove where the training is over or about to end.
+        """
+        # A worker is woken only where there is a training to ask: elsewhere it would be disturbed for nothing.
+        woken = jobs.c.desired_seq + sa.case((jobs.c.state == State.EXECUTING.value, 1), else_=0)
         count = jobs.c.saves_asked if request is Request.SAVE else jobs.c.samples_asked
         change = (
             jobs.update()
-            .where(jobs.c.id == job_id, jobs.c.state == State.EXECUTING.value, jobs.c.desired == Desired.RUN.value)
-            .values({count: count + 1, jobs.c.desired_seq: jobs.c.desired_seq + 1, jobs.c.version: jobs.c.version + 1})
+            .where(jobs.c.id == job_id, jobs.c.state.in_(_MAY_TRAIN), jobs.c.desired == Desired.RUN.value)
+            .values({count: count + 1, jobs.c.desired_seq: woken, jobs.c.version: jobs.c.version + 1})
             .returning(jobs, self._database.now.label("now"))
         )
         with self._database.write() as connection:
@@ -139,7 +145,7 @@ class Jobs:
             raise AlreadyEnded(f"job {job_id} is already {job.outcome}")
         if job.desired is not Desired.RUN:
             raise IllegalMove(f"job {job_id} is being ended", hint=f"see how it goes: stationmaster show {job_id}")
-        raise IllegalMove(f"job {job_id} does not train now", hint=f"see how it goes: stationmaster show {job_id}")
+        raise IllegalMove(f"the training of job {job_id} is over", hint=f"see how it goes: stationmaster show {job_id}")
 
     def remove(self, job_id: str) -> None:
         """Forget an ended job and all that belongs to it, but not what it cost. Raises NotFound, IllegalMove."""

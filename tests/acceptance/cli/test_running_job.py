@@ -60,6 +60,19 @@ def test_interrupting_a_watch_leaves_the_training_alone(running: Home) -> None:
     assert running.job("long").desired is Desired.RUN
 
 
+def test_samples_and_a_checkpoint_are_had_while_it_trains(running: Home) -> None:
+    sampled = running.run("sample", "long", "--wait")
+    assert sampled.code == 0, sampled.err
+    places = [line.removeprefix("long: made ") for line in sampled.out.splitlines()]
+    assert len(places) == 4
+    assert all(Path(place).is_relative_to(running.path / "jobs" / "long" / "files") for place in places)
+    assert all(Path(place).stat().st_size for place in places)
+    saved = running.run("save", "long", "--wait", "--json")
+    assert (saved.code, saved.json()["answer"]["state"]) == (0, "saved"), saved.err
+    assert "goes on" in running.run("save", "long").out
+    assert running.job("long").desired is Desired.RUN
+
+
 def test_nothing_is_thrown_away_without_a_yes(running: Home) -> None:
     ran = running.run("cancel", "long")
     assert ran.code == 2

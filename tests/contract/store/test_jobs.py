@@ -12,8 +12,9 @@ import sqlalchemy as sa
 
 from stationmaster.control.billing.breakdown import shares_of
 from stationmaster.errors import AlreadyEnded, IllegalMove, NotFound
-from stationmaster.model import Alert, CostLine, Desired, LogChunk, Outcome, Reason, RentalState, State
+from stationmaster.model import Alert, CostLine, Desired, LogChunk, Outcome, Reason, RentalState, Request, State
 from stationmaster.money import MicroDollars
+from stationmaster.store.leases import Lease
 from stationmaster.store.store import Store
 from stationmaster.store.tables import jobs, metadata
 from stationmaster.store.writes import Told, Write
@@ -97,6 +98,46 @@ def test_no_write_of_a_worker_undoes_a_wish(store: Store) -> None:
     job = store.jobs.get("a")
     assert (job.desired, job.desired_seq, job.seen_seq) == (Desired.CANCEL, 1, 0)
     assert len(store.leases.claim("w", limit=1, seconds=20)) == 1
+
+
+def training(store: Store) -> Lease:
+    """The only job of the store trains now."""
+    (lease,) = store.leases.claim("w", limit=1, seconds=20)
+    return store.leases.record(lease, Write(job=replace(lease.job, state=State.EXECUTING, state_since=1.0)))
+
+
+def test_requests_are_counted_told_and_wake_a_worker(store: Store) -> None:
+    store.jobs.submit(spec("a"))
+    lease = training(store)
+    store.jobs.ask("a", Request.SAVE)
+    store.jobs.ask("a", Request.SAMPLE)
+    after = store.jobs.ask("a", Request.SAVE)
+    assert (after.saves_asked, after.samples_asked, after.desired) == (2, 1, Desired.RUN)
+    told = [event.payload for event in store.events.of_job("a") if event.kind == "asked"]
+    assert told == [{"for": "save", "number": 1}, {"for": "sample", "number": 1}, {"for": "save", "number": 2}]
+    store.leases.settle(lease, Write(job=replace(lease.job, seen_seq=lease.job.desired_seq), due_in=1e6))
+    assert store.jobs.get("a").saves_asked == 2, "no write of a worker undoes it"
+    (again,) = store.leases.claim("w", limit=1, seconds=20)
+    assert again.job.samples_asked == 1
+
+
+@pytest.mark.parametrize("request_", Request)
+def test_only_a_training_that_is_to_go_on_can_be_asked(store: Store, request_: Request) -> None:
+    store.jobs.submit(spec("a"))
+    assert store.jobs.ask("a", request_).desired_seq == 0, "nobody is disturbed before it trains"
+    lease = training(store)
+    assert lease.job.times_asked(request_) == 1
+    store.jobs.desire("a", Desired.STOP)
+    before = (store.jobs.get("a"), store.events.of_job("a"))
+    with pytest.raises(IllegalMove, match="is being ended"):
+        store.jobs.ask("a", request_)
+    assert (store.jobs.get("a"), store.events.of_job("a")) == before
+    store.leases.settle(lease, Write(job=lease.job, due_in=0.0))
+    end(store, "a")
+    with pytest.raises(AlreadyEnded):
+        store.jobs.ask("a", request_)
+    with pytest.raises(NotFound):
+        store.jobs.ask("nobody", request_)
 
 
 @pytest.mark.parametrize("desired", _STRENGTH[1:])

@@ -81,12 +81,11 @@ def test_a_wish_of_a_crashed_worker_is_passed_on_once(world: LocalWorld, picture
         assert len(answers(world, "save_ended")[0].payload["files"]) == 1
 
 
-def test_only_a_training_that_runs_can_be_asked(world: LocalWorld, pictures: Path) -> None:
+def test_a_training_is_asked_once_it_runs_and_not_when_it_is_to_end(world: LocalWorld, pictures: Path) -> None:
     with world:
         world.station.submit(world.request(pictures, id="job", parameters=LONG))
-        with pytest.raises(IllegalMove, match="does not train now"):
-            world.station.ask("job", Request.SAVE)
-        world.work_until(lambda: (world.station.find("job").progress.step or 0) > 5, what="some steps")
+        assert "as soon as it trains" in world.station.ask("job", Request.SAVE).note
+        world.work_until(partial(is_answered, world, 1), what="the save")
         world.station.desire("job", Desired.STOP)
         with pytest.raises(IllegalMove, match="is being ended"):
             world.station.ask("job", Request.SAMPLE)
