@@ -14,7 +14,7 @@ from stationmaster.simulator.harness import simulator_thread
 from tests.support.commands.command_line import answer_of, stationmaster
 from tests.support.vast.simulated_vast import API_KEY, quick_settings
 
-_WORDS = ("offers", "--provider", "vastai", "--recipe", "flux-lora@1")
+_WORDS = ("offers", "--provider", "vastai", "--recipe", "flux-lora@2")
 
 
 @pytest.fixture(scope="module")

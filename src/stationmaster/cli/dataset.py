@@ -57,7 +57,7 @@ def check_command(
 
       stationmaster dataset check ./cats --trigger ohwx --captions required
 
-      stationmaster dataset check ./pairs --recipe flux-kontext-lora@1
+      stationmaster dataset check ./pairs --recipe flux-kontext-lora@2
 
       stationmaster dataset check ./cats --fix ./cats-repaired
 

@@ -12,7 +12,7 @@ from stationmaster.cli.recipe_options import given_parameters
 
 def estimate(
     context: typer.Context,
-    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="As in flux-lora@1.")],
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="As in flux-lora@2.")],
     images: Annotated[int, typer.Option(min=0, max=100_000_000, help="How many images the dataset has.")] = 20,
     steps: Annotated[int | None, typer.Option(help="How many steps to train.")] = None,
     parameter: Annotated[
@@ -28,7 +28,7 @@ def estimate(
 
       stationmaster estimate tiny-lora@1 --images 12
 
-      stationmaster estimate flux-lora@1 --steps 2000 --provider vastai --json
+      stationmaster estimate flux-lora@2 --steps 2000 --provider vastai --json
     """
     from stationmaster.cli.render import price_lines, quote_json
     from stationmaster.cli.train import money, pairs

@@ -18,21 +18,26 @@ app = typer.Typer(help="List, show, check and begin recipes.", no_args_is_help=T
 
 
 @app.command("list")
-def list_recipes(context: typer.Context, as_json: JsonOption = False) -> None:
-    """List all recipes.
+def list_recipes(
+    context: typer.Context,
+    everything: Annotated[bool, typer.Option("--all", "-a", help="Older versions too.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """List the recipes, each in its newest version.
 
     Examples:
 
       stationmaster recipes list
 
-      stationmaster recipes list --json
+      stationmaster recipes list --all --json
     """
     from stationmaster.recipes import registry
 
     found = registry.list_recipes(folders=options_of(context).settings().recipes)
+    shown = found.recipes if everything else registry.newest(found.recipes)
     if as_json or options_of(context).as_json:
-        return print_json([{"recipe": one.recipe.reference, "title": one.recipe.title} for one in found.recipes])
-    for one in found.recipes:
+        return print_json([{"recipe": one.recipe.reference, "title": one.recipe.title} for one in shown])
+    for one in shown:
         typer.echo(f"{one.recipe.reference:<24} {one.recipe.title}")
     for problem in found.problems:
         typer.echo(f"broken: {problem}", err=True)
@@ -57,7 +62,8 @@ def show_recipe(context: typer.Context, recipe: str, as_json: JsonOption = False
         return print_json(found.model_dump(mode="json", by_alias=True))
     typer.echo(f"{found.reference}: {found.title}\n\n{found.description}\n")
     needs = found.needs
-    typer.echo(f"needs {needs.gpus} GPU, {needs.vram_gib:g} GiB of its memory, {needs.disk_gib:g} GiB of disk")
+    cuda = f", CUDA {needs.cuda:g} or newer" if needs.cuda else ""
+    typer.echo(f"needs {needs.gpus} GPU, {needs.vram_gib:g} GiB of its memory, {needs.disk_gib:g} GiB of disk{cuda}")
     for line in _further_needs(found):
         typer.echo(line)
     typer.echo()

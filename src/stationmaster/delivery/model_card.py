@@ -76,7 +76,7 @@ class Card:
 def family_of(recipe: str, base_model: str | None) -> str | None:
     """The family that a model belongs to, by its base model, else by its recipe's name.
 
-    >>> family_of("flux-kontext-lora@1", "black-forest-labs/FLUX.1-Kontext-dev"), family_of("sdxl-lora@1", None)
+    >>> family_of("flux-kontext-lora@2", "black-forest-labs/FLUX.1-Kontext-dev"), family_of("sdxl-lora@2", None)
     ('flux-kontext', 'stable-diffusion-xl')
     """
     return _known(recipe, base_model)[0]

@@ -75,6 +75,16 @@ def list_recipes(*, folders: Sequence[Path] = ()) -> Listing:
     return Listing(recipes=tuple(order), problems=tuple(problems))
 
 
+def newest(recipes: Sequence[StoredRecipe]) -> tuple[StoredRecipe, ...]:
+    """Of each name the newest version, in the same order; older ones stay for jobs that were trained with them."""
+    latest = {stored.recipe.name: stored.recipe.version for stored in sorted(recipes, key=_version)}
+    return tuple(stored for stored in recipes if stored.recipe.version == latest[stored.recipe.name])
+
+
+def _version(stored: StoredRecipe) -> int:
+    return stored.recipe.version
+
+
 def load(path: Path) -> StoredRecipe:
     """The recipe in a file, or in the folder that holds it; raises RecipeInvalid or NotFound."""
     file = _recipe_file(path)

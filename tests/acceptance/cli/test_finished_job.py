@@ -146,7 +146,13 @@ def test_a_dataset_beside_its_job_file_is_found_from_anywhere(trained: Trained, 
 
 def test_recipes_can_be_listed_shown_and_checked(trained: Trained, tmp_path: Path) -> None:
     home, _ = trained
-    assert "tiny-lora@1" in home.run("recipes", "list").out
+    listed = home.run("recipes", "list").out
+    assert "tiny-lora@1" in listed
+    assert "flux-lora@2" in listed
+    assert "flux-lora@1" not in listed, "older versions only where they are asked for"
+    assert {"flux-lora@1", "flux-lora@2"} <= {
+        one["recipe"] for one in home.run("recipes", "list", "--all", "--json").json()
+    }
     assert "seconds_per_step" in home.run("recipes", "show", "tiny-lora").out
     (tmp_path / "recipe.yaml").write_text("name: x\nversion: one\n")
     broken = home.run("recipes", "lint", str(tmp_path))
