@@ -90,9 +90,9 @@ def judge(ended: Exit, *, stop: Stop | None, stopping: Stopping | None, leavings
 
 
 def is_given_up(step: Step, last: Try) -> bool:
-    """Whether the plan goes on without this step: it may fail, and has done so in all its tries."""
+    """Whether the plan goes on without this step: it may fail, and no further try follows."""
     failed = last.verdict is not None and last.verdict.result == "failed"
-    return step.optional and failed and last.number >= step.tries
+    return step.optional and failed and _is_last(step, last)
 
 
 def secrets_needed(plan: Plan, facts: Facts) -> tuple[str, ...]:
@@ -133,7 +133,7 @@ def _watch(step: Step, running: Try, plan: Plan, facts: Facts) -> Action:
 def _after_failure(step: Step, last: Try, verdict: Verdict, facts: Facts) -> Action:
     if verdict.result == "stopped":
         return Finished(result="stopped", step=step.name, exit_code=verdict.exit_code, at=verdict.ended.wall)
-    if last.number >= step.tries:
+    if _is_last(step, last):
         return Finished(result="failed", step=step.name, exit_code=verdict.exit_code, at=verdict.ended.wall)
     if facts.stop is not None:
         return Finished(result="stopped", step=step.name, exit_code=verdict.exit_code, at=facts.stop.at.wall)
@@ -143,6 +143,11 @@ def _after_failure(step: Step, last: Try, verdict: Verdict, facts: Facts) -> Act
     if waited is not None and waited < backoff:
         return WaitBackoff(step=last.step, seconds=backoff - waited)
     return _begin(step, StartTry(step=last.step, number=last.number + 1), facts)
+
+
+def _is_last(step: Step, last: Try) -> bool:
+    """Whether no try follows this one, should it fail: there are no more, or the next would fail in the same way."""
+    return last.number >= step.tries or (last.verdict is not None and last.verdict.cannot_pass)
 
 
 def _last_end(facts: Facts) -> float:

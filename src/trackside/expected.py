@@ -27,9 +27,36 @@ def matching_files(root: Root, pattern: str) -> Iterable[str]:
     return (path for path in sorted(glob.glob(full_pattern, recursive=True)) if os.path.isfile(path))
 
 
+def newest_whole(root: Root, pattern: str) -> str | None:
+    """The full path of the matching file that was changed last, of those that are whole and not empty."""
+    found = []
+    for path in matching_files(root, pattern):
+        try:
+            seen = os.stat(path)
+        except OSError:
+            continue  # removed since it was listed
+        if seen.st_size:
+            found.append((seen.st_mtime_ns, path))
+    return next((path for _, path in sorted(found, reverse=True) if is_whole(path)), None)
+
+
 def is_whole(path: str) -> bool:
     """Whether a file can be the end of its writing; of most kinds nobody can tell."""
-    return is_whole_safetensors(path) if path.endswith(".safetensors") else True
+    if path.endswith(".safetensors"):
+        return is_whole_safetensors(path)
+    return is_whole_json(path) if path.endswith(".json") else True
+
+
+def is_whole_json(path: str) -> bool:
+    """Whether a .json file can be read to its end; one that nobody writes by hand is too long to tell."""
+    try:
+        if os.path.getsize(path) > _LARGEST_HEADER_BYTES:
+            return True
+        with open(path, "rb") as file:
+            json.loads(file.read())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return True
 
 
 def is_whole_safetensors(path: str) -> bool:

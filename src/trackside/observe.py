@@ -18,6 +18,7 @@ from trackside.tries import (
     Facts,
     Stop,
     Try,
+    Verdict,
     exit_from_record,
     stop_from_record,
     stopping_from_record,
@@ -77,7 +78,8 @@ class Observer:
             return seen
         leavings = look_for(self._root, self._plan.steps[step].expect)
         ended = ended or _unseen_exit(folder, now)
-        return seen._replace(verdict=judge(ended, stop=stop, stopping=seen.stopping, leavings=leavings))
+        verdict = judge(ended, stop=stop, stopping=seen.stopping, leavings=leavings)
+        return seen._replace(verdict=_with_error(verdict, folder))
 
     def _read_started(self, key: tuple[int, int], folder: TryFolder) -> tuple[Moment, Process | None]:
         if key not in self._started:
@@ -138,6 +140,16 @@ def forget_training(root: Root, process: Process | None) -> None:
         return
     if process is not None and noted == str(process.pid):
         remove_file(root.training_pid)
+
+
+def _with_error(verdict: Verdict, folder: TryFolder) -> Verdict:
+    """The verdict with what the log says of it. A try that others ended did not end by an error of its own."""
+    if verdict.failure not in ("exit", "could_not_start") or verdict.signal is not None:
+        return verdict
+    from trackside.last_error import read_last_error  # its patterns take a while: only when a try has failed
+
+    found = read_last_error(folder.log, exit_code=verdict.exit_code)
+    return verdict._replace(error=found.text, cannot_pass=found.cannot_pass and verdict.failure == "exit")
 
 
 def _unseen_exit(folder: TryFolder, now: Moment) -> Exit:

@@ -16,6 +16,15 @@ class PlanInvalid(TracksideError):
     pass
 
 
+class Again(NamedTuple):
+    """What a further try of a step gets in addition, where the one before has left a file of the pattern."""
+
+    pattern: str
+    argv: Tuple[str, ...]
+    path: str  # the mark in argv that stands for the file
+    folder: str  # and the one for its folder
+
+
 class Step(NamedTuple):
     name: str
     argv: Tuple[str, ...]
@@ -31,6 +40,7 @@ class Step(NamedTuple):
     contained: bool = False
     unless: str | None = None
     optional: bool = False
+    again: Again | None = None
 
     def backoff_after(self, number: int) -> float:
         """Seconds to wait after the try with this number failed; the last given value repeats."""
@@ -158,6 +168,18 @@ def _parse_step(step: Mapping[str, Any]) -> Step:
         contained=bool(step.get("contained", False)),
         unless=None if step.get("unless") is None else _inside(step["unless"]),
         optional=bool(step.get("optional", False)),
+        again=_parse_again(step.get("again")),
+    )
+
+
+def _parse_again(found: Any) -> Again | None:
+    if found is None:
+        return None
+    return Again(
+        pattern=_inside(found["pattern"]),
+        argv=_texts(found["argv"]),
+        path=_text(found["path"]),
+        folder=_text(found["folder"]),
     )
 
 

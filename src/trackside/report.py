@@ -47,6 +47,8 @@ def _latest_try(step: Step, tries: tuple[Try, ...], *, is_finished: bool) -> dic
         "ended_at": verdict.ended.wall if verdict else None,
         "pid": last.process.pid if last and last.process and not verdict else None,
         "failure": verdict.failure if verdict else None,
+        "error": verdict.error if verdict else None,
+        "cannot_pass": verdict.cannot_pass if verdict else False,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import signal
 import time
@@ -12,7 +13,7 @@ from typing import Mapping, NamedTuple, NoReturn, Tuple
 
 from trackside import clock, containers, locks
 from trackside.errors import TracksideError
-from trackside.expected import matching_files
+from trackside.expected import matching_files, newest_whole
 from trackside.launch import step_environment
 from trackside.observe import forget_training
 from trackside.plan import Container, Plan, Step, read_plan
@@ -43,12 +44,30 @@ def run_shim(root: Root, index: int, number: int) -> None:
         lock = None if os.path.exists(root.stop) else _claim(folder)
     if lock is None:
         return
+    step = _going_on(root, step, folder) if number > 1 else step
     if step.unless is not None and next(iter(matching_files(root, step.unless)), None) is not None:
         _skip(folder, step.unless)
     elif step.contained and plan.container is not None:
         _run_contained(root, plan, step, folder, lock, containers.container_of(root, index, number))
     else:
         _run(root, step, folder, lock)
+
+
+def _going_on(root: Root, step: Step, folder: TryFolder) -> Step:
+    """The step as a further try runs it: it goes on from what the one before has left, if there is something."""
+    path = None if step.again is None else newest_whole(root, step.again.pattern)
+    if step.again is None or path is None:
+        return step
+    with open(folder.log, "a", encoding="utf-8", errors="replace") as log:
+        log.write("trackside: goes on from %s\n" % os.path.relpath(path, root.path))
+    marks = {step.again.path: path, step.again.folder: os.path.dirname(path)}
+    return step._replace(argv=(*step.argv, *(_replaced(argument, marks) for argument in step.again.argv)))
+
+
+def _replaced(argument: str, marks: Mapping[str, str]) -> str:
+    # Each text once, in one pass: what was put in is not looked through for marks.
+    found = re.split("(%s)" % "|".join(map(re.escape, marks)), argument)
+    return "".join(marks.get(part, part) for part in found)
 
 
 def _skip(folder: TryFolder, pattern: str) -> None:

@@ -48,6 +48,8 @@ class Verdict(NamedTuple):
     signal: int | None
     exit_known: bool
     ended: Moment
+    error: str | None = None  # one line of its log that says what went wrong
+    cannot_pass: bool = False  # it would be the same at every further try
 
     def as_record(self) -> dict[str, Any]:
         return {
@@ -56,6 +58,8 @@ class Verdict(NamedTuple):
             "exit_code": self.exit_code,
             "signal": self.signal,
             "exit_known": self.exit_known,
+            "error": self.error,
+            "cannot_pass": self.cannot_pass,
             **self.ended.as_record(),
         }
 
@@ -132,4 +136,6 @@ def verdict_from_record(record: Mapping[str, Any] | None) -> Verdict | None:
         signal=record.get("signal"),
         exit_known=bool(record.get("exit_known")),
         ended=ended,
+        error=record.get("error"),
+        cannot_pass=bool(record.get("cannot_pass")),
     )

@@ -1,0 +1,187 @@
+"""The error that ended a try, found at the end of its log, and whether another try would meet it again."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import NamedTuple, Sequence, Tuple
+
+from trackside.lasting_errors import Raised, is_lasting, name_of, speaks_of_passing, will_come_again
+
+_TAIL_BYTES = 1 << 16
+_LONGEST_ERROR = 400
+_MOST_LINES_AFTER = 40  # what programs say between the exception that ends them and their end
+_MOST_WRAPPERS = 4
+_NEAR_LINES = 40
+_SIGNALS_OF_SHELLS = range(129, 193)  # a shell adds the signal's number to 128
+_NOT_RUNNABLE = (126, 127)  # how a shell says that a program may not be run, or is not there
+
+_HEADER = "Traceback (most recent call last)"
+_FRAME = re.compile(r'  ?File "[^"]{1,400}", line \d+')
+_RANK = re.compile(r"\[(?:rank|default)\d+\]: ?")
+_BOX = tuple("│╭╰┃┏┗┌└├─❱")
+_EXCEPTION = re.compile(r"(?:[A-Za-z_]\w{0,80}\.){0,12}[A-Za-z_]\w{0,80}(?=: |:?$)")
+_USUAL_NAME = re.compile(r"(?:Error|Exception|Interrupt|Exit|Warning|Invalid)$")
+_CAUSE = "The above exception was the direct cause"
+_HANDLED = "During handling of the above exception"
+# Heads of tracebacks that end a thread, a destructor or a task, and not the program.
+_ELSEWHERE = ("Exception in thread", "Exception ignored in", "Error in atexit", "--- Logging error", "future: <")
+_WRAPPERS = frozenset(("CalledProcessError", "ChildFailedError", "ProcessExitedException"))
+_SIGNALLED = re.compile(
+    r"died with <Signals\.(SIG\w+)|terminated with signal (SIG\w+)|Signal \d+ \((SIG\w+)\)|exitcode *: -\d+"
+)
+_WRAPPED_STATUS = re.compile(r"non-zero exit status (\d+)|exitcode *: (\d+)|exit code (\d+)")
+_NOISE = re.compile(r"closing signal|destroy_process_group")  # what launchers and torch say at any end
+_OURS = "trackside: "
+_ROOT_CAUSE = "Root Cause (first observed failure)"  # torchrun: the processes named before it were ended because of it
+_USAGE_ERROR = re.compile(r"[\w./-]{1,120}: error: ")
+_USAGE_STATUS = 2
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])?")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_COUNTER = re.compile(r"\b\d+/(\d+) \[")
+_GOES_ON = re.compile(r"\bloss\b|\bsaved\b|\bsaving\b", re.IGNORECASE)
+_TELLING = re.compile(
+    r"^(?:\S{1,80}: )?(?:error|fatal|panic)\b ?:? ?\S|(?-i:\b(?:ERROR|CRITICAL|FATAL)\b)|^E: "
+    r"|: (?:not found|command not found|no such file or directory|permission denied)$|no space left on device"
+    r"|^trackside: could not start |error response from daemon",
+    re.IGNORECASE,
+)
+
+
+class LastError(NamedTuple):
+    """One line that says what went wrong, if any does; and whether it would be the same at every further try."""
+
+    text: str | None
+    cannot_pass: bool
+
+
+_UNKNOWN = LastError(text=None, cannot_pass=False)
+
+
+class _Ending(NamedTuple):
+    """A traceback: where it begins, where its last exception is, and its exceptions from the first one on."""
+
+    begin: int
+    end: int
+    chain: Tuple[Raised, ...]
+    is_elsewhere: bool
+
+
+def read_last_error(path: str, *, exit_code: int | None) -> LastError:
+    """What the end of a log says of the end of its try. A log that cannot be read says nothing."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
+            tail = file.read(_TAIL_BYTES)
+    except OSError:
+        return _UNKNOWN
+    return find_last_error(tail.decode("utf-8", "replace"), exit_code=exit_code)
+
+
+def find_last_error(text: str, *, exit_code: int | None) -> LastError:
+    """The same of a text. `exit_code` None: the try never began to run."""
+    lines = _ESCAPE.sub("", text).replace("\r", "\n").split("\n")
+    for _ in range(_MOST_WRAPPERS):
+        if exit_code in _SIGNALS_OF_SHELLS:
+            return _UNKNOWN  # it was killed: what it had printed before did not end it
+        found = next((each for each in reversed(_endings(lines)) if not each.is_elsewhere), None)
+        if found is None or name_of(found.chain[-1].line) not in _WRAPPERS:
+            return _judged(lines, found, exit_code)
+        # A launcher that tells of its child's end: the cause is what the child printed before it.
+        told = "\n".join(lines[found.begin :])
+        told = told[max(0, told.rfind(_ROOT_CAUSE)) :]
+        signalled = _SIGNALLED.search(told)
+        if signalled:
+            name = next(filter(None, signalled.groups()), "a signal")
+            return LastError(text="a process of it was ended by %s" % name, cannot_pass=False)
+        status = _WRAPPED_STATUS.search(told)
+        exit_code = int(next(filter(None, status.groups()))) if status else exit_code
+        lines = lines[: found.begin]
+    return _UNKNOWN
+
+
+def _judged(lines: Sequence[str], ending: _Ending | None, exit_code: int | None) -> LastError:
+    after = [line for line in lines[ending.end + 1 if ending else 0 :] if line.strip()]
+    if exit_code == _USAGE_STATUS and after and _USAGE_ERROR.match(after[-1]):
+        return LastError(text=_clean(after[-1]), cannot_pass=not speaks_of_passing(after[-1:]))
+    if ending is not None and not _went_on(after):
+        cannot_pass = will_come_again(ending.chain) and not speaks_of_passing(_without_noise(after))
+        return LastError(text=_clean(ending.chain[-1].line), cannot_pass=cannot_pass)
+    return _told_in_words(after[-_NEAR_LINES:], exit_code)
+
+
+def _told_in_words(lines: Sequence[str], exit_code: int | None) -> LastError:
+    """The last line that tells an error, of a program that does not end with a traceback."""
+    line = next((line for line in reversed(lines) if _TELLING.search(line.strip())), None)
+    is_there = exit_code not in _NOT_RUNNABLE
+    if line is None:
+        return LastError(text=None, cannot_pass=not is_there and not speaks_of_passing(lines))
+    lasts = is_lasting(line, around=lines) if is_there else not speaks_of_passing(lines)
+    return LastError(text=_clean(line), cannot_pass=lasts)
+
+
+def _went_on(lines: Sequence[str]) -> bool:
+    """Whether the program worked on after its traceback: then that was caught, and something else ended it."""
+    spoken = [line for line in lines if not line.startswith("wandb:")]
+    bars = {(found[1], found[0]) for found in map(_COUNTER.search, spoken) if found}
+    # A bar is drawn once more when it is closed at the end: only one that moves shows that something went on.
+    moves = len(bars) > len({total for total, _ in bars})
+    says_so = any(_GOES_ON.search(line) and not _COUNTER.search(line) for line in spoken)
+    return moves or says_so or len(spoken) > _MOST_LINES_AFTER
+
+
+def _without_noise(lines: Sequence[str]) -> list[str]:
+    return [line for line in lines if not _NOISE.search(line)]
+
+
+def _endings(lines: Sequence[str]) -> list[_Ending]:
+    """Every traceback in the lines, by where it ends; the lines of each process of a launcher are read apart."""
+    by_rank: dict[str, list[tuple[int, str]]] = {}
+    for index, line in enumerate(lines):
+        rank = _RANK.match(line)
+        prefix = rank[0] if rank else ""
+        by_rank.setdefault(prefix, []).append((index, line[len(prefix) :].rstrip()))
+    found = [ending for numbered in by_rank.values() for ending in _endings_of_one(numbered)]
+    return sorted(found, key=lambda ending: ending.end)
+
+
+def _endings_of_one(numbered: Sequence[tuple[int, str]]) -> list[_Ending]:
+    found: list[_Ending] = []
+    begin: int | None = None  # of the traceback that is being read
+    link: bool | None = None  # the next traceback belongs to the last one: as its effect, or raised while handling it
+    is_elsewhere = False
+    before = ""  # the last line that was not empty
+    for index, line in numbered:
+        if not line:
+            continue
+        if begin is None and (_HEADER in line or _FRAME.match(line)):
+            begin = index
+            is_elsewhere = before.startswith(_ELSEWHERE)
+        elif begin is not None and _is_exception(line, before):
+            raised = Raised(line=line, has_cause=bool(link))
+            if link is not None and found:
+                found[-1] = found[-1]._replace(end=index, chain=(*found[-1].chain, raised))
+            else:
+                found.append(_Ending(begin, index, (raised,), is_elsewhere))
+            begin = link = None
+        elif line.startswith((_CAUSE, _HANDLED)):
+            link = line.startswith(_CAUSE)
+        before = line
+    return found
+
+
+def _is_exception(line: str, before: str) -> bool:
+    """Whether a line of a traceback is its last one; other output may have come between its frames."""
+    found = _EXCEPTION.match(line)
+    if found is None or line.startswith(_BOX):
+        return False
+    follows_frames = before.startswith((" ", "\t", *_BOX)) or _HEADER in before
+    return _USUAL_NAME.search(found[0]) is not None or follows_frames
+
+
+def _clean(line: str) -> str:
+    """The line as one that can be shown: no control characters, single spaces, not too long."""
+    rank = _RANK.match(line)
+    text = " ".join(_CONTROL.sub(" ", line[rank.end() :] if rank else line).split())
+    text = text[len(_OURS) :] if text.startswith(_OURS) else text
+    return text if len(text) <= _LONGEST_ERROR else text[: _LONGEST_ERROR - 1] + "…"

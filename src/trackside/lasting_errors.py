@@ -1,0 +1,123 @@
+"""Which errors are the same at every try on the same machine, and which may be gone at the next.
+
+A try too many costs minutes of a rented GPU; a try too few costs the run. So only what is certain to come again is
+told as such: an error that no line here names is tried again.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, Sequence
+
+#: Mistakes in code or settings: the same program with the same arguments makes them again, whatever the message says.
+#: ValueError and RuntimeError are not among them: a loss that is no number or a broken download are told so, too.
+_MISTAKES = frozenset(
+    (
+        "AssertionError",  # a check of the trainer's own
+        "AttributeError",  # packages whose versions do not fit
+        "ImportError",  # what is installed does not change between tries
+        "IndentationError",
+        "KeyError",  # a setting or a column that is not there
+        "ModuleNotFoundError",
+        "NameError",
+        "NotImplementedError",  # the trainer cannot do what was asked
+        "SyntaxError",
+        "TabError",
+        "TypeError",  # arguments that do not fit
+        "UnboundLocalError",
+    )
+)
+
+
+def _any_of(*wordings: str) -> re.Pattern[str]:
+    return re.compile("|".join(wordings), re.IGNORECASE)
+
+
+#: May be gone at the next try. Looked for before the wordings that stay: a refusal for now is no refusal.
+_PASSING = _any_of(
+    # The network, on either side of it: minutes later it may be there.
+    r"connection ?(?:error|reset|refused|aborted|broken|closed|timed)",
+    r"connect(?:ion)?timeout|read ?timeout|timeouterror|\btimed out\b|\btime-?out\b",
+    r"temporary failure|name resolution|name or service not known|could not resolve|getaddrinfo",
+    r"newconnectionerror|max ?retr(?:y|ies)|remotedisconnected|incompleteread|chunkedencoding|protocolerror",
+    r"\bssl(?:error|eoferror|: )|proxyerror|network is unreachable|no route to host|unexpected eof|early eof",
+    r"(?:couldn't|could not|cannot|can't|failed to|unable to) (?:connect|reach)",
+    r"localentrynotfound|the remote end hung up",
+    # A server that has too much to do, or is being repaired.
+    r"\b(?:429|5\d\d)(?: (?:client|server) error|\b.{0,20}(?:gateway|unavailable|internal server))",
+    r"(?:http|status)(?: error| code)?:? ?(?:429|5\d\d)\b",
+    r"too many requests|rate.?limit|service unavailable|bad gateway|internal server error",
+    # Other processes, and the links between them.
+    r"\bnccl|distbackend|collective operation|\bgloo\b|worker \(pid.{0,20}\) (?:is killed|exited)|broken pipe",
+    # Memory: a program beside it may have held some, and fragments gather over thousands of steps; a further try
+    # begins with an empty GPU and, where the recipe can, at the last checkpoint.
+    r"out ?of ?memory|cannot allocate memory|memoryerror|alloc_failed|resource temporarily unavailable",
+    # A signal that came to the program as an exception.
+    r"keyboardinterrupt|\bsigterm\b|\bsigkill\b",
+    # Disks and file systems that answer again.
+    r"input/output error|stale file handle|device or resource busy",
+)
+
+#: Stays as it is on this machine, with these settings, until a person changes something.
+_STAYING = _any_of(
+    # The disk does not empty itself between two tries.
+    r"no space left on device|storagefull|\berrno 28\b|disk quota exceeded",
+    # Not let in: a licence that was not accepted, a token that is wrong. And what is not there at all.
+    r"gated ?repo|\b40[134] (?:client error|unauthorized|forbidden|not found)|error 40[134]\b",
+    r"repositorynotfound|revisionnotfound|entrynotfound|is not a valid model identifier",
+    r"access to model .{0,120}restricted|authentication failed",
+    r"invalid (?:user|access|api|auth)\w* ?(?:token|key|credentials)|invalid username or password",
+    # No GPU that this program can use: driver and card are the machine's own.
+    r"no nvidia driver|cuda driver initialization failed|no cuda(?:-capable device| gpus are available)",
+    r"not compiled with cuda|driver version is insufficient|nvidia driver on your system is too old",
+    r"no kernel image is available|libcuda\.so|could not select device driver",
+    # Settings that the trainer does not take.
+    r"unrecognized arguments?|arguments? (?:is|are) required|argument \S{1,80}: (?:invalid|expected|not allowed)",
+    r"invalid choice|no such option|mutually exclusive",
+    r"(?:scanner|parser|composer|constructor|representer|yaml|tomldecode)error\b",
+    r"validationerror\b|\d validation errors? for|multipleinvalid|omegaconf|config\w{0,20}(?:error|exception)\b",
+    r"no such file or directory.{0,200}\.(?:ya?ml|toml|ini|cfg)\b",
+    # Weights of another shape than the model that is to take them.
+    r"error\(s\) in loading state_dict|size mismatch for ",
+)
+
+
+class Raised(NamedTuple):
+    """An exception as its traceback ends."""
+
+    line: str
+    has_cause: bool  # it was raised because of the one before it, not only while that one was handled
+
+
+def name_of(line: str) -> str:
+    """The exception's own name, without its modules.
+
+    >>> name_of("huggingface_hub.errors.GatedRepoError: 403 Client Error.")
+    'GatedRepoError'
+    """
+    return line.split(":", 1)[0].strip().rpartition(".")[2]
+
+
+def will_come_again(chain: Sequence[Raised]) -> bool:
+    """Whether the exception at the end of a chain comes at every try.
+
+    A mistake made while a lost connection was handled is gone with the lost connection. One that was named as the cause
+    of another makes that one as lasting as itself; one that was only being handled does not.
+    """
+    if any(name_of(each.line) not in _MISTAKES and _PASSING.search(each.line) for each in chain):
+        return False
+    for each in reversed(chain):
+        if name_of(each.line) in _MISTAKES or _STAYING.search(each.line):
+            return True
+        if not each.has_cause:
+            return False
+    return False
+
+
+def is_lasting(line: str, *, around: Sequence[str]) -> bool:
+    """Whether what a program said in words stays so; not if the lines around it tell of something that may pass."""
+    return _STAYING.search(line) is not None and not speaks_of_passing(around)
+
+
+def speaks_of_passing(lines: Sequence[str]) -> bool:
+    return any(_PASSING.search(line) for line in lines)
