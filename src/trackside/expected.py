@@ -10,6 +10,7 @@ from typing import Iterable
 from trackside.decide import Leavings
 from trackside.root import Root
 
+_LARGEST_JSON_BYTES = 1 << 24
 _LARGEST_HEADER_BYTES = 100_000_000  # what the safetensors library itself accepts
 
 
@@ -48,9 +49,9 @@ def is_whole(path: str) -> bool:
 
 
 def is_whole_json(path: str) -> bool:
-    """Whether a .json file can be read to its end; one that nobody writes by hand is too long to tell."""
+    """Whether a .json file can be read to its end. A very long one is not read, and counts as whole."""
     try:
-        if os.path.getsize(path) > _LARGEST_HEADER_BYTES:
+        if os.path.getsize(path) > _LARGEST_JSON_BYTES:
             return True
         with open(path, "rb") as file:
             json.loads(file.read())

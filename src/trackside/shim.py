@@ -58,10 +58,19 @@ def _going_on(root: Root, step: Step, folder: TryFolder) -> Step:
     path = None if step.again is None else newest_whole(root, step.again.pattern)
     if step.again is None or path is None:
         return step
-    with open(folder.log, "a", encoding="utf-8", errors="replace") as log:
-        log.write("trackside: goes on from %s\n" % os.path.relpath(path, root.path))
+    _tell(folder, "goes on from %s" % os.path.relpath(path, root.path))
     marks = {step.again.path: path, step.again.folder: os.path.dirname(path)}
     return step._replace(argv=(*step.argv, *(_replaced(argument, marks) for argument in step.again.argv)))
+
+
+def _tell(folder: TryFolder, text: str) -> None:
+    """One line in the step's log; a full disk keeps it from being written, not the step from running."""
+    line = "".join(letter if letter.isprintable() else "?" for letter in text)
+    try:
+        with open(folder.log, "a", encoding="utf-8", errors="replace") as log:
+            log.write("trackside: %s\n" % line)
+    except OSError:
+        pass
 
 
 def _replaced(argument: str, marks: Mapping[str, str]) -> str:
@@ -71,8 +80,7 @@ def _replaced(argument: str, marks: Mapping[str, str]) -> str:
 
 
 def _skip(folder: TryFolder, pattern: str) -> None:
-    with open(folder.log, "a", encoding="utf-8") as log:
-        log.write("trackside: %s is there already, nothing to do\n" % pattern)
+    _tell(folder, "%s is there already, nothing to do" % pattern)
     _write_exit(folder, code=0, signal_number=None)
 
 

@@ -192,3 +192,13 @@ def test_what_a_killed_shim_left_behind_does_not_meet_the_next_try(job: Bench, p
     assert finished(job)["result"] == "done"
     assert not is_alive(first)
     until(lambda: podman.containers() == [], "the container's removal")
+
+
+def test_a_further_try_in_a_container_goes_on_from_the_file_under_the_same_path(job: Bench) -> None:
+    script = 'test $# = 1 && exec cat "$1"; echo left >"$ROOT/output/state"; exit 1'
+    again = {"pattern": "output/*", "argv": ["<P>"], "path": "<P>", "folder": "<F>"}
+    train = contained("train", script, tries=2, backoff_seconds=[0.1], env={"ROOT": str(job.root)}, again=again)
+    job.plan({**train, "argv": [*train["argv"], "sh"]}, container=container())
+    job.start()
+    assert finished(job)["result"] == "done"
+    assert job.text() == "trackside: goes on from output/state\nleft\n"

@@ -25,7 +25,7 @@ from trackside.decide import (
 from trackside.plan import Plan, parse_plan
 from trackside.process import Process
 from trackside.report import step_records
-from trackside.tries import Exit, Facts, Stop, Stopping, Try, Verdict
+from trackside.tries import Exit, Facts, Stop, Stopping, Try, Verdict, verdict_from_record
 
 NOTHING_EXPECTED = Leavings(present=True, whole=False)
 ALL_THERE = Leavings(present=True, whole=True)
@@ -90,8 +90,8 @@ def test_a_failed_try_waits_its_backoff_and_then_is_repeated() -> None:
 
 
 def test_the_last_backoff_repeats() -> None:
-    plan = plan_of({"tries": 9, "backoff_seconds": [1.0, 2.0]})
-    assert [plan.steps[0].backoff_after(number) for number in (1, 2, 3, 8)] == [1.0, 2.0, 2.0, 2.0]
+    plan = plan_of({"tries": 3, "backoff_seconds": [1.0]})
+    assert [plan.steps[0].backoff_after(number) for number in (1, 2)] == [1.0, 1.0]
 
 
 def test_after_a_reboot_no_backoff_is_waited_for() -> None:
@@ -103,6 +103,22 @@ def test_used_up_tries_end_the_plan_with_the_exit_code() -> None:
     plan = plan_of({"tries": 2}, {})
     tries = [ended("failed"), ended("failed", number=2, when=7.0)]
     assert decide(plan, facts(tries, [])) == Finished(result="failed", step="s0", exit_code=1, at=1007.0)
+
+
+def test_an_error_that_cannot_pass_ends_the_plan_at_once_without_a_pause() -> None:
+    plan = plan_of({"tries": 3, "backoff_seconds": [3600.0]}, {})
+    tried = ended("failed", when=99.0)
+    assert tried.verdict is not None
+    hopeless = tried._replace(verdict=tried.verdict._replace(cannot_pass=True))
+    assert decide(plan, facts([hopeless], [])) == Finished(result="failed", step="s0", exit_code=1, at=1099.0)
+    assert step_records(plan, facts([hopeless], []))[0]["state"] == "failed"
+    optional = plan_of({"tries": 3, "optional": True}, {})
+    assert decide(optional, facts([hopeless], [])) == StartTry(step=1, number=1)
+
+
+def test_a_verdict_is_read_as_it_was_written() -> None:
+    verdict = Verdict("failed", "exit", 1, None, True, at(1.0), error="KeyError: 'x'", cannot_pass=True)
+    assert verdict_from_record(verdict.as_record()) == verdict
 
 
 def test_a_step_waits_for_its_secrets_only() -> None:
@@ -136,7 +152,7 @@ def test_a_stop_that_was_cut_off_is_carried_through() -> None:
 
 def test_nothing_starts_after_a_stop() -> None:
     stop = Stop(at=at(95.0), grace_seconds=10.0)
-    plan = plan_of({"tries": 5}, {})
+    plan = plan_of({"tries": 3}, {})
     never = Finished(result="stopped", step=None, exit_code=None, at=1095.0)
     assert decide(plan, facts([], [], stop=stop)) == never
     assert decide(plan, facts([ended("done")], [], stop=stop)) == never

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trackside.decide import Leavings
-from trackside.expected import is_whole_safetensors, look_for
+from trackside.expected import is_whole, is_whole_safetensors, look_for, newest_whole
 from trackside.root import Root
 
 
@@ -60,3 +61,23 @@ def test_what_is_there_of_the_expected_files(tmp_path: Path, patterns: tuple[str
     (root / "output" / "note.txt").write_text("x")
     (root / "output" / "folder" / "deep.txt").write_text("x")
     assert look_for(Root(str(root)), patterns) == expected
+
+
+@pytest.mark.parametrize(("text", "whole"), [('{"step": 3}', True), ('{"step": ', False), ("", False)])
+def test_a_json_file_is_whole_when_it_can_be_read(tmp_path: Path, text: str, whole: bool) -> None:
+    path = tmp_path / "state.json"
+    path.write_text(text)
+    assert is_whole(str(path)) is whole
+    assert not is_whole(str(tmp_path / "none.json"))
+
+
+def test_the_newest_file_is_the_one_changed_last_of_those_that_are_whole(tmp_path: Path) -> None:
+    root = Root(str(tmp_path))
+    assert newest_whole(root, "*.safetensors") is None
+    for age, (name, content) in enumerate(
+        [("torn", safetensors()[:-1]), ("empty", b""), ("b", safetensors()), ("z", safetensors()), ("a", b"?")]
+    ):
+        path = tmp_path / f"{name}.safetensors"
+        path.write_bytes(content)
+        os.utime(path, (1000.0 - age, 1000.0 - age))
+    assert newest_whole(root, "*.safetensors") == str(Path(root.path) / "b.safetensors")

@@ -29,6 +29,14 @@ def test_keys_of_a_newer_home_are_ignored() -> None:
     assert parse_plan({**plan_with(colour="red"), "weather": "fine"}).steps[0].name == "train"
 
 
+def test_what_a_further_try_gets_is_read() -> None:
+    again = {"pattern": "output/*", "argv": ["--resume", "P"], "path": "P", "folder": "F"}
+    found = parse_plan(plan_with(again=again)).steps[0].again
+    assert found is not None
+    assert found._asdict() == {**again, "argv": ("--resume", "P")}
+    assert parse_plan(plan_with(again=None)).steps[0].again is None
+
+
 @pytest.mark.parametrize("name", ["INT", "SIGINT"])
 def test_a_stop_signal_may_be_named_either_way(name: str) -> None:
     assert parse_plan(plan_with(stop_signal=name)).steps[0].stop_signal == signal.SIGINT
@@ -56,6 +64,9 @@ def test_a_stop_signal_may_be_named_either_way(name: str) -> None:
         plan_with(env={"A=B": "c"}),
         plan_with(env={"A": 1}),
         plan_with(secrets=[""]),
+        plan_with(again={"pattern": "/etc/*", "argv": [], "path": "P", "folder": "F"}),
+        plan_with(again={"pattern": "output/*", "argv": "--resume", "path": "P", "folder": "F"}),
+        plan_with(again={"pattern": "output/*", "argv": []}),
         {**plan_with(), "outputs": [{"pattern": "/etc/*"}]},
     ],
 )
