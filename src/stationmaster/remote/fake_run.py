@@ -32,6 +32,8 @@ class Script:
     hangs_at: int | None = None
     #: Printed by a try before it ends with an exit code other than 0.
     last_words: str = ""
+    #: Whether the error in `last_words` would be the same at every try.
+    cannot_pass: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -60,6 +62,8 @@ class _Step:
     started_at: float | None = None
     ended_at: float | None = None
     failure: str | None = None
+    error: str | None = None
+    cannot_pass: bool = False
     progress: int = 0
 
 
@@ -251,6 +255,8 @@ class FakeRun:
             self._succeed(step, at)
         else:
             self._print(step, f"\n{self.script.last_words}\n", at)
+            step.error = self.script.last_words.rpartition("\n")[2] or None
+            step.cannot_pass = self.script.cannot_pass
             self._fail(step, at, "exit")
 
     def _succeed(self, step: _Step, at: float) -> None:
@@ -262,7 +268,7 @@ class FakeRun:
     def _fail(self, step: _Step, at: float, failure: str) -> None:
         # Between its tries a step is pending, as long as there is one to come.
         step.state, step.ended_at, step.failure = "pending", at, failure
-        if step.try_number >= step.tries_allowed:
+        if step.try_number >= step.tries_allowed or step.cannot_pass:
             step.state = "failed"
             self._finish("failed", step, at)
         else:
@@ -282,6 +288,7 @@ class FakeRun:
         step.try_number += 1
         step.state, step.started_at, step.ended_at = "running", self._ready_at, None
         step.exit_code, step.signal, step.exit_known, step.failure, step.progress = None, None, True, None, 0
+        step.error, step.cannot_pass = None, False
         self.tries_started[step.name, step.try_number] += 1
         self.logs[f"{step.index}.{step.try_number}"] = Log(inode=100 + len(self.logs))
         self._print(step, "Running 1 job\n" if step.training else f"{step.name}\n", self._ready_at)
@@ -341,6 +348,8 @@ class FakeRun:
             "ended_at": step.ended_at,
             "pid": 1000 + step.index if step.state == "running" else None,
             "failure": step.failure,
+            "error": step.error,
+            "cannot_pass": step.cannot_pass,
         }
 
 

@@ -84,6 +84,10 @@ class StepStatus:
     ended_at: float | None = None
     pid: int | None = None
     failure: str | None = None
+    error: str | None = None
+    """One line of its log that says what went wrong."""
+    cannot_pass: bool = False
+    """The machine does not try it again: the error would be the same at every try."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,6 +271,8 @@ def _step(value: Mapping[str, Any]) -> StepStatus:
         ended_at=_optional_float(value.get("ended_at")),
         pid=_optional_int(value.get("pid")),
         failure=None if value.get("failure") is None else str(value["failure"]),
+        error=None if value.get("error") is None else str(value["error"]),
+        cannot_pass=bool(value.get("cannot_pass")),
     )
 
 

@@ -127,8 +127,21 @@ async def test_when_all_tries_failed_the_plan_has_failed_and_says_where(make: Ma
     assert (status.finished.result, status.finished.step, status.finished.exit_code) == ("failed", "train", 3)
     assert states(status) == [("check", "done", 1), ("train", "failed", 2), ("report", "pending", 0)]
     assert (status.steps[1].failure, status.steps[1].exit_code, status.steps[1].exit_known) == ("exit", 3, True)
+    assert (status.steps[1].error, status.steps[1].cannot_pass) == (None, False)
     await bench.host.start()
     assert bench.starts_of("train") == 2
+
+
+@asynchronous
+async def test_an_error_that_cannot_pass_is_tried_once_and_told(make: Make) -> None:
+    bench = make("cannot pass")
+    await bench.prepare()
+    await bench.host.start()
+    status = await until_finished(bench.host)
+    assert states(status) == [("check", "done", 1), ("train", "failed", 1), ("report", "pending", 0)]
+    assert (status.steps[1].failure, status.steps[1].error) == ("exit", "KeyError: rank")
+    assert [step.cannot_pass for step in status.steps] == [False, True, False]
+    assert bench.starts_of("train") == 1
 
 
 @asynchronous

@@ -46,6 +46,8 @@ FULL: dict[str, Any] = {
     "something_new": {"from": "a later version"},
 }
 
+FAILED: dict[str, Any] = {"index": 0, "name": "train", "state": "failed", "try": 1, "exit_code": 1, "failure": "exit"}
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
@@ -121,3 +123,11 @@ def test_a_position_moves_on_with_what_was_read_and_keeps_the_rest() -> None:
     after = before.after(parse_status({**FULL, "rows": [{"id": 6}, {"id": 5}]}))
     assert after.log == {"0.1": LogMark(inode=1, offset=5), "1.1": LogMark(inode=3, offset=812)}
     assert (after.rows, after.samples) == (6, 0)
+
+
+def test_the_error_of_a_step_is_read_and_an_older_trackside_tells_none() -> None:
+    old = parse_status({**LEAST, "steps": [FAILED]}).steps[0]
+    assert (old.error, old.cannot_pass) == (None, False)
+    told = {**FAILED, "error": "KeyError: 'rank'", "cannot_pass": True}
+    new = parse_status({**LEAST, "steps": [told]}).steps[0]
+    assert (new.error, new.cannot_pass) == ("KeyError: 'rank'", True)

@@ -28,6 +28,7 @@ from stationmaster.control.training.declared import declared
 from stationmaster.control.training.following import Follow, follow
 from stationmaster.control.training.requests import Ask, ask, next_request
 from stationmaster.control.training.saving import Save, ask_to_save, save_first, save_told
+from stationmaster.control.training.step_failure import failure_explained
 from stationmaster.control.training.step_secrets import held_back, secrets_of
 from stationmaster.control.training.taking_in import Seen, taken_in
 from stationmaster.control.training.telling import end_told
@@ -216,25 +217,11 @@ def _exited(write: Write, status: Status, outputs: Sequence[Output], *, now: flo
     if ending is None:
         ending = (Reason.FINISHED if status.finished.result == "done" else Reason.STEP_FAILED).value
     if ending == Reason.STEP_FAILED.value:
-        explanation = _failure(status)
+        explanation = failure_explained(job, status)
     job = job.remember(ending=ending, ending_explanation=explanation, failures=None)
     told = (*write.events, *end_told(job, outputs))
     moved = go_on(job, Move.EXITED, now=now, events=told, checkpoints=write.checkpoints)
     return replace(moved, readings=write.readings, cleared_alerts=write.cleared_alerts)
-
-
-def _failure(status: Status) -> str:
-    step = next((each for each in status.steps if each.state == "failed"), None)
-    if step is None:
-        return "a step failed"
-    how = {
-        "timeout": "took longer than it may",
-        "missing_output": "ended without the files it should have made",
-        "unknown_exit": "ended without anybody knowing how",
-        "could_not_start": "could not be started",
-        "out_of_memory": "needed more memory than its container may use",
-    }.get(step.failure or "", f"ended with exit code {step.exit_code}")
-    return f"step {step.name} {how} (try {step.try_number}); see its log"
 
 
 async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:

@@ -58,16 +58,24 @@ def watch_log(
     watch, signs = _watch(job, monitoring)
     readings: list[Reading] = []
     training = _training_streams(status)
+    error_step = job.memory.get("error_step")
     for piece in status.log:
         for at, part in _timed(piece, wall=written_at(piece, status), finely=job.progress.first_loss is None):
             found = reader.feed(part, at=now - (status.wall - at))
             readings += found
+            if any(reading.error for reading in found):
+                error_step = _step_index(piece)
             if piece.stream in training:
                 watch.observe(seen_from(found, at=at, moved=signs.feed(part.decode("utf-8", "replace"))))
     event = watch.look(status.wall).event if status.training_alive else None
     readings = [_shifted(reading, _offset(job)) for reading in readings]
     return Watched(
-        memory={"reader": reader.state(), "watch": watch.state(), "signs": signs.state()},
+        memory={
+            "reader": reader.state(),
+            "error_step": error_step,
+            "watch": watch.state(),
+            "signs": signs.state(),
+        },
         progress=_progress(job.progress, reader, readings, status, now=now, offset=_offset(job)),
         log_readings=tuple(readings),
         readings=_step_readings(job, readings, now=now),
@@ -155,6 +163,12 @@ def since_of(job: Job, monitoring: MonitoringSettings) -> Since:
 
 def _training_streams(status: Status) -> frozenset[str]:
     return frozenset(f"{step.index}.{step.try_number}" for step in status.steps if step.training)
+
+
+def _step_index(piece: LogPiece) -> int | None:
+    """The step in whose log the piece is."""
+    index = piece.stream.partition(".")[0]
+    return int(index) if index.isdecimal() else None
 
 
 def written_at(piece: LogPiece, status: Status) -> float:
