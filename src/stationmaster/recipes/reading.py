@@ -93,6 +93,10 @@ def _schema_fix(error: ErrorDetails, location: Location) -> str | None:
             return error.get("ctx", {}).get("fix")
         case "literal_error" | "enum":
             return f"write {error.get('ctx', {}).get('expected', 'an allowed value')}"
+        case "less_than_equal":
+            return f"write {error['ctx']['le']} or less"
+        case "greater_than_equal":
+            return f"write {error['ctx']['ge']} or more"
         case _:
             return None
 

@@ -170,13 +170,14 @@ def test_a_job_is_removed_only_when_somebody_says_yes(trained: Trained, pictures
     assert not (home.path / "jobs" / "short").exists()
 
 
-def test_a_training_that_crashes_says_which_step_and_keeps_its_log(trained: Trained, pictures: Path) -> None:
+def test_a_training_that_crashes_says_which_step_and_why_and_keeps_its_log(trained: Trained, pictures: Path) -> None:
     home, _ = trained
     train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--id", "crash", "--watch", "--json")
     ran = home.run(*train, *QUICK, "-p", "fault=crash", "-p", "fault_at=5")
     assert ran.code == 41
     assert (ran.json()["outcome"], ran.json()["reason"]) == ("FAILED", "STEP_FAILED")
-    assert "step train" in ran.json()["explanation"]
+    quote = "RuntimeError: the fault `crash` was asked for at step 5"
+    assert ran.json()["explanation"] == f"step train ended with exit code 1 (try 2): {quote}"
     assert "the fault `crash` was asked for" in home.run("logs", "crash").out
 
 

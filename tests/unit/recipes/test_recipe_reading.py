@@ -39,6 +39,8 @@ def test_json_is_read_like_yaml() -> None:
         (("version: 1", "version: 1.5"), 2, "version", "valid integer", None),
         (("timeout: 1h30m", "timeout: soon"), 20, "steps[0].timeout", "'soon' is not a duration", None),
         (("timeout: 1h30m", "timeot: 1h"), 20, "steps[0].timeot", "extra inputs", "did you mean `timeout`?"),
+        (("timeout: 1h30m", "tries: 4"), 20, "steps[0].tries", "less than or equal to 3", "write 3 or less"),
+        (("timeout: 1h30m", "tries: 0"), 20, "steps[0].tries", "greater than or equal to 1", "write 1 or more"),
         (("- trainer", "- 5"), 15, "steps[0].argv[0]", "valid string", 'write it as text: "5"'),
         (("kind: checkpoint", "kind: model"), 23, "outputs[0].kind", "'checkpoint'", "write "),
         (("pattern: output/*", "pattern: ../*"), 23, "outputs[0].pattern", "inside the job's folder", None),
