@@ -9,6 +9,7 @@ from typing import NamedTuple, Sequence, Tuple
 from trackside.lasting_errors import Raised, is_lasting, name_of, speaks_of_passing, will_come_again
 
 _TAIL_BYTES = 1 << 16
+_LONGEST_LINE = 2400
 _LONGEST_ERROR = 400
 _MOST_LINES_AFTER = 40  # what programs say between the exception that ends them and their end
 _MOST_WRAPPERS = 4
@@ -28,7 +29,7 @@ _HANDLED = "During handling of the above exception"
 _ELSEWHERE = ("Exception in thread", "Exception ignored in", "Error in atexit", "--- Logging error", "future: <")
 _WRAPPERS = frozenset(("CalledProcessError", "ChildFailedError", "ProcessExitedException"))
 _SIGNALLED = re.compile(
-    r"died with <Signals\.(SIG\w+)|terminated with signal (SIG\w+)|Signal \d+ \((SIG\w+)\)|exitcode *: -\d+"
+    r"died with <Signals\.(SIG\w+)|terminated with signal (SIG\w+)|Signal \d+ \((SIG\w+)\)|exitcode *: -(\d+)"
 )
 _WRAPPED_STATUS = re.compile(r"non-zero exit status (\d+)|exitcode *: (\d+)|exit code (\d+)")
 _NOISE = re.compile(r"closing signal|destroy_process_group")  # what launchers and torch say at any end
@@ -36,7 +37,7 @@ _OURS = "trackside: "
 _ROOT_CAUSE = "Root Cause (first observed failure)"  # torchrun: the processes named before it were ended because of it
 _USAGE_ERROR = re.compile(r"[\w./-]{1,120}: error: ")
 _USAGE_STATUS = 2
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])?")
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])?")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _COUNTER = re.compile(r"\b\d+/(\d+) \[")
 _GOES_ON = re.compile(r"\bloss\b|\bsaved\b|\bsaving\b", re.IGNORECASE)
@@ -80,7 +81,7 @@ def read_last_error(path: str, *, exit_code: int | None) -> LastError:
 
 def find_last_error(text: str, *, exit_code: int | None) -> LastError:
     """The same of a text. `exit_code` None: the try never began to run."""
-    lines = _ESCAPE.sub("", text).replace("\r", "\n").split("\n")
+    lines = [_shortened(line) for line in _ESCAPE.sub("", text).replace("\r", "\n").split("\n")]
     for _ in range(_MOST_WRAPPERS):
         if exit_code in _SIGNALS_OF_SHELLS:
             return _UNKNOWN  # it was killed: what it had printed before did not end it
@@ -92,8 +93,9 @@ def find_last_error(text: str, *, exit_code: int | None) -> LastError:
         told = told[max(0, told.rfind(_ROOT_CAUSE)) :]
         signalled = _SIGNALLED.search(told)
         if signalled:
-            name = next(filter(None, signalled.groups()), "a signal")
-            return LastError(text="a process of it was ended by %s" % name, cannot_pass=False)
+            name = next(filter(None, signalled.groups()))
+            said = "signal %s" % name if name.isdigit() else name
+            return LastError(text="a process of it was ended by %s" % said, cannot_pass=False)
         status = _WRAPPED_STATUS.search(told)
         exit_code = int(next(filter(None, status.groups()))) if status else exit_code
         lines = lines[: found.begin]
@@ -177,6 +179,11 @@ def _is_exception(line: str, before: str) -> bool:
         return False
     follows_frames = before.startswith((" ", "\t", *_BOX)) or _HEADER in before
     return _USUAL_NAME.search(found[0]) is not None or follows_frames
+
+
+def _shortened(line: str) -> str:
+    """A long line's beginning and end: a launcher puts the whole command between what it has to say."""
+    return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 400] + line[-400:]
 
 
 def _clean(line: str) -> str:

@@ -10,7 +10,8 @@ import re
 from typing import NamedTuple, Sequence
 
 #: Mistakes in code or settings: the same program with the same arguments makes them again, whatever the message says.
-#: ValueError and RuntimeError are not among them: a loss that is no number or a broken download are told so, too.
+#: ValueError and RuntimeError are not among them: a loss that is no number or a broken download are told so, too; some
+#: of their wordings are below.
 _MISTAKES = frozenset(
     (
         "AssertionError",  # a check of the trainer's own
@@ -77,6 +78,11 @@ _STAYING = _any_of(
     r"(?:scanner|parser|composer|constructor|representer|yaml|tomldecode)error\b",
     r"validationerror\b|\d validation errors? for|multipleinvalid|omegaconf|config\w{0,20}(?:error|exception)\b",
     r"no such file or directory.{0,200}\.(?:ya?ml|toml|ini|cfg)\b",
+    # Most trainers refuse a setting with a ValueError. One that speaks of numbers which went astray is none of these.
+    r"valueerror: (?!.{0,300}\b(?:nan|inf\w*|finite|loss|gradients?)\b).{0,200}\b(?:"
+    r"must (?:be (?:specified|provided|set|given|one of|greater|less|larger|divisible|between|positive|at least)"
+    r"|specify|provide|have)|(?:is|are) required|should be one of|unknown|unrecognized|unsupported|not supported"
+    r"|invalid (?:value|option|argument|parameter|choice|type|setting))\b",
     # Weights of another shape than the model that is to take them.
     r"error\(s\) in loading state_dict|size mismatch for ",
 )

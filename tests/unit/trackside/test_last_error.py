@@ -74,6 +74,8 @@ CANNOT_PASS = {
     "kohya's dataset": "voluptuous.error.MultipleInvalid: extra keys not allowed @ data['datasets'][0]['keep']",
     "hydra": "omegaconf.errors.ConfigAttributeError: Key 'stepz' is not in struct",
     "a config that is not there": "FileNotFoundError: [Errno 2] No such file or directory: '/job/config/train.yaml'",
+    "a setting that is needed": "ValueError: name_or_path must be specified",
+    "a setting that is not known": "ValueError: Unknown optimizer type: adamz",
     "a licence": "huggingface_hub.errors.GatedRepoError: 403 Client Error. (Request ID: Root=1-6; 2c)",
     "no token": "requests.exceptions.HTTPError: 401 Client Error: Unauthorized for url: https://hub.example/api/x",
     "no such model": "huggingface_hub.errors.RepositoryNotFoundError: 404 Client Error. (Request ID: Root=1-6)",
@@ -95,6 +97,8 @@ MAY_PASS = {
     "a loader that was killed": "RuntimeError: DataLoader worker (pid(s) 4242) exited unexpectedly",
     "a hiccup of the GPU": "RuntimeError: CUDA error: unspecified launch failure",
     "a loss that is no number": "ValueError: loss is nan at step 120",
+    "a gradient that is no number": "ValueError: the gradient norm must be positive, got nan",
+    "a value in the middle": "ValueError: Sample larger than population or is negative",
     "an interrupt": "KeyboardInterrupt",
     "nobody knows": "RuntimeError: the fault `crash` was asked for at step 30",
 }
@@ -120,6 +124,11 @@ def test_launchers_only_tell_that_their_child_failed(exception: str) -> None:
     assert find_last_error(ranked + WRAPPED_BY_TORCHRUN.format(code=1), exit_code=1) == expected
 
 
+def test_a_launcher_with_a_very_long_command_is_understood() -> None:
+    wrapped = WRAPPED_BY_ACCELERATE.format(end="returned non-zero exit status 1").replace("--rank", "--x=1 " * 5000)
+    assert find_last_error(traceback_of("KeyError: 'rank'") + wrapped, exit_code=1) == ("KeyError: 'rank'", True)
+
+
 def test_a_traceback_that_was_caught_long_before_a_kill_is_not_the_cause() -> None:
     caught = "xformers is not there, going on without it\n" + traceback_of("KeyError: 'flash'")
     training = "".join(BAR.format(step=step) for step in range(1, 60))
@@ -127,7 +136,8 @@ def test_a_traceback_that_was_caught_long_before_a_kill_is_not_the_cause() -> No
     by_accelerate = WRAPPED_BY_ACCELERATE.format(end="died with <Signals.SIGKILL: 9>")
     killed = find_last_error(caught + training + by_accelerate, exit_code=1)
     assert killed == ("a process of it was ended by SIGKILL", False)
-    assert not find_last_error(caught + WRAPPED_BY_TORCHRUN.format(code=-9), exit_code=1).cannot_pass
+    by_torchrun = WRAPPED_BY_TORCHRUN.format(code=-9)
+    assert find_last_error(caught + by_torchrun, exit_code=1) == ("a process of it was ended by signal 9", False)
     assert find_last_error(caught, exit_code=137) == (None, False)
     wrapped = WRAPPED_BY_ACCELERATE.format(end="returned non-zero exit status 137")
     assert not find_last_error(caught + wrapped, exit_code=1).cannot_pass
