@@ -66,7 +66,7 @@ _STAYING = _any_of(
     # Not let in: a licence that was not accepted, a token that is wrong. And what is not there at all.
     r"gated ?repo|\b40[134] (?:client error|unauthorized|forbidden|not found)|error 40[134]\b",
     r"repositorynotfound|revisionnotfound|entrynotfound|is not a valid model identifier",
-    r"access to model .{0,120}restricted|authentication failed",
+    r"access to model .{0,120}restricted|authentication failed|pull access denied|manifest unknown",
     r"invalid (?:user|access|api|auth)\w* ?(?:token|key|credentials)|invalid username or password",
     # No GPU that this program can use: driver and card are the machine's own.
     r"no nvidia driver|cuda driver initialization failed|no cuda(?:-capable device| gpus are available)",

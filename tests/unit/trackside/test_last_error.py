@@ -238,6 +238,12 @@ def test_a_script_that_cannot_be_read_cannot_pass() -> None:
             "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device",
             True,
         ),
+        (
+            "Error response from daemon: manifest for a/b:c not found: manifest unknown\n",
+            1,
+            "Error response from daemon: manifest for a/b:c not found: manifest unknown",
+            True,
+        ),
         ("sh: 1: git: not found\n", 127, "sh: 1: git: not found", True),
         ("E: Failed to fetch, connection timed out\nsh: 1: git: not found\n", 127, "sh: 1: git: not found", False),
         ("Usage: tool [OPTIONS]\n\nError: No such option: --ranks\n", 2, "Error: No such option: --ranks", True),
