@@ -124,6 +124,12 @@ def test_launchers_only_tell_that_their_child_failed(exception: str) -> None:
     assert find_last_error(ranked + WRAPPED_BY_TORCHRUN.format(code=1), exit_code=1) == expected
 
 
+def test_processes_that_print_at_the_same_time_are_read_apart() -> None:
+    by_rank = [traceback_of(f"KeyError: 'of {rank}'").splitlines() for rank in (0, 1)]
+    together = "".join(f"[rank0]: {first}\n[rank1]: {second}\n" for first, second in zip(*by_rank, strict=True))
+    assert find_last_error(together, exit_code=1) == ("KeyError: 'of 1'", True)
+
+
 def test_a_launcher_with_a_very_long_command_is_understood() -> None:
     wrapped = WRAPPED_BY_ACCELERATE.format(end="returned non-zero exit status 1").replace("--rank", "--x=1 " * 5000)
     assert find_last_error(traceback_of("KeyError: 'rank'") + wrapped, exit_code=1) == ("KeyError: 'rank'", True)
@@ -160,6 +166,7 @@ def test_what_follows_a_caught_traceback_keeps_it_from_being_the_cause(after: st
     "after",
     [
         BAR.format(step=7) + "\n",
+        "cat:   1%|          | 7/1000 [00:07<15:00,  1.10it/s, lr: 1.0e-04 loss: 3.1e-01]\n",
         "wandb: Run summary:\nwandb:      loss 0.31\n",
         "Exception ignored in: <function _MultiProcessingDataLoaderIter.__del__ at 0x7f>\n"
         + traceback_of("RuntimeError: can only test a child process"),
