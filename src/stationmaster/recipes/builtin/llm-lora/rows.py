@@ -1,54 +1,59 @@
-"""The rows of a text dataset, and what a model learns from each."""
+"""The rows of a text dataset, whatever their form: texts, prompts with answers, or chats."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-_IGNORED = -100  # PyTorch's cross entropy leaves these places out
-
-
-def find_rows(folder: Path) -> list[dict[str, Any]]:
-    """Every row of every .jsonl file, in order of name; raises ValueError that says where a row is no object."""
-    rows = []
-    for file in sorted(folder.rglob("*.jsonl")):
-        for number, line in enumerate(file.read_text(encoding="utf-8-sig").split("\n"), start=1):
-            if not line.strip():
-                continue
-            row = json.loads(line)
-            if not isinstance(row, dict):
-                raise ValueError(f"{file}:{number} is not an object")
-            rows.append(row)
-    if not rows:
-        raise ValueError(f"no rows in {folder}")
-    return rows
+_SUFFIXES = (".jsonl", ".ndjson")
+_SHAREGPT_ROLES = {"human": "user", "gpt": "assistant"}
 
 
-def tokenised(row: dict[str, Any], tokenizer: Any, context: int) -> tuple[list[int], list[int]]:
-    """Tokens, and the same with the prompt's places left out: only answers are learned."""
-    prompt, answer = texts_of(row, tokenizer)
-    ahead = tokenizer(prompt, add_special_tokens=bool(prompt))["input_ids"] if prompt else []
-    learned = tokenizer(answer, add_special_tokens=not prompt)["input_ids"]
-    if tokenizer.eos_token_id is not None and learned[-1:] != [tokenizer.eos_token_id]:
-        learned = [*learned, tokenizer.eos_token_id]
-    tokens = [*ahead, *learned][:context]
-    return tokens, [*[_IGNORED] * len(ahead), *learned][:context]
+class Text(NamedTuple):
+    """What stands before, which is not learned, and what is learned after it."""
+
+    prompt: str
+    answer: str
 
 
-def texts_of(row: dict[str, Any], tokenizer: Any) -> tuple[str, str]:
-    """What stands before and what is to be learned."""
-    if "messages" in row:
-        return "", _conversation(row["messages"], tokenizer)
-    if "completion" in row:
-        return row["prompt"], row["completion"]
-    if "output" in row:
-        asked = "\n".join(part for part in (row["instruction"], row.get("input", "")) if part)
-        return f"{asked}\n", row["output"]
-    return "", row["text"]
+class Chat(NamedTuple):
+    """Messages, of which the assistant's are learned."""
+
+    messages: list[dict[str, Any]]
+    tools: list[Any] | None
 
 
-def _conversation(messages: list[dict[str, str]], tokenizer: Any) -> str:
-    if getattr(tokenizer, "chat_template", None):
-        return str(tokenizer.apply_chat_template(messages, tokenize=False))
-    return "\n".join(f"{message['role']}: {message['content']}" for message in messages)
+def find_rows(folder: Path) -> Iterator[Text | Chat]:
+    """Every row of every file, in order of name; raises ValueError that says which row has none of the known forms."""
+    for file in sorted(each for each in folder.rglob("*") if each.suffix.lower() in _SUFFIXES and each.is_file()):
+        with file.open(encoding="utf-8-sig", newline="\n") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield _row(json.loads(line), f"{file}:{number}")
+
+
+def _row(row: Any, where: str) -> Text | Chat:
+    if not isinstance(row, dict):
+        raise ValueError(f"{where} is not an object")
+    if isinstance(row.get("messages"), list):
+        return Chat(row["messages"], row.get("tools"))
+    if isinstance(row.get("conversations"), list):
+        return Chat([_chat_message(message) for message in row["conversations"]], row.get("tools"))
+    if "prompt" in row and "completion" in row:
+        return Text(row["prompt"], row["completion"])
+    if "instruction" in row and "output" in row:
+        asked = "\n".join(part for part in (row["instruction"], row.get("input")) if part)
+        return Text(f"{asked}\n", row["output"])
+    if "text" in row:
+        return Text("", row["text"])
+    raise ValueError(f"{where} is none of the known kinds of row")
+
+
+def _chat_message(message: dict[str, Any]) -> dict[str, Any]:
+    """A message of a ShareGPT chat in the words that chat templates know."""
+    if "from" not in message:
+        return message
+    role = str(message["from"])
+    return {"role": _SHAREGPT_ROLES.get(role, role), "content": message.get("value")}
