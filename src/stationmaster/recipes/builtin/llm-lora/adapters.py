@@ -1,4 +1,4 @@
-"""The adapter alone as one .safetensors file in peft's naming; its header says how to use it and where to go on."""
+"""The adapter alone, as one .safetensors file in peft's naming; its header holds its config and step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONFIG_NAME = "adapter_config.json"
 
 
 def save_adapter(model: Any, path: Path, *, step: int) -> None:
-    """Write the adapter and, beside it, its config; each is put in place in one go."""
+    """Write the adapter and, beside it, its config, each atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # Without embeddings: none is trained, and to find that out peft would ask the Hub.
     weights = peft.get_peft_model_state_dict(model, save_embedding_layers=False)

@@ -1,4 +1,4 @@
-"""What happens beside the trainer's own steps: lines in the log, numbered adapters, requests, a schedule gone on with."""
+"""Callbacks of the trainer: log lines, numbered adapters, saving and stopping on request, a resumed schedule."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 
 class ProgressLines(TrainerCallback):  # type: ignore[misc]
-    """One line with step, loss and learning rate each time the trainer logs."""
+    """Prints step, loss and learning rate in one line each time the trainer logs."""
 
     def on_log(
         self, _args: TrainingArguments, state: TrainerState, _control: TrainerControl, logs: Any = None, **_: Any
@@ -23,7 +23,7 @@ class ProgressLines(TrainerCallback):  # type: ignore[misc]
 
 
 class NumberedAdapters(TrainerCallback):  # type: ignore[misc]
-    """The adapter as one file, once the trainer's own checkpoint is whole. The last one has a name of its own."""
+    """Saves the adapter as one file after each of the trainer's own checkpoints, except the last."""
 
     def __init__(self, output: Path, name: str) -> None:
         self._output, self._name = output, name
@@ -37,7 +37,7 @@ class NumberedAdapters(TrainerCallback):  # type: ignore[misc]
 
 
 class AnsweredRequests(TrainerCallback):  # type: ignore[misc]
-    """Saves, or saves and ends, at the end of the step in which it was asked."""
+    """Saves, or saves and stops, at the end of the step in which it was asked."""
 
     def __init__(self, requests: Requests) -> None:
         self._requests = requests
@@ -48,16 +48,16 @@ class AnsweredRequests(TrainerCallback):  # type: ignore[misc]
     def on_step_end(
         self, _args: TrainingArguments, _state: TrainerState, control: TrainerControl, **_: Any
     ) -> TrainerControl:
-        ends = self._requests.end is not None
-        if ends or self._requests.save:
+        stops = self._requests.stop is not None
+        if stops or self._requests.save:
             self._requests.save = False
             control.should_save = True
-            control.should_training_stop = control.should_training_stop or ends
+            control.should_training_stop = control.should_training_stop or stops
         return control
 
 
-class ScheduleGoneOn(TrainerCallback):  # type: ignore[misc]
-    """The learning rate of the step that is gone on from, where no state of the schedule came along."""
+class ResumedSchedule(TrainerCallback):  # type: ignore[misc]
+    """Sets the learning rate of the step that is resumed from, where the schedule's state did not come along."""
 
     def on_train_begin(
         self,

@@ -13,20 +13,20 @@ _FOLDER = re.compile(r"checkpoint-(\d+)")
 
 
 class Checkpoint(NamedTuple):
-    """A folder that the trainer can go on from."""
+    """A folder that the trainer can resume from."""
 
     folder: Path
     step: int
 
 
 def newest_whole(folder: Path) -> Checkpoint | None:
-    """The checkpoint with the highest step, among those that were written to their end."""
+    """The checkpoint with the highest step, among those that were written completely."""
     found = [Checkpoint(each, step) for each in folder.glob("checkpoint-*") if (step := _step_of(each)) is not None]
     return max(found, key=lambda checkpoint: checkpoint.step, default=None)
 
 
 def _step_of(folder: Path) -> int | None:
-    """The step of a whole checkpoint; None for one whose writing was broken off."""
+    """The step of a complete checkpoint; None for one whose writing was interrupted."""
     named = _FOLDER.fullmatch(folder.name)
     try:
         state = json.loads((folder / STATE).read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ import pyarrow
 from rows import Chat, Text
 from trl.chat_template_utils import get_training_chat_template, has_generation_markers
 
-IGNORED = -100  # the loss leaves these places out
+IGNORED = -100  # the loss skips these places
 _AT_ONCE = 1_000  # rows that are turned into Arrow together: lists of Python numbers take ten times the room
 _TOKENS = pyarrow.list_(pyarrow.int32())
 
@@ -32,21 +32,21 @@ class Example(NamedTuple):
 
 
 class Dataset(NamedTuple):
-    """The examples as TRL takes them, and what became of the rows."""
+    """The examples as TRL takes them, and what happened to the rows."""
 
     examples: datasets.Dataset
     tokens: int
     cut: int
-    left_out: int
+    skipped: int
 
 
 def tokenised(rows: Iterable[Text | Chat], tokenizer: Any, context: int) -> Dataset:
-    """All rows, none longer than `context`; those with no answer within it are left out."""
-    make = ExampleMaker(tokenizer)
+    """All rows, none longer than `context`; rows with no answer within it are skipped."""
+    maker = ExampleMaker(tokenizer)
     tables, seen, tokens, cut, kept = [], 0, 0, 0, 0
     source = iter(rows)
     while chunk := list(islice(source, _AT_ONCE)):
-        made = [make(row) for row in chunk]
+        made = maker.examples(chunk)
         within = [Example(each.tokens[:context], each.labels[:context]) for each in made]
         usable = [each for each in within if any(label != IGNORED for label in each.labels[1:])]
         seen, kept = seen + len(made), kept + len(usable)
@@ -71,15 +71,23 @@ class ExampleMaker:
         self._end = [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
         self._template = _chat_template(tokenizer)
 
-    def __call__(self, row: Text | Chat) -> Example:
-        return self._text(row) if isinstance(row, Text) else self._chat(row)
+    def examples(self, rows: list[Text | Chat]) -> list[Example]:
+        """One for each row, in their order."""
+        texts = iter(self._texts([row for row in rows if isinstance(row, Text)]))
+        return [next(texts) if isinstance(row, Text) else self._chat(row) for row in rows]
 
-    def _text(self, row: Text) -> Example:
+    def _texts(self, rows: list[Text]) -> Iterator[Example]:
         # Each part by itself, as at inference, where the prompt's tokens are fixed before the answer is made.
-        before = self._without_end(self._tokenizer(row.prompt)["input_ids"]) if row.prompt else []
-        learned = self._tokenizer(row.answer, add_special_tokens=not row.prompt)["input_ids"]
-        learned = [*self._without_end(learned), *self._end]
-        return Example([*before, *learned], [*[IGNORED] * len(before), *learned])
+        prompts = self._tokens([row.prompt for row in rows], special=True)
+        alone = self._tokens([row.answer for row in rows if not row.prompt], special=True)
+        after = self._tokens([row.answer for row in rows if row.prompt], special=False)
+        for row, prompt in zip(rows, prompts, strict=True):
+            before = self._without_end(prompt) if row.prompt else []
+            learned = [*self._without_end(next(after if row.prompt else alone)), *self._end]
+            yield Example([*before, *learned], [*[IGNORED] * len(before), *learned])
+
+    def _tokens(self, texts: list[str], *, special: bool) -> Iterator[list[int]]:
+        return iter(self._tokenizer(texts, add_special_tokens=special)["input_ids"] if texts else ())
 
     def _without_end(self, tokens: list[int]) -> list[int]:
         return tokens[:-1] if self._end and tokens[-1:] == self._end else tokens
@@ -99,7 +107,7 @@ class ExampleMaker:
     def _answers(self, row: Chat, tokens: list[int]) -> Iterator[tuple[int, int]]:
         """Where each answer lies, for a template that does not say it: what it adds to the messages before.
 
-        An answer that the template writes otherwise once more messages follow is not learned.
+        An answer that the template renders differently once messages follow it is not learned.
         """
         for number, message in enumerate(row.messages):
             if message.get("role") == "assistant":
@@ -118,7 +126,7 @@ def _chat_template(tokenizer: Any) -> str:
     if not tokenizer.chat_template:
         return PLAIN_CHAT
     try:
-        return get_training_chat_template(tokenizer) or tokenizer.get_chat_template()
+        return str(get_training_chat_template(tokenizer) or tokenizer.get_chat_template())
     except ValueError:  # a template that TRL does not know
         return str(tokenizer.get_chat_template())
 

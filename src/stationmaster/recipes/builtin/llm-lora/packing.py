@@ -1,4 +1,4 @@
-"""Several short rows in one long one: how the model is kept from looking across, and whether it is."""
+"""Packing: several rows of the dataset in one row of a batch, which must not see each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
 Batch = dict[str, Any]
 Collator = Callable[[list[dict[str, Any]]], Batch]
 
-_MULTIPLE = 64  # of tokens: a mask of such a width goes to the attention kernel as it is
+_MULTIPLE = 64  # tokens; PyTorch copies attention masks of other widths for every head
 _PROBED = 16  # tokens of each of the two rows that are tried
 
 
@@ -24,7 +24,7 @@ def attention_wanted(device: str) -> str | None:
 
 
 def packed_collator(model: Any, padding: int) -> Collator:
-    """TRL's own, which makes one long row of a batch, where a kernel takes no more time and room for that."""
+    """TRL's own, which joins the batch into one row, where flash attention makes that cheap; else PackedRows."""
     if "flash" in str(model.config._attn_implementation):
         collator: Collator = DataCollatorForLanguageModeling(padding, padding_free=True)
         return collator
@@ -32,10 +32,10 @@ def packed_collator(model: Any, padding: int) -> Collator:
 
 
 class PackedRows:
-    """Makes batches in which positions begin anew with each row: from that, transformers masks the others.
+    """Makes batches whose positions restart with each row of the dataset; transformers masks attention by that.
 
-    Unlike TRL's own batches, packed rows stay below each other: without a kernel of variable lengths, one long row
-    takes the square of the batch's size.
+    TRL's own collator joins the whole batch into one row. Without a kernel for variable lengths, attention over it
+    would cost the square of the batch size.
     """
 
     def __init__(self, padding: int) -> None:
@@ -50,7 +50,7 @@ class PackedRows:
             "labels": _filled([pack["labels"] for pack in packs], width, IGNORED),
             "position_ids": _filled(positions, width, 0),
         }
-        batch["labels"][batch["position_ids"] == 0] = IGNORED  # else foretold from the row before
+        batch["labels"][batch["position_ids"] == 0] = IGNORED  # else predicted from the row before
         return batch
 
 
@@ -58,9 +58,8 @@ def _filled(rows: list[list[int]], width: int, value: int) -> torch.Tensor:
     return torch.tensor([[*row, *[value] * (width - len(row))] for row in rows])
 
 
-@torch.no_grad()
 def keeps_rows_apart(model: Any, collate: Collator) -> bool:
-    """Whether a row's results stay the same when its neighbour changes: tried, for models differ."""
+    """Whether a packed row's logits stay the same when its neighbour changes; tried out, because models differ."""
     was_training = model.training
     model.eval()
     results = [_second_row(model, collate, first) for first in (range(1, _PROBED + 1), range(_PROBED, 0, -1))]
@@ -74,5 +73,6 @@ def _second_row(model: Any, collate: Collator, first: range) -> torch.Tensor:
     batch = collate([{"input_ids": tokens, "labels": tokens, "seq_lengths": [_PROBED, _PROBED]}])
     del batch["labels"]
     on_device = {name: each.to(model.device) if torch.is_tensor(each) else each for name, each in batch.items()}
-    logits: torch.Tensor = model(**on_device, use_cache=False).logits
+    with torch.no_grad():
+        logits: torch.Tensor = model(**on_device, use_cache=False).logits
     return logits[0, _PROBED : 2 * _PROBED].float()

@@ -12,7 +12,7 @@ import peft
 import torch
 import transformers
 from adapters import load_adapter, save_adapter, step_of
-from callbacks import AnsweredRequests, NumberedAdapters, ProgressLines, ScheduleGoneOn
+from callbacks import AnsweredRequests, NumberedAdapters, ProgressLines, ResumedSchedule
 from checkpoints import ADAPTER, STATE, Checkpoint, newest_whole
 from examples import tokenised
 from packing import attention_wanted, keeps_rows_apart, packed_collator
@@ -45,15 +45,15 @@ def train(options: argparse.Namespace, requests: Requests) -> int:
 
 
 def _start(options: argparse.Namespace, trainer: SFTTrainer) -> Checkpoint | None:
-    """What to go on from: what an earlier try has left here, else the adapter that was sent along, else nothing."""
+    """What to resume from: a checkpoint of an earlier try here, else the adapter that was sent, else nothing."""
     if (own := newest_whole(options.state)) is not None:
         print(f"Resuming from checkpoint {own.folder} at step {own.step}", flush=True)
         return own
     if options.resume is None:
         return None
     step = step_of(options.resume)
-    print(f"Resuming from checkpoint {options.resume} at step {step}; the optimizer begins anew", flush=True)
-    trainer.add_callback(ScheduleGoneOn())
+    print(f"Resuming from checkpoint {options.resume} at step {step}; the optimizer starts anew", flush=True)
+    trainer.add_callback(ResumedSchedule())
     return _checkpoint_of(options.resume, step, options.state / "resumed", trainer)
 
 
@@ -73,11 +73,11 @@ def _checkpoint_of(adapter: Path, step: int, folder: Path, trainer: SFTTrainer) 
 
 
 def _train_from(trainer: SFTTrainer, start: Checkpoint | None) -> int:
-    """Train to the last step, or to where it was asked to end; returns the step that was reached."""
-    if start is not None and start.step >= trainer.args.max_steps:
+    """Train to the last step, or until asked to stop; returns the step that was reached."""
+    if start is not None and start.step >= trainer.args.max_steps:  # the last save was the end
         load_adapter(trainer.model, start.folder / ADAPTER)
         return start.step
-    # The adapters are kept in 32 bits and multiplied in 16: casting their inputs back and forth would be for nothing.
+    # Adapters are stored in 32 bits; autocast multiplies in 16. peft would cast each input to 32 bits and back.
     with disable_input_dtype_casting(trainer.model, active=trainer.args.bf16):
         trainer.train(resume_from_checkpoint=None if start is None else str(start.folder))
     return int(trainer.state.global_step)
@@ -88,14 +88,15 @@ def _trainer(options: argparse.Namespace, device: str) -> SFTTrainer:
     tokenizer = _tokenizer(options.model)
     model = _base_model(options.model, device)
     dataset = tokenised(find_rows(options.dataset), tokenizer, options.context)
-    print(f"Found {len(dataset.examples)} rows of {dataset.tokens} tokens", flush=True)
+    attention = model.config._attn_implementation
+    print(f"Found {len(dataset.examples)} rows of {dataset.tokens} tokens; attention: {attention}", flush=True)
     if dataset.cut:
-        print(f"Cut {dataset.cut} rows off at {options.context} tokens", flush=True)
-    if dataset.left_out:
-        print(f"Left out {dataset.left_out} rows: their answers begin after {options.context} tokens", flush=True)
+        print(f"Truncated {dataset.cut} rows to {options.context} tokens", flush=True)
+    if dataset.skipped:
+        print(f"Skipped {dataset.skipped} rows: their answers begin after {options.context} tokens", flush=True)
     collate = packed_collator(model, tokenizer.pad_token_id) if options.packing else None
     if collate is not None and not keeps_rows_apart(model, collate):
-        print("Packing is off: this model would look from one packed row into the next", flush=True)
+        print(f"Packing is off: with {attention} attention this model reads across packed rows", flush=True)
         collate = None
     trainer = SFTTrainer(
         model=model,
@@ -113,7 +114,7 @@ def _trainer(options: argparse.Namespace, device: str) -> SFTTrainer:
 
 def _tokenizer(model: str) -> Any:
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
-    if tokenizer.pad_token is None:  # what padding is made of does not matter: it is masked
+    if tokenizer.pad_token is None:  # any will do: padding is masked
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token or tokenizer.convert_ids_to_tokens(0)
     return tokenizer
 
@@ -124,7 +125,7 @@ def _base_model(model: str, device: str) -> Any:
     try:
         loaded = load(model, dtype=precision, attn_implementation=attention_wanted(device))
     except (ValueError, ImportError) as problem:
-        print(f"{problem}; going on with the attention that transformers chooses", flush=True)
+        print(f"{problem}; using the attention that transformers chooses", flush=True)
         loaded = load(model, dtype=precision)
     return loaded.to(device)
 
@@ -153,12 +154,12 @@ def _config(options: argparse.Namespace, device: str, *, packing: bool) -> SFTCo
         use_cpu=device == "cpu",
         gradient_checkpointing=options.gradient_checkpointing,
         packing=packing,
-        max_length=options.context if packing else None,  # else the examples are cut off already
+        max_length=options.context if packing else None,  # else the examples are truncated already
         seed=options.seed,
         save_steps=options.save_every,
         save_total_limit=_KEPT,
         logging_steps=min(_LOGGED_AT_MOST_EVERY, max(1, options.steps // _LOGGED)),
-        logging_nan_inf_filter=False,  # a loss that is no number is to be seen
+        logging_nan_inf_filter=False,  # a NaN must be seen
         dataloader_pin_memory=device == "cuda",
         disable_tqdm=True,
         report_to="none",
