@@ -201,8 +201,9 @@ def test_a_checkpoint_is_put_where_ai_toolkit_looks_for_one(tmp_path: Path, resu
     assert found == (["output/My_cat/My_cat_000001250.safetensors"] if resume else [])
 
 
-def test_the_language_model_s_script_takes_every_argument_that_the_recipe_gives_it() -> None:
-    script = ast.parse((BUILTIN / "llm-lora" / "train.py").read_text(encoding="utf-8"))
+@pytest.mark.parametrize(("reference", "folder"), [("llm-lora@1", "llm-lora@1"), ("llm-lora@2", "llm-lora")])
+def test_the_language_model_s_script_takes_every_argument_that_the_recipe_gives_it(reference: str, folder: str) -> None:
+    script = ast.parse((BUILTIN / folder / "train.py").read_text(encoding="utf-8"))
     known = {
         call.args[0].value
         for call in ast.walk(script)
@@ -211,7 +212,7 @@ def test_the_language_model_s_script_takes_every_argument_that_the_recipe_gives_
         and call.func.attr == argparse.ArgumentParser.add_argument.__name__
         and isinstance(call.args[0], ast.Constant)
     }
-    (train,) = [step for step in plan_of("llm-lora@1", resume=True).steps if step.training]
+    (train,) = [step for step in plan_of(reference, resume=True).steps if step.training]
     given = [argument.partition("=")[0] for argument in train.argv[2:]]
     assert set(given) <= known
     assert "--resume" in given

@@ -1,0 +1,98 @@
+"""llm-lora@2 with the real TRL: what is learned of each kind of row, and that packed rows never see each other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.trainers.conftest import Trainer
+from tests.trainers.llm_lora_scripts import CHANGE_NEIGHBOUR, MAKE_MODEL, PROBE_MODELS, SHOW_LEARNED, run_script
+from tests.trainers.llm_lora_scripts import answer_of_script as answer
+
+pytestmark = pytest.mark.trainer("TRL")
+
+CHAT = [
+    {"role": "user", "content": "hi"},
+    {"role": "assistant", "content": "yes?"},
+    {"role": "user", "content": "when"},
+    {"role": "assistant", "content": "noon"},
+]
+SHAREGPT = [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "yes?"}]
+ROWS = {
+    "text": {"text": "the train leaves"},
+    "prompt": {"prompt": "when?", "completion": "at noon"},
+    "instruction": {"instruction": "say it", "input": "now", "output": "noon"},
+    "instruction alone": {"instruction": "say it", "output": "noon"},
+    "chat": {"messages": CHAT},
+    "sharegpt": {"conversations": SHAREGPT},
+}
+#: As most models have it: it does not say which words are the assistant's.
+UNMARKED = (
+    "{% for m in messages %}[{{ m.role[0] }}]{{ m.content }}</s>{% endfor %}"
+    "{% if add_generation_prompt %}[a]{% endif %}"
+)
+MARKED = (
+    "{% for m in messages %}[{{ m.role[0] }}]{% if m.role == 'assistant' %}{% generation %}{{ m.content }}</s>"
+    "{% endgeneration %}{% else %}{{ m.content }}</s>{% endif %}{% endfor %}"
+)
+
+
+@pytest.fixture(scope="module")
+def base_model(trl: Trainer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    run_script(trl.python, MAKE_MODEL, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def learned(trl: Trainer, base_model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
+    """For each chat template, the learned part of each kind of row."""
+    folder = tmp_path_factory.mktemp("rows")
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS.values()), encoding="utf-8")
+    templates = {"none": None, "unmarked": UNMARKED, "marked": MARKED}
+    shown = answer(trl.python, SHOW_LEARNED, base_model, folder, json.dumps(list(templates.values())))
+    for rows in shown:
+        for tokens, labels in rows:
+            assert [label for label in labels if label != "▁"] != [], tokens
+    return {
+        template: dict(zip(ROWS, (labels.replace("▁", "") for _, labels in rows), strict=True))
+        for template, rows in zip(templates, shown, strict=True)
+    }
+
+
+def test_of_a_text_all_is_learned_and_where_it_ends(learned: dict[str, dict[str, str]]) -> None:
+    assert learned["none"]["text"] == "the train leaves</s>"
+
+
+def test_of_prompts_and_instructions_only_the_answer_is_learned(learned: dict[str, dict[str, str]]) -> None:
+    assert learned["none"]["prompt"] == "at noon</s>"
+    assert learned["none"]["instruction"] == "noon</s>"
+    assert learned["none"]["instruction alone"] == "noon</s>"
+
+
+@pytest.mark.parametrize("template", ["none", "unmarked", "marked"])
+def test_of_chats_every_answer_is_learned_and_nothing_that_was_asked(
+    learned: dict[str, dict[str, str]], template: str
+) -> None:
+    assert learned[template]["chat"] == "yes?</s>noon</s>"
+    assert learned[template]["sharegpt"] == "yes?</s>"
+
+
+def test_the_loss_of_a_packed_row_does_not_depend_on_its_neighbour(
+    trl: Trainer, base_model: Path, tmp_path: Path
+) -> None:
+    rows = tmp_path / "rows"
+    rows.mkdir()
+    (rows / "rows.jsonl").write_text('{"text": "the train leaves at noon"}\n' * 16, encoding="utf-8")
+    given = {"dataset": rows, "output": tmp_path / "out", "state": tmp_path / "state", "model": base_model}
+    options = [f"--{name}={value}" for name, value in given.items()]
+    found = answer(trl.python, CHANGE_NEIGHBOUR, *options, "--packing", "--gradient-checkpointing", "--context=64")
+    assert found["apart"][0] == pytest.approx(found["alone"], abs=1e-5), "packed as if it were alone"
+    assert found["apart"][1] == pytest.approx(found["apart"][0], abs=1e-6)
+    assert abs(found["together"][1] - found["together"][0]) > 1e-3, "rows that are not kept apart would be noticed"
+
+
+def test_a_model_that_cannot_keep_rows_apart_is_found_out(trl: Trainer, base_model: Path) -> None:
+    assert answer(trl.python, PROBE_MODELS, base_model) == {"llama": True, "llama, eager": True, "mamba": False}
