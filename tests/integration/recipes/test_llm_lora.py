@@ -1,4 +1,4 @@
-"""llm-lora@1 for real: transformers and peft train a tiny random model on the CPU, in an environment of their own."""
+"""llm-lora@1, which stays for retries: transformers and peft train a tiny random model on the CPU, in a venv."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def base_model(python: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def world(tmp_path: Path) -> Iterator[LocalWorld]:
     """The shipped recipe, word for word, but for the GPU that this computer may lack."""
     recipe = tmp_path / "recipes" / "llm-lora"
-    shutil.copytree(BUILTIN / "llm-lora", recipe)
+    shutil.copytree(BUILTIN / "llm-lora@1", recipe)
     text = (recipe / "recipe.yaml").read_text(encoding="utf-8")
     needs = "  gpus: 1\n  vram_gib: 22\n  disk_gib: 60\n"
     assert needs in text
@@ -109,7 +109,7 @@ def test_a_language_model_is_adapted_and_can_be_gone_on_with(
     config = json.loads((model.parent / "adapter_config.json").read_text(encoding="utf-8"))
     assert (config["r"], config["lora_alpha"]) == (4, 8)
 
-    script = [python, BUILTIN / "llm-lora" / "train.py", "--dataset", rows, "--model", base_model]
+    script = [python, BUILTIN / "llm-lora@1" / "train.py", "--dataset", rows, "--model", base_model]
     script += ["--output", tmp_path / "on", "--rank", "4", "--alpha", "8", "--resume", model, "--steps", str(STEPS + 2)]
     gone_on = subprocess.run([str(word) for word in script], capture_output=True, text=True, check=True)
     assert f"step {STEPS + 1}/{STEPS + 2} loss" in gone_on.stdout

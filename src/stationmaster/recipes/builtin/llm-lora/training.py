@@ -15,6 +15,7 @@ from adapters import load_adapter, save_adapter, step_of
 from callbacks import AnsweredRequests, NumberedAdapters, ProgressLines, ResumedSchedule
 from checkpoints import ADAPTER, STATE, Checkpoint, newest_whole
 from examples import tokenised
+from loss_kernels import avoid_triton_if_it_fails
 from packing import attention_wanted, keeps_rows_apart, packed_collator
 from peft.helpers import disable_input_dtype_casting
 from rows import find_rows
@@ -30,6 +31,8 @@ def train(options: argparse.Namespace, requests: Requests) -> int:
     """Train as asked and save the adapter; returns the exit status."""
     datasets.disable_progress_bars()
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda":
+        avoid_triton_if_it_fails()
     trainer = _trainer(options, device)
     trainer.add_callback(ProgressLines())
     trainer.add_callback(NumberedAdapters(options.output, options.name))
