@@ -2,8 +2,9 @@
 
     python tiny_sdxl.py FOLDER
 
-FOLDER/model is the base model, FOLDER/tokenizers what sd-scripts reads as `tokenizer_cache_dir`. The UNet has a tenth of
-SDXL's width: in the trainer's copy `library/sdxl_original_unet.py` must say so too (WIDTH).
+FOLDER/model is the base model, FOLDER/tokenizers what sd-scripts reads as `tokenizer_cache_dir`. The UNet has a tenth
+of SDXL's width and one layer wherever SDXL has several; sd-scripts has both numbers in its source, so a copy of it must
+be changed by `narrowed`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ from pathlib import Path
 from typing import Any
 
 WIDTH = 32
-SDXL_WIDTH = 320
+UNET_SOURCE = "library/sdxl_original_unet.py"
+_CHANGES = (
+    ("MODEL_CHANNELS: int = 320", f"MODEL_CHANNELS: int = {WIDTH}"),
+    ("TIME_EMBED_DIM = 320 * 4", f"TIME_EMBED_DIM = {WIDTH} * 4"),
+    ("num_transformer_layers=2,", "num_transformer_layers=1,"),
+    ("num_transformer_layers=10,", "num_transformer_layers=1,"),
+)
 TOKENIZERS = ("openai/clip-vit-large-patch14", "laion/CLIP-ViT-bigG-14-laion2B-39B-b160k")
 START, END = "<|startoftext|>", "<|endoftext|>"
 
@@ -37,6 +44,15 @@ def main(folder: Path) -> None:
         scheduler=diffusers.EulerDiscreteScheduler(beta_start=0.00085, beta_end=0.012, beta_schedule="scaled_linear"),
         add_watermarker=False,
     ).save_pretrained(folder / "model")
+
+
+def narrowed(source: str) -> str:
+    """The source of sd-scripts' UNet for these weights."""
+    for there, here in _CHANGES:
+        if there not in source:
+            raise ValueError(f"{UNET_SOURCE} has no {there!r}")
+        source = source.replace(there, here)
+    return source
 
 
 def vocabulary() -> dict[str, int]:
@@ -92,7 +108,7 @@ def unet() -> Any:
         down_block_types=["DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"],
         up_block_types=["CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"],
         layers_per_block=2,
-        transformer_layers_per_block=[1, 2, 10],
+        transformer_layers_per_block=1,
         attention_head_dim=[1, 1, 2],
         cross_attention_dim=768 + 1280,
         use_linear_projection=True,

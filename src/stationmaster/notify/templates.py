@@ -153,7 +153,7 @@ def _milestone(event: Event, job: Job, _facts: Facts) -> Written:
 
 def _epoch(event: Event, job: Job, _facts: Facts) -> Written:
     payload = event.payload
-    lines = ["📗 Epoch Completed", "", f"Job: {_name(job)}", f"The trainer now counts epoch {payload['epoch']:g}."]
+    lines = ["📗 Epoch Completed", "", f"Job: {_name(job)}", f"Epoch {payload['epoch']:g} is complete."]
     if payload.get("step") is not None:
         lines.append(f"Progress: {_progress(payload['step'], payload.get('total_steps'))}")
     return "epoch", lines

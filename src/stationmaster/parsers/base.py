@@ -160,6 +160,7 @@ class Seen:
     announces: Phase | None = None  # unnamed bars that follow belong to this
     starts_training: bool = False  # a header: what came before was another run
     header_total: int | None = None
+    skipped: int | None = None  # steps that a resumed run does not count in its bar
     finished: bool = False
     evidence: str = ""  # text quoted in a nan_loss error
     saved: Saved | None = None

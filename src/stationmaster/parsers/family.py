@@ -21,5 +21,6 @@ class Family:
     name: str
     titles: tuple[str, ...] = ()  # other names under which a recipe may ask for it
     signs: tuple[str, ...] = ()  # lower-case texts that only this trainer prints
+    epoch_begins: bool = False  # its epoch number names the epoch that begins, from 1 on, not how many are done
     read_line: LineRule | None = None
     read_bar: BarRule | None = None

@@ -82,6 +82,7 @@ def _times(text: str, *, is_full: bool) -> tuple[float | None, float | None]:
 
 FAMILY = Family(
     name="keras",
+    epoch_begins=True,
     titles=("tensorflow", "tf", "tf-keras"),
     signs=("━━━━━ ", "ms/step - ", "[=====", "tensorflow/"),
     read_line=read_line,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
+from stationmaster.parsers import stages
+from stationmaster.parsers.bars import Bar
 from stationmaster.parsers.base import Phase, Seen
 from stationmaster.parsers.family import Family
 from stationmaster.parsers.lines import Line
@@ -12,6 +15,7 @@ from stationmaster.parsers.memory import Memory
 # Printed by every dataset and worker; the second number is the epoch that begins.
 _INCREMENTED = re.compile(r"epoch is incremented\. current_epoch: \d+, epoch: (\d+)")
 _EPOCH = re.compile(r"epoch (\d+)/(\d+)$")
+_SKIPPED = re.compile(r"skipping (\d{1,9}) steps / \1\D")
 _CACHING = ("caching latents", "checking cache validity", "caching text encoder", "caching t5", "caching clip")
 
 
@@ -25,6 +29,8 @@ def read_line(line: Line, memory: Memory) -> Seen | None:
         return Seen(finished=True)
     if text.startswith("running training / "):
         return Seen(starts_training=True, phase=Phase.TRAINING)
+    if found := _SKIPPED.match(text):
+        return Seen(skipped=int(found[1]))
     if text.startswith("override steps"):
         return Seen()
     if text.startswith("generating sample images at"):
@@ -36,9 +42,24 @@ def read_line(line: Line, memory: Memory) -> Seen | None:
     return None
 
 
+def read_bar(bar: Bar, memory: Memory) -> Seen | None:
+    """After a resume the bar counts only what is left; the header and the names of files tell the whole."""
+    if not memory.skipped:
+        return None
+    seen = stages.read_bar(bar, memory) or Seen()
+    if seen.step is None:
+        return seen
+    total = None if seen.total is None else seen.total + memory.skipped
+    if total is not None and memory.header_total is not None:
+        total = min(total, memory.header_total)  # it forgets the whole epochs that it skips
+    return replace(seen, step=seen.step + memory.skipped, total=total)
+
+
 FAMILY = Family(
     name="kohya",
     titles=("kohya-sd-scripts", "sd-scripts", "kohya_ss", "musubi-tuner", "musubi", "fluxgym"),
     signs=("学習", "num batches per epoch", "epoch is incremented", "import network module: networks.", "musubi_tuner"),
+    epoch_begins=True,
     read_line=read_line,
+    read_bar=read_bar,
 )

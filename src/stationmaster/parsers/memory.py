@@ -84,6 +84,7 @@ class Memory:
     step_epoch: float | None = None  # the epoch told beside the last step
     step_restarts: bool = False
     has_epoch_lines: bool = False  # "Epoch 3/10" printed by a line or an outer bar: inner bars start again
+    skipped: int = 0  # the steps before those of the bar, in a resumed run whose bar starts at 0
     announced: str | None = None  # what unnamed bars are about
     finished: bool = False  # the run has said so, or its bar is full
     fit_over: bool = False  # words said so, not only a full bar
@@ -146,6 +147,8 @@ class Memory:
         """Take in what a line or bar says; the readings that come of it."""
         if seen.starts_training:
             self._start_training()
+        if seen.skipped is not None:
+            self.skipped = seen.skipped
         self._take_progress(seen)
         problems = self._take_problems(seen)
         checkpoint = self._take_save(seen.saved) if seen.saved else None
@@ -205,6 +208,7 @@ class Memory:
         self.bar_identity = self.bar_total = self.before_bar = None
         self.bar_confirmed = self.bar_was_full = self.loss_since_bar = False
         self.header_total = None
+        self.skipped = 0
         if self.is_stopped:
             self.is_stopped = False
 

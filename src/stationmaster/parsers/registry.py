@@ -45,6 +45,12 @@ def find_family(name: str) -> Family | None:
     return next((family for family in FAMILIES if wanted in map(_plain_name, (family.name, *family.titles))), None)
 
 
+def names_beginning_epoch(name: str | None) -> bool:
+    """Whether the trainer's epoch number is that of the epoch that begins, so that the one before has just ended."""
+    family = find_family(name) if name is not None else None
+    return family is not None and family.epoch_begins
+
+
 def recognise(text: str) -> str | None:
     """The trainer that a line gives away by a text that only it prints."""
     return next((family.name for family in FAMILIES for sign in family.signs if sign in text), None)

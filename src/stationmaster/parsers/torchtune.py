@@ -26,4 +26,6 @@ def read_bar(bar: Bar, memory: Memory) -> Seen | None:
     return replace(seen, scope=Scope.EPOCH, epoch=float(found[1]) if found else None, finished=False)
 
 
-FAMILY = Family(name="torchtune", signs=("torchtune", "local seed is seed + rank"), read_bar=read_bar)
+FAMILY = Family(
+    name="torchtune", signs=("torchtune", "local seed is seed + rank"), epoch_begins=True, read_bar=read_bar
+)

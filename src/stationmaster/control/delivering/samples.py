@@ -14,7 +14,7 @@ from stationmaster.model import Checkpoint, Job
 from stationmaster.recipes.schema import OutputKind
 
 COUNT = 4
-_NUMBER = re.compile(r"_(\d{1,4})\.\w+$")
+_NUMBER = re.compile(r"_(\d{1,4})(?:_\d{14}(?:_\d+)?)?\.\w+$")  # the prompt's; sd-scripts adds the time and a seed
 _LONGEST_CAPTION = 500
 Value = TypeVar("Value")
 

@@ -64,7 +64,7 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
     learnt = _learnt(seen, status, monitoring)
     watched, vitals, health = learnt.watched, learnt.vitals, learnt.health
     milestone, passed = milestone_told(before, watched.progress)
-    epoch, epochs = epoch_told(before, watched.progress)
+    epoch, epochs = epoch_told(before, watched.progress, names_beginning=watched.names_beginning_epoch)
     job = _with_news(seen, status, learnt).remember(**milestone, **epoch)
     event = watched.event
     saved = checkpoint_step(job, seen.outputs)

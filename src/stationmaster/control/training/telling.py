@@ -36,8 +36,13 @@ def milestone_told(job: Job, progress: Progress) -> tuple[dict[str, Any], tuple[
     return {"milestone": passed[-1]}, (Told(kind="milestone", payload=payload),)
 
 
-def epoch_told(job: Job, progress: Progress) -> tuple[dict[str, Any], tuple[Told, ...]]:
-    """An epoch has ended when the trainer counts a later one. Of epochs that follow closely only some are told."""
+def epoch_told(
+    job: Job, progress: Progress, *, names_beginning: bool = False
+) -> tuple[dict[str, Any], tuple[Told, ...]]:
+    """An epoch has ended when the trainer counts a later one. Of epochs that follow closely only some are told.
+
+    Most trainers count the epochs that are done; `names_beginning`: this one says which epoch begins.
+    """
     before, after = job.progress.epoch, progress.epoch
     if before is None or after is None or math.floor(after) <= math.floor(before):
         return {}, ()
@@ -45,7 +50,7 @@ def epoch_told(job: Job, progress: Progress) -> tuple[dict[str, Any], tuple[Told
     since = step - int(job.memory.get("epoch_told_at") or 0)
     if progress.total_steps and 0 <= since < _EPOCH_SHARE * progress.total_steps:
         return {}, ()
-    told = Told(kind="epoch_ended", payload={"epoch": math.floor(after), **_where(progress)})
+    told = Told(kind="epoch_ended", payload={"epoch": math.floor(after) - names_beginning, **_where(progress)})
     return {"epoch_told_at": step}, (told,)
 
 

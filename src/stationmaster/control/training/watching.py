@@ -14,6 +14,7 @@ from stationmaster.model import Alert, Job, Progress, StepReading
 from stationmaster.parsers.base import Reading
 from stationmaster.parsers.patterns import UserPattern
 from stationmaster.parsers.reader import LogReader
+from stationmaster.parsers.registry import names_beginning_epoch
 from stationmaster.remote.host import LogPiece, Since, Status
 from stationmaster.settings import MonitoringSettings
 from stationmaster.store.writes import Told
@@ -37,6 +38,7 @@ class Watched:
     log_readings: tuple[Reading, ...]
     readings: tuple[StepReading, ...]
     event: StallEvent | None = None
+    names_beginning_epoch: bool = False
 
     @property
     def is_to_end(self) -> bool:
@@ -80,6 +82,7 @@ def watch_log(
         log_readings=tuple(readings),
         readings=_step_readings(job, readings, now=now),
         event=event,
+        names_beginning_epoch=names_beginning_epoch(reader.summary().framework),
     )
 
 
