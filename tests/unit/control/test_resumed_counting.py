@@ -55,6 +55,27 @@ def test_the_second_look_goes_on_as_the_first() -> None:
     assert (seen.progress.step, seen.progress.total_steps) == (1150, 2000)
 
 
+def test_a_further_try_of_a_resumed_attempt_counts_on_from_both() -> None:
+    """Attempt 2 began at 1,000 by the weights alone; its second try began at its own state of step 250."""
+    log = (
+        "running training / 学習開始\n"
+        "  total optimization steps / 学習ステップ数: 1000\n"
+        "skipping 250 steps / 250ステップをスキップします\n"
+        "\rsteps:  10%|█         | 75/750 [03:20<30:00,  2.67s/it, avr_loss=0.0934]"
+    ).encode()
+    piece = LogPiece(stream="0.2", inode=2, start=0, end=len(log), data=log)
+    looked = replace(status(), log=(piece,))
+    seen = watch_log(resumed(), looked, framework="kohya", monitoring=MonitoringSettings(), now=500.0)
+    assert (seen.progress.step, seen.progress.total_steps) == (1325, 2000)
+    assert [reading.step for reading in seen.readings] == [1325]
+
+
+@pytest.mark.parametrize(("framework", "begins"), [("kohya", True), ("hf-trainer", False), ("ai-toolkit", False)])
+def test_it_is_known_whether_an_epoch_s_number_is_of_the_one_that_begins(framework: str, begins: bool) -> None:
+    seen = watch_log(job(), status(), framework=framework, monitoring=MonitoringSettings(), now=500.0)
+    assert seen.names_beginning_epoch is begins
+
+
 def test_checkpoints_bear_the_step_of_the_whole_training() -> None:
     file = OutputFile(path="output/cats-step00000250.safetensors", kind="checkpoint", size=1, mtime=0.0)
     assert checkpoint_of(resumed(), file, SDXL.outputs).step == 1250

@@ -44,6 +44,13 @@ def test_samples_of_the_last_step_are_chosen_with_the_prompt_that_each_was_made_
     assert chosen[0].name == "samples/cats__000002000_0.jpg"
 
 
+def test_sd_scripts_samples_have_the_prompt_s_number_before_the_time_and_the_seed() -> None:
+    names = [f"output/sample/cats_000500_{number:02}_2026111608451{number}_{41 + number}.png" for number in range(3)]
+    files = [replace(sample(500, number), path=name) for number, name in enumerate(names)]
+    chosen = choose_samples(trained(parameters={"sample_prompts": "a\nb\nc"}), files)
+    assert [one.text for one in chosen] == ["ohwx, a", "ohwx, b", "ohwx, c"]
+
+
 def test_samples_of_one_name_in_two_folders_are_told_apart_in_the_repository() -> None:
     files = [replace(sample(5, 0), path=f"output/{folder}/info.png") for folder in ("a", "b")]
     names = [one.name for one in choose_samples(trained(), files)]

@@ -68,6 +68,14 @@ def test_an_epoch_has_ended_when_a_later_one_is_counted(before: Any, after: Any,
     assert [event.payload["epoch"] for event in events] == told
 
 
+@pytest.mark.parametrize(("before", "after", "told"), [(1, 1, []), (1, 2, [1]), (1, 5, [4]), (3, 1, []), (None, 1, [])])
+def test_where_a_trainer_says_which_epoch_begins_the_one_before_has_ended(
+    before: Any, after: Any, told: list[int]
+) -> None:
+    _, events = epoch_told(job(progress=Progress(epoch=before)), Progress(epoch=after), names_beginning=True)
+    assert [event.payload["epoch"] for event in events] == told
+
+
 @given(st.integers(1, 400))
 def test_a_small_dataset_does_not_flood_people_with_its_epochs(steps_per_epoch: int) -> None:
     now, told = job(progress=Progress(step=0, epoch=0.0)), 0

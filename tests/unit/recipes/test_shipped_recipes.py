@@ -46,7 +46,7 @@ HOSTILE = [
     "${HF_TOKEN}",
     "é\u202e🚂\x7f",
 ]
-READ: Mapping[str, Callable[[str], Any]] = {"yaml": yaml.safe_load, "toml": tomllib.loads}
+READ: Mapping[str, Callable[[str], Any]] = {"yaml": yaml.safe_load, "toml": tomllib.loads, "json": json.loads}
 
 
 def plan_of(
