@@ -4,7 +4,7 @@
 
 FOLDER/model is the base model, FOLDER/tokenizers what sd-scripts reads as `tokenizer_cache_dir`. The UNet has a tenth
 of SDXL's width and one layer wherever SDXL has several; sd-scripts has both numbers in its source, so a copy of it must
-be changed by `narrowed`.
+be changed too.
 """
 
 from __future__ import annotations
@@ -14,22 +14,21 @@ import sys
 from pathlib import Path
 from typing import Any
 
-WIDTH = 32
-UNET_SOURCE = "library/sdxl_original_unet.py"
-_CHANGES = (
-    ("MODEL_CHANNELS: int = 320", f"MODEL_CHANNELS: int = {WIDTH}"),
-    ("TIME_EMBED_DIM = 320 * 4", f"TIME_EMBED_DIM = {WIDTH} * 4"),
-    ("num_transformer_layers=2,", "num_transformer_layers=1,"),
-    ("num_transformer_layers=10,", "num_transformer_layers=1,"),
+import diffusers  # type: ignore[import-not-found]
+import torch  # type: ignore[import-not-found]
+from transformers import (  # type: ignore[import-not-found]
+    CLIPTextConfig,
+    CLIPTextModel,
+    CLIPTextModelWithProjection,
+    CLIPTokenizer,
 )
+
+WIDTH = 32
 TOKENIZERS = ("openai/clip-vit-large-patch14", "laion/CLIP-ViT-bigG-14-laion2B-39B-b160k")
 START, END = "<|startoftext|>", "<|endoftext|>"
 
 
 def main(folder: Path) -> None:
-    import diffusers
-    import torch
-
     torch.manual_seed(1)
     size = len(vocabulary())
     tokenizer = write_tokenizers(folder / "tokenizers")
@@ -46,15 +45,6 @@ def main(folder: Path) -> None:
     ).save_pretrained(folder / "model")
 
 
-def narrowed(source: str) -> str:
-    """The source of sd-scripts' UNet for these weights."""
-    for there, here in _CHANGES:
-        if there not in source:
-            raise ValueError(f"{UNET_SOURCE} has no {there!r}")
-        source = source.replace(there, here)
-    return source
-
-
 def vocabulary() -> dict[str, int]:
     """Printable ASCII, letter by letter, in the middle and at the end of a word; nothing is merged."""
     letters = [chr(code) for code in range(33, 127)]
@@ -63,8 +53,6 @@ def vocabulary() -> dict[str, int]:
 
 
 def write_tokenizers(folder: Path) -> Any:
-    from transformers import CLIPTokenizer
-
     tokenizer = None
     for name in TOKENIZERS:
         place = folder / name.replace("/", "_")
@@ -78,8 +66,6 @@ def write_tokenizers(folder: Path) -> Any:
 
 def text_encoders(size: int) -> tuple[Any, Any]:
     """Both have SDXL's hidden sizes, which the UNet's input is made of; the first is read at its 11th layer."""
-    from transformers import CLIPTextConfig, CLIPTextModel, CLIPTextModelWithProjection
-
     same = {"vocab_size": size, "intermediate_size": 32, "bos_token_id": size - 2, "eos_token_id": size - 1}
     first = CLIPTextConfig(hidden_size=768, projection_dim=768, num_hidden_layers=12, num_attention_heads=12, **same)
     second = CLIPTextConfig(
@@ -89,9 +75,7 @@ def text_encoders(size: int) -> tuple[Any, Any]:
 
 
 def autoencoder() -> Any:
-    from diffusers import AutoencoderKL
-
-    return AutoencoderKL(
+    return diffusers.AutoencoderKL(
         block_out_channels=[32] * 4,
         down_block_types=["DownEncoderBlock2D"] * 4,
         up_block_types=["UpDecoderBlock2D"] * 4,
@@ -101,9 +85,7 @@ def autoencoder() -> Any:
 
 
 def unet() -> Any:
-    from diffusers import UNet2DConditionModel
-
-    return UNet2DConditionModel(
+    return diffusers.UNet2DConditionModel(
         block_out_channels=[WIDTH, 2 * WIDTH, 4 * WIDTH],
         down_block_types=["DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"],
         up_block_types=["CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"],

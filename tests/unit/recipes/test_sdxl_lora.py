@@ -26,13 +26,13 @@ RECIPE = find("sdxl-lora@2")
 TRAINING, DATASET = "config/sdxl-lora-kohya.toml", "config/dataset.json"
 
 
-def training(**given: object) -> Any:
-    return config_of(plan_of("sdxl-lora@2", **given), TRAINING)  # type: ignore[arg-type]
+def training(**given: Any) -> Any:
+    return config_of(plan_of("sdxl-lora@2", **given), TRAINING)
 
 
 @pytest.mark.parametrize("given", [{}, {"lora_dropout": 0.1, "batch_size": 2, "sample_prompts": ""}])
 @pytest.mark.parametrize("resume", [False, True])
-def test_every_key_is_one_that_sd_scripts_reads(given: dict[str, object], resume: bool) -> None:
+def test_every_key_is_one_that_sd_scripts_reads(given: dict[str, Any], resume: bool) -> None:
     plan = plan_of("sdxl-lora@2", resume=resume, **given)
     assert wrong_keys(config_of(plan, TRAINING), KOHYA_TRAINING) == []
     assert wrong_keys(config_of(plan, DATASET), KOHYA_DATASET) == []
