@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import torch
-from diffusers import AutoencoderKL, FlowMatchEulerDiscreteScheduler, FluxTransformer2DModel
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
-from transformers import CLIPTextConfig, CLIPTextModel, T5Config, T5EncoderModel
+import torch  # type: ignore[import-not-found]
+from diffusers import AutoencoderKL, FlowMatchEulerDiscreteScheduler, FluxTransformer2DModel  # type: ignore[import-not-found]
+from tokenizers import Tokenizer, models, pre_tokenizers, processors  # type: ignore[import-not-found]
+from transformers import CLIPTextConfig, CLIPTextModel, T5Config, T5EncoderModel  # type: ignore[import-not-found]
 
 WIDTH = 32
 CHARACTERS = string.ascii_lowercase + string.digits + string.punctuation
