@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,6 +19,9 @@ from progress import watch
 from trainer_python import python_of
 
 _LARGEST_HEADER_BYTES = 100_000_000
+# The data loader's processes hand each other files by sockets with paths such as /pymp-12345678/listener-12345678 below
+# the folder for temporary files. With a path of more than 107 bytes they fail, and the training waits forever.
+_LONGEST_TEMPORARY_FOLDER = 107 - 32
 
 
 def main() -> NoReturn:
@@ -38,6 +42,8 @@ def main() -> NoReturn:
         watch(trainer, arguments.database, losses)
         os._exit(0)
     os.environ["AITK_JOB_ID"] = JOB_ID
+    if len(os.fsencode(tempfile.gettempdir())) > _LONGEST_TEMPORARY_FOLDER:
+        os.environ["TMPDIR"] = "/tmp"
     python = python_of(arguments.trainer, arguments.python)
     os.execvp(python, [python, str(arguments.trainer / "run.py"), arguments.config])
 
