@@ -58,9 +58,11 @@ async def ask(action: Ask, job: Job, visit: Visit, recipe: Recipe, world: World)
     first_look = _LOOK_SECONDS if pending["at"] == now else 0.0
     found = await _passed_on(host, action.request, name, first_look)
     if _goes_on(found, pending, job) and now - pending["at"] < _most_seconds(action.request, recipe) + _SPARE_SECONDS:
-        made_at_step = job.progress.step if found.state not in _AT_IT else None
-        known = {**pending, "attempt": job.attempt, "looked_at": now}
-        after = job.remember(asking={"made_at_step": made_at_step, **known})
+        made_at_step = pending.get("made_at_step")
+        if made_at_step is None and found.state not in _AT_IT:
+            made_at_step = job.progress.step
+        known = {**pending, "attempt": job.attempt, "looked_at": now, "made_at_step": made_at_step}
+        after = job.remember(asking=known)
         return wait(after, 0.0 if visit.watched else _AGAIN_SECONDS)
     return await _ended(found, action, job, visit, recipe, world)
 
