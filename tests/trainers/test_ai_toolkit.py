@@ -111,7 +111,7 @@ def test_samples_now_then_a_stop_that_saves_first_then_resume(
     home: Home, train: Callable[..., None], recipe: str
 ) -> None:
     """`opt` begins optimizer.pt, which lies beside the checkpoint that it goes on from."""
-    train(recipe, "opt", "-p", "save_every=1000", "-p", "sample_every=1000", steps=90)
+    train(recipe, "opt", "-p", "save_every=1000", "-p", "sample_every=1000", steps=150)
     until(lambda: home.job("opt").progress.step, "its first step", seconds=PATIENCE_SECONDS)
     asked = home.run("sample", "opt", "--wait", "--json")
     assert asked.code == 0, asked.err
@@ -122,7 +122,7 @@ def test_samples_now_then_a_stop_that_saves_first_then_resume(
 
     (saved,) = [one.step for one in home.store.checkpoints.of_job("opt")]
     assert saved is not None
-    assert before <= saved < 90, "the newest step, though it saves by itself only every 1000"
+    assert before <= saved < 150, "the newest step, though it saves by itself only every 1000"
     (told,) = [event.payload for event in home.store.events.of_job("opt") if event.kind == "save_ended"]
     assert told["state"] == "saved"
     assert f"Saving at step {saved}" in log_of(home, "opt")
@@ -138,7 +138,7 @@ def test_samples_now_then_a_stop_that_saves_first_then_resume(
     assert "Loading optimizer state from" in log
     assert "Failed to load optimizer" not in log
     assert min(reading.step for reading in home.store.readings.of_job("again")) >= saved
-    assert home.job("again").progress.step == 90
+    assert home.job("again").progress.step == 150
     assert "opt_flux.safetensors" in files_of(home, "again")
 
 

@@ -131,7 +131,7 @@ def kontext_samples(root: Path, *, prompts: list[str], captions: dict[str, str])
     config = {"config": {"process": [{"trigger_word": "ohwx", "sample": sample}]}}
     given, written = root / "config" / "given.json", root / "work" / "written.json"
     given.write_text(json.dumps(config), encoding="utf-8")
-    argv = [sys.executable, BUILTIN / "flux-kontext-lora" / "sample_controls.py", f"--trainer={root}"]
+    argv = [sys.executable, str(BUILTIN / "flux-kontext-lora" / "sample_controls.py"), f"--trainer={root}"]
     argv += [f"--python={sys.executable}", f"--config={given}", f"--written={written}"]
     argv += [f"--results={root / 'results'}", f"--controls={root / 'control'}"]
     subprocess.run(argv, check=True, env={"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"})
