@@ -50,6 +50,7 @@ REHEARSED = {
     r"(?m)^([- ]+)768(,?)$": r"\g<1>96\2",
     r"(?m)^([- ]+)1024(,?)$": r"\g<1>128\2",
     r"AdamW8bit": "AdamW",
+    r"mixed_precision( = \"|=)bf16": r"mixed_precision\1no",
 }
 
 
@@ -153,7 +154,7 @@ class Measurement:
         for path, text in self._plan["configs"].items():
             (self._root / path).parent.mkdir(parents=True, exist_ok=True)
             (self._root / path).write_text(self._changed(text))
-        from pictures import make_pictures
+        from pictures import make_pictures  # type: ignore[import-not-found, unused-ignore]
 
         make_pictures(self._root / "dataset", PICTURES, control=self._plan["control"])
 
@@ -166,10 +167,11 @@ class Measurement:
 
     def _step_fails(self, step: Mapping[str, Any], log: IO[bytes]) -> int:
         """The step's exit code, 0 where all was well; 124 where its time was over."""
-        tell(f"step {step['name']}: {shlex.join(step['argv'])[:300]}")
+        argv = [self._changed(one) for one in step["argv"]]
+        tell(f"step {step['name']}: {shlex.join(argv)[:300]}")
         Path(step["cwd"]).mkdir(parents=True, exist_ok=True)
         process = subprocess.Popen(
-            step["argv"],
+            argv,
             env={**self._environment, **step["env"]},
             cwd=step["cwd"],
             stdin=subprocess.DEVNULL,
