@@ -131,7 +131,7 @@ def test_the_stop_signal_reaches_the_process_and_its_end_is_awaited(job: Bench, 
 
 
 def test_a_training_is_asked_by_a_command_in_its_own_container(job: Bench) -> None:
-    script = "echo ready; while :; do test -e asked && cp asked ../output/saved; sleep 0.1; done"
+    script = "echo ready; while :; do test -e asked && mv asked ../output/saved; sleep 0.1; done"
     ask = {"argv": ["sh", "-c", "echo $WORD-$(hostname) >asked"], "proof": "output/saved"}
     train = contained("train", script, training=True, env={"WORD": "please"})
     job.plan(train, container={**container(), "network": "none"}, save=ask)
