@@ -54,8 +54,8 @@ SHAPES = {
         "model_type": "llama", "vocab_size": 32_000, "hidden_size": 1_024, "intermediate_size": 2_816,
         "num_hidden_layers": 9, "num_attention_heads": 16, "num_key_value_heads": 16, "tie_word_embeddings": False,
     },
-    "1.5B": {  # as Qwen2.5-1.5B
-        "model_type": "qwen2", "vocab_size": 151_936, "hidden_size": 1_536, "intermediate_size": 8_960,
+    "1.5B": {  # the sizes of Qwen2.5-1.5B; a Llama, whose tokenizer may be any
+        "model_type": "llama", "vocab_size": 151_936, "hidden_size": 1_536, "intermediate_size": 8_960,
         "num_hidden_layers": 28, "num_attention_heads": 12, "num_key_value_heads": 2, "tie_word_embeddings": True,
     },
     "tiny": {

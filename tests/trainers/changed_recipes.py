@@ -20,5 +20,8 @@ def changed_recipe(name: str, folder: Path, change: Callable[[dict[str, Any]], N
     file = copy / "recipe.yaml"
     said = read_document(file.read_text(encoding="utf-8"), is_json=False).data
     change(said)
+    lender = str(said.get("files_of", "")).partition("@")[0]
+    if lender and not (folder / lender).exists():
+        shutil.copytree(BUILTIN / lender, folder / lender, ignore=shutil.ignore_patterns("__pycache__", ".*"))
     file.write_text(yaml.safe_dump(said, sort_keys=False, allow_unicode=True, width=1_000), encoding="utf-8")
     return copy

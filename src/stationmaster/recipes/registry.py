@@ -35,7 +35,9 @@ class StoredRecipe:
 
     def shipped_files(self) -> tuple[tuple[str, Path], ...]:
         """What goes to the machine: the name below recipe.dir, and the file here."""
-        return tuple((name, self.folder / name) for name in self.recipe.files)
+        own = tuple((name, self.folder / name) for name in self.recipe.files)
+        lender = _lender(self.recipe, self.folder)
+        return own if lender is None else (*own, *((name, lender.folder / name) for name in lender.recipe.files))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +143,7 @@ def _misplaced(recipe: Recipe, file: Path) -> Iterator[Problem]:
             fix=f"rename the folder to {recipe.name}",
         )
     yield from _wrong_hooks(recipe, file)
+    yield from _wrong_lender(recipe, file)
     for index, name in enumerate(recipe.files):
         target = (folder / name).resolve()
         if not target.is_file() or not target.is_relative_to(folder):
@@ -151,6 +154,36 @@ def _misplaced(recipe: Recipe, file: Path) -> Iterator[Problem]:
                 message=f"there is no file {name} beside the recipe",
                 fix="put it there or take it from the list",
             )
+
+
+def _lender(recipe: Recipe, folder: Path) -> StoredRecipe | None:
+    """The recipe whose files this one uses as well; None where there is none, or none is named."""
+    if recipe.files_of is None:
+        return None
+    name = recipe.files_of.partition("@")[0]
+    for beside in (folder.resolve().parent / recipe.files_of, folder.resolve().parent / name):
+        for file in _files_in(beside)[:1]:
+            found, problems = _checked(file)
+            if found is not None and not problems and found.reference == recipe.files_of:
+                return StoredRecipe(recipe=found, folder=beside, file=file)
+    return None
+
+
+def _wrong_lender(recipe: Recipe, file: Path) -> Iterator[Problem]:
+    if recipe.files_of is None:
+        return
+    lender = _lender(recipe, file.parent)
+    twice = [] if lender is None else sorted({*lender.recipe.files} & {*recipe.files})
+    if lender is None or twice:
+        yield Problem(
+            file=str(file),
+            line=None,
+            field="files_of",
+            message=f"there is no valid recipe {recipe.files_of} beside this one"
+            if lender is None
+            else f"{recipe.files_of} has a file {twice[0]} too",
+            fix="put it there, or copy its files" if lender is None else "give one of them another name",
+        )
 
 
 def _wrong_hooks(recipe: Recipe, file: Path) -> Iterator[Problem]:

@@ -266,6 +266,8 @@ class Recipe(Part):
     """A Python file beside recipe.yaml that is called at home when a job is submitted; it never goes to a machine."""
     files: tuple[InsidePath, ...] = ()
     """Files beside recipe.yaml that go to the machine, into the folder recipe.dir."""
+    files_of: str | None = Field(default=None, pattern=f"^{RECIPE_NAME.pattern}@[1-9][0-9]{{0,8}}$")
+    """Another recipe that lies beside this one's folder, as name@version: its files go to the machine as well."""
     configs: tuple[Config, ...] = ()
     """Files that are filled in for each job, into the folder config.dir."""
     bootstrap: tuple[Step, ...] = ()

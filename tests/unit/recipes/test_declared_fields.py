@@ -33,8 +33,11 @@ def plan_of(recipe: Recipe, *, name: str = "demo", trigger: str = "sks", **given
 
 
 def test_the_example_of_everything_leaves_no_field_out() -> None:
-    used = EVERYTHING.model_fields_set | EVERYTHING.stop.model_fields_set | EVERYTHING.needs.model_fields_set
-    assert set(Recipe.model_fields) | {"signal", "grace", "save", "cuda"} <= used
+    assert EVERYTHING.resume is not None
+    assert EVERYTHING.samples is not None
+    parts = (EVERYTHING, EVERYTHING.stop, EVERYTHING.needs, EVERYTHING.resume, EVERYTHING.samples)
+    unused = {name for part in parts for name in type(part).model_fields if name not in part.model_fields_set}
+    assert not unused
 
 
 def test_everything_together_is_one_plan_in_the_order_in_which_it_runs() -> None:
@@ -52,7 +55,9 @@ def test_everything_together_is_one_plan_in_the_order_in_which_it_runs() -> None
     ]
     assert plan.steps[-1].unless == "output/*.png"
     assert plan.secrets == ("WANDB_API_KEY", "HF_TOKEN")
-    assert [output.pattern for output in plan.outputs] == ["output/*.safetensors", "logs/*.log", "output/*.png"]
+    assert [output.pattern for output in plan.outputs] == [
+        *("output/*.safetensors", "logs/*.log", "output/*.png", "output/*.pt")
+    ]
     assert plan.health is not None
     assert (plan.health.every_seconds, plan.health.step.timeout_seconds) == (600.0, 60.0)
     assert plan.container is not None
@@ -67,6 +72,16 @@ def test_trackside_reads_every_part_of_the_plan_that_home_writes() -> None:
     assert read.health.every_seconds == 600.0
     assert read.save is not None
     assert (read.save.touch, read.save.signal, read.save.timeout_seconds) == ("work/demo.save", None, 120.0)
+    assert read.sample is not None
+    assert (read.sample.argv, read.sample.proof, read.sample.timeout_seconds) == (
+        ("ask", "demo"),
+        "output/*.png",
+        240.0,
+    )
+    (training,) = [step for step in read.steps if step.training]
+    assert training.again is not None
+    assert training.again.pattern == "output/demo/last"
+    assert training.again.argv == ("--again", training.again.folder, training.again.path)
     assert [step.name for step in read.cleanup] == ["tidy", "script"]
 
 

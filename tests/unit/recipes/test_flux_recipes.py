@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from fnmatch import fnmatchcase
@@ -14,7 +15,7 @@ import pytest
 
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
-from stationmaster.recipes.registry import BUILTIN, find
+from stationmaster.recipes.registry import find
 from tests.support.jobs.dataset_pictures import encoded, picture
 from tests.support.jobs.trainer_keys import AI_TOOLKIT, wrong_keys
 from tests.unit.recipes.test_shipped_recipes import HOSTILE, READ
@@ -131,7 +132,11 @@ def kontext_samples(root: Path, *, prompts: list[str], captions: dict[str, str])
     config = {"config": {"process": [{"trigger_word": "ohwx", "sample": sample}]}}
     given, written = root / "config" / "given.json", root / "work" / "written.json"
     given.write_text(json.dumps(config), encoding="utf-8")
-    argv = [sys.executable, str(BUILTIN / "flux-kontext-lora" / "sample_controls.py"), f"--trainer={root}"]
+    scripts = root / "recipe"
+    scripts.mkdir()
+    for name, file in find("flux-kontext-lora@2").shipped_files():
+        shutil.copy(file, scripts / name)
+    argv = [sys.executable, str(scripts / "sample_controls.py"), f"--trainer={root}"]
     argv += [f"--python={sys.executable}", f"--config={given}", f"--written={written}"]
     argv += [f"--results={root / 'results'}", f"--controls={root / 'control'}"]
     subprocess.run(argv, check=True, env={"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"})

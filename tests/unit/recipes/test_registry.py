@@ -94,6 +94,27 @@ def test_lint_names_missing_files_and_a_wrong_folder(tmp_path: Path) -> None:
         load(file.parent)
 
 
+def test_a_recipe_may_use_the_files_of_another_one_beside_it(tmp_path: Path) -> None:
+    lender = write_recipe(tmp_path, "small", small(("parameters:", "files: [train.py]\nparameters:")))
+    (lender.parent / "train.py").write_text("")
+    borrows = (("name: small", "name: other"), ("parameters:", "files: [own.py]\nfiles_of: small@1\nparameters:"))
+    file = write_recipe(tmp_path, "other", small(*borrows))
+    (file.parent / "own.py").write_text("")
+    own, borrowed = load(file).shipped_files()
+    assert own == ("own.py", file.parent / "own.py")
+    assert borrowed == ("train.py", lender.parent / "train.py")
+    lender.write_text(lender.read_text().replace("version: 1", "version: 2"))
+    (problem,) = lint(file)
+    assert "no valid recipe small@1 beside" in problem.message
+    lender.parent.rename(tmp_path / "small@1")
+    (tmp_path / "small@1" / "recipe.yaml").write_text(small(("parameters:", "files: [train.py]\nparameters:")))
+    assert not lint(file), "an older version that was put aside"
+    (file.parent / "train.py").write_text("")
+    file.write_text(file.read_text().replace("files: [own.py]", "files: [own.py, train.py]"))
+    (problem,) = lint(file)
+    assert problem.message == "small@1 has a file train.py too"
+
+
 def test_shipped_files_are_those_beside_the_recipe(tmp_path: Path) -> None:
     file = write_recipe(tmp_path, "small", small(("parameters:", "files: [a/b.py]\nparameters:")))
     (file.parent / "a").mkdir()
