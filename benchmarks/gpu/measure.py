@@ -30,6 +30,8 @@ from typing import IO, Any
 HERE = Path(__file__).resolve().parent
 BEGAN = time.monotonic()
 PICTURES = 12
+LEAST_SECONDS = 45.0
+REPORT_SECONDS = 8.0
 TAIL_LINES = 60
 MODELS = {"ai-toolkit": "flux", "kohya": "sdxl"}
 # imported by ai-toolkit for other models, for video or for sound, and not used on this path; diffusers insists on av
@@ -62,6 +64,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path.cwd(), help="where logs and results.jsonl are written")
     parser.add_argument("--limit-gib", type=float, default=None, help="the most that PyTorch may reserve")
     parser.add_argument("--timeout", type=float, default=300, help="seconds for the steps, weights not counted")
+    parser.add_argument("--end", type=float, default=None, help="when all must be over, in seconds since 1970")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="for the trainer")
     parser.add_argument("--rehearse", action="store_true", help="without GPU, with tiny weights")
     parser.add_argument("--first", action="append", default=[], type=Path, help="packages that hide the bundle's")
@@ -88,13 +91,21 @@ class Measurement:
 
     def run(self) -> int:
         tell(f"{self._name}: {self._plan['recipe']}, {self._plan['given']}")
+        if self._left() < LEAST_SECONDS:
+            tell(f"{self._name}: skipped, {self._left():.0f} s are left")
+            return 1
         self._report.unlink(missing_ok=True)
         with self._log.open("wb") as log:
             self._unpack()
-            if self._step_fails(self._weights_step(), log):
-                return self._end("weights", 1, 0.0)
+            there = (self._weights / ".complete").exists()  # saves the time of importing diffusers
+            if code := 0 if there else self._step_fails(self._weights_step(), log):
+                return self._end("weights", code, 0.0)
             self._lay_out()
             return self._train(log)
+
+    def _left(self) -> float:
+        """Seconds until the end of the whole call, with some for the reports."""
+        return float("inf") if self._given.end is None else self._given.end - time.time() - REPORT_SECONDS
 
     def _train(self, log: IO[bytes]) -> int:
         began = time.monotonic()
@@ -102,7 +113,7 @@ class Measurement:
             for step in self._plan["steps"]:
                 if step["name"] in self._plan["skip"]:
                     continue
-                left = self._given.timeout - (time.monotonic() - began)
+                left = min(self._given.timeout - (time.monotonic() - began), self._left())
                 if code := self._step_fails({**step, "timeout_seconds": min(left, step["timeout_seconds"])}, log):
                     return self._end(step["name"], code, time.monotonic() - began, memory)
         return self._end(None, 0, time.monotonic() - began, memory)
@@ -141,7 +152,7 @@ class Measurement:
             "argv": [self._plan["python"], str(HERE / "weights.py"), self._model, str(self._weights), "--size", size],
             "env": {},
             "cwd": str(self._given.folder),
-            "timeout_seconds": 150.0,
+            "timeout_seconds": min(200.0, self._left()),
         }
 
     def _lay_out(self) -> None:
@@ -209,10 +220,9 @@ class Measurement:
             "command": shlex.join(sys.argv),
             **report,
         }
-        line = json.dumps(result)
         with (self._given.out / "results.jsonl").open("a") as results:
-            results.write(line + "\n")
-        print(line, flush=True)
+            results.write(json.dumps(result) + "\n")
+        print(json.dumps(_short(result)), flush=True)
         tell(f"{self._name}: {'failed in ' + failed if failed else 'done'} after {seconds:.0f} s")
         return 0 if failed is None else 1
 
@@ -304,6 +314,17 @@ class DeviceMemory:
         for line in self._process.stdout:
             if line.strip().isdigit():
                 self.peak_gib = max(self.peak_gib or 0.0, round(int(line) / 1024, 3))
+
+
+def _short(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What is printed; results.jsonl has the rest."""
+    left_out = {"steps", "files", "command", "given"} | (set() if result["failed"] else {"versions"})
+    phases = {
+        name: [peak["allocated_gib"], peak["reserved_gib"], peak["device_gib"], peak["seconds"]]
+        for name, peak in result.get("phases", {}).items()
+    }
+    shown = {name: value for name, value in result.items() if name not in left_out}
+    return {**shown, "phases": phases, "files": len(result["files"])}
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
