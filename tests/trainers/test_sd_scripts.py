@@ -170,6 +170,9 @@ def test_a_killed_trainer_goes_on_from_its_state_on_the_second_try(
     good_set(tmp_path / "pictures")
     train("sam", *parameters("resolution=256", "batch_size=5", "save_every=3", "sample_prompts="), steps=11)
     pid = until(lambda: trainer_of(home) if latest(home, "sam") >= 6 else None, "step 6", seconds=PATIENCE_SECONDS)
+    unfinished = next((home.path / "machines").glob("*/jobs/sam/output")) / "sam-step00000099-state"
+    unfinished.mkdir()
+    (unfinished / "train_state.json").write_text("{}")  # as if it had been killed while it saved a state
     os.kill(pid, signal.SIGKILL)
     wait_for_end(home, "sam", Outcome.COMPLETED)
 
