@@ -87,23 +87,24 @@ def write_controls(dataset: Path) -> None:
 def test_a_whole_run_under_a_name_that_begins_a_file_s(home: Home, train: Callable[..., None]) -> None:
     """`con` begins config.yaml, which ai-toolkit writes into the same folder before it looks for its checkpoints."""
     train("flux-lora", "con", "-p", "save_every=3", "-p", "sample_every=4", steps=8)
-    wait_for_end(home, "con", Outcome.COMPLETED)
+    drawn: dict[int, float] = {}
+    wait_for_end(home, "con", Outcome.COMPLETED, meanwhile=lambda: drawn.update(drawn_losses(home)))
     at_home = files_of(home, "con")
     assert "con_flux.safetensors" in at_home
     assert sampled_steps(at_home) == {4: 2, 8: 2}
     log = log_of(home, "con")
-    assert phases_of("flux-lora@2", log) == [
-        *("loading", "caching", "training", "saving", "training", "sampling", "training", "saving", "training"),
-        *("finished", "sampling", "finished"),
-    ]
+    phases = iter(phases_of("flux-lora@2", log))
+    for phase in ("loading", "caching", "training", "saving", "training", "sampling", "training", "finished"):
+        assert phase in phases, f"{phase} is missing, or not in its place"
+    assert home.job("con").progress.phase == "finished"
     progress = home.job("con").progress
     assert (progress.step, progress.total_steps, progress.learning_rate) == (8, 8, 1e-4)
     readings = {reading.step: reading.loss for reading in home.store.readings.of_job("con")}
     assert set(range(2, 9)) <= set(readings), "ai-toolkit logs no loss of the very first step"
-    for step, loss in readings.items():
-        if loss is not None:  # the bar is drawn with a step's own loss when it has counted it
-            assert f"| {step}/8 [" in log
-            assert loss == pytest.approx(drawn_losses(log)[step], rel=1e-3), step
+    assert {step: readings[step] for step in drawn if step > 1} == {
+        step: pytest.approx(loss, rel=1e-3) for step, loss in drawn.items() if step > 1
+    }
+    assert len(drawn) > 4
 
 
 @pytest.mark.parametrize("recipe", ["flux-lora", "flux-kontext-lora"])
@@ -116,11 +117,11 @@ def test_samples_now_then_a_stop_that_saves_first_then_resume(
     asked = home.run("sample", "opt", "--wait", "--json")
     assert asked.code == 0, asked.err
     before = home.job("opt").progress.step or 0
-    stopped = home.run("stop", "opt", "--yes", "--json")
+    stopped = home.run("stop", "opt", "--json")
     assert stopped.code == 0, stopped.err
     wait_for_end(home, "opt", Outcome.INCOMPLETE)
 
-    (saved,) = [one.step for one in home.store.checkpoints.of_job("opt")]
+    (saved,) = [one.step for one in home.store.checkpoints.of_job("opt") if one.kind == "checkpoint"]
     assert saved is not None
     assert before <= saved < 150, "the newest step, though it saves by itself only every 1000"
     (told,) = [event.payload for event in home.store.events.of_job("opt") if event.kind == "save_ended"]
@@ -179,12 +180,15 @@ def health(ai_toolkit: Trainer, device: str, **environ: str) -> subprocess.Compl
     return subprocess.run(argv, env={**os.environ, **environ}, capture_output=True, text=True, check=False)
 
 
-def wait_for_end(home: Home, job_id: str, outcome: Outcome) -> None:
+def wait_for_end(home: Home, job_id: str, outcome: Outcome, *, meanwhile: Callable[[], None] = lambda: None) -> None:
+    def ended() -> Outcome | None:
+        meanwhile()
+        return home.job(job_id).outcome
+
     def story() -> str:
         return log_of(home, job_id)[-4000:]
 
-    until(lambda: home.job(job_id).outcome, f"the end of {job_id}", seconds=PATIENCE_SECONDS, story=story)
-    assert home.job(job_id).outcome is outcome, story()
+    assert until(ended, f"the end of {job_id}", seconds=PATIENCE_SECONDS, story=story) is outcome, story()
 
 
 def log_of(home: Home, job_id: str) -> str:
@@ -215,11 +219,13 @@ def phases_of(reference: str, log: str) -> list[str]:
     return phases
 
 
-def drawn_losses(log: str) -> dict[int, float]:
-    """The loss that the bar shows when it is first drawn with a step counted."""
+def drawn_losses(home: Home) -> dict[int, float]:
+    """The loss that the bar shows when it is first drawn with a step counted, in the log that lies on the machine."""
     found: dict[int, float] = {}
-    for step, loss in re.findall(r"_flux: [^\r\n]*\| (\d+)/\d+ \[[^\]]*loss: ([\d.e+-]+)\]", log):
-        found.setdefault(int(step), float(loss))
+    for log in (home.path / "machines").glob("*/jobs/*/.trackside/steps/*/log"):
+        text = log.read_text(encoding="utf-8", errors="replace")
+        for step, loss in re.findall(r"_flux: [^\r\n]*\| (\d+)/\d+ \[[^\]]*loss: ([\d.e+-]+)\]", text):
+            found.setdefault(int(step), float(loss))
     return found
 
 

@@ -177,7 +177,7 @@ def test_every_step_is_told_with_its_own_loss(started: list[Training], tmp_path:
     """The bar shows the loss of step 3 while it still says 2/5; the last line of all is a sample's."""
     started.append(Training(tmp_path, "Loading model", "Generating images - 0/1", steps=5))
     started[0].wait_at("Loading model")
-    until(lambda: "[stationmaster] loading: Loading model" in started[0].log(), "the phase")
+    until(lambda: "[stationmaster] loading: model and dataset" in started[0].log(), "the phase")
     started[0].go_on()
     started[0].wait_at("Generating images - 0/1")
     until(lambda: "[stationmaster] sampling: Generating images - 0/1" in started[0].log(), "the phase")

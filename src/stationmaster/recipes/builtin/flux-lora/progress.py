@@ -68,7 +68,9 @@ class Progress:
             return lines
         if self._step < 0 and state.phase == "training":
             lines.append(self._step_line(state.step))
-        said = f"{MARK} {state.phase}: {' '.join(state.info.split())[:200]}"
+        # The trainer prints itself what it loads; told late, that would hide the caching that its log tells meanwhile.
+        info = " ".join(state.info.split())[:200] if state.phase != "loading" else "model and dataset"
+        said = f"{MARK} {state.phase}: {info}"
         # A line with a step tells that it trains.
         if said != self._said or (lines and state.phase != "training"):
             lines.append(said)
