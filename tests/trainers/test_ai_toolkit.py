@@ -101,10 +101,9 @@ def test_a_whole_run_under_a_name_that_begins_a_file_s(home: Home, train: Callab
     assert (progress.step, progress.total_steps, progress.learning_rate) == (8, 8, 1e-4)
     readings = {reading.step: reading.loss for reading in home.store.readings.of_job("con")}
     assert set(range(2, 9)) <= set(readings), "ai-toolkit logs no loss of the very first step"
-    assert {step: readings[step] for step in drawn if step > 1} == {
-        step: pytest.approx(loss, rel=1e-3) for step, loss in drawn.items() if step > 1
+    assert {step: readings[step] for step in range(2, 9)} == {
+        step: pytest.approx(drawn[step], rel=1e-3) for step in range(2, 9)
     }
-    assert len(drawn) > 4
 
 
 @pytest.mark.parametrize("recipe", ["flux-lora", "flux-kontext-lora"])
@@ -112,7 +111,7 @@ def test_samples_now_then_a_stop_that_saves_first_then_resume(
     home: Home, train: Callable[..., None], recipe: str
 ) -> None:
     """`opt` begins optimizer.pt, which lies beside the checkpoint that it goes on from."""
-    train(recipe, "opt", "-p", "save_every=1000", "-p", "sample_every=1000", steps=150)
+    train(recipe, "opt", "-p", "save_every=1000", "-p", "sample_every=1000", steps=100)
     until(lambda: home.job("opt").progress.step, "its first step", seconds=PATIENCE_SECONDS)
     asked = home.run("sample", "opt", "--wait", "--json")
     assert asked.code == 0, asked.err
@@ -123,7 +122,7 @@ def test_samples_now_then_a_stop_that_saves_first_then_resume(
 
     (saved,) = [one.step for one in home.store.checkpoints.of_job("opt") if one.kind == "checkpoint"]
     assert saved is not None
-    assert before <= saved < 150, "the newest step, though it saves by itself only every 1000"
+    assert before <= saved < 100, "the newest step, though it saves by itself only every 1000"
     (told,) = [event.payload for event in home.store.events.of_job("opt") if event.kind == "save_ended"]
     assert told["state"] == "saved"
     assert f"Saving at step {saved}" in log_of(home, "opt")
@@ -139,7 +138,7 @@ def test_samples_now_then_a_stop_that_saves_first_then_resume(
     assert "Loading optimizer state from" in log
     assert "Failed to load optimizer" not in log
     assert min(reading.step for reading in home.store.readings.of_job("again")) >= saved
-    assert home.job("again").progress.step == 150
+    assert home.job("again").progress.step == 100
     assert "opt_flux.safetensors" in files_of(home, "again")
 
 
@@ -220,12 +219,12 @@ def phases_of(reference: str, log: str) -> list[str]:
 
 
 def drawn_losses(home: Home) -> dict[int, float]:
-    """The loss that the bar shows when it is first drawn with a step counted, in the log that lies on the machine."""
+    """What the bar showed, in the log on the machine: a step's loss is drawn last before the step is counted."""
     found: dict[int, float] = {}
     for log in (home.path / "machines").glob("*/jobs/*/.trackside/steps/*/log"):
         text = log.read_text(encoding="utf-8", errors="replace")
-        for step, loss in re.findall(r"_flux: [^\r\n]*\| (\d+)/\d+ \[[^\]]*loss: ([\d.e+-]+)\]", text):
-            found.setdefault(int(step), float(loss))
+        for counted, loss in re.findall(r"_flux: [^\r\n]*\| (\d+)/\d+ \[[^\]]*loss: ([\d.e+-]+)\]", text):
+            found[int(counted) + 1] = float(loss)
     return found
 
 
