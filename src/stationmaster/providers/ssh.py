@@ -27,6 +27,7 @@ from stationmaster.errors import (
 )
 from stationmaster.model import Label, Listing, Machine, MachineStatus, Offer, Requirements, SshAccess
 from stationmaster.money import ZERO, MicroDollars
+from stationmaster.offers import least_vram_mib
 from stationmaster.providers import ssh_script
 
 T = TypeVar("T")
@@ -251,7 +252,7 @@ class _Room:
 def _fits(host: OwnHost, want: Requirements) -> bool:
     if want.max_price_per_hour is not None and host.price_per_hour > want.max_price_per_hour:
         return False
-    return host.gpus >= want.gpus and (not want.gpus or host.vram_gib >= want.vram_gib)
+    return host.gpus >= want.gpus and (not want.gpus or host.vram_gib * 1024 >= least_vram_mib(want.vram_gib))
 
 
 def _rank(host: OwnHost, room: _Room, want: Requirements) -> tuple[bool, int, int]:
