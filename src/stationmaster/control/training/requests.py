@@ -6,7 +6,7 @@ on after a crash makes the same request, which trackside passes on once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from stationmaster.control.rental.machine import host_of
 from stationmaster.control.step import wait
 from stationmaster.control.training.declared import has_fair_name
 from stationmaster.control.training.job_folder import arriving, fetched_path
+from stationmaster.control.training.step_failure import quoted
 from stationmaster.control.world import Visit, World
 from stationmaster.errors import CommandFailed, DiskFull, TransferFailed
 from stationmaster.model import Checkpoint, Job, Request
@@ -26,7 +27,7 @@ from stationmaster.store.writes import Told, Write
 _LOOK_SECONDS = 2.0  # that the first visit waits for the answer
 _AGAIN_SECONDS = 3.0  # between two looks
 _SPARE_SECONDS = 60.0  # past the time that the recipe gives, for a machine that never says so
-_MOST_SAMPLES = 32
+_MOST_FILES = 32
 _LARGEST_SAMPLE_BYTES = 64 * 2**20
 _AT_IT = ("saving", "sampling")
 
@@ -57,14 +58,28 @@ async def ask(action: Ask, job: Job, visit: Visit, recipe: Recipe, world: World)
     name = f"attempt-{job.attempt}-{action.request.value}-{action.number}"
     first_look = _LOOK_SECONDS if pending["at"] == now else 0.0
     found = await _passed_on(host, action.request, name, first_look)
-    if _goes_on(found, pending, job) and now - pending["at"] < _most_seconds(action.request, recipe) + _SPARE_SECONDS:
-        made_at_step = pending.get("made_at_step")
-        if made_at_step is None and found.state not in _AT_IT:
-            made_at_step = job.progress.step
-        known = {**pending, "attempt": job.attempt, "looked_at": now, "made_at_step": made_at_step}
-        after = job.remember(asking=known)
+    seconds = _most_seconds(action.request, recipe) + _SPARE_SECONDS
+    if goes_on(found, pending, step=job.progress.step) and now - pending["at"] < seconds:
+        noted = looked_after(pending, found, step=job.progress.step)
+        after = job.remember(asking={**noted, "attempt": job.attempt, "looked_at": now})
         return wait(after, 0.0 if visit.watched else _AGAIN_SECONDS)
     return await _ended(found, action, job, visit, recipe, world)
+
+
+def goes_on(found: Answered, pending: Mapping[str, Any], *, step: int | None) -> bool:
+    """Whether more is to come. Of several samples the first is there before the last: all are once it trains again."""
+    if found.state in _AT_IT:
+        return True
+    first_seen = pending.get("made_at_step")
+    return found.state == "sampled" and (first_seen is None or step == first_seen)
+
+
+def looked_after(pending: Mapping[str, Any], found: Answered, *, step: int | None) -> dict[str, Any]:
+    """What is known of the request after a look: at which step the first of what it asked for was there."""
+    first_seen = pending.get("made_at_step")
+    if first_seen is None and found.state not in _AT_IT:
+        first_seen = step
+    return {**pending, "made_at_step": first_seen}
 
 
 async def _passed_on(host: Host, request: Request, name: str, wait_seconds: float) -> Answered:
@@ -76,14 +91,6 @@ async def _passed_on(host: Host, request: Request, name: str, wait_seconds: floa
         return Answered(state="refused", problem=str(problem))
 
 
-def _goes_on(found: Answered, pending: dict[str, Any], job: Job) -> bool:
-    """Whether more is to come. Of several samples the first is there before the last: all are once it trains again."""
-    if found.state in _AT_IT:
-        return True
-    made_at = pending.get("made_at_step")
-    return found.state == "sampled" and (made_at is None or job.progress.step == made_at)
-
-
 def _most_seconds(request: Request, recipe: Recipe) -> float:
     how = recipe.stop.save if request is Request.SAVE else recipe.samples and recipe.samples.now
     return 0.0 if how is None else how.timeout
@@ -92,20 +99,21 @@ def _most_seconds(request: Request, recipe: Recipe) -> float:
 async def _ended(found: Answered, action: Ask, job: Job, visit: Visit, recipe: Recipe, world: World) -> Write:
     """The request is answered: told, and what came of it is brought home."""
     kind = f"{action.request.value}_ended"
-    state = "timed_out" if found.state in _AT_IT else found.state
-    payload: dict[str, Any] = {"state": state, "number": action.number, "files": list(found.files)}
+    state = "timed_out" if found.state in _AT_IT else quoted(found.state)
+    files = [path for path in found.files if has_fair_name(path)][-_MOST_FILES:]  # a machine may name what it likes
+    payload: dict[str, Any] = {"state": state, "number": action.number, "files": files}
     if found.problem:
-        payload["problem"] = found.problem
+        payload["problem"] = quoted(found.problem)
     rows: tuple[Checkpoint, ...] = ()
-    if action.request is Request.SAMPLE and found.files:
+    if action.request is Request.SAMPLE and files:
         try:
-            rows = await _brought_home(found.files, job, visit, recipe.outputs, world)
+            rows = await _brought_home(files, job, visit, recipe.outputs, world)
         except (TransferFailed, DiskFull) as problem:
             payload["problem"] = str(problem)
         payload["places"] = [row.location for row in rows]
     answered = {**job.memory.get("answered", {}), action.request.value: action.number}
     after = job.remember(answered=answered, asking=None)
-    if action.request is Request.SAVE and found.files:
+    if action.request is Request.SAVE and files:
         after = after.remember(collected_at=0.0)  # it comes home now, not at its next time
     return wait(after, 0.0, checkpoints=rows, events=(Told(kind=kind, payload=payload),))
 
@@ -113,9 +121,9 @@ async def _ended(found: Answered, action: Ask, job: Job, visit: Visit, recipe: R
 async def _brought_home(
     files: Sequence[str], job: Job, visit: Visit, outputs: Sequence[Output], world: World
 ) -> tuple[Checkpoint, ...]:
-    """The samples among these files, as far as they are fair; a machine may name whatever it likes."""
+    """The samples among these files, verified; one that is too large to be a sample stays where it is."""
     host, folder = host_of(job, world), world.artifacts(job.id)
-    samples = [path for path in files if has_fair_name(path) and _is_sample(path, outputs)][-_MOST_SAMPLES:]
+    samples = [path for path in files if _is_sample(path, outputs)]
     hashes = await host.hash(samples)
     rows = []
     for path in samples:

@@ -11,6 +11,7 @@ from typing import Any
 
 from stationmaster.control.rental.machine import host_of
 from stationmaster.control.step import wait
+from stationmaster.control.training.step_failure import quoted
 from stationmaster.control.world import World
 from stationmaster.model import Job, Reason
 from stationmaster.parsers.base import Phase
@@ -57,7 +58,7 @@ async def ask_to_save(job: Job, world: World) -> Write:
     after = job.remember(save={**job.memory["save"], "state": found.state})
     payload: dict[str, Any] = {"state": found.state, "files": list(found.files)}
     if found.problem:
-        payload["problem"] = found.problem
+        payload["problem"] = quoted(found.problem)
     return wait(after, 0.0, events=(Told(kind="save_ended", payload=payload),))
 
 
