@@ -7,6 +7,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 
@@ -18,12 +19,12 @@ _WRITTEN_AT_ONCE = 4_000  # bytes: no other output can come in between, even in 
 _PACE_STEPS = 9
 
 
-def watch(trainer: int, database: Path, losses: Path) -> None:
+def watch(trainer: int, database: Path, losses: Path, *, total_steps: int) -> None:
     """Tell what is new as long as the process `trainer`, our parent, lives. Never disturbs it."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # meant for the trainer: it ends, and then we do
     os.closerange(3, 1024)  # whoever waits for a file of the trainer's to be closed must not wait for us
-    progress = Progress()
+    progress = Progress(total_steps)
     try:
         is_alive = True
         while is_alive:
@@ -32,7 +33,8 @@ def watch(trainer: int, database: Path, losses: Path) -> None:
             write_lines(1, progress.news(rows, read_state(database)))
             time.sleep(_LOOK_SECONDS if is_alive else 0)
     except Exception as problem:  # noqa: BLE001 (a traceback of ours in the log would be read as the training's end)
-        write_lines(1, [f"{MARK} progress is no longer read: {type(problem).__name__} {problem}"])
+        with suppress(OSError):  # as where the disk is full
+            write_lines(1, [f"{MARK} progress is no longer read: {type(problem).__name__} {problem}"])
 
 
 def write_lines(descriptor: int, lines: Sequence[str]) -> None:
@@ -51,18 +53,16 @@ def write_lines(descriptor: int, lines: Sequence[str]) -> None:
 class Progress:
     """What was told of a training, and what is new in its databases."""
 
-    def __init__(self) -> None:
+    def __init__(self, total_steps: int) -> None:
         self.last_number = -1
         self._step = -1
-        self._total = 0
+        self._total = total_steps
         self._said = ""
         self._row: Row | None = None
         self._seconds: deque[float] = deque(maxlen=_PACE_STEPS)
 
     def news(self, rows: Sequence[Row], state: State | None) -> list[str]:
         """The lines to write, the newest last; `state` was read after `rows`."""
-        if state is not None:
-            self._total = state.total_steps
         lines = list(self._steps(rows))
         if state is None or not state.runs:
             return lines

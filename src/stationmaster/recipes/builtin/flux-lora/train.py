@@ -39,7 +39,7 @@ def main() -> NoReturn:
     sys.stdout.flush()
     trainer = os.getpid()
     if os.fork() == 0:
-        watch(trainer, arguments.database, losses)
+        watch(trainer, arguments.database, losses, total_steps=arguments.steps)
         os._exit(0)
     os.environ["AITK_JOB_ID"] = JOB_ID
     if len(os.fsencode(tempfile.gettempdir())) > _LONGEST_TEMPORARY_FOLDER:
