@@ -106,13 +106,12 @@ def test_a_whole_run_under_a_name_that_begins_a_file_s(home: Home, train: Callab
     }
 
 
-def test_samples_now_then_a_stop_that_saves_first(home: Home, train: Callable[..., None]) -> None:
-    sampled_and_stopped(home, train, "flux-kontext-lora", "cats")
-
-
-def test_resume_with_the_optimizer_s_state(home: Home, train: Callable[..., None]) -> None:
+@pytest.mark.parametrize("recipe", ["flux-lora", "flux-kontext-lora"])
+def test_samples_now_then_a_stop_that_saves_first_then_resume(
+    home: Home, train: Callable[..., None], recipe: str
+) -> None:
     """`opt` begins optimizer.pt, which lies beside the checkpoint that it goes on from."""
-    saved = sampled_and_stopped(home, train, "flux-lora", "opt")
+    saved = sampled_and_stopped(home, train, recipe, "opt")
     again = home.run("retry", "opt", "--resume", "--id", "again", "--yes", "--json")
     assert again.code == 0, again.err
     until(lambda: (home.job("again").progress.step or 0) > saved + 1, "further steps", seconds=PATIENCE_SECONDS)

@@ -13,7 +13,7 @@ from stationmaster.model import Desired, Outcome, Reason
 from tests.support.commands.cli_runs import COMMAND, Home
 from tests.support.waiting import until
 
-ENDLESS = ("--steps", "100000", "-p", "seconds_per_step=0.02", "-p", "save_every=10")
+ENDLESS = ("--steps", "100000", "-p", "seconds_per_step=0.02", "-p", "save_every=10", "-p", "sample_every=100000")
 
 
 @pytest.fixture(scope="module")
