@@ -104,7 +104,7 @@ class Watch:
             self._torch = torch
             if self._on_gpu():
                 # On a Hopper card it is chosen first, and with PyTorch 2.11 its backward pass read outside its memory
-                # at some sizes; the cards that the recipes are for do not use it.
+                # at some sizes.
                 torch.backends.cuda.enable_cudnn_sdp(False)
                 self._apply_limit()
                 self._report.card = torch.cuda.get_device_name()

@@ -14,6 +14,7 @@ from stationmaster.errors import TransferFailed, UserError
 from stationmaster.model import Checkpoint
 from stationmaster.recipes.outputs import is_safe_to_load
 from stationmaster.recipes.schema import OutputKind
+from stationmaster.remote.transfer import sha256_of
 from stationmaster.settings import Settings
 
 
@@ -37,10 +38,15 @@ def is_resumable(file: Checkpoint) -> bool:
 
 
 def state_beside(best: Checkpoint, files: Sequence[Checkpoint]) -> Checkpoint | None:
-    """What the trainer left beside this very checkpoint to go on from, if it lies here."""
+    """What the trainer left beside this very checkpoint to go on from, if it lies here as it was fetched."""
     states = (one for one in files if one.kind == OutputKind.STATE and one.verified_at is not None)
     fitting = (one for one in states if best.step is not None and (one.attempt, one.step) == (best.attempt, best.step))
-    return next((one for one in fitting if one.location is not None and Path(one.location).is_file()), None)
+    return next((one for one in fitting if one.location is not None and _is_unchanged(Path(one.location), one)), None)
+
+
+def _is_unchanged(place: Path, file: Checkpoint) -> bool:
+    """A worker that dies while it fetches the next state leaves that one in the place of the one on record."""
+    return place.is_file() and sha256_of(place) == file.sha256
 
 
 def places(files: Sequence[Checkpoint], folder: Path) -> list[Path]:

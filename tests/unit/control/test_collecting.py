@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stationmaster.control.policy import Policy
-from stationmaster.control.training.collecting import Collected, at_home, best_first, due, kept, with_places
+from stationmaster.control.training.collecting import (
+    Collected,
+    at_home,
+    best_first,
+    due,
+    kept,
+    with_newest_asked,
+    with_places,
+)
 from stationmaster.model import Checkpoint, Job, State
 from stationmaster.remote.host import OutputFile, Status, Supervisor
 from tests.support.jobs.spine_values import job
@@ -55,6 +63,16 @@ def test_a_settled_checkpoint_is_collected_when_its_time_has_come() -> None:
 )
 def test_what_changed_since_the_last_look_is_left_alone(file: OutputFile) -> None:
     assert chosen(running(), file) is None
+
+
+def test_the_checkpoint_that_a_person_asked_for_is_waited_for_and_comes_before_its_time() -> None:
+    asked = with_newest_asked(running(collected_at=690.0), now=700.0)
+    written = replace(FILE, path="output/asked.safetensors", mtime=FILE.mtime + 99.0)  # a moment ago
+    assert chosen(asked, FILE, written, now=701.0) is None, "the older one is not what was asked for"
+    seen = asked.remember(outputs={**asked.memory["outputs"], written.path: [written.size, written.mtime]})
+    assert chosen(seen, FILE, written, now=704.0, wall=1003.0) == written
+    assert chosen(asked, FILE, written, now=731.0) == FILE, "a trainer that writes all the time keeps nothing from home"
+    assert chosen(running(collected_at=690.0), FILE, now=701.0) is None
 
 
 STATE = replace(FILE, path="output/optimizer.pt", kind="state", mtime=FILE.mtime + 1.0)

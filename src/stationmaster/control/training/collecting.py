@@ -28,6 +28,8 @@ from stationmaster.remote.transfer import pull_verified, sha256_of
 from stationmaster.store.writes import Told, Write
 
 _SETTLED_SECONDS = 2.0  # two looks can be a moment apart: the file itself must be this old as well
+_ASKED_SECONDS = 30.0  # that the checkpoint a person asked for is waited for, where a trainer writes all the time
+_ASKED_UNTIL = "collect_newest_until"
 _AGAIN_SECONDS = 60.0  # before a collection that failed is tried again, or sooner where they are more frequent
 
 
@@ -62,22 +64,34 @@ class Collected:
 def due(job: Job, status: Status, *, before: Job, policy: Policy, now: float) -> Collect | None:
     """What to collect now: the newest checkpoint that did not change since the look of `before`, and its state."""
     last = job.memory.get("collected_at", job.state_since)
-    if policy.collect_seconds <= 0 or now - last < policy.collect_seconds:
+    asked_until = job.memory.get(_ASKED_UNTIL)
+    if policy.collect_seconds <= 0 or (asked_until is None and now - last < policy.collect_seconds):
         return None
     seen = before.memory.get("outputs", {})
     settled = [file for file in status.outputs if _is_settled(file, seen.get(file.path), wall=status.wall)]
     newest = max(settled, key=lambda file: (file.mtime, file.path), default=None)
     if newest is None or any(one.is_of(job, newest) for one in collected(job)):
         return None
+    if asked_until is not None and now < asked_until and _is_outdone(newest, status):
+        return None
     return Collect(file=newest, state=_state_of(newest, status))
+
+
+def with_newest_asked(job: Job, *, now: float) -> Job:
+    """The job whose newest checkpoint comes home as soon as it is still, not at its next time."""
+    return job.remember(**{_ASKED_UNTIL: now + _ASKED_SECONDS})
+
+
+def _is_outdone(checkpoint: OutputFile, status: Status) -> bool:
+    models = (file for file in status.outputs if file.kind == OutputKind.CHECKPOINT)
+    return any(file.mtime > checkpoint.mtime for file in models)
 
 
 def _state_of(checkpoint: OutputFile, status: Status) -> OutputFile | None:
     """The trainer's state that was written with this checkpoint: after it, and before any other one."""
     states = [file for file in status.outputs if file.kind == OutputKind.STATE and _is_still(file, wall=status.wall)]
     state = max(states, key=lambda file: (file.mtime, file.path), default=None)
-    others = (file for file in status.outputs if file.kind == OutputKind.CHECKPOINT)
-    if state is None or state.mtime < checkpoint.mtime or any(file.mtime > checkpoint.mtime for file in others):
+    if state is None or state.mtime < checkpoint.mtime or _is_outdone(checkpoint, status):
         return None
     return state
 
@@ -189,7 +203,8 @@ async def collect(action: Collect, job: Job, visit: Visit, outputs: Sequence[Out
     older = (replace(one, state=None) for one in collected(job) if one.location != fresh.location)
     found = [*older, fresh]
     stay = kept(found, keep=world.policy.collect_keep)
-    after = job.remember(collected=[asdict(one) for one in stay], collected_at=visit.now, collect_failed=None)
+    asked = {_ASKED_UNTIL: None, "collect_failed": None}
+    after = job.remember(collected=[asdict(one) for one in stay], collected_at=visit.now, **asked)
     gone = [replace(_row(one), location=None, verified_at=None) for one in found if one not in stay]
     state = _state_rows(action.state, fresh)
     told = Told(kind="checkpoint_safe", payload=_payload(fresh, opened))
@@ -267,7 +282,7 @@ def _failed(job: Job, problem: Exception, visit: Visit, policy: Policy) -> Write
     """The training goes on; it is told once until a collection works again."""
     told = () if job.memory.get("collect_failed") else (Told(kind="collect_failed", payload={"problem": str(problem)}),)
     again = visit.now - policy.collect_seconds + min(policy.collect_seconds, _AGAIN_SECONDS)
-    return wait(job.remember(collected_at=again, collect_failed=True), 0.0, events=told)
+    return wait(job.remember(collected_at=again, collect_failed=True, **{_ASKED_UNTIL: None}), 0.0, events=told)
 
 
 def _tidy(folder: Path, stay: Sequence[Collected]) -> None:

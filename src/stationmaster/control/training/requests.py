@@ -12,6 +12,7 @@ from typing import Any
 
 from stationmaster.control.rental.machine import host_of
 from stationmaster.control.step import wait
+from stationmaster.control.training.collecting import with_newest_asked
 from stationmaster.control.training.declared import has_fair_name
 from stationmaster.control.training.job_folder import arriving, fetched_path
 from stationmaster.control.training.step_failure import quoted
@@ -114,7 +115,7 @@ async def _ended(found: Answered, action: Ask, job: Job, visit: Visit, recipe: R
     answered = {**job.memory.get("answered", {}), action.request.value: action.number}
     after = job.remember(answered=answered, asking=None)
     if action.request is Request.SAVE and files:
-        after = after.remember(collected_at=0.0)  # it comes home now, not at its next time
+        after = with_newest_asked(after, now=visit.now)
     return wait(after, 0.0, checkpoints=rows, events=(Told(kind=kind, payload=payload),))
 
 
