@@ -27,8 +27,8 @@ from stationmaster.model import State
 from stationmaster.simulator.cloud import Pace
 from stationmaster.simulator.harness import simulator_thread
 from stationmaster.simulator.server import SimulatorSettings
-from stationmaster.station.base import TrainRequest
-from stationmaster.station.local import LocalStation
+from stationmaster.station.local.station import LocalStation
+from stationmaster.station.proposals import TrainRequest
 
 BUDGET_MILLISECONDS = 300.0
 LINES = 400
@@ -66,9 +66,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary, _simulator(Path(temporary)) as environ:
         settings = load_settings(environ, folder=Path(temporary))
         with closing(LocalStation(settings, environ)) as station, _worker(environ):
-            station.submit(
-                TrainRequest(recipe="stamps@1", dataset=Path(temporary, "pictures"), id="job", provider="simulator")
-            )
+            pictures = Path(temporary, "pictures")
+            request = TrainRequest(recipe="stamps@1", dataset=pictures, id="job", provider="simulator")
+            station.proposals.submit(station.proposals.propose(request).id)
             milliseconds = sorted(_latencies(station))
     if len(milliseconds) < LINES - _FIRST_LEFT_OUT:
         raise SystemExit(f"only {len(milliseconds)} lines came: the measure is worthless")
@@ -81,10 +81,10 @@ def _latencies(station: LocalStation) -> list[float]:
     """Milliseconds from writing to reading, of every line after the first few."""
     seen, after, found, rest = 0, 0, [], b""
     ends = time.monotonic() + _PATIENCE_SECONDS
-    for view in station.watch("job"):
+    for view in station.jobs.watch("job"):
         if view.job.state is State.ENDED or time.monotonic() > ends:
             raise SystemExit(f"the training ended {view.job.outcome}, or takes too long: {view.job.explanation}")
-        while pieces := station.logs("job", after_seq=after):
+        while pieces := station.logs.of_job("job", after_seq=after):
             now = time.time_ns()
             after = pieces[-1][0]
             rest += b"".join(chunk.data for _, chunk in pieces)

@@ -15,11 +15,12 @@ import pytest
 
 from stationmaster.model import Checkpoint, Outcome, Reason, State
 from stationmaster.simulator.harness import simulator_thread
-from stationmaster.station.local import LocalStation
+from stationmaster.station.local.station import LocalStation
 from tests.support.chaos.specs import a_tiny_dataset
 from tests.support.chaos.storm_recipe import storm_job
 from tests.support.chaos.storm_station import Hold, StormForge, StormStation, holding
 from tests.support.jobs.recipe_texts import write_recipe
+from tests.support.jobs.submitting import retry
 from tests.support.vast.simulated_vast import quick_settings
 
 STEPS = 50
@@ -169,7 +170,7 @@ def test_a_killed_run_is_retried_from_its_checkpoint_on_another_machine(station:
     assert (killed.outcome, killed.reason) == (Outcome.FAILED, Reason.STEP_FAILED)
 
     local = LocalStation(station.settings, station.environ)
-    retried = local.retry("job-1", resume=True, new_id="job-2").job
+    retried = retry(local, "job-1", resume=True, new_id="job-2").job
     local.close()
     from_step = retried.spec.resume_step or 0
     assert from_step >= 0.6 * STEPS, "the latest checkpoint is the one to go on from"

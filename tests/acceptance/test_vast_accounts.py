@@ -21,6 +21,7 @@ from stationmaster.providers.vastai.keys import ensure_pair
 from stationmaster.simulator.harness import simulator_thread
 from tests.support.commands.command_line import answer_of, stationmaster
 from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.jobs.submitting import submit
 from tests.support.vast.simulated_vast import API_KEY, Customer, quick_settings
 
 _WORK_KEY = "work-account-key-0123456789"
@@ -85,7 +86,7 @@ def test_the_account_that_was_named_rents_pays_and_gives_back_and_the_other_sees
     untouched, before = bench.default.credit(), bench.work.credit()
     python = {"python": sys.executable}  # the machine's own may lack what the recipe imports
     request = bench.world.request(bench.pictures, id="on-work", provider="vastai", account="work", parameters=python)
-    job = bench.world.station.submit(request).job
+    job = submit(bench.world.station, request).job
     assert job.spec.provider == "vastai:work"
     seen_by_default: set[int] = set()
     seen_by_work: set[int] = set()
@@ -99,7 +100,7 @@ def test_the_account_that_was_named_rents_pays_and_gives_back_and_the_other_sees
     listed = answer_of("instances", "--json", environ=bench.environ)["machines"]
     assert [(row["provider"], row["job"]) for row in listed] == [("vastai:work", "on-work")]
     bench.world.work_until_ended("on-work")
-    assert bench.world.station.view("on-work").job.outcome is Outcome.COMPLETED
+    assert bench.world.station.jobs.view("on-work").job.outcome is Outcome.COMPLETED
     bench.default.advance(3600)
     assert (seen_by_default, bench.default.charges(), bench.default.credit()) == (set(), [], untouched)
     assert bench.work.credit() < before
@@ -110,11 +111,11 @@ def test_the_account_that_was_named_rents_pays_and_gives_back_and_the_other_sees
 
 
 def test_without_a_name_the_default_account_pays(bench: Bench) -> None:
-    job = bench.world.station.submit(bench.world.request(bench.pictures, id="plain", provider="vastai")).job
+    job = submit(bench.world.station, bench.world.request(bench.pictures, id="plain", provider="vastai")).job
     assert job.spec.provider == "vastai"
     bench.world.work_until(lambda: bool(bench.default.listed()), what="a machine of the default account")
     assert bench.work.listed() == set()
-    bench.world.station.desire("plain", Desired.CANCEL)
+    bench.world.station.jobs.desire("plain", Desired.CANCEL)
     bench.world.work_until_ended("plain")
     assert (bench.work.charges(), bench.default.listed()) == ([], set())
 
@@ -135,7 +136,7 @@ def test_a_sweep_covers_every_account(bench: Bench) -> None:
 
 def test_a_machine_in_use_under_one_name_of_an_account_is_no_stray_under_another(bench: Bench) -> None:
     """As when a key moves from `vastai.api_key` to a named account while a job runs."""
-    bench.world.station.submit(bench.world.request(bench.pictures, id="moved", provider="vastai"))
+    submit(bench.world.station, bench.world.request(bench.pictures, id="moved", provider="vastai"))
     bench.world.work_until(lambda: bool(bench.default.listed()), what="its machine")
     del bench.environ["VASTAI_API_KEY"]
     bench.environ[_ACCOUNT.format("PLAY")] = API_KEY
@@ -152,9 +153,9 @@ def test_a_machine_makes_the_job_root_of_the_settings(bench: Bench, tmp_path: Pa
     """Machines that are folders have a job root of their own for what comes later; onstart is told ours first."""
     root = tmp_path / "own" / "jobs"
     with LocalWorld(tmp_path, **bench.environ | {"STATIONMASTER_VASTAI__JOB_ROOT": str(root)}) as world:
-        world.station.submit(world.request(bench.pictures, id="elsewhere", provider="vastai"))
+        submit(world.station, world.request(bench.pictures, id="elsewhere", provider="vastai"))
         world.work_until(root.is_dir, what="the folder")
-        world.station.desire("elsewhere", Desired.CANCEL)
+        world.station.jobs.desire("elsewhere", Desired.CANCEL)
         world.work_until_ended("elsewhere")
 
 
@@ -171,9 +172,9 @@ def test_an_account_that_is_not_there_is_refused_before_anything_happens(
     bench: Bench, provider: str, account: str, said: str, hint: str
 ) -> None:
     with pytest.raises(ConfigInvalid, match=said) as caught:
-        bench.world.station.submit(bench.world.request(bench.pictures, id="no", provider=provider, account=account))
+        submit(bench.world.station, bench.world.request(bench.pictures, id="no", provider=provider, account=account))
     assert hint in str(caught.value.hint)
-    assert list(bench.world.station.jobs(with_ended=True)) == []
+    assert list(bench.world.station.jobs.listed(with_ended=True)) == []
 
 
 def test_where_only_named_accounts_are_none_pays_by_accident(bench: Bench) -> None:

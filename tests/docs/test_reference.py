@@ -15,7 +15,7 @@ from stationmaster.cli.commands import app
 from stationmaster.cli.render import EXIT_CODES, job_json
 from stationmaster.lifecycle import REASONS
 from stationmaster.model import Alert, Checkpoint, Event, Reason
-from stationmaster.station.base import JobView
+from stationmaster.station.jobs import JobView
 from tests.support.programs import ROOT
 
 

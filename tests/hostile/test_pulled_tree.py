@@ -10,7 +10,7 @@ import pytest
 
 from stationmaster.errors import TransferFailed, UserError
 from stationmaster.model import Checkpoint
-from stationmaster.station.artifacts import places
+from stationmaster.station.local.artifacts import places
 from tests.support.commands.command_line import answer_of, stationmaster
 from tests.support.jobs.recipe_jobs import MODEL, RecipeWorld, scripted
 
@@ -32,12 +32,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecipeWorld]:
     with RecipeWorld(tmp_path_factory.mktemp("twins"), recipe) as world:
         world.submit(id="twins")
         world.work_until_ended("twins")
-        assert world.station.view("twins").job.outcome == "COMPLETED"
+        assert world.station.jobs.view("twins").job.outcome == "COMPLETED"
         yield world
 
 
 def test_files_of_one_name_in_two_folders_both_arrive(world: RecipeWorld, tmp_path: Path) -> None:
-    copies = world.station.pull("twins", tmp_path / "out")
+    copies = world.station.artifacts.pull("twins", tmp_path / "out")
     assert len(set(copies)) == len(copies)
     for folder in ("a", "b"):
         assert (tmp_path / "out" / "output" / folder / "info.png").read_text() == f"picture of {folder}\n"
@@ -62,7 +62,7 @@ def test_a_link_below_the_folder_is_not_followed(world: RecipeWorld, tmp_path: P
     out.mkdir()
     (out / "output").symlink_to(elsewhere)
     with pytest.raises(UserError, match="is a link"):
-        world.station.pull("twins", out)
+        world.station.artifacts.pull("twins", out)
     assert list(elsewhere.iterdir()) == []
 
 
@@ -74,7 +74,7 @@ def test_a_link_in_a_file_s_place_is_replaced_and_what_it_names_is_left_alone(
     place = tmp_path / "out" / "output" / "a" / "info.png"
     place.parent.mkdir(parents=True)
     place.symlink_to(kept)
-    world.station.pull("twins", tmp_path / "out")
+    world.station.artifacts.pull("twins", tmp_path / "out")
     assert kept.read_text() == "mine"
     assert (place.is_symlink(), place.read_text()) == (False, "picture of a\n")
 
@@ -82,7 +82,7 @@ def test_a_link_in_a_file_s_place_is_replaced_and_what_it_names_is_left_alone(
 def test_the_folder_itself_may_be_a_link(world: RecipeWorld, tmp_path: Path) -> None:
     (tmp_path / "large-disk").mkdir()
     (tmp_path / "out").symlink_to(tmp_path / "large-disk")
-    world.station.pull("twins", tmp_path / "out")
+    world.station.artifacts.pull("twins", tmp_path / "out")
     assert (tmp_path / "large-disk" / "output" / "b" / "info.png").is_file()
 
 

@@ -29,6 +29,6 @@ def is_submitted(station: Station, job_id: str | None) -> bool:
     from stationmaster.errors import NotFound
 
     try:
-        return job_id is not None and station.find(job_id).id == job_id
+        return job_id is not None and station.jobs.find(job_id).id == job_id
     except NotFound:
         return False

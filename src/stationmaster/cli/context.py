@@ -22,7 +22,7 @@ from stationmaster.errors import NotFound, StationmasterError, UserError
 if TYPE_CHECKING:
     from stationmaster.control.settings_source import SettingsSource
     from stationmaster.settings import Settings
-    from stationmaster.station.local import LocalStation
+    from stationmaster.station.local.station import LocalStation
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 LONGEST_NAME = 200
@@ -115,7 +115,7 @@ def station_of(context: typer.Context, *, wake: bool = True) -> Iterator[LocalSt
     """The station of this home. Machines that may bill while no worker is alive are told, and a worker is started."""
     from stationmaster.cli.logging import quiet_logging
     from stationmaster.cli.waiting import wait_visibly
-    from stationmaster.station.local import LocalStation
+    from stationmaster.station.local.station import LocalStation
 
     quiet_logging()
     options = options_of(context)

@@ -11,7 +11,7 @@ import typer
 from stationmaster.cli.context import JsonOption, named, options_of, print_json, station_of
 
 if TYPE_CHECKING:
-    from stationmaster.station.base import PaidLine
+    from stationmaster.station.costs import PaidLine
 
 EXPORTED = (
     "job", "rental", "kind", "rate_per_hour_micros", "started_at", "ended_at", "amount_micros", "training_micros",
@@ -38,7 +38,7 @@ def costs(
       stationmaster costs --csv > costs.csv
     """
     with station_of(context, wake=False) as station:
-        lines = station.costs(station.find(job).id if job else None)
+        lines = station.costs.lines(station.jobs.find(job).id if job else None)
     if as_json or options_of(context).as_json:
         return print_json([_json(line) for line in lines])
     if as_csv:

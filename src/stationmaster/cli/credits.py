@@ -16,7 +16,7 @@ from stationmaster.cli.context import JobArgument, JsonOption, options_of, print
 if TYPE_CHECKING:
     from stationmaster.model import CreditAccount, LedgerEntry
     from stationmaster.money import MicroDollars, Unit
-    from stationmaster.station.local import LocalStation
+    from stationmaster.station.local.station import LocalStation
 
 app = typer.Typer(help="Prepaid credits of the users.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -143,7 +143,7 @@ def refund(
 
     with _opened(context) as (station, unit):
         try:
-            job = station.find(job).id
+            job = station.jobs.find(job).id
         except NotFound:
             pass  # removed meanwhile: the ledger still knows its id
         wanted = None if amount is None else _amount(amount, unit)

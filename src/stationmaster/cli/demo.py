@@ -21,8 +21,9 @@ from stationmaster.cli.context import JsonOption, options_of, print_json, statio
 from stationmaster.cli.helping_worker import prepare_worker, worker_for
 
 if TYPE_CHECKING:
-    from stationmaster.station.base import JobView, TrainRequest
-    from stationmaster.station.local import LocalStation
+    from stationmaster.station.jobs import JobView
+    from stationmaster.station.local.station import LocalStation
+    from stationmaster.station.proposals import TrainRequest
 
 _NAME = "demo"
 _START_SECONDS = 30.0
@@ -47,14 +48,14 @@ def demo(
     as_json = as_json or options_of(context).as_json
     with station_of(context) as station, _simulator(context, station):
         request = _request(station, steps=steps, pace=pace)
-        preview = station.preview(request)
+        preview = station.proposals.check(request)
         if not as_json:
             _introduce(preview)
         prepare_worker(context, station)
         job = station.submit(request).job
         _start_worker(context, station, as_json=as_json)
         code = follow(station, job.id, as_json=False) if not as_json else _wait(station, job.id)
-        view = station.view(job.id)
+        view = station.jobs.view(job.id)
         if as_json:
             print_json(_result(view))
         elif view.job.outcome is not None:
@@ -64,7 +65,7 @@ def demo(
 
 def _request(station: LocalStation, *, steps: int, pace: float) -> TrainRequest:
     from stationmaster.datasets.sample_set import TRIGGER, write_sample_set
-    from stationmaster.station.base import TrainRequest
+    from stationmaster.station.proposals import TrainRequest
 
     folder = station.settings.home / "demo" / "images"
     folder.mkdir(parents=True, exist_ok=True)
@@ -149,8 +150,8 @@ def _start_worker(context: typer.Context, station: LocalStation, *, as_json: boo
 def _wait(station: LocalStation, job_id: str) -> int:
     from stationmaster.cli.render import EXIT_CODES
 
-    view = station.view(job_id)
-    for view in station.watch(job_id):  # noqa: B007 (the last one is what is wanted)
+    view = station.jobs.view(job_id)
+    for view in station.jobs.watch(job_id):  # noqa: B007 (the last one is what is wanted)
         pass
     return EXIT_CODES[view.job.outcome] if view.job.outcome else 1
 

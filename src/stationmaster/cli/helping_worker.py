@@ -10,7 +10,7 @@ from stationmaster.cli.context import options_of
 
 if TYPE_CHECKING:
     from stationmaster.control.background import Running
-    from stationmaster.station.local import LocalStation
+    from stationmaster.station.local.station import LocalStation
 
 
 def prepare_worker(context: typer.Context, station: LocalStation) -> bool:

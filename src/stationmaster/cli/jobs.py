@@ -13,7 +13,7 @@ from stationmaster.cli.helping_worker import prepare_worker, worker_for
 
 if TYPE_CHECKING:
     from stationmaster.model import Request
-    from stationmaster.station.local import LocalStation
+    from stationmaster.station.local.station import LocalStation
 
 WaitOption = Annotated[bool, typer.Option("--wait", help="Stay until it is done, and tell what came of it.")]
 
@@ -40,10 +40,10 @@ def jobs(
     from stationmaster.cli.render import job_json, job_line
 
     with station_of(context) as station:
-        found = station.jobs(with_ended=everything, limit=limit)
+        found = station.jobs.listed(with_ended=everything, limit=limit)
         _tell_unread(station)
         if as_json or options_of(context).as_json:
-            return print_json([job_json(station.view(job.id)) for job in found])
+            return print_json([job_json(station.jobs.view(job.id)) for job in found])
         now = station.now()
         rows = [
             ("ID", "NAME", "STATE", "PROGRESS", "LOSS", "ETA", "SUBMITTED"),
@@ -76,12 +76,12 @@ def remove(
     from stationmaster.errors import UserError
 
     with station_of(context) as station:
-        found = station.find(job)
+        found = station.jobs.find(job)
         if not yes and not sys.stdin.isatty():
             raise UserError("this removes the model at home and nobody can be asked", hint="add --yes")
         if not yes and not typer.confirm(f"Remove {found.spec.name} ({found.id}) and its files?"):
             return
-        station.remove(found.id)
+        station.jobs.remove(found.id)
     if as_json or options_of(context).as_json:
         print_json({"id": found.id, "removed": True})
     else:
@@ -105,9 +105,9 @@ def show(
     from stationmaster.cli.render import event_json, instant, job_json, view_lines
 
     with station_of(context) as station:
-        found = station.find(job)
-        told = station.events(found.id)
-        view = station.view(found.id)
+        found = station.jobs.find(job)
+        told = station.events.of_job(found.id)
+        view = station.jobs.view(found.id)
         if as_json or options_of(context).as_json:
             return print_json(job_json(view, told))
         for line in view_lines(view):
@@ -133,7 +133,7 @@ def stop(context: typer.Context, job: JobArgument, as_json: JsonOption = False) 
     from stationmaster.model import Desired
 
     with station_of(context) as station:
-        wanted = station.desire(station.find(job).id, Desired.STOP)
+        wanted = station.jobs.desire(station.jobs.find(job).id, Desired.STOP)
         _answer(context, wanted.job.id, wanted.note, as_json=as_json)
 
 
@@ -184,14 +184,14 @@ def cancel(
     from stationmaster.model import Desired
 
     with station_of(context) as station:
-        found = station.find(job)
-        lost = _would_be_lost(station.view(found.id)) if found.outcome is None and not keep else None
+        found = station.jobs.find(job)
+        lost = _would_be_lost(station.jobs.view(found.id)) if found.outcome is None and not keep else None
         if lost and not yes:
             if not sys.stdin.isatty():
                 raise UserError(f"{lost} would be lost and nobody can be asked", hint="add --keep, or --yes")
             if not typer.confirm(f"{lost} would be lost. Cancel anyway?"):
                 return
-        wanted = station.desire(found.id, Desired.CANCEL_KEEP if keep else Desired.CANCEL)
+        wanted = station.jobs.desire(found.id, Desired.CANCEL_KEEP if keep else Desired.CANCEL)
         _answer(context, found.id, wanted.note, as_json=as_json)
 
 
@@ -227,7 +227,7 @@ def retry(
         worker_for(context, station)
         if as_json:
             notes = () if terms is None else terms.notes
-            return print_json({**job_json(station.view(accepted.job.id)), "notes": list(notes)})
+            return print_json({**job_json(station.jobs.view(accepted.job.id)), "notes": list(notes)})
         said = f"submitted, a retry of {accepted.job.spec.retry_of}" if accepted.created else "was there already"
         typer.echo(f"job {accepted.job.id} {said}")
         typer.echo(f"follow it: stationmaster watch {accepted.job.id}")
@@ -238,7 +238,7 @@ def _request(context: typer.Context, reference: str, request: Request, *, wait: 
     from stationmaster.cli.requests import answer_lines, awaited_answer
 
     with station_of(context) as station:
-        wanted = station.ask(station.find(reference).id, request)
+        wanted = station.jobs.ask(station.jobs.find(reference).id, request)
         if not wait:
             return _answer(context, wanted.job.id, wanted.note, as_json=as_json)
         number = wanted.job.times_asked(request)
@@ -261,7 +261,7 @@ def _tell_unread(station: LocalStation) -> None:
 
 
 def _would_be_lost(view: object) -> str | None:
-    from stationmaster.station.base import JobView
+    from stationmaster.station.jobs import JobView
 
     assert isinstance(view, JobView)
     at_risk = [one for one in view.checkpoints if one.kind == "checkpoint" and one.verified_at is None]

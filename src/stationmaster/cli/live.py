@@ -22,7 +22,8 @@ from stationmaster.errors import AlreadyEnded
 from stationmaster.lifecycle import TERMINAL
 from stationmaster.model import Desired
 from stationmaster.money import format_dollars
-from stationmaster.station.base import JobView, Station
+from stationmaster.station.base import Station
+from stationmaster.station.jobs import JobView
 
 _RELEASE_SECONDS = 120.0
 
@@ -38,7 +39,7 @@ def follow(station: Station, job_id: str, *, as_json: bool, notes: Sequence[str]
         return _asked(station, job_id)
     if as_json:
         told = {} if notes is None else {"notes": list(notes)}
-        print_json({**job_json(view, station.events(job_id)), **told})
+        print_json({**job_json(view, station.events.of_job(job_id)), **told})
     elif view.job.state not in TERMINAL:
         typer.echo("the machine is still being given back; see: stationmaster show " + job_id, err=True)
     return EXIT_CODES[view.job.outcome] if view.job.outcome else 1
@@ -59,7 +60,7 @@ def _show(station: Station, job_id: str, *, silent: bool) -> JobView:
 
 def _until_over(station: Station, job_id: str) -> Iterator[JobView]:
     told_at: float | None = None
-    for view in station.watch(job_id):
+    for view in station.jobs.watch(job_id):
         yield view
         if view.job.outcome is not None:
             told_at = told_at if told_at is not None else time.monotonic()
@@ -114,7 +115,7 @@ def _asked(station: Station, job_id: str) -> int:
         typer.echo(f"it keeps running; follow it: stationmaster watch {job_id}")
         return 0
     try:
-        typer.echo(station.desire(job_id, Desired.STOP).note)
+        typer.echo(station.jobs.desire(job_id, Desired.STOP).note)
     except AlreadyEnded as ended:
         typer.echo(str(ended))
     return 0

@@ -32,10 +32,10 @@ def logs(
     """
     printer = _JsonPrinter() if as_json or options_of(context).as_json else _TextPrinter()
     with station_of(context) as station:
-        found = station.find(job)
+        found = station.jobs.find(job)
         seen = _print_from(station, found.id, 0, printer)
         if follow:
-            for _ in station.watch(found.id):
+            for _ in station.jobs.watch(found.id):
                 seen = _print_from(station, found.id, seen, printer)
 
 
@@ -66,7 +66,7 @@ class _JsonPrinter:
 
 
 def _print_from(station: Station, job_id: str, after: int, printer: _TextPrinter | _JsonPrinter) -> int:
-    while pieces := station.logs(job_id, after_seq=after):
+    while pieces := station.logs.of_job(job_id, after_seq=after):
         for after, chunk in pieces:
             printer.show(after, chunk)
     sys.stdout.flush()

@@ -40,7 +40,7 @@ def list_models(context: typer.Context, as_json: JsonOption = False) -> None:
       stationmaster models list --json
     """
     with station_of(context, wake=False) as station:
-        found = station.models()
+        found = station.models.listed()
     if as_json or options_of(context).as_json:
         return print_json([model_json(model) for model in found])
     for model in found:
@@ -63,7 +63,7 @@ def show(context: typer.Context, model: ModelArgument, as_json: JsonOption = Fal
       stationmaster models show cats --json
     """
     with station_of(context, wake=False) as station:
-        found = station.model(model)
+        found = station.models.find(model)
     if as_json or options_of(context).as_json:
         return print_json(model_json(found))
     for name, value in _lines(found):
@@ -83,7 +83,7 @@ def publish(context: typer.Context, model: ModelArgument, as_json: JsonOption = 
     """
     later = "check hub.url and the way to the network, then publish it again; nothing is sent twice"
     with station_of(context) as station, with_hint(later, DeliveryError):
-        published = station.publish(model)
+        published = station.models.publish(model)
     place = published.place("hub")
     if as_json or options_of(context).as_json:
         return print_json(model_json(published))
@@ -108,7 +108,7 @@ def download(
     """
     elsewhere = "choose a folder that you may write to"
     with station_of(context, wake=False) as station, with_hint(elsewhere, unusable=UserError):
-        copy = station.download(model, target)
+        copy = station.models.download(model, target)
     if as_json or options_of(context).as_json:
         return print_json({"file": str(copy)})
     typer.echo(str(copy))

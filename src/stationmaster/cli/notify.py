@@ -12,7 +12,7 @@ from stationmaster.cli.context import JsonOption, options_of, print_json, statio
 
 if TYPE_CHECKING:
     from stationmaster.control.messages.courier import Delivery
-    from stationmaster.station.local import LocalStation
+    from stationmaster.station.local.station import LocalStation
 
 app = typer.Typer(help="Try the ways to people, and read the inbox.", no_args_is_help=True, rich_markup_mode=None)
 

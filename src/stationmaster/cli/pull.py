@@ -31,7 +31,7 @@ def pull(
     """
     with station_of(context) as station:
         with with_hint("choose a folder that you may write to", unusable=UserError):
-            copies = station.pull(station.find(job).id, target)
+            copies = station.artifacts.pull(station.jobs.find(job).id, target)
         if as_json or options_of(context).as_json:
             print_json({"files": [str(copy) for copy in copies]})
         else:

@@ -11,7 +11,8 @@ from stationmaster.durations import format_duration
 from stationmaster.lifecycle import shown
 from stationmaster.model import Event, Job, Outcome, Progress, Quote, Rental, SshAccess
 from stationmaster.money import MicroDollars, format_dollars
-from stationmaster.station.base import JobView, Preview, Terms
+from stationmaster.station.jobs import JobView
+from stationmaster.station.proposals import Terms
 
 EXIT_CODES: dict[Outcome, int] = {
     Outcome.COMPLETED: 0,

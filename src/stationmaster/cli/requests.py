@@ -19,8 +19,8 @@ _NOT_MADE = {
 
 def awaited_answer(station: Station, job_id: str, request: Request, number: int) -> Mapping[str, Any] | None:
     """What came of the request, once it has; None where the job ended before."""
-    for _ in station.watch(job_id):
-        for event in station.events(job_id):
+    for _ in station.jobs.watch(job_id):
+        for event in station.events.of_job(job_id):
             if event.kind == f"{request.value}_ended" and event.payload.get("number", 0) >= number:
                 return event.payload
     return None

@@ -29,8 +29,8 @@ def ssh(context: typer.Context, job: JobArgument) -> None:
     from stationmaster.model import LocalAccess
 
     with station_of(context) as station:
-        found = station.find(job)
-        access = station.view(found.id).access
+        found = station.jobs.find(job)
+        access = station.jobs.view(found.id).access
         settings = station.settings
     if access is None:
         raise IllegalMove(f"job {found.id} has no machine now: it is {found.state}", hint="see `stationmaster jobs`")

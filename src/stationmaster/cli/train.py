@@ -15,8 +15,8 @@ from stationmaster.cli.recipe_options import given_parameters
 
 if TYPE_CHECKING:
     from stationmaster.datasets.sources.reference import Source
-    from stationmaster.station.base import Accepted, Preview, TrainRequest
-    from stationmaster.station.local import LocalStation
+    from stationmaster.station.local.station import LocalStation
+    from stationmaster.station.proposals import Accepted, TrainRequest
 
 _FILE_KEYS = {
     "recipe", "tool", "dataset", "name", "trigger", "steps", "parameters", "provider", "driver", "account", "id",
@@ -80,12 +80,12 @@ def train(
     fetch_first(request.dataset, options.settings)
     with station_of(context) as station:
         if dry_run:
-            return _show_plan(station.preview(request), as_json=as_json)
+            return _show_plan(station.proposals.check(request), as_json=as_json)
         started = False
         notes: tuple[str, ...] = ()
         if not is_submitted(station, request.id):
             station.require_key(request.provider, request.account)
-            preview = station.preview(request)
+            preview = station.proposals.check(request)
             notes = preview.notes
             if not as_json:
                 _show_quote(preview)
@@ -100,14 +100,14 @@ def train(
         if as_json:
             from stationmaster.cli.render import job_json
 
-            print_json({**job_json(station.view(accepted.job.id)), "notes": list(notes)})
+            print_json({**job_json(station.jobs.view(accepted.job.id)), "notes": list(notes)})
     return None
 
 
 def request_of(given: dict[str, Any]) -> TrainRequest:
     """A request from named values, typed and checked as far as that goes without looking at anything else."""
     from stationmaster.errors import UserError
-    from stationmaster.station.base import TrainRequest
+    from stationmaster.station.proposals import TrainRequest
 
     if not given.get("recipe"):
         raise UserError("no recipe was given", hint="add --recipe; `stationmaster recipes list` shows them")

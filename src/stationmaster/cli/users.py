@@ -11,7 +11,7 @@ import typer
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
 
 if TYPE_CHECKING:
-    from stationmaster.station.local import LocalStation
+    from stationmaster.station.local.station import LocalStation
     from stationmaster.store.users import User
 
 app = typer.Typer(help="People who are told of their jobs, and how.", no_args_is_help=True, rich_markup_mode=None)

@@ -19,5 +19,5 @@ def watch(context: typer.Context, job: JobArgument, as_json: JsonOption = False)
     from stationmaster.cli.live import follow
 
     with station_of(context) as station:
-        found = station.find(job)
+        found = station.jobs.find(job)
         raise typer.Exit(follow(station, found.id, as_json=as_json or options_of(context).as_json))

@@ -34,29 +34,32 @@ async def keep_tidy(world: World) -> None:
 
 
 def remove_leftovers(home: Path, store: Store, *, unused_seconds: float) -> list[Path]:
-    """Archives and fetched datasets that no job used for so long are gone; what they were.
+    """Archives and fetched datasets that no job used for so long are gone; what they were. Expired proposals go too.
 
     What a job needs that has not ended stays, and so does what a retry of one that ended within this time would need.
     """
     seconds = max(unused_seconds, _LEAST_SECONDS)
+    store.proposals.remove_expired()
 
     def is_wanted(sha256: str) -> bool:
         since = store.now() - seconds
-        return any(_may_need(job, since) for job in store.jobs.of_dataset(sha256))
+        proposed = store.proposals.wants_dataset(sha256)
+        return proposed or any(_may_need(job, since) for job in store.jobs.of_dataset(sha256))
 
     return remove_unused(home / "datasets", seconds=seconds, is_wanted=is_wanted)
 
 
 def forget_dataset(dataset: DatasetRef, home: Path, store: Store) -> None:
-    """The dataset of a removed job is gone from home, unless another job, ended or not, was trained on the same.
+    """The dataset of a removed job or proposal is gone from home, unless another job, ended or not, or another
+    proposal has the same.
 
-    One that is submitted with the same dataset at this moment packs it anew: it looks for it when it is written.
+    One that is proposed with the same dataset at this moment packs it anew: it looks for it when it is written.
     """
     remove_archive(
         home / "datasets",
         dataset.sha256,
         seconds=0.0,
-        is_wanted=lambda sha256: bool(store.jobs.of_dataset(sha256)),
+        is_wanted=lambda sha256: store.proposals.wants_dataset(sha256) or bool(store.jobs.of_dataset(sha256)),
     )
 
 

@@ -1,92 +1,15 @@
-"""Copies of a job's files for people, from wherever each of them is kept."""
+"""The files that a job brought home."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-
-from stationmaster.control.training.declared import has_fair_name
-from stationmaster.datasets.sources.reference import BucketSource, parse_source
-from stationmaster.delivery.artifact_store import ArtifactStore, BucketStore, FolderStore
-from stationmaster.delivery.r2 import open_other_bucket
-from stationmaster.errors import TransferFailed, UserError
-from stationmaster.model import Checkpoint
-from stationmaster.recipes.outputs import is_safe_to_load
-from stationmaster.recipes.schema import OutputKind
-from stationmaster.remote.transfer import sha256_of
-from stationmaster.settings import Settings
+from typing import Protocol
 
 
-def can_be_had(file: Checkpoint, settings: Settings) -> bool:
-    """Whether it was verified somewhere that can be read from here: at home, or in a bucket of our key's."""
-    if file.location is None or file.verified_at is None:
-        return False
-    if file.location.startswith("s3://"):
-        return settings.bucket.access_key is not None
-    return "://" not in file.location
+class Artifacts(Protocol):
+    def pull(self, job_id: str, target: Path) -> Sequence[Path]:
+        """Copy what a job brought home to a folder, verified; each file keeps the path that it had on the machine.
 
-
-def is_for_people(file: Checkpoint) -> bool:
-    """Whether anybody but the trainer can make use of it."""
-    return file.kind != OutputKind.STATE
-
-
-def is_resumable(file: Checkpoint) -> bool:
-    """Whether a training may go on from it elsewhere: what one stranger's machine wrote must not run on another."""
-    return file.kind == OutputKind.CHECKPOINT and is_safe_to_load(file.path)
-
-
-def state_beside(best: Checkpoint, files: Sequence[Checkpoint]) -> Checkpoint | None:
-    """What the trainer left beside this very checkpoint to go on from, if it lies here as it was fetched."""
-    states = (one for one in files if one.kind == OutputKind.STATE and one.verified_at is not None)
-    fitting = (one for one in states if best.step is not None and (one.attempt, one.step) == (best.attempt, best.step))
-    return next((one for one in fitting if one.location is not None and _is_unchanged(Path(one.location), one)), None)
-
-
-def _is_unchanged(place: Path, file: Checkpoint) -> bool:
-    """A worker that dies while it fetches the next state leaves that one in the place of the one on record."""
-    return place.is_file() and sha256_of(place) == file.sha256
-
-
-def places(files: Sequence[Checkpoint], folder: Path) -> list[Path]:
-    """Where in the folder a person's copy of each file goes: under the path that it had on the machine.
-
-    Attempts may use the same names for other bytes, so all but the last have a folder of their own. Raises
-    TransferFailed for names that lead out of the folder or name one file twice: they come from machines.
-    """
-    last = max((file.attempt for file in files), default=0)
-    found: dict[Path, Checkpoint] = {}
-    for file in files:
-        place = folder / ("" if file.attempt == last else f"attempt-{file.attempt}") / file.path
-        if not has_fair_name(file.path) or place in found:
-            raise TransferFailed(f"{file.path!r} cannot be the name of an output; nothing was copied")
-        found[place] = file
-    return list(found)
-
-
-def require_no_links(place: Path, folder: Path) -> None:
-    """Raises UserError where one of the folders between `folder` and `place` is a link: a copy would go elsewhere."""
-    between = [parent for parent in place.parents if parent.is_relative_to(folder) and parent != folder]
-    for parent in between:
-        if parent.is_symlink():
-            raise UserError(f"{parent} is a link, and copies stay in {folder}", hint="remove it, or choose another DIR")
-
-
-def copied(file: Checkpoint, target: Path, settings: Settings) -> Path:
-    """`target` is a verified copy of the file. Raises TransferFailed where it has changed, and DeliveryError."""
-    assert file.location is not None, "a file that can be had has a place"
-    assert file.sha256 is not None, "what was verified has a hash"
-    with _kept_at(file.location, settings) as (store, key):
-        store.get(key, target, sha256=file.sha256)
-    return target
-
-
-@contextmanager
-def _kept_at(location: str, settings: Settings) -> Iterator[tuple[ArtifactStore, str]]:
-    source = parse_source(location)
-    if isinstance(source, BucketSource):
-        with closing(open_other_bucket(settings.bucket, source.bucket)) as bucket:
-            yield BucketStore(bucket), source.key
-    else:
-        yield FolderStore(Path(location).parent), Path(location).name
+        Raises NotFound where nothing is at home yet, TransferFailed for a file that has changed.
+        """

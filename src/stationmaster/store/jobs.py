@@ -43,16 +43,7 @@ class Jobs:
         """Queue a job. The same id again gives the job that is there and changes nothing."""
         with self._database.write() as connection:
             now = connection.execute(sa.select(self._database.now)).scalar_one()
-            created = insert_if_absent(connection, jobs, _new_row(spec, now))
-            if created:
-                _refuse_if_charged(connection, spec.id)
-                payload = {"name": spec.name, "recipe": spec.recipe, "provider": spec.provider}
-                told = Told(kind="submitted", payload=payload)
-                events.append(connection, events.rows(spec.id, (told,), version=1, now=now))
-                announce(connection)
-            job = _find(connection, spec.id)
-        assert job is not None
-        return Submitted(job=job, created=created)
+            return enter(connection, spec, now=now)
 
     def get(self, job_id: str) -> Job:
         """The job with this id. Raises NotFound."""
@@ -187,6 +178,20 @@ class Jobs:
         with self._database.read() as connection:
             value = connection.execute(self._until_due, values).scalar()
         return None if value is None else max(0.0, float(value))
+
+
+def enter(connection: Connection, spec: JobSpec, *, now: float) -> Submitted:
+    """The job is in the queue, or was there before, within the caller's transaction."""
+    created = insert_if_absent(connection, jobs, _new_row(spec, now))
+    if created:
+        _refuse_if_charged(connection, spec.id)
+        payload = {"name": spec.name, "recipe": spec.recipe, "provider": spec.provider}
+        told = Told(kind="submitted", payload=payload)
+        events.append(connection, events.rows(spec.id, (told,), version=1, now=now))
+        announce(connection)
+    job = _find(connection, spec.id)
+    assert job is not None
+    return Submitted(job=job, created=created)
 
 
 def _until_due_statement(database: Database) -> sa.Select[Any]:

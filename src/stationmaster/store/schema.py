@@ -10,7 +10,7 @@ from stationmaster.store.engine import Database
 from stationmaster.store.installation import ensure_id
 from stationmaster.store.tables import metadata
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest migration; a test holds it against the migrations folder."""
 
 #: The table in which Alembic keeps the version, exactly as Alembic creates it.

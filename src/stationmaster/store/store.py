@@ -22,6 +22,7 @@ from stationmaster.store.models import Models
 from stationmaster.store.outbox import Outbox
 from stationmaster.store.past_runs import PastRuns
 from stationmaster.store.periodic import Periodic
+from stationmaster.store.proposals import Proposals
 from stationmaster.store.readings import Readings
 from stationmaster.store.rentals import Rentals
 from stationmaster.store.schema import bring_up_to_date
@@ -40,6 +41,7 @@ class Store:
         self.database = database
         self.installation_id = read_id(database)
         self.jobs = Jobs(database)
+        self.proposals = Proposals(database)
         self.leases = Leases(database, log_cap_bytes=log_cap_bytes)
         self.rentals = Rentals(database)
         self.costs = Costs(database)

@@ -112,6 +112,20 @@ removed_jobs = sa.Table(
     Column("at", Double, nullable=False),
 )
 
+proposals = sa.Table(
+    "proposals",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("owner", Text),
+    Column("job_id", Text, nullable=False),  # that the job will have, or has
+    Column("created_at", Double, nullable=False),
+    Column("expires_at", Double, nullable=False),
+    Column("dataset_sha256", Text, nullable=False),
+    Column("spec", Text, nullable=False),
+    Column("terms", Text, nullable=False),
+    Index("proposals_expire", "expires_at"),
+)
+
 events = sa.Table(
     "events",
     metadata,

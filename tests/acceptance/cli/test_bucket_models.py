@@ -13,6 +13,7 @@ from stationmaster.delivery.r2 import open_other_bucket
 from stationmaster.errors import TransferFailed
 from stationmaster.model import Checkpoint
 from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.jobs.submitting import retry, submit
 from tests.support.servers.s3_servers import S3Server
 
 
@@ -21,13 +22,13 @@ def world(rclone: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     folder = tmp_path_factory.mktemp("station")
     environ = {**rclone.environment(), "STATIONMASTER_ARTIFACTS__KEEP_LOCAL": "false"}
     with LocalWorld(folder, **environ, STATIONMASTER_ARTIFACTS__EVERY="0s") as opened:
-        opened.station.submit(opened.request(write_pictures(folder / "cats"), id="done"))
+        submit(opened.station, opened.request(write_pictures(folder / "cats"), id="done"))
         opened.work_until_ended("done")
         yield opened
 
 
 def model_of(world: LocalWorld) -> Checkpoint:
-    view = world.station.view("done")
+    view = world.station.jobs.view("done")
     assert view.job.outcome == "COMPLETED"
     (model,) = [one for one in view.checkpoints if one.kind == "checkpoint" and one.verified_at]
     return model
@@ -45,12 +46,12 @@ def test_the_model_is_in_the_bucket_verified_and_not_at_home(world: LocalWorld, 
 
 def test_pull_brings_it_from_there(world: LocalWorld, tmp_path: Path) -> None:
     model = model_of(world)
-    assert tmp_path / model.path in world.station.pull("done", tmp_path)
+    assert tmp_path / model.path in world.station.artifacts.pull("done", tmp_path)
     assert hashlib.sha256((tmp_path / model.path).read_bytes()).hexdigest() == model.sha256
 
 
 def test_a_retry_goes_on_from_the_checkpoint_in_the_bucket(world: LocalWorld) -> None:
-    again = world.station.retry("done", resume=True)
+    again = retry(world.station, "done", resume=True)
     resumed = Path(str(again.job.spec.resume_from))
     assert hashlib.sha256(resumed.read_bytes()).hexdigest() == model_of(world).sha256
 
@@ -63,7 +64,7 @@ def test_a_model_that_was_changed_in_the_bucket_is_not_handed_out(world: LocalWo
         bucket.put(key, b"damaged", sha256=hashlib.sha256(b"damaged").hexdigest())
         try:
             with pytest.raises(TransferFailed, match="has changed"):
-                world.station.pull("done", tmp_path)
+                world.station.artifacts.pull("done", tmp_path)
             assert not list(tmp_path.rglob("*.safetensors"))
         finally:
             bucket.put(key, honest, sha256=str(model.sha256))

@@ -18,6 +18,7 @@ from stationmaster.config import load_settings
 from stationmaster.delivery.r2 import open_other_bucket
 from stationmaster.errors import StationmasterError
 from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.jobs.submitting import submit
 from tests.support.servers.hub_server import HubServer
 from tests.support.servers.s3_servers import S3Server
 
@@ -92,7 +93,7 @@ def test_the_machine_fetches_a_set_from_the_bucket_itself_and_is_sent_what_it_ca
             {"recipe": "tiny-lora@1", "dataset": f"s3://{rclone.bucket}/{key}", "id": "from-a-bucket",
              "parameters": {"steps": 10, "seconds_per_step": 0}}
         )  # fmt: skip
-        job = world.station.submit(request).job
+        job = submit(world.station, request).job
         assert job.spec.name == "cats"
         assert job.spec.dataset.source == f"s3://{rclone.bucket}/{key}"
         if changes_later:
@@ -100,12 +101,12 @@ def test_the_machine_fetches_a_set_from_the_bucket_itself_and_is_sent_what_it_ca
                 caption.write_text("something else by now")
             put_pictures(folder, key, world, rclone)
         world.work_until(lambda: "EXECUTING" in _states(world, job.id), what="the dataset is there")
-        told = [event.kind for event in world.station.events(job.id)]
+        told = [event.kind for event in world.station.events.of_job(job.id)]
         assert ("data_pulled" in told) is not changes_later
         assert "data_verified" in told
-        everything = str([(event.kind, event.payload) for event in world.station.events(job.id)])
+        everything = str([(event.kind, event.payload) for event in world.station.events.of_job(job.id)])
         assert "X-Amz" not in everything
 
 
 def _states(world: LocalWorld, job_id: str) -> list[str]:
-    return [event.payload["to"] for event in world.station.events(job_id) if event.kind == "state"]
+    return [event.payload["to"] for event in world.station.events.of_job(job_id) if event.kind == "state"]

@@ -17,8 +17,8 @@ import pytest
 from stationmaster.config import load_settings
 from stationmaster.model import State
 from stationmaster.providers.loopback import processes_of
-from stationmaster.station.base import TrainRequest
-from stationmaster.station.local import LocalStation
+from stationmaster.station.local.station import LocalStation
+from stationmaster.station.proposals import TrainRequest
 from tests.support.jobs.local_world import write_pictures
 from tests.support.servers.messenger_server import MessengerServer
 from tests.support.waiting import until
@@ -102,11 +102,10 @@ def submit(
     parameters: dict[str, Any],
     monitoring: dict[str, Any],
 ) -> None:
-    station.submit(
-        TrainRequest(
-            recipe="tiny-lora@1", dataset=pictures, id=job_id, name=name, parameters=parameters, monitoring=monitoring
-        )
+    request = TrainRequest(
+        recipe="tiny-lora@1", dataset=pictures, id=job_id, name=name, parameters=parameters, monitoring=monitoring
     )
+    station.proposals.submit(station.proposals.propose(request).id)
 
 
 def messages_about(server: MessengerServer, name: str) -> list[str]:
@@ -115,7 +114,7 @@ def messages_about(server: MessengerServer, name: str) -> list[str]:
 
 def told(server: MessengerServer, station: LocalStation, job_id: str, name: str, *, last: str) -> list[str]:
     """What arrived about a job once it has ended and its last message is there."""
-    until(lambda: station.view(job_id).job.state is State.ENDED, what=f"{job_id} ended")
+    until(lambda: station.jobs.view(job_id).job.state is State.ENDED, what=f"{job_id} ended")
     until(lambda: any(text.startswith(last) for text in messages_about(server, name)), what=f"told: {last}")
     return messages_about(server, name)
 
@@ -125,7 +124,7 @@ def test_a_stall_and_its_end_arrive_to_the_letter(station: LocalStation, server:
     titles = [text.splitlines()[0] for text in texts]
     stall, terminated = titles.index("⚠️ Training Stall Detected"), titles.index("🛑 Training Terminated")
     assert STALL.fullmatch(texts[stall]), texts[stall]
-    saved = max(one.step or 0 for one in station.view("stalls").checkpoints)  # it saves once more when it is ended
+    saved = max(one.step or 0 for one in station.jobs.view("stalls").checkpoints)  # it saves once more when it is ended
     assert texts[terminated] == TERMINATED.format(saved=saved)
     assert titles[0] == "🚂 Training Started"
     assert titles[-1] == "🟡 Training Ended Early"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.jobs.submitting import submit
 
 Opener = Callable[[Path], AbstractContextManager[LocalWorld]]
 
@@ -33,6 +34,6 @@ def finished(
 ) -> Iterator[LocalWorld]:
     """A station whose job `done` has been trained to the end; tests of reading share it."""
     with STATIONS[request.param](tmp_path_factory.mktemp("finished")) as opened:
-        opened.station.submit(opened.request(pictures, id="done", name="cats"))
+        submit(opened.station, opened.request(pictures, id="done", name="cats"))
         opened.work_until_ended("done")
         yield opened

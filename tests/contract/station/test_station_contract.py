@@ -20,21 +20,22 @@ from stationmaster.errors import (
     TransferFailed,
     UserError,
 )
-from stationmaster.model import Checkpoint, Desired, JobSpec, Outcome, Reason, State
+from stationmaster.model import Checkpoint, Desired, Outcome, Reason, State
 from stationmaster.money import MicroDollars
 from stationmaster.remote.shell import shell_folder
-from stationmaster.station.base import Station, TrainRequest
-from stationmaster.store.jobs import Submitted
+from stationmaster.station.base import Station
+from stationmaster.station.proposals import RetryRequest, TrainRequest
 from stationmaster.store.users import User
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.submitting import retry, submit
 
 
 def models(station: Station, job_id: str) -> Sequence[Checkpoint]:
-    return [one for one in station.view(job_id).checkpoints if one.kind == "checkpoint" and one.verified_at]
+    return [one for one in station.jobs.view(job_id).checkpoints if one.kind == "checkpoint" and one.verified_at]
 
 
 def test_a_preview_tells_all_and_writes_nothing(world: LocalWorld, pictures: Path) -> None:
-    preview = world.station.preview(world.request(pictures, name="cats", trigger="ohwx"))
+    preview = world.station.proposals.check(world.request(pictures, name="cats", trigger="ohwx"))
     assert (preview.name, preview.recipe, preview.provider, preview.images) == ("cats", "tiny-lora@1", "loopback", 6)
     assert preview.parameters["steps"] == 20
     assert preview.parameters["rank"] == 8
@@ -43,7 +44,7 @@ def test_a_preview_tells_all_and_writes_nothing(world: LocalWorld, pictures: Pat
     assert "--trigger=ohwx" in preview.steps[1].argv
     assert preview.quote.hours_low <= preview.quote.hours_expected <= preview.quote.hours_high
     assert preview.max_seconds >= preview.quote.hours_high * 3600
-    assert world.station.jobs(with_ended=True) == []
+    assert world.station.jobs.listed(with_ended=True) == []
     assert not (world.folder / "home" / "datasets").exists()
 
 
@@ -77,36 +78,36 @@ def test_a_request_that_cannot_be_carried_out_is_refused_before_anything_is_writ
     world: LocalWorld, pictures: Path, change: dict[str, Any], error: type[UserError], words: str
 ) -> None:
     request = replace(world.request(pictures), **change)
-    for ask in (world.station.preview, world.station.submit):
+    for ask in (world.station.proposals.check, world.station.proposals.propose):
         with pytest.raises(error) as caught:
             ask(request)
         assert words in str(caught.value)
         assert "\n" not in str(caught.value)
-    assert world.station.jobs(with_ended=True) == []
+    assert world.station.jobs.listed(with_ended=True) == []
 
 
 def test_a_dataset_that_would_waste_money_is_refused(world: LocalWorld, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     with pytest.raises(DatasetInvalid):
-        world.station.submit(world.request(empty))
+        submit(world.station, world.request(empty))
 
 
 def test_a_job_is_queued_once_however_often_it_is_submitted(world: LocalWorld, pictures: Path) -> None:
-    first = world.station.submit(world.request(pictures, id="mine"))
-    again = world.station.submit(world.request(pictures, id="mine", parameters={"steps": 99}))
+    first = submit(world.station, world.request(pictures, id="mine"))
+    again = submit(world.station, world.request(pictures, id="mine", parameters={"steps": 99}))
     assert (first.created, again.created) == (True, False)
     assert again.job == first.job
     assert first.job.state is State.QUEUED
-    assert [event.kind for event in world.station.events("mine")] == ["submitted"]
+    assert [event.kind for event in world.station.events.of_job("mine")] == ["submitted"]
 
 
 def test_a_job_belongs_to_the_person_it_was_submitted_for(world: LocalWorld, pictures: Path) -> None:
     for name in ("ann", "me"):
         if name != "me":
             world.store.users.put(User(name=name))
-        assert world.station.submit(world.request(pictures, id=name, owner=name)).job.spec.owner == name
-    assert world.station.submit(world.request(pictures, id="mine")).job.spec.owner is None
+        assert submit(world.station, world.request(pictures, id=name, owner=name)).job.spec.owner == name
+    assert submit(world.station, world.request(pictures, id="mine")).job.spec.owner is None
 
 
 def test_an_id_that_is_there_answers_even_when_its_dataset_has_gone(
@@ -114,41 +115,41 @@ def test_an_id_that_is_there_answers_even_when_its_dataset_has_gone(
 ) -> None:
     moved = tmp_path / "moved"
     shutil.copytree(pictures, moved)
-    world.station.submit(world.request(moved, id="mine"))
+    submit(world.station, world.request(moved, id="mine"))
     shutil.rmtree(moved)
-    assert not world.station.submit(world.request(moved, id="mine")).created
+    assert not submit(world.station, world.request(moved, id="mine")).created
 
 
 def test_without_an_id_every_submission_is_a_job_of_its_own(world: LocalWorld, pictures: Path) -> None:
-    ids = {world.station.submit(world.request(pictures)).job.id for _ in range(3)}
+    ids = {submit(world.station, world.request(pictures)).job.id for _ in range(3)}
     assert len(ids) == 3
-    assert {job.id for job in world.station.jobs(with_ended=False)} == ids
+    assert {job.id for job in world.station.jobs.listed(with_ended=False)} == ids
 
 
 def test_the_newest_job_comes_first_and_no_more_than_asked(world: LocalWorld, pictures: Path) -> None:
     for name in ("a", "b", "c"):
-        world.station.submit(world.request(pictures, id=name))
-    assert [job.id for job in world.station.jobs(with_ended=False, limit=2)] == ["c", "b"]
+        submit(world.station, world.request(pictures, id=name))
+    assert [job.id for job in world.station.jobs.listed(with_ended=False, limit=2)] == ["c", "b"]
 
 
 def test_a_job_is_found_by_id_beginning_or_name_and_never_by_chance(world: LocalWorld, pictures: Path) -> None:
     for job_id, name in (("abc1", "one"), ("abc2", "two")):
-        world.station.submit(world.request(pictures, id=job_id, name=name))
-    assert world.station.find("abc1").id == "abc1"
-    assert world.station.find("two").id == "abc2"
+        submit(world.station, world.request(pictures, id=job_id, name=name))
+    assert world.station.jobs.find("abc1").id == "abc1"
+    assert world.station.jobs.find("two").id == "abc2"
     with pytest.raises(NotFound, match="2 jobs"):
-        world.station.find("abc")
+        world.station.jobs.find("abc")
     for nothing in ("", "x", "%", "abc11"):
         with pytest.raises(NotFound):
-            world.station.find(nothing)
+            world.station.jobs.find(nothing)
 
 
 @pytest.mark.parametrize("verb", ["view", "remove", "stop"])
 def test_a_job_that_is_not_there_is_not_found(world: LocalWorld, verb: str) -> None:
     asks: dict[str, Callable[[str], object]] = {
-        "view": world.station.view,
-        "remove": world.station.remove,
-        "stop": lambda job_id: world.station.desire(job_id, Desired.STOP),
+        "view": world.station.jobs.view,
+        "remove": world.station.jobs.remove,
+        "stop": lambda job_id: world.station.jobs.desire(job_id, Desired.STOP),
     }
     with pytest.raises(NotFound):
         asks[verb]("nobody")
@@ -158,42 +159,43 @@ def test_a_job_that_is_not_there_is_not_found(world: LocalWorld, verb: str) -> N
 def test_a_queued_job_that_is_not_wanted_any_more_ends_without_a_machine(
     world: LocalWorld, pictures: Path, desired: Desired
 ) -> None:
-    world.station.submit(world.request(pictures, id="mine"))
-    wanted = world.station.desire("mine", desired)
+    submit(world.station, world.request(pictures, id="mine"))
+    wanted = world.station.jobs.desire("mine", desired)
     assert wanted.job.desired is desired
     assert wanted.note
     world.work_until_ended("mine")
-    view = world.station.view("mine")
+    view = world.station.jobs.view("mine")
     assert (view.shown, view.rentals, view.cost) == ("CANCELLED", (), 0)
     with pytest.raises(AlreadyEnded, match="already CANCELLED"):
-        world.station.desire("mine", Desired.STOP)
+        world.station.jobs.desire("mine", Desired.STOP)
 
 
 def test_a_weaker_wish_after_a_cancel_is_told_what_really_follows(world: LocalWorld, pictures: Path) -> None:
-    world.station.submit(world.request(pictures, id="mine"))
-    cancelled = world.station.desire("mine", Desired.CANCEL)
-    later = world.station.desire("mine", Desired.STOP)
+    submit(world.station, world.request(pictures, id="mine"))
+    cancelled = world.station.jobs.desire("mine", Desired.CANCEL)
+    later = world.station.jobs.desire("mine", Desired.STOP)
     assert later.job.desired is Desired.CANCEL
     assert later.note == cancelled.note
 
 
 def test_a_job_that_has_not_ended_is_neither_removed_nor_retried(world: LocalWorld, pictures: Path) -> None:
-    world.station.submit(world.request(pictures, id="mine"))
-    for ask in (world.station.remove, world.station.retry):
-        with pytest.raises(IllegalMove, match="has not ended"):
-            ask("mine")
+    submit(world.station, world.request(pictures, id="mine"))
+    with pytest.raises(IllegalMove, match="has not ended"):
+        world.station.jobs.remove("mine")
+    with pytest.raises(IllegalMove, match="has not ended"):
+        world.station.proposals.propose(RetryRequest(job="mine"))
     with pytest.raises(NotFound, match="nothing at home"):
-        world.station.pull("mine", world.folder / "pulled")
+        world.station.artifacts.pull("mine", world.folder / "pulled")
 
 
 def test_a_stopped_training_keeps_its_best_checkpoint(world: LocalWorld, pictures: Path) -> None:
     endless = {"steps": 100_000, "seconds_per_step": 0.01, "save_every": 5}
-    world.station.submit(world.request(pictures, id="mine", parameters=endless))
-    world.work_until(lambda: bool(world.station.view("mine").checkpoints), what="a checkpoint")
-    assert world.station.view("mine").access is not None
-    world.station.desire("mine", Desired.STOP)
+    submit(world.station, world.request(pictures, id="mine", parameters=endless))
+    world.work_until(lambda: bool(world.station.jobs.view("mine").checkpoints), what="a checkpoint")
+    assert world.station.jobs.view("mine").access is not None
+    world.station.jobs.desire("mine", Desired.STOP)
     world.work_until_ended("mine")
-    view = world.station.view("mine")
+    view = world.station.jobs.view("mine")
     assert (view.job.outcome, view.job.reason) == (Outcome.INCOMPLETE, Reason.STOPPED_BY_USER)
     (model,) = models(world.station, "mine")
     assert model.step
@@ -204,22 +206,23 @@ def test_a_stopped_training_keeps_its_best_checkpoint(world: LocalWorld, picture
 
 def _goes_on_from_it(world: LocalWorld, model: Checkpoint) -> None:
     """`retry --resume` starts a new job from the old one's checkpoint."""
-    again = world.station.retry("mine", resume=True, new_id="again")
+    again = retry(world.station, "mine", resume=True, new_id="again")
     assert (again.job.spec.retry_of, again.job.spec.resume_from) == ("mine", model.location)
     assert again.job.attempt == 0
     first_step = model.step or 0
     world.work_until(
-        lambda: (world.station.view("again").job.progress.step or 0) > first_step, what="a step after the checkpoint"
+        lambda: (world.station.jobs.view("again").job.progress.step or 0) > first_step,
+        what="a step after the checkpoint",
     )
-    world.station.desire("again", Desired.CANCEL)
+    world.station.jobs.desire("again", Desired.CANCEL)
     world.work_until_ended("again")
-    assert b"resum" in b"".join(chunk.data for _, chunk in world.station.logs("again")).lower()
-    assert world.station.view("again").job.outcome is Outcome.CANCELLED
+    assert b"resum" in b"".join(chunk.data for _, chunk in world.station.logs.of_job("again")).lower()
+    assert world.station.jobs.view("again").job.outcome is Outcome.CANCELLED
     assert models(world.station, "again") == []
 
 
 def test_a_finished_training_is_shown_whole(finished: LocalWorld) -> None:
-    view = finished.station.view("done")
+    view = finished.station.jobs.view("done")
     assert (view.shown, view.stage, view.job.state) == ("COMPLETED", "completed", State.ENDED)
     assert view.job.reason is Reason.FINISHED
     assert (view.job.progress.step, view.job.progress.total_steps) == (20, 20)
@@ -229,42 +232,42 @@ def test_a_finished_training_is_shown_whole(finished: LocalWorld) -> None:
     (rental,) = view.rentals
     assert rental.gone_at is not None
     assert (view.alerts, view.access, view.cost) == ((), None, 0)
-    assert finished.station.jobs(with_ended=False) == []
+    assert finished.station.jobs.listed(with_ended=False) == []
 
 
 def test_the_events_tell_the_whole_way_without_a_hole(finished: LocalWorld) -> None:
-    events = finished.station.events("done")
+    events = finished.station.events.of_job("done")
     assert [event.job_version for event in events] == list(range(1, len(events) + 1))
     states = [event.payload["to"] for event in events if event.kind == "state"]
     assert states == [state.value for state in State][1:]
     middle = len(events) // 2
-    assert list(finished.station.events("done", after_version=middle)) == list(events)[middle:]
+    assert list(finished.station.events.of_job("done", after_version=middle)) == list(events)[middle:]
     kinds = [event.kind for event in events]
     assert kinds.index("rental_requested") < kinds.index("rental_held") < kinds.index("model_safe")
     assert kinds.index("outcome") < kinds.index("rental_gone")
 
 
 def test_the_log_and_the_readings_can_be_read(finished: LocalWorld) -> None:
-    pieces = finished.station.logs("done")
+    pieces = finished.station.logs.of_job("done")
     assert b"20/20" in b"".join(chunk.data for _, chunk in pieces)
-    assert list(finished.station.logs("done", after_seq=pieces[-1][0])) == []
-    readings = finished.station.readings("done")
+    assert list(finished.station.logs.of_job("done", after_seq=pieces[-1][0])) == []
+    readings = finished.station.readings.of_job("done")
     assert [reading.step for reading in readings] == sorted({reading.step for reading in readings})
     assert readings[-1].step == 20
 
 
 def test_watching_an_ended_job_shows_it_once(finished: LocalWorld) -> None:
-    assert [view.shown for view in finished.station.watch("done")] == ["COMPLETED"]
+    assert [view.shown for view in finished.station.jobs.watch("done")] == ["COMPLETED"]
 
 
 def test_what_came_home_can_be_pulled_verified(finished: LocalWorld, tmp_path: Path) -> None:
-    copies = finished.station.pull("done", tmp_path / "new" / "folder")
+    copies = finished.station.artifacts.pull("done", tmp_path / "new" / "folder")
     (model,) = models(finished.station, "done")
     copied = tmp_path / "new" / "folder" / model.path
     assert copied in copies
     assert hashlib.sha256(copied.read_bytes()).hexdigest() == model.sha256
     assert {path for path in (tmp_path / "new" / "folder").rglob("*") if path.is_file()} == set(copies)
-    assert len(finished.station.pull("done", tmp_path / "new" / "folder")) == len(copies)
+    assert len(finished.station.artifacts.pull("done", tmp_path / "new" / "folder")) == len(copies)
 
 
 def test_the_model_has_its_well_known_names_at_home(finished: LocalWorld) -> None:
@@ -277,80 +280,65 @@ def test_the_model_has_its_well_known_names_at_home(finished: LocalWorld) -> Non
 
 @pytest.mark.parametrize("new_id", ["Bad Id", "../../up", "", "x" * 41])
 def test_a_retry_s_id_is_checked_like_any_other(finished: LocalWorld, new_id: str) -> None:
-    before = finished.station.jobs(with_ended=True)
+    before = finished.station.jobs.listed(with_ended=True)
     with pytest.raises(UserError, match="id"):
-        finished.station.retry("done", new_id=new_id)
-    assert finished.station.jobs(with_ended=True) == before
+        retry(finished.station, "done", new_id=new_id)
+    assert finished.station.jobs.listed(with_ended=True) == before
 
 
 def test_a_retry_is_a_new_job_with_the_same_data(finished: LocalWorld) -> None:
-    again = finished.station.retry("cats")
-    old = finished.station.view("done").job.spec
+    again = retry(finished.station, "cats")
+    old = finished.station.jobs.view("done").job.spec
     assert again.created
     assert again.job.spec == replace(old, id=again.job.id, retry_of="done", quote=again.job.spec.quote)
-    assert not finished.station.retry("done", new_id=again.job.id).created
-    finished.station.desire(again.job.id, Desired.CANCEL)
+    assert not retry(finished.station, "done", new_id=again.job.id).created
+    finished.station.jobs.desire(again.job.id, Desired.CANCEL)
     finished.work_until_ended(again.job.id)
-    finished.station.remove(again.job.id)
+    finished.station.jobs.remove(again.job.id)
 
 
 def test_a_file_that_changed_at_home_is_not_handed_out_and_goes_with_its_job(
     world: LocalWorld, pictures: Path, tmp_path: Path
 ) -> None:
-    world.station.submit(world.request(pictures, id="mine"))
+    submit(world.station, world.request(pictures, id="mine"))
     world.work_until_ended("mine")
     (model,) = models(world.station, "mine")
     with Path(str(model.location)).open("r+b") as file:
         file.write(b"damaged!")
     with pytest.raises(TransferFailed, match="has changed"):
-        world.station.pull("mine", tmp_path / "pulled")
+        world.station.artifacts.pull("mine", tmp_path / "pulled")
     assert list((tmp_path / "pulled").rglob("*safetensors*")) == []
-    archive = Path(world.station.view("mine").job.spec.dataset.archive)
+    archive = Path(world.station.jobs.view("mine").job.spec.dataset.archive)
     shell = shell_folder(world.folder / "home", "mine")
     shell.mkdir(parents=True)
-    world.station.remove("mine")
+    world.station.jobs.remove("mine")
     with pytest.raises(NotFound):
-        world.station.view("mine")
+        world.station.jobs.view("mine")
     assert not archive.exists()
     assert not shell.exists()
     assert not (world.folder / "home" / "jobs" / "mine").exists()
-    assert world.station.models() == [], "a model that lies nowhere is not in the catalogue"
-
-
-def test_a_dataset_that_goes_while_it_is_submitted_is_packed_again(
-    world: LocalWorld, pictures: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    submit = world.store.jobs.submit
-
-    def goes_meanwhile(spec: JobSpec) -> Submitted:
-        Path(spec.dataset.archive).unlink()  # the last other job with the same dataset was removed
-        return submit(spec)
-
-    monkeypatch.setattr(world.store.jobs, "submit", goes_meanwhile)
-    accepted = world.station.submit(world.request(pictures, id="mine"))
-    assert Path(accepted.job.spec.dataset.archive).is_file()
-    world.station.desire("mine", Desired.CANCEL)
+    assert world.station.models.listed() == [], "a model that lies nowhere is not in the catalogue"
 
 
 def test_a_finished_job_has_its_model_in_the_catalogue_with_its_lineage(finished: LocalWorld, tmp_path: Path) -> None:
-    station, spec = finished.station, finished.station.view("done").job.spec
-    (model,) = station.models()
+    station, spec = finished.station, finished.station.jobs.view("done").job.spec
+    (model,) = station.models.listed()
     assert (model.job_id, model.name, model.recipe, model.complete) == ("done", "cats", "tiny-lora@1", True)
     assert model.dataset_sha256 == spec.dataset.sha256
     assert [place.kind for place in model.places] == ["home"]
     assert len(model.previews) == 4
-    assert station.view("done").trained == model
+    assert station.jobs.view("done").trained == model
     for reference in (model.slug, "done", "cats", model.slug[:6]):
-        assert station.model(reference) == model
-    copy = station.download(model.slug, tmp_path)
+        assert station.models.find(reference) == model
+    copy = station.models.download(model.slug, tmp_path)
     assert hashlib.sha256(copy.read_bytes()).hexdigest() == model.sha256
     with pytest.raises(NotFound):
-        station.model("dogs")
+        station.models.find("dogs")
     with pytest.raises(ConfigInvalid, match="token"):
-        station.publish(model.slug)
+        station.models.publish(model.slug)
 
 
 def test_limits_that_are_asked_for_are_kept(world: LocalWorld, pictures: Path) -> None:
     request: TrainRequest = world.request(pictures, id="mine", max_hours=1.5, max_spend=MicroDollars(5))
-    job = world.station.submit(request).job
+    job = submit(world.station, request).job
     assert (job.spec.max_seconds, job.spec.max_spend) == (5400, 5)

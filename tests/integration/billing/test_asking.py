@@ -19,6 +19,7 @@ from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.jobs.submitting import submit
 
 PRICE = "36"  # an hour on this computer, so that a minute is worth counting
 PAID = {"STATIONMASTER_LOOPBACK__PRICE_PER_HOUR": PRICE, "STATIONMASTER_BILLING__ENABLED": "1"}
@@ -41,17 +42,17 @@ def test_a_paid_training_is_refused_without_credits_and_charged_what_it_cost_wit
     with LocalWorld(tmp_path, **PAID) as world:
         request = world.request(pictures, id="paid")
         with pytest.raises(OutOfCredit, match=r"me has \$0.00 of credits"):
-            world.station.submit(request)
+            submit(world.station, request)
         ledger = world.ledger
         ledger.grant("me", from_dollars(50), note="to begin with")
-        world.station.submit(request)
+        submit(world.station, request)
         world.work_until_ended("paid")
-        view = world.station.view("paid")
+        view = world.station.jobs.view("paid")
         assert view.job.outcome is Outcome.COMPLETED, view.job.explanation
         assert view.cost > 0
         account = ledger.account("me")
         assert (account.balance, account.held) == (from_dollars(50) - view.cost, 0)
-        (line,) = world.station.costs("paid")
+        (line,) = world.station.costs.lines("paid")
         assert line.shares.total == view.cost
         assert line.shares.stalled == 0
         assert ledger.prove().problems == ()
@@ -66,11 +67,13 @@ def test_a_job_that_no_day_has_room_for_is_refused_and_one_that_must_wait_says_s
         ) as world,
         pytest.raises(UserError, match="a day's jobs may cost"),
     ):
-        world.station.preview(world.request(pictures))
+        world.station.proposals.check(world.request(pictures))
     with LocalWorld(
         tmp_path, STATIONMASTER_LOOPBACK__PRICE_PER_HOUR=PRICE, STATIONMASTER_LIMITS__DAILY_SPEND="100"
     ) as world:
-        assert not any("waits in the queue" in note for note in world.station.preview(world.request(pictures)).notes)
+        assert not any(
+            "waits in the queue" in note for note in world.station.proposals.check(world.request(pictures)).notes
+        )
 
 
 @asynchronous

@@ -7,7 +7,7 @@ import os
 import shutil
 from pathlib import Path
 
-from stationmaster.station.base import TrainRequest
+from stationmaster.station.proposals import TrainRequest
 from tests.support.commands.command_line import stationmaster
 from tests.support.jobs.dataset_pictures import good_set
 from tests.support.jobs.local_world import LocalWorld
@@ -55,6 +55,6 @@ def test_a_submission_follows_the_same_rules(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     with LocalWorld(tmp_path, STATIONMASTER_RECIPES=str(tmp_path / "recipes")) as world:
-        preview = world.station.preview(TrainRequest(recipe="texts@1", dataset=rows, parameters={}))
+        preview = world.station.proposals.check(TrainRequest(recipe="texts@1", dataset=rows, parameters={}))
     assert preview.recipe == "texts@1"
     assert preview.dataset_bytes > 0

@@ -12,8 +12,9 @@ import pytest
 import yaml
 
 from stationmaster.model import Event, Outcome, TrainedModel
-from stationmaster.station.local import LocalStation
+from stationmaster.station.local.station import LocalStation
 from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.jobs.submitting import submit
 from tests.support.servers.hub_server import HUB_TOKEN, HubServer
 from tests.support.servers.s3_servers import S3Server, raw_client, rclone_s3
 
@@ -37,12 +38,12 @@ class Run:
         write_pictures(folder / "pictures")
         with LocalWorld(folder, **environ) as world:
             request = world.request(folder / "pictures", name="My Cats", trigger="ohwx cat", id="cats")
-            world.station.submit(request)
+            submit(world.station, request)
             world.work_until_ended("cats")
             station = world.station
             assert isinstance(station, LocalStation)
-            self.view = station.view("cats")
-            self.events: list[Event] = list(station.events("cats"))
+            self.view = station.jobs.view("cats")
+            self.events: list[Event] = list(station.events.of_job("cats"))
             found = station.store.models.of_job("cats")
         assert found is not None
         self.model: TrainedModel = found

@@ -18,10 +18,11 @@ from stationmaster.control.delivering.outlets import Outlets, open_outlets
 from stationmaster.control.delivering.registering import PRIVATE, first_registration, step_on
 from stationmaster.control.policy import policy_of
 from stationmaster.model import Outcome, Place, Registering, Registration, TrainedModel
-from stationmaster.station.local import LocalStation
+from stationmaster.station.local.station import LocalStation
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.jobs.submitting import submit
 from tests.support.servers.comfydeploy_server import COMFY_KEY, ComfyDeployServer
 from tests.support.servers.hub_server import HUB_TOKEN, HubServer
 from tests.support.servers.s3_servers import S3Server, rclone_s3
@@ -189,12 +190,12 @@ def test_what_cannot_or_should_not_be_registered_says_why(model: TrainedModel, n
 def trained(folder: Path, **environ: str) -> tuple[Any, TrainedModel]:
     write_pictures(folder / "pictures")
     with LocalWorld(folder, **environ) as world:
-        world.station.submit(world.request(folder / "pictures", name="cats", trigger="ohwx", id="cats"))
+        submit(world.station, world.request(folder / "pictures", name="cats", trigger="ohwx", id="cats"))
         world.work_until_ended("cats")
         assert isinstance(world.station, LocalStation)
         model = world.station.store.models.of_job("cats")
         assert model is not None
-        return world.station.view("cats"), model
+        return world.station.jobs.view("cats"), model
 
 
 @pytest.mark.slow  # the search for secrets runs such a job as well

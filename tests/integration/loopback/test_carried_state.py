@@ -10,9 +10,10 @@ import pytest
 
 from stationmaster.model import Desired, Outcome
 from stationmaster.providers.loopback import LoopbackProvider
-from stationmaster.station.base import TrainRequest
+from stationmaster.station.proposals import TrainRequest
 from tests.support.jobs.local_world import LocalWorld, write_pictures
 from tests.support.jobs.recipe_texts import write_recipe
+from tests.support.jobs.submitting import retry, submit
 
 RECIPE = """\
 name: stateful
@@ -88,27 +89,27 @@ def world(tmp_path: Path) -> Iterator[LocalWorld]:
 
 def begin(world: LocalWorld, tmp_path: Path, *, steps: int) -> None:
     dataset = write_pictures(tmp_path / "pictures", count=10)
-    world.station.submit(TrainRequest(recipe="stateful@1", dataset=dataset, id="old", parameters={"steps": steps}))
+    submit(world.station, TrainRequest(recipe="stateful@1", dataset=dataset, id="old", parameters={"steps": steps}))
 
 
 def log_of(world: LocalWorld, job_id: str) -> str:
-    return b"".join(chunk.data for _, chunk in world.station.logs(job_id)).decode()
+    return b"".join(chunk.data for _, chunk in world.station.logs.of_job(job_id)).decode()
 
 
 def state_at_home(world: LocalWorld) -> int | None:
-    found = world.station.view("old").checkpoints
+    found = world.station.jobs.view("old").checkpoints
     return next((one.step for one in found if one.kind == "state" and one.verified_at), None)
 
 
 def test_another_machine_goes_on_with_the_state_of_the_very_checkpoint(world: LocalWorld, tmp_path: Path) -> None:
     begin(world, tmp_path, steps=150)
     world.work_until(lambda: state_at_home(world) is not None, what="a checkpoint and its state at home")
-    (rental,) = world.station.view("old").rentals
+    (rental,) = world.station.jobs.view("old").rentals
     asyncio.run(LoopbackProvider(world.settings.home / "machines", environment={}).destroy(rental.provider_id or ""))
     world.work_until_ended("old")
-    job = world.station.view("old").job
+    job = world.station.jobs.view("old").job
     assert (job.outcome, job.attempt) == (Outcome.COMPLETED, 2)
-    (resumed,) = [event for event in world.station.events("old") if event.kind == "resumed"]
+    (resumed,) = [event for event in world.station.events.of_job("old") if event.kind == "resumed"]
     step = resumed.payload["step"]
     assert f"state of step {step}, checkpoint of step {step}" in log_of(world, "old")
 
@@ -117,26 +118,26 @@ def test_a_job_that_takes_up_a_stopped_one_has_its_state_too_and_people_do_not(
     world: LocalWorld, tmp_path: Path
 ) -> None:
     begin(world, tmp_path, steps=10_000)
-    world.work_until(lambda: (world.station.find("old").progress.step or 0) > 5, what="some steps")
-    world.station.desire("old", Desired.STOP)
+    world.work_until(lambda: (world.station.jobs.find("old").progress.step or 0) > 5, what="some steps")
+    world.station.jobs.desire("old", Desired.STOP)
     world.work_until_ended("old")
     stopped_at = state_at_home(world)
     assert stopped_at is not None
-    names = {path.name for path in world.station.pull("old", tmp_path / "pulled")}
+    names = {path.name for path in world.station.artifacts.pull("old", tmp_path / "pulled")}
     assert "optimizer.pt" not in names
     assert any(name.startswith("model_") for name in names)
 
-    accepted = world.station.retry("old", resume=True, new_id="new")
+    accepted = retry(world.station, "old", resume=True, new_id="new")
     assert accepted.job.spec.resume_step == stopped_at
     world.work_until(lambda: "step " + str(stopped_at + 1) in log_of(world, "new"), what="the steps that follow")
     assert f"state of step {stopped_at}, checkpoint of step {stopped_at}" in log_of(world, "new")
-    world.station.desire("new", Desired.CANCEL)
+    world.station.jobs.desire("new", Desired.CANCEL)
     world.work_until_ended("new")
 
 
 def test_a_finished_training_leaves_its_state_behind(world: LocalWorld, tmp_path: Path) -> None:
     begin(world, tmp_path, steps=5)
     world.work_until_ended("old")
-    assert world.station.view("old").job.outcome is Outcome.COMPLETED
+    assert world.station.jobs.view("old").job.outcome is Outcome.COMPLETED
     assert state_at_home(world) is None
     assert not list((world.settings.home / "jobs" / "old").rglob("optimizer.pt"))

@@ -13,6 +13,7 @@ from stationmaster.delivery.safetensors_header import open_safetensors
 from stationmaster.model import Checkpoint, Job, Outcome
 from stationmaster.providers.loopback import LoopbackProvider
 from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.jobs.submitting import submit
 
 STEPS = 400
 PARAMETERS = {"steps": STEPS, "seconds_per_step": 0.02, "save_every": 20, "sample_every": 400, "keep_saves": 20}
@@ -25,11 +26,11 @@ def world(tmp_path: Path) -> Iterator[LocalWorld]:
 
 
 def job_of(world: LocalWorld, job_id: str) -> Job:
-    return world.station.view(job_id).job
+    return world.station.jobs.view(job_id).job
 
 
 def safe(world: LocalWorld, job_id: str) -> list[Checkpoint]:
-    found = world.station.view(job_id).checkpoints
+    found = world.station.jobs.view(job_id).checkpoints
     return [one for one in found if one.kind == "checkpoint" and one.verified_at]
 
 
@@ -39,7 +40,7 @@ def furthest_first(found: list[Checkpoint]) -> list[Checkpoint]:
 
 def lose_the_machine(world: LocalWorld, job_id: str) -> None:
     """It dies and its provider no longer lists it, as when a host fails."""
-    (rental,) = world.station.view(job_id).rentals
+    (rental,) = world.station.jobs.view(job_id).rentals
     provider = LoopbackProvider(world.settings.home / "machines", environment={})
     asyncio.run(provider.destroy(rental.provider_id or ""))
 
@@ -48,7 +49,7 @@ def test_a_run_lost_at_sixty_percent_goes_on_from_its_checkpoint_on_another_mach
     world: LocalWorld, tmp_path: Path
 ) -> None:
     request = world.request(write_pictures(tmp_path / "pictures"), id="lost", parameters=PARAMETERS)
-    world.station.submit(request)
+    submit(world.station, request)
 
     latest = world.settings.home / "jobs" / "lost" / "latest_checkpoint.safetensors"
 
@@ -72,9 +73,9 @@ def test_a_run_lost_at_sixty_percent_goes_on_from_its_checkpoint_on_another_mach
     world.work_until_ended("lost")
     job = job_of(world, "lost")
     assert (job.outcome, job.attempt) == (Outcome.COMPLETED, 2)
-    (resumed,) = [event for event in world.station.events("lost") if event.kind == "resumed"]
+    (resumed,) = [event for event in world.station.events.of_job("lost") if event.kind == "resumed"]
     assert (resumed.payload["step"], resumed.payload["from_attempt"]) == (at_home.step, 1)
-    steps_run = [one.step for one in world.station.readings("lost") if one.attempt == 2]
+    steps_run = [one.step for one in world.station.readings.of_job("lost") if one.attempt == 2]
     assert steps_run
     assert min(steps_run) >= at_home.step
     assert open_safetensors(Path(job.memory["model"])).step == STEPS
@@ -84,10 +85,10 @@ def test_only_so_many_checkpoints_are_kept_at_home_and_the_furthest_is_one_of_th
     world: LocalWorld, tmp_path: Path
 ) -> None:
     request = world.request(write_pictures(tmp_path / "pictures"), id="kept", parameters=PARAMETERS)
-    world.station.submit(request)
+    submit(world.station, request)
 
     def told() -> int:
-        return sum(event.kind == "checkpoint_safe" for event in world.station.events("kept"))
+        return sum(event.kind == "checkpoint_safe" for event in world.station.events.of_job("kept"))
 
     def is_tidy() -> bool:
         # A file that is too many goes after the write, so both are looked at until they agree.

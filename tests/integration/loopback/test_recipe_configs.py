@@ -8,6 +8,7 @@ from pathlib import Path
 
 from stationmaster.model import Outcome, State
 from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.jobs.submitting import submit
 
 RECIPE = """\
 name: configured
@@ -58,9 +59,9 @@ def test_a_config_and_a_script_carry_a_person_s_text_unchanged_to_the_machine(tm
         request = replace(
             world.request(pictures, name="cats; $(id)"), recipe="configured@1", parameters={"note": NOTE, "steps": 2}
         )
-        job_id = world.station.submit(request).job.id
-        world.work_until(lambda: world.station.view(job_id).job.state is State.ENDED, what="the job has ended")
-        view = world.station.view(job_id)
+        job_id = submit(world.station, request).job.id
+        world.work_until(lambda: world.station.jobs.view(job_id).job.state is State.ENDED, what="the job has ended")
+        view = world.station.jobs.view(job_id)
         assert view.job.outcome is Outcome.COMPLETED, view.job.explanation
         home = tmp_path / "home" / "jobs" / job_id
         content = (home / "model.safetensors").resolve().read_bytes()

@@ -10,13 +10,14 @@ from pathlib import Path
 from stationmaster.model import Event
 from stationmaster.providers.loopback import LoopbackProvider
 from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.jobs.submitting import submit
 from tests.support.servers.s3_servers import S3Server
 
 PARAMETERS = {"steps": 6000, "seconds_per_step": 0.02, "save_every": 10, "sample_every": 6000, "keep_saves": 20}
 
 
 def told(world: LocalWorld, kind: str) -> list[Event]:
-    return [event for event in world.station.events("lost") if event.kind == kind]
+    return [event for event in world.station.events.of_job("lost") if event.kind == kind]
 
 
 def in_bucket(server: S3Server) -> list[Path]:
@@ -27,14 +28,16 @@ def in_bucket(server: S3Server) -> list[Path]:
 def test_the_next_attempt_goes_on_from_the_bucket_where_home_has_nothing(rclone: S3Server, tmp_path: Path) -> None:
     environ = {**rclone.environment(), "STATIONMASTER_ARTIFACTS__MIRROR": "true"}
     with LocalWorld(tmp_path, **environ, STATIONMASTER_ARTIFACTS__EVERY="0.3") as world:
-        world.station.submit(world.request(write_pictures(tmp_path / "cats"), id="lost", parameters=PARAMETERS))
+        submit(world.station, world.request(write_pictures(tmp_path / "cats"), id="lost", parameters=PARAMETERS))
         world.work_until(lambda: len(told(world, "checkpoint_safe")) >= 4, what="more checkpoints than are kept")
-        kept = [one for one in world.station.view("lost").checkpoints if one.verified_at and one.kind == "checkpoint"]
+        kept = [
+            one for one in world.station.jobs.view("lost").checkpoints if one.verified_at and one.kind == "checkpoint"
+        ]
         mirrored = in_bucket(rclone)
         assert {path.name for path in mirrored} >= {Path(one.path).name for one in kept}
         assert {hashlib.sha256(path.read_bytes()).hexdigest() for path in mirrored} >= {one.sha256 for one in kept}
 
-        (rental,) = world.station.view("lost").rentals
+        (rental,) = world.station.jobs.view("lost").rentals
         provider = LoopbackProvider(world.settings.home / "machines", environment={})
         asyncio.run(provider.destroy(rental.provider_id or ""))
         shutil.rmtree(world.settings.home / "jobs" / "lost" / "checkpoints")

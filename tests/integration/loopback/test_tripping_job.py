@@ -10,6 +10,7 @@ import pytest
 from stationmaster.model import Desired, Outcome, Reason, State
 from stationmaster.store.writes import Write
 from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.jobs.submitting import submit
 from tests.support.waiting import until
 
 PARAMETERS = {"steps": 5000, "seconds_per_step": 0.02, "save_every": 20}
@@ -30,15 +31,15 @@ def spoil(world: LocalWorld) -> None:
 
 def test_it_is_stopped_its_model_fetched_and_its_machine_given_back(world: LocalWorld, tmp_path: Path) -> None:
     pictures = write_pictures(tmp_path / "pictures")
-    world.station.submit(world.request(pictures, id="bad", parameters=PARAMETERS))
-    world.work_until(lambda: bool(world.station.view("bad").checkpoints), what="a checkpoint on the machine")
+    submit(world.station, world.request(pictures, id="bad", parameters=PARAMETERS))
+    world.work_until(lambda: bool(world.station.jobs.view("bad").checkpoints), what="a checkpoint on the machine")
     spoil(world)
     world.work_until(lambda: world.store.jobs.get("bad").memory.get("trips", 0) >= 1, what="a trip")
     assert world.store.jobs.get("bad").state is State.EXECUTING
-    world.station.desire("bad", Desired.STOP)
+    world.station.jobs.desire("bad", Desired.STOP)
     world.work_until_ended("bad")
 
-    ended = world.station.view("bad")
+    ended = world.station.jobs.view("bad")
     assert (ended.job.outcome, ended.job.reason) == (Outcome.INCOMPLETE, Reason.STOPPED_BY_USER)
     assert "Stationmaster itself failed in EXECUTING" in str(ended.job.explanation)
     (model,) = [one for one in ended.checkpoints if one.kind == "checkpoint" and one.verified_at]

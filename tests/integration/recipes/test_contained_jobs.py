@@ -52,9 +52,9 @@ def test_a_training_in_a_container_comes_home_and_leaves_no_container(
     with RecipeWorld(tmp_path, scripted(train, more=CONTAINER), PATH=path) as world:
         job_id = world.submit(name="it's; $(id)")
         world.work_until_ended(job_id)
-        job = world.station.view(job_id).job
+        job = world.station.jobs.view(job_id).job
         (told,) = world.told(job_id, "cleanup")
-        log = b"".join(chunk.data for _, chunk in world.station.logs(job_id)).decode()
+        log = b"".join(chunk.data for _, chunk in world.station.logs.of_job(job_id)).decode()
     assert job.outcome is Outcome.COMPLETED, job.explanation
     assert told.payload["state"] == "done", told.payload
     assert log.splitlines()[-1] == "it's; $(id)"
@@ -66,7 +66,7 @@ def test_a_training_that_needs_too_much_memory_says_so(path: str, podman: Podman
     with RecipeWorld(tmp_path, scripted(train, more=CONTAINER), PATH=path) as world:
         job_id = world.submit()
         world.work_until_ended(job_id)
-        job = world.station.view(job_id).job
+        job = world.station.jobs.view(job_id).job
     assert (job.outcome, job.reason) == (Outcome.FAILED, Reason.STEP_FAILED)
     assert job.explanation is not None
     assert "needed more memory than its container may use" in job.explanation

@@ -19,7 +19,7 @@ def test_the_cleanup_runs_once_after_a_training_that_failed_and_tells_what_went_
     with RecipeWorld(tmp_path, scripted(f"{MODEL}\nexit 9", more=CLEANUP)) as world:
         job_id = world.submit(parameters={"note": str(noted)})
         world.work_until_ended(job_id)
-        job = world.station.view(job_id).job
+        job = world.station.jobs.view(job_id).job
         (told,) = world.told(job_id, "cleanup")
     assert job.outcome is Outcome.FAILED
     assert noted.read_text() == "cleaned\nmodel.safetensors\n"
@@ -39,9 +39,9 @@ def test_a_cancelled_job_is_stopped_and_cleaned_up_before_its_machine_goes(tmp_p
     with RecipeWorld(tmp_path, scripted(train, more=more)) as world:
         job_id = world.submit(parameters={"note": str(noted)})
         world.work_until(Path(f"{noted}.pid").exists, what="the training runs")
-        world.station.desire(job_id, Desired.CANCEL)
+        world.station.jobs.desire(job_id, Desired.CANCEL)
         world.work_until_ended(job_id)
-        job = world.station.view(job_id).job
+        job = world.station.jobs.view(job_id).job
     assert job.outcome is Outcome.CANCELLED
     assert noted.read_text() == "ended\n"
 
@@ -51,7 +51,7 @@ def test_a_cleanup_that_hangs_does_not_keep_the_machine(tmp_path: Path) -> None:
     with RecipeWorld(tmp_path, scripted(more=more)) as world:
         job_id = world.submit()
         world.work_until_ended(job_id)
-        assert world.station.view(job_id).job.outcome is Outcome.COMPLETED
+        assert world.station.jobs.view(job_id).job.outcome is Outcome.COMPLETED
         (told,) = world.told(job_id, "cleanup")
     assert (told.payload["state"], told.payload["failed"]) == ("failed", ["hang"])
 
@@ -76,14 +76,14 @@ def test_a_health_check_that_fails_is_an_alert_until_it_is_well_and_ends_nothing
         assert [alert for alert in world.alerts() if alert.kind == "health"] == []
         go.touch()
         world.work_until_ended(job_id)
-        assert world.station.view(job_id).job.outcome is Outcome.COMPLETED
+        assert world.station.jobs.view(job_id).job.outcome is Outcome.COMPLETED
         assert len(world.told(job_id, "health_failed")) == 1
     (alert,) = alerts
     assert alert.message == "the health check ended with exit code 4: the GPU fell off; the training goes on"
 
 
 def _running(world: RecipeWorld, job_id: str) -> bool:
-    return world.station.view(job_id).job.progress.active_step == "train"
+    return world.station.jobs.view(job_id).job.progress.active_step == "train"
 
 
 def test_samples_are_made_where_the_trainer_left_none_and_come_home(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_samples_are_made_where_the_trainer_left_none_and_come_home(tmp_path: Pa
     with RecipeWorld(tmp_path, scripted(more=more)) as world:
         job_id = world.submit(name="it's; $(id)")
         world.work_until_ended(job_id)
-        assert world.station.view(job_id).job.outcome is Outcome.COMPLETED, "a failed sample is no failed training"
+        assert world.station.jobs.view(job_id).job.outcome is Outcome.COMPLETED, "a failed sample is no failed training"
     sample = tmp_path / "home" / "jobs" / job_id / "files" / "attempt-1" / "output" / "samples" / "one.txt"
     assert sample.read_text() == "it's; $(id)\n"
 
@@ -114,7 +114,7 @@ def test_a_cleanup_that_one_worker_began_is_awaited_by_the_next_and_not_repeated
     with RecipeWorld(tmp_path, scripted(more=more)) as world:
         job_id = world.submit(parameters={"note": str(noted)})
         world.work_until(noted.exists, what="the cleanup runs")
-        assert world.station.view(job_id).rentals[0].gone_at is None
+        assert world.station.jobs.view(job_id).rentals[0].gone_at is None
         Path(f"{noted}.go").touch()
         world.work_until_ended(job_id)
         (told,) = world.told(job_id, "cleanup")

@@ -24,9 +24,9 @@ def ended(tmp_path: Path, recipe: str) -> tuple[Job, str]:
     with RecipeWorld(tmp_path, recipe) as world:
         job_id = world.submit()
         world.work_until_ended(job_id)
-        log = b"".join(chunk.data for _, chunk in world.station.logs(job_id)).decode()
+        log = b"".join(chunk.data for _, chunk in world.station.logs.of_job(job_id)).decode()
         (told,) = world.told(job_id, "outcome")
-        job = world.station.view(job_id).job
+        job = world.station.jobs.view(job_id).job
     assert told.payload["explanation"] == job.explanation
     return job, log
 

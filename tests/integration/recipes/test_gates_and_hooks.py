@@ -12,8 +12,8 @@ from stationmaster.config import load_settings
 from stationmaster.errors import DatasetInvalid, RecipeInvalid, SecretRefused, UserError
 from stationmaster.recipes.reading import read_recipe
 from stationmaster.recipes.registry import lint
-from stationmaster.station.base import Preview, TrainRequest
-from stationmaster.station.gates import check_tokens
+from stationmaster.station.local.proposing.gates import check_tokens
+from stationmaster.station.proposals import Terms, TrainRequest
 from tests.support.jobs.recipe_jobs import RecipeWorld, scripted
 from tests.support.servers.hub_server import HUB_TOKEN, HUB_USER, HubServer
 
@@ -21,13 +21,13 @@ GATED = 'gated: [{repository: "{{ parameters.note }}", file: model_index.json}]\
 SECRET = "    secrets: [HF_TOKEN]\n"
 
 
-def preview(tmp_path: Path, recipe: str, *, parameters: dict[str, object] | None = None, **environ: str) -> Preview:
+def preview(tmp_path: Path, recipe: str, *, parameters: dict[str, object] | None = None, **environ: str) -> Terms:
     with RecipeWorld(tmp_path, recipe, **environ) as world:
         request = TrainRequest(recipe="scripted@1", dataset=world.pictures, parameters=parameters or {}, name="x")
-        return world.station.preview(request)
+        return world.station.proposals.check(request)
 
 
-def gated(tmp_path: Path, repository: str, url: str, **environ: str) -> Preview:
+def gated(tmp_path: Path, repository: str, url: str, **environ: str) -> Terms:
     environ = {"STATIONMASTER_HUB__URL": url, **environ}
     return preview(tmp_path, scripted(more=GATED), parameters={"note": repository}, **environ)
 
@@ -119,10 +119,10 @@ def test_several_machines_need_a_provider_that_has_them(tmp_path: Path) -> None:
         preview(tmp_path, recipe)
 
 
-def hooked(tmp_path: Path, hooks: str, **parameters: object) -> Preview:
+def hooked(tmp_path: Path, hooks: str, **parameters: object) -> Terms:
     with RecipeWorld(tmp_path, scripted(more="hooks: hooks.py\n"), PLANTED="hf_planted") as world:
         (world.recipe_folder / "hooks.py").write_text(hooks, encoding="utf-8")
-        return world.station.preview(
+        return world.station.proposals.check(
             TrainRequest(recipe="scripted@1", dataset=world.pictures, parameters=parameters, name="x")
         )
 
@@ -184,5 +184,5 @@ def test_hooks_never_go_to_the_machine(tmp_path: Path) -> None:
         (world.recipe_folder / "hooks.py").write_text("def check(p, d): return []", encoding="utf-8")
         job_id = world.submit()
         world.work_until_ended(job_id)
-        log = b"".join(chunk.data for _, chunk in world.station.logs(job_id))
+        log = b"".join(chunk.data for _, chunk in world.station.logs.of_job(job_id))
     assert b"hooks.py" not in log

@@ -17,6 +17,7 @@ from stationmaster.delivery.safetensors_header import open_safetensors
 from stationmaster.model import Outcome
 from stationmaster.recipes.registry import BUILTIN
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.submitting import submit
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -94,14 +95,14 @@ def test_a_language_model_is_adapted_and_can_be_gone_on_with(
         "learning_rate": 0.05, "rank": 4, "alpha": 8, "lora_dropout": 0, "context": 32, "gradient_checkpointing": True,
     }  # fmt: skip
     request = replace(world.request(rows, name="my words"), recipe="llm-lora@1", parameters=parameters)
-    preview = world.station.preview(request)
+    preview = world.station.proposals.check(request)
     assert (preview.images, preview.rows) == (0, 16)
-    job_id = world.station.submit(request).job.id
+    job_id = submit(world.station, request).job.id
     world.work_until_ended(job_id)
-    view = world.station.view(job_id)
+    view = world.station.jobs.view(job_id)
     assert view.job.outcome is Outcome.COMPLETED, view.job.explanation
     assert (view.job.progress.step, view.job.progress.total_steps) == (STEPS, STEPS)
-    losses = [reading.loss for reading in world.station.readings(job_id) if reading.loss is not None]
+    losses = [reading.loss for reading in world.station.readings.of_job(job_id) if reading.loss is not None]
     assert losses[-1] < losses[0], "nothing was learned"
     model = Path(view.job.memory["model"])
     opened = open_safetensors(model)

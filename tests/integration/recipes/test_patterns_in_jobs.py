@@ -25,8 +25,8 @@ def test_the_worker_reads_by_the_patterns_polled_and_streamed(tmp_path: Path, pl
         if is_watched:
             world.store.interests.express(job_id, "me", seconds=600)
         world.work_until_ended(job_id)
-        job = world.station.view(job_id).job
-        steps = [(reading.step, reading.loss) for reading in world.station.readings(job_id)]
+        job = world.station.jobs.view(job_id).job
+        steps = [(reading.step, reading.loss) for reading in world.station.readings.of_job(job_id)]
     assert job.outcome is Outcome.COMPLETED
     assert (job.progress.step, job.progress.total_steps, job.progress.loss) == (3, 3, 0.3)
     assert steps[-1] == (3, 0.3)

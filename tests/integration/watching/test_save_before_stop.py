@@ -8,6 +8,7 @@ import pytest
 
 from stationmaster.model import Desired, Outcome, Reason
 from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.jobs.submitting import submit
 
 LONG = {"steps": 100_000, "seconds_per_step": 0.05, "save_every": 100_000, "sample_every": 100_000}
 
@@ -24,12 +25,12 @@ def world(tmp_path: Path) -> LocalWorld:
 
 def kinds(world: LocalWorld) -> list[str]:
     wanted = ("save_asked", "save_ended", "terminated", "model_safe", "outcome")
-    return [event.kind for event in world.station.events("job") if event.kind in wanted]
+    return [event.kind for event in world.station.events.of_job("job") if event.kind in wanted]
 
 
 def saved_step(world: LocalWorld) -> int:
     """The step of the file that the training saved when it was asked."""
-    (event,) = [event for event in world.station.events("job") if event.kind == "save_ended"]
+    (event,) = [event for event in world.station.events.of_job("job") if event.kind == "save_ended"]
     assert event.payload["state"] == "saved", event.payload
     (path,) = event.payload["files"]
     return int(path.removesuffix(".safetensors")[-9:])
@@ -37,17 +38,17 @@ def saved_step(world: LocalWorld) -> int:
 
 def kept(world: LocalWorld) -> list[int | None]:
     """The steps of the checkpoints that are safe at home."""
-    found = world.station.view("job").checkpoints
+    found = world.station.jobs.view("job").checkpoints
     return [one.step for one in found if one.kind == "checkpoint" and one.verified_at]
 
 
 def test_a_stop_saves_at_the_step_where_it_is(world: LocalWorld, pictures: Path) -> None:
     with world:
-        world.station.submit(world.request(pictures, id="job", parameters=LONG))
-        world.work_until(lambda: (world.station.find("job").progress.step or 0) > 5, what="some steps")
-        world.station.desire("job", Desired.STOP)
+        submit(world.station, world.request(pictures, id="job", parameters=LONG))
+        world.work_until(lambda: (world.station.jobs.find("job").progress.step or 0) > 5, what="some steps")
+        world.station.jobs.desire("job", Desired.STOP)
         world.work_until_ended("job")
-        job = world.station.view("job").job
+        job = world.station.jobs.view("job").job
         assert (job.outcome, job.reason) == (Outcome.INCOMPLETE, Reason.STOPPED_BY_USER)
         assert kinds(world) == ["save_asked", "save_ended", "model_safe", "outcome"]
         # Told to end it saves once more, a moment later; without the first save it would have had nothing before that.
@@ -56,9 +57,9 @@ def test_a_stop_saves_at_the_step_where_it_is(world: LocalWorld, pictures: Path)
 
 def test_a_worker_that_comes_after_a_crash_waits_for_the_same_save(world: LocalWorld, pictures: Path) -> None:
     with world:
-        world.station.submit(world.request(pictures, id="job", parameters=LONG))
-        world.work_until(lambda: (world.station.find("job").progress.step or 0) > 5, what="some steps")
-        world.station.desire("job", Desired.STOP)
+        submit(world.station, world.request(pictures, id="job", parameters=LONG))
+        world.work_until(lambda: (world.station.jobs.find("job").progress.step or 0) > 5, what="some steps")
+        world.station.jobs.desire("job", Desired.STOP)
         world.work_until(lambda: "save_asked" in kinds(world), what="the asking")
         world.work_until_ended("job")  # by another worker
         assert kinds(world) == ["save_asked", "save_ended", "model_safe", "outcome"]
@@ -67,10 +68,10 @@ def test_a_worker_that_comes_after_a_crash_waits_for_the_same_save(world: LocalW
 
 def test_the_hard_limit_saves_first(world: LocalWorld, pictures: Path) -> None:
     with world:
-        world.station.submit(world.request(pictures, id="job", parameters=LONG, max_hours=2))
-        world.work_until(lambda: (world.station.find("job").progress.step or 0) > 5, what="some steps")
+        submit(world.station, world.request(pictures, id="job", parameters=LONG, max_hours=2))
+        world.work_until(lambda: (world.station.jobs.find("job").progress.step or 0) > 5, what="some steps")
         world.work_until_ended("job", later=3 * 3600.0)
-        job = world.station.view("job").job
+        job = world.station.jobs.view("job").job
         assert (job.outcome, job.reason) == (Outcome.INCOMPLETE, Reason.HARD_LIMIT), job.explanation
         assert kinds(world) == ["save_asked", "save_ended", "terminated", "model_safe", "outcome"]
         assert max(step or 0 for step in kept(world)) >= saved_step(world)

@@ -12,6 +12,7 @@ from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from tests.support.jobs.local_world import LocalWorld, write_pictures
 from tests.support.jobs.spine_values import put_past_run
+from tests.support.jobs.submitting import submit
 
 # Long beside the time of a look on a busy machine, so that there are enough looks to know the pace.
 RUN = {"steps": 90, "seconds_per_step": 0.08, "save_every": 90, "sample_every": 90}
@@ -19,10 +20,10 @@ RUN = {"steps": 90, "seconds_per_step": 0.08, "save_every": 90, "sample_every": 
 
 def finish(world: LocalWorld, pictures: Path, job_id: str) -> Sequence[Event]:
     """Train a job to its end; what was unusual in it."""
-    world.station.submit(world.request(pictures, id=job_id, parameters=RUN))
+    submit(world.station, world.request(pictures, id=job_id, parameters=RUN))
     world.work_until_ended(job_id)
-    assert world.station.view(job_id).job.outcome is Outcome.COMPLETED
-    return [one for one in world.station.events(job_id) if one.payload.get("anomaly") == "baseline"]
+    assert world.station.jobs.view(job_id).job.outcome is Outcome.COMPLETED
+    return [one for one in world.station.events.of_job(job_id) if one.payload.get("anomaly") == "baseline"]
 
 
 def test_a_run_without_history_is_silent_and_one_slower_than_all_before_is_told(tmp_path: Path) -> None:

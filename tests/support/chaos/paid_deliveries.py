@@ -13,12 +13,13 @@ from typing import Any
 
 from stationmaster.model import CostLine, Desired, EntryKind, Job, Reason, State, TrainedModel
 from stationmaster.money import MicroDollars
-from stationmaster.station.base import TrainRequest
-from stationmaster.station.local import LocalStation
+from stationmaster.station.local.station import LocalStation
+from stationmaster.station.proposals import TrainRequest
 from stationmaster.store.users import User
 from tests.support.chaos.storm_station import StormForge, StormStation, is_running
 from tests.support.commands.command_line import stationmaster
 from tests.support.jobs.local_world import write_pictures
+from tests.support.jobs.submitting import submit
 from tests.support.servers.hub_server import HUB_TOKEN, HubServer
 from tests.support.servers.s3_servers import S3Server, rclone_s3
 
@@ -88,7 +89,7 @@ class PaidDeliveries:
             "max_spend": HELD,
             "parameters": {"python": sys.executable, **parameters},
         }
-        self.station.submit(TrainRequest(**{**values, **request}))
+        submit(self.station, TrainRequest(**{**values, **request}))
 
     def start(self, name: str, parameters: Mapping[str, Any], **request: Any) -> None:
         """The job is on its way: it has a machine. All at once would ask for the cheapest one."""
@@ -117,7 +118,7 @@ class PaidDeliveries:
             self.until(lambda: self.job(name).state is State.ENDED, f"the end of {name}")  # noqa: B023 (waited for here)
 
     def cancel(self, name: str) -> None:
-        self.station.desire(name, Desired.CANCEL)
+        self.station.jobs.desire(name, Desired.CANCEL)
 
     def take_places_down(self) -> None:
         """Neither the Hub nor the bucket answers from now on."""
@@ -127,10 +128,10 @@ class PaidDeliveries:
         return self.storm.job(name)
 
     def model(self, name: str) -> TrainedModel | None:
-        return self.station.view(name).trained
+        return self.station.jobs.view(name).trained
 
     def told(self, name: str, kind: str) -> list[Mapping[str, Any]]:
-        return [event.payload for event in self.station.events(name) if event.kind == kind]
+        return [event.payload for event in self.station.events.of_job(name) if event.kind == kind]
 
     def places(self, name: str) -> dict[str, bytes]:
         """What lies in each place where the model is said to be, read past our own code."""

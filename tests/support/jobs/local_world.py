@@ -18,8 +18,9 @@ from stationmaster.control.worker import Worker
 from stationmaster.datasets.sample_set import write_sample_set
 from stationmaster.model import State
 from stationmaster.providers.loopback import processes_of
-from stationmaster.station.base import Station, TrainRequest
-from stationmaster.station.local import LocalStation
+from stationmaster.station.base import Station
+from stationmaster.station.local.station import LocalStation
+from stationmaster.station.proposals import TrainRequest
 from stationmaster.store.engine import Database
 from stationmaster.store.ledger import Ledger
 from stationmaster.store.store import Store

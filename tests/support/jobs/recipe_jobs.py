@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from stationmaster.model import Alert, Event
-from stationmaster.station.base import TrainRequest
+from stationmaster.station.proposals import TrainRequest
 from tests.support.jobs.local_world import LocalWorld, write_pictures
+from tests.support.jobs.submitting import submit
 
 _HEAD = """\
 name: scripted
@@ -51,10 +52,10 @@ class RecipeWorld(LocalWorld):
 
     def submit(self, **fields: Any) -> str:
         request = TrainRequest(recipe="scripted@1", dataset=self.pictures, **{"name": "scripted", **fields})
-        return self.station.submit(request).job.id
+        return submit(self.station, request).job.id
 
     def told(self, job_id: str, kind: str) -> list[Event]:
-        return [event for event in self.station.events(job_id) if event.kind == kind]
+        return [event for event in self.station.events.of_job(job_id) if event.kind == kind]
 
     def alerts(self) -> list[Alert]:
         return self._local.store.alerts.open()

@@ -16,8 +16,9 @@ from stationmaster.control.build import build_world, tempo_of
 from stationmaster.control.delivering.registering import Registrar
 from stationmaster.control.worker import Worker
 from stationmaster.model import State
-from stationmaster.station.base import TrainRequest
-from stationmaster.station.local import LocalStation
+from stationmaster.station.local.station import LocalStation
+from stationmaster.station.proposals import TrainRequest
+from tests.support.jobs.submitting import submit
 
 
 class Photographed:
@@ -45,7 +46,7 @@ async def work(station: LocalStation, folder: Path) -> None:
     world.providers["loopback"] = photographed
     worker = Worker(world, tempo_of(station.settings))
     running = asyncio.create_task(worker.run())
-    while (await asyncio.to_thread(station.view, "secret")).job.state is not State.ENDED:
+    while (await asyncio.to_thread(station.jobs.view, "secret")).job.state is not State.ENDED:
         assert not running.done(), running
         tripped = [alert.message for alert in station.store.alerts.open() if alert.kind == "internal_error"]
         assert not tripped, tripped
@@ -64,13 +65,14 @@ def main() -> None:
     service_logging("DEBUG")
     station = LocalStation(load_settings(os.environ, folder=folder), os.environ)
     parameters = {"steps": 20, "seconds_per_step": 0, "save_every": 10, "sample_every": 20}
-    station.submit(
+    submit(
+        station,
         TrainRequest(
             recipe="tiny-lora@1", dataset=folder / "pictures", parameters=parameters, trigger="ohwx", id="secret"
-        )
+        ),
     )
     asyncio.run(work(station, folder))
-    print(station.view("secret").job.outcome)
+    print(station.jobs.view("secret").job.outcome)
     station.close()
 
 

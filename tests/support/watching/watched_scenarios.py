@@ -17,11 +17,12 @@ from typing import Any
 
 from stationmaster.model import Job, State
 from stationmaster.simulator.harness import simulator_thread
-from stationmaster.station.base import TrainRequest
-from stationmaster.station.local import LocalStation
+from stationmaster.station.local.station import LocalStation
+from stationmaster.station.proposals import TrainRequest
 from stationmaster.store.users import User
 from tests.support.chaos.storm_station import QUICK, StormForge, StormStation
 from tests.support.jobs.local_world import write_pictures
+from tests.support.jobs.submitting import submit
 from tests.support.servers.messenger_server import MessengerServer
 from tests.support.vast.simulated_vast import quick_settings
 
@@ -64,7 +65,7 @@ class WatchedStation:
         with closing(LocalStation(self.storm.settings, self.storm.environ)) as station:
             station.store.users.put(User(name="ann", telegram_id=ANN))
             for name in NAMES:  # one by one: six at once would all ask for the cheapest machine
-                station.submit(self._request(name, pictures))
+                submit(station, self._request(name, pictures))
                 self.until(lambda: self._has_machine(name), f"a machine for {name}")  # noqa: B023 (waited for here)
 
     def job(self, name: str) -> Job:

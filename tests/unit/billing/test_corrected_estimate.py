@@ -13,7 +13,7 @@ from stationmaster.model import FinishedRun, Offer, Quote, Requirements
 from stationmaster.money import from_dollars
 from stationmaster.providers.fake import FakeProvider
 from stationmaster.recipes.parameters import resolve
-from stationmaster.station.quoting import Work, quote_work
+from stationmaster.station.local.proposing.quoting import Work, quote_work
 from tests.support.jobs.recipe_texts import small_recipe
 
 ON_A_4090 = ("fixed: 1m", "fixed: 1m, seconds_per_image: 0.5, reference_gpu: RTX 4090, spread: 0.2")

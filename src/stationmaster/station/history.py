@@ -1,0 +1,23 @@
+"""What happened in a job and what its training printed and measured, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from stationmaster.model import Event, LogChunk, StepReading
+
+
+class Events(Protocol):
+    def of_job(self, job_id: str, *, after_version: int = 0) -> Sequence[Event]:
+        """All events after that version of the job."""
+
+
+class Logs(Protocol):
+    def of_job(self, job_id: str, *, after_seq: int = 0) -> Sequence[tuple[int, LogChunk]]:
+        """The next pieces of log with their numbers; ask again with the last number until nothing comes."""
+
+
+class Readings(Protocol):
+    def of_job(self, job_id: str) -> Sequence[StepReading]:
+        """One reading per training step, in their order."""

@@ -1,0 +1,40 @@
+"""What every noun of the local station works with: the settings, the store, the providers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from stationmaster.control.opening import open_store
+from stationmaster.settings import Settings
+from stationmaster.store.store import Store
+
+if TYPE_CHECKING:
+    from stationmaster.providers.base import Pause, Provider
+
+
+class Installation:
+    """One installation on this computer. Its store is opened by the first question that needs it."""
+
+    def __init__(self, settings: Settings, environ: Mapping[str, str], *, pause: Pause = asyncio.sleep) -> None:
+        """`pause` is how a provider's rate limit is waited for, which a person should see."""
+        self.settings = settings
+        self.environ = environ
+        self.pause = pause
+
+    @cached_property
+    def store(self) -> Store:
+        return open_store(self.settings)
+
+    def provider(self, name: str | None, account: str | None = None) -> Provider:
+        """The provider of this name, else the settings' one, under one of its accounts. Raises ConfigInvalid."""
+        from stationmaster.control.providers import find_provider  # loads every provider, which few questions need
+
+        wanted = name or self.settings.provider
+        return find_provider(wanted, self.settings, self.environ, self.store, account=account, pause=self.pause)
+
+    def close(self) -> None:
+        if "store" in self.__dict__:
+            self.store.close()

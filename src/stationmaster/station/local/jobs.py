@@ -1,0 +1,139 @@
+"""Jobs of this installation: looked up in the store, and wanted something of through it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from stationmaster.control.delivering.places import HOME
+from stationmaster.control.rental.access_notes import access_from_json
+from stationmaster.errors import IllegalMove, NotFound
+from stationmaster.lifecycle import TERMINAL, is_parked, shown, stage
+from stationmaster.model import Access, Desired, Job, Request, State
+from stationmaster.money import MicroDollars
+from stationmaster.station.jobs import JobView, Wanted
+from stationmaster.station.local.installation import Installation
+
+_INTEREST_SECONDS = 10.0
+_LOOK_SECONDS = 1.0
+
+_ASKED = {
+    Request.SAVE: "the training is asked to save {WHEN}; the checkpoint comes home, and it goes on",
+    Request.SAMPLE: "the training is asked for samples {WHEN}; they come home, and it goes on",
+}
+
+
+class LocalJobs:
+    def __init__(self, installation: Installation) -> None:
+        self._settings = installation.settings
+        self._store = installation.store
+        self._watcher = f"{os.getpid()}-{secrets.token_hex(3)}"
+
+    def find(self, reference: str) -> Job:
+        found = self._store.jobs.matching(reference)
+        if len(found) > 1:
+            raise NotFound(f"{reference} is the beginning of {len(found)} jobs' ids", hint="write more of the id")
+        if not found:
+            raise NotFound(f"there is no job {reference}", hint="run `stationmaster jobs --all` to see them")
+        return found[0]
+
+    def with_id(self, job_id: str) -> Job | None:
+        return self._store.jobs.several([job_id]).get(job_id)
+
+    def view(self, job_id: str) -> JobView:
+        store = self._store
+        job = store.jobs.get(job_id)
+        now = store.now()
+        costs = tuple(store.costs.of_job(job_id))
+        return JobView(
+            job=job,
+            now=now,
+            shown=shown(job, now=now),
+            stage=stage(job),
+            cost=MicroDollars(sum(line.so_far(now=now) for line in costs)),
+            rentals=tuple(store.rentals.of_job(job_id)),
+            costs=costs,
+            checkpoints=tuple(store.checkpoints.of_job(job_id)),
+            alerts=tuple(store.alerts.open(job_id)),
+            access=_access(job),
+            trained=store.models.of_job(job_id) if job.memory.get("model_file") else None,
+        )
+
+    def listed(self, *, with_ended: bool, limit: int = 100) -> Sequence[Job]:
+        return self._store.jobs.listed(with_ended=with_ended, limit=limit)
+
+    def watch(self, job_id: str) -> Iterator[JobView]:
+        with self._store.waker() as waker:
+            asked = 0.0
+            while True:
+                view = self.view(job_id)
+                yield view
+                if view.job.state in TERMINAL:
+                    return
+                if view.job.state is State.EXECUTING and time.monotonic() - asked > _INTEREST_SECONDS / 2:
+                    self._store.interests.express(job_id, self._watcher, seconds=_INTEREST_SECONDS)
+                    asked = time.monotonic()
+                waker.wait(_LOOK_SECONDS)
+
+    def desire(self, job_id: str, desired: Desired) -> Wanted:
+        job = self._store.jobs.desire(job_id, desired)
+        return Wanted(job=job, note=_what_follows(job, job.desired))
+
+    def ask(self, job_id: str, request: Request) -> Wanted:
+        from stationmaster.recipes.registry import find  # pydantic's recipe schema, which `jobs` has no need of
+
+        recipe = find(self._store.jobs.get(job_id).spec.recipe, folders=self._settings.recipes).recipe
+        if request is Request.SAVE and recipe.stop.save is None:
+            raise IllegalMove(
+                f"{recipe.reference} cannot be asked to save", hint="its trainer saves by itself now and then"
+            )
+        if request is Request.SAMPLE and (recipe.samples is None or recipe.samples.now is None):
+            raise IllegalMove(
+                f"{recipe.reference} cannot be asked for samples", hint="see its parameters for when it makes some"
+            )
+        asked = self._store.jobs.ask(job_id, request)
+        when = "after its running step" if asked.state is State.EXECUTING else "as soon as it trains"
+        return Wanted(job=asked, note=_ASKED[request].format(WHEN=when))
+
+    def remove(self, job_id: str) -> None:
+        from stationmaster.control.leftovers import forget_dataset  # as above
+        from stationmaster.remote.shell import shell_folder
+
+        dataset = self._store.jobs.get(job_id).spec.dataset
+        self._store.jobs.remove(job_id)
+        forget_dataset(dataset, self._settings.home, self._store)
+        self._forget_model_at_home(job_id)
+        shutil.rmtree(self._settings.home / "jobs" / job_id, ignore_errors=True)
+        shutil.rmtree(shell_folder(self._settings.home, job_id), ignore_errors=True)
+
+    def _forget_model_at_home(self, job_id: str) -> None:
+        """The job's files at home go: a model that lay nowhere else leaves the catalogue with them."""
+        model = self._store.models.of_job(job_id)
+        if model is None:
+            return
+        elsewhere = tuple(place for place in model.places if place.kind != HOME)
+        if elsewhere:
+            self._store.models.put(replace(model, places=elsewhere, previews=()))
+        else:
+            self._store.models.remove(model.slug)
+
+
+def _access(job: Job) -> Access | None:
+    known = job.memory.get("access")
+    return access_from_json(known) if known and job.state is not State.ENDED else None
+
+
+def _what_follows(job: Job, desired: Desired) -> str:
+    if desired in (Desired.STOP, Desired.CANCEL_KEEP) and is_parked(job):
+        return "the stopped machine is started once more, so that its model can be fetched"
+    if desired is Desired.STOP and job.state in (State.FETCHING_RESULTS, State.FINALIZING):
+        return "the training is over already and the model is being brought home; nothing changes"
+    if desired is Desired.STOP and job.state is State.EXECUTING:
+        return "the training is being stopped; its best checkpoint will be brought home"
+    if desired is Desired.CANCEL_KEEP:
+        return "the training is being stopped; its best checkpoint will be brought home, then the machine goes"
+    return "the machine is being given back; nothing is kept"

@@ -1,0 +1,67 @@
+"""The catalogue in the store; what a person asks of its models is waited for here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from stationmaster.control.delivering.bucket import open_shelf
+from stationmaster.control.delivering.later import download, publish_from_home
+from stationmaster.control.delivering.outlets import Outlets, open_hub
+from stationmaster.control.delivering.registering import first_registration
+from stationmaster.control.policy import policy_of
+from stationmaster.errors import NotFound
+from stationmaster.model import Registering, TrainedModel
+from stationmaster.settings import Settings
+from stationmaster.station.local.installation import Installation
+from stationmaster.store.store import Store
+
+
+class LocalModels:
+    def __init__(self, installation: Installation) -> None:
+        self._settings = installation.settings
+        self._store = installation.store
+
+    def listed(self) -> Sequence[TrainedModel]:
+        return self._store.models.listed()
+
+    def find(self, reference: str) -> TrainedModel:
+        found = self._store.models.matching(reference)
+        if not found:
+            raise NotFound(f"there is no model {reference}", hint="run `stationmaster models list` to see them")
+        if len(found) > 1:
+            slugs = ", ".join(model.slug for model in found[:5])
+            raise NotFound(f"{reference} may be any of {len(found)} models", hint=f"name one of them: {slugs}")
+        return found[0]
+
+    def publish(self, reference: str) -> TrainedModel:
+        """The model is on the Hub, and so in the catalogue. Raises ConfigInvalid without a token, DeliveryError."""
+        published = asyncio.run(_publish(self.find(reference), self._settings))
+        if published.registration.state is Registering.NO:
+            due = first_registration(published, policy_of(self._settings), now=self._store.now())
+            published = replace(published, registration=due)
+        self._store.models.put(published)
+        return published
+
+    def download(self, reference: str, target: Path) -> Path:
+        """A verified copy in the folder. Raises NotFound, DeliveryError, TransferFailed."""
+        return asyncio.run(_download(self.find(reference), target, self._settings, self._store))
+
+
+async def _publish(model: TrainedModel, settings: Settings) -> TrainedModel:
+    hub = open_hub(settings)
+    try:
+        return await publish_from_home(model, hub)
+    finally:
+        await hub.close()
+
+
+async def _download(model: TrainedModel, target: Path, settings: Settings, store: Store) -> Path:
+    hub = open_hub(settings) if settings.hf_token is not None else None
+    outlets = Outlets(hub=hub, shelf=open_shelf(settings, store))
+    try:
+        return await download(model, target, outlets)
+    finally:
+        await outlets.close()

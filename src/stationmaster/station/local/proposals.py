@@ -1,0 +1,259 @@
+"""Proposals of this installation: checked, packed and kept; submitted without a second look at anything but credits."""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from stationmaster.config import read_monitoring
+from stationmaster.control.billing.asking import purse_notes
+from stationmaster.control.delivering.samples import captions_of
+from stationmaster.control.leftovers import forget_dataset
+from stationmaster.control.messages.address_book import SINGLE_USER
+from stationmaster.control.policy import policy_of
+from stationmaster.control.training.job_folder import fetched_path
+from stationmaster.datasets.pack import pack_into, write_manifest
+from stationmaster.datasets.source import opened
+from stationmaster.errors import IllegalMove, NotFound
+from stationmaster.model import Checkpoint, DatasetRef, Job, JobSpec, Quote
+from stationmaster.providers.base import NeedsKey
+from stationmaster.recipes.parameters import resolve
+from stationmaster.recipes.registry import find
+from stationmaster.station.local.artifacts import can_be_had, copied, is_resumable, state_beside
+from stationmaster.station.local.installation import Installation
+from stationmaster.station.local.jobs import LocalJobs
+from stationmaster.station.local.proposing.checking import Checked, check_again, check_request
+from stationmaster.station.local.proposing.limits import limits_of
+from stationmaster.station.local.proposing.naming import checked_id
+from stationmaster.station.local.proposing.quoting import Work, quote_work
+from stationmaster.station.proposals import (
+    Accepted,
+    Estimate,
+    EstimateRequest,
+    PlannedStep,
+    Proposal,
+    RetryRequest,
+    Terms,
+    TrainRequest,
+)
+from stationmaster.store.proposals import StoredProposal
+
+_VALID_SECONDS = 3600.0
+"""How long a proposal waits for its yes. Its price stays confirmed all the while: no worker pays more."""
+
+
+class LocalProposals:
+    def __init__(self, installation: Installation) -> None:
+        self._installation = installation
+        self._settings = installation.settings
+        self._store = installation.store
+        self._jobs = LocalJobs(installation)
+
+    def check(self, request: TrainRequest | RetryRequest) -> Terms:
+        if isinstance(request, RetryRequest):
+            return self._checked_again(self._retried(request.job).spec)
+        return self._checked(request, job_id="JOB" if request.id is None else checked_id(request.id)).terms
+
+    def propose(self, request: TrainRequest | RetryRequest) -> Proposal:
+        if isinstance(request, RetryRequest):
+            return self._propose_again(request)
+        self._require_key(request.provider, request.account)
+        checked = self._checked(request, job_id=checked_id(request.id))
+        proposal = self._kept(self._spec(checked, request), checked.terms)
+        if not self._is_packed(proposal):  # removed meanwhile, with the last other job that had it
+            self._packed(checked)
+        return proposal
+
+    def find(self, proposal_id: str) -> Proposal:
+        return _from_store(self._store.proposals.get(proposal_id))
+
+    def submit(self, proposal_id: str) -> Accepted:
+        spec = self._store.proposals.get(proposal_id).spec
+        if (there := self._jobs.with_id(spec.id)) is not None:
+            return Accepted(job=there, created=False)
+        self._require_owner(spec.owner)
+        self._purse_notes(spec.quote, spec.owner)
+        submitted = self._store.proposals.submit(proposal_id)
+        return Accepted(job=submitted.job, created=submitted.created)
+
+    def withdraw(self, proposal_id: str) -> None:
+        dataset = self._store.proposals.get(proposal_id).spec.dataset
+        self._store.proposals.remove(proposal_id)
+        forget_dataset(dataset, self._settings.home, self._store)
+
+    def estimate(self, request: EstimateRequest) -> Estimate:
+        recipe = find(request.recipe, folders=self._settings.recipes).recipe
+        provider = self._installation.provider(request.provider)
+        work = Work(
+            recipe=recipe,
+            parameters=resolve(recipe, request.parameters),
+            images=request.images,
+            max_price=request.max_price,
+        )
+        past = self._store.finished_runs.of_recipe
+        quote, notes = quote_work(work, provider, past_runs=past, home=self._settings.home)
+        limits = limits_of(quote, self._settings)
+        return Estimate(provider=provider.name, quote=quote, notes=(*notes, *limits.notes))
+
+    def _checked(self, request: TrainRequest, *, job_id: str) -> Checked:
+        self._require_owner(request.owner)
+        provider = self._installation.provider(request.provider, request.account)
+        past = self._store.finished_runs.of_recipe
+        checked = check_request(request, self._settings, provider, job_id=job_id, past_runs=past)
+        return replace(checked, terms=self._with_purse_notes(checked.terms, request.owner))
+
+    def _checked_again(self, spec: JobSpec) -> Terms:
+        provider = self._installation.provider(spec.provider)
+        past = self._store.finished_runs.of_recipe
+        terms = check_again(spec, self._settings, provider, past_runs=past)
+        return self._with_purse_notes(terms, spec.owner)
+
+    def _propose_again(self, request: RetryRequest) -> Proposal:
+        old = self._retried(request.job)
+        job_id = checked_id(request.id)
+        best = self._best_checkpoint(old) if request.resume else None
+        state = None if best is None else state_beside(best, self._store.checkpoints.of_job(old.id))
+        self._require_key(old.spec.provider)
+        terms = self._checked_again(replace(old.spec, id=job_id))
+        spec = replace(
+            old.spec,
+            id=job_id,
+            retry_of=old.id,
+            quote=terms.quote,
+            max_seconds=terms.max_seconds,
+            max_spend=terms.max_spend,
+            resume_from=None if best is None else best.location,
+            resume_step=None if best is None else best.step,
+            resume_state=None if state is None else state.location,
+        )
+        proposal = self._kept(spec, terms)
+        if not self._is_packed(proposal):
+            self._store.proposals.remove(proposal.id)
+            self._retried(request.job)  # which says so
+        return proposal
+
+    def _kept(self, spec: JobSpec, terms: Terms) -> Proposal:
+        data = dataclasses.asdict(terms)
+        kept = self._store.proposals.put(secrets.token_hex(8), spec, data, seconds=_VALID_SECONDS)
+        return _from_store(kept)
+
+    def _is_packed(self, proposal: Proposal) -> bool:
+        return Path(self._store.proposals.get(proposal.id).spec.dataset.archive).is_file()
+
+    def _spec(self, checked: Checked, request: TrainRequest) -> JobSpec:
+        """The specification, with the dataset packed at home under its own hash."""
+        terms, dataset = checked.terms, self._packed(checked)
+        return JobSpec(
+            id=checked.job_id,
+            name=terms.name,
+            recipe=terms.recipe,
+            provider=terms.provider,
+            owner=request.owner,
+            dataset=dataset,
+            quote=terms.quote,
+            max_seconds=terms.max_seconds,
+            max_spend=terms.max_spend,
+            max_price_per_hour=request.max_price,
+            trigger=checked.trigger,
+            parameters=_with_prompts(checked, request, Path(dataset.archive)),
+            monitoring=read_monitoring(request.monitoring),
+        )
+
+    def _packed(self, checked: Checked) -> DatasetRef:
+        folder = self._settings.home / "datasets"
+        folder.mkdir(parents=True, exist_ok=True)
+        with opened(checked.dataset.path) as source:
+            packed = pack_into(source, folder)
+        write_manifest(packed)  # by which a machine that pulls the files itself is checked
+        return DatasetRef(
+            source=checked.dataset.source,
+            archive=str(packed.path),
+            sha256=packed.sha256,
+            size=packed.size,
+            images=checked.terms.images,
+        )
+
+    def _retried(self, reference: str) -> Job:
+        """The ended job that can be run again. Raises NotFound, IllegalMove."""
+        old = self._jobs.find(reference)
+        if old.outcome is None:
+            raise IllegalMove(f"job {old.id} has not ended", hint=f"stop it first: stationmaster stop {old.id}")
+        if not Path(old.spec.dataset.archive).is_file():
+            raise NotFound(
+                f"the packed dataset of job {old.id} is no longer at home",
+                hint=f"start it anew: stationmaster train --dataset {old.spec.dataset.source}",
+            )
+        return old
+
+    def _best_checkpoint(self, job: Job) -> Checkpoint:
+        if find(job.spec.recipe, folders=self._settings.recipes).recipe.resume is None:
+            raise IllegalMove(f"{job.spec.recipe} cannot go on from a checkpoint", hint="leave out --resume")
+        safe = [
+            one
+            for one in self._store.checkpoints.of_job(job.id)
+            if is_resumable(one) and can_be_had(one, self._settings) and not _is_gone(one)
+        ]
+        if not safe:
+            raise NotFound(f"job {job.id} has no verified checkpoint at home", hint="leave out --resume")
+        best = max(safe, key=lambda one: (one.attempt, one.step is None, one.step or 0))
+        if "://" in str(best.location):
+            folder = self._settings.home / "jobs" / job.id
+            here = copied(best, fetched_path(folder, attempt=best.attempt, path=best.path), self._settings)
+            best = replace(best, location=str(here))
+        return best if best.step is not None else replace(best, step=job.progress.step)
+
+    def _require_key(self, provider: str | None, account: str | None = None) -> None:
+        """Raises ConfigInvalid where a machine rented there would take a key pair that is not here."""
+        found = self._installation.provider(provider, account)
+        if isinstance(found, NeedsKey):
+            found.require_key()
+
+    def _require_owner(self, name: str | None) -> None:
+        """A job's messages must reach somebody. Raises NotFound for a person whom nobody has added."""
+        if name is None or name == SINGLE_USER or self._store.users.find(name) is not None:
+            return
+        known = ", ".join([SINGLE_USER, *(user.name for user in self._store.users.listed())])
+        raise NotFound(f"there is no user {name}", hint=f"known: {known}; add one: stationmaster users add {name}")
+
+    def _with_purse_notes(self, terms: Terms, owner: str | None) -> Terms:
+        return replace(terms, notes=(*terms.notes, *self._purse_notes(terms.quote, owner)))
+
+    def _purse_notes(self, quote: Quote, owner: str | None) -> tuple[str, ...]:
+        """What to tell beside the price. Raises OutOfCredit."""
+        return purse_notes(self._store, quote, owner, policy_of(self._settings))
+
+
+def _with_prompts(checked: Checked, request: TrainRequest, archive: Path) -> Mapping[str, Any]:
+    """A trainer that makes samples shows captions of the set itself, unless somebody wrote prompts."""
+    parameters = checked.terms.parameters
+    if "sample_prompts" not in checked.stored.recipe.parameters or "sample_prompts" in request.parameters:
+        return parameters
+    captions = captions_of(archive, trigger=checked.trigger)
+    return {**parameters, "sample_prompts": "\n".join(captions)} if captions else parameters
+
+
+def _is_gone(one: Checkpoint) -> bool:
+    return "://" not in str(one.location) and not Path(str(one.location)).is_file()
+
+
+def _from_store(kept: StoredProposal) -> Proposal:
+    return Proposal(
+        id=kept.id,
+        owner=kept.spec.owner,
+        job_id=kept.spec.id,
+        created_at=kept.created_at,
+        expires_at=kept.expires_at,
+        terms=_terms(kept.terms),
+    )
+
+
+def _terms(data: Mapping[str, Any]) -> Terms:
+    known = dict(data)
+    known["quote"] = Quote(**known["quote"])
+    known["steps"] = tuple(PlannedStep(**{**step, "argv": tuple(step["argv"])}) for step in known["steps"])
+    known["notes"] = tuple(known["notes"])
+    return Terms(**known)

@@ -1,0 +1,163 @@
+"""A request is checked in full, once: recipe, parameters, names, dataset, secrets, offers, price and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from stationmaster.config import read_monitoring
+from stationmaster.control.sources import LocalDataset, brought_home
+from stationmaster.datasets.report import Report
+from stationmaster.datasets.rules import rules_of
+from stationmaster.datasets.source import opened
+from stationmaster.datasets.validate import check
+from stationmaster.errors import NotFound, UserError
+from stationmaster.model import JobSpec, Quote
+from stationmaster.providers.base import HasClusters, Provider
+from stationmaster.recipes.parameters import ParameterValue, resolve
+from stationmaster.recipes.plan import JobIdentity, render_plan
+from stationmaster.recipes.registry import StoredRecipe, find
+from stationmaster.recipes.schema import Dataset
+from stationmaster.settings import Settings
+from stationmaster.station.local.proposing.gates import check_gates, check_tokens, require_secrets
+from stationmaster.station.local.proposing.hooks import run_hooks
+from stationmaster.station.local.proposing.limits import Limits, limits_again, limits_of
+from stationmaster.station.local.proposing.naming import checked_name
+from stationmaster.station.local.proposing.quoting import PastRuns, Work, quote_work
+from stationmaster.station.proposals import PlannedStep, Terms, TrainRequest
+
+_SHOWN_ROOT = "/opt/stationmaster/jobs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A request that can be carried out: its terms, and what only making the job needs beside them."""
+
+    stored: StoredRecipe
+    job_id: str
+    trigger: str | None
+    dataset: LocalDataset
+    terms: Terms
+
+
+def check_request(
+    request: TrainRequest, settings: Settings, provider: Provider, *, job_id: str, past_runs: PastRuns
+) -> Checked:
+    """The request's terms. Raises the UserError that names what to change."""
+    stored = find(request.recipe, folders=settings.recipes)
+    parameters = resolve(stored.recipe, request.parameters)
+    name = checked_name(request.name or request.dataset.name or stored.recipe.name)
+    read_monitoring(request.monitoring)
+    dataset = brought_home(request.dataset, settings)
+    report = _checked_dataset(dataset.path, stored.recipe.dataset, request.trigger)
+    facts: dict[str, str | int] = {
+        "path": str(dataset.path),
+        "images": report.images,
+        "rows": report.rows,
+        "bytes": report.bytes,
+    }
+    hooked = run_hooks(stored, parameters, facts)
+    may_run = _may_run(stored, hooked.parameters, settings, provider)
+    work = Work(
+        recipe=stored.recipe,
+        parameters=hooked.parameters,
+        images=report.images,
+        dataset_bytes=report.bytes,
+        max_price=request.max_price,
+    )
+    quote, assumed = quote_work(work, provider, past_runs=past_runs, home=settings.home)
+    limits = limits_of(quote, settings, max_hours=request.max_hours, max_spend=request.max_spend)
+    warnings = tuple(f"{one.path or 'dataset'}: {one.message}" for one in report.warnings)
+    identity = JobIdentity(id=job_id, name=name, trigger=request.trigger or "", attempt=1)
+    terms = _terms(
+        work,
+        quote,
+        limits,
+        identity=identity,
+        provider=provider,
+        rows=report.rows,
+        notes=(*warnings, *hooked.notes, *may_run, *assumed),
+    )
+    return Checked(stored=stored, job_id=job_id, trigger=request.trigger, dataset=dataset, terms=terms)
+
+
+def check_again(spec: JobSpec, settings: Settings, provider: Provider, *, past_runs: PastRuns) -> Terms:
+    """What a further job like this one would take and cost now. Raises UserError as `check_request` does."""
+    stored = find(spec.recipe, folders=settings.recipes)
+    parameters = resolve(stored.recipe, dict(spec.parameters))
+    may_run = _may_run(stored, parameters, settings, provider)
+    work = Work(
+        recipe=stored.recipe,
+        parameters=parameters,
+        images=spec.dataset.images,
+        dataset_bytes=spec.dataset.size,
+        max_price=spec.max_price_per_hour,
+    )
+    quote, assumed = quote_work(work, provider, past_runs=past_runs, home=settings.home)
+    identity = JobIdentity(id=spec.id, name=spec.name, trigger=spec.trigger or "", attempt=1)
+    limits = limits_again(spec, quote, settings)
+    return _terms(work, quote, limits, identity=identity, provider=provider, rows=0, notes=(*may_run, *assumed))
+
+
+def _terms(
+    work: Work,
+    quote: Quote,
+    limits: Limits,
+    *,
+    identity: JobIdentity,
+    provider: Provider,
+    rows: int,
+    notes: tuple[str, ...],
+) -> Terms:
+    return Terms(
+        name=identity.name,
+        recipe=work.recipe.reference,
+        provider=provider.name,
+        parameters=work.parameters,
+        images=work.images,
+        rows=rows,
+        dataset_bytes=work.dataset_bytes,
+        quote=quote,
+        max_seconds=limits.max_seconds,
+        max_spend=limits.max_spend,
+        max_price_per_hour=work.max_price,
+        spend_note=limits.spend_note,
+        steps=_planned_steps(work, identity),
+        notes=(*notes, *limits.notes),
+    )
+
+
+def _planned_steps(work: Work, identity: JobIdentity) -> tuple[PlannedStep, ...]:
+    """An unknown name in a template is an error here, not on the rented machine."""
+    root = str(PurePosixPath(_SHOWN_ROOT) / identity.id)
+    plan = render_plan(work.recipe, parameters=work.parameters, job=identity, machine_root=root)
+    return tuple(PlannedStep(name=step.name, argv=step.argv, env=step.env) for step in plan.steps)
+
+
+def _checked_dataset(folder: Path, rules: Dataset, trigger: str | None) -> Report:
+    if not folder.exists():
+        raise NotFound(f"there is no dataset at {folder}", hint="give the folder that holds the images and captions")
+    with opened(folder) as source:
+        report = check(source, rules_of(rules, trigger=trigger))
+    report.raise_for_errors()
+    return report
+
+
+def _may_run(
+    stored: StoredRecipe, parameters: Mapping[str, ParameterValue], settings: Settings, provider: Provider
+) -> tuple[str, ...]:
+    """What to tell of a recipe for which the provider and the secrets suffice. Raises UserError where they do not."""
+    _require_nodes(stored, provider)
+    require_secrets(stored.recipe, settings)
+    notes = check_tokens(stored.recipe, settings, provider=provider.name)
+    return (*notes, *check_gates(stored.recipe, parameters, settings))
+
+
+def _require_nodes(stored: StoredRecipe, provider: Provider) -> None:
+    most = provider.most_nodes if isinstance(provider, HasClusters) else 1
+    if stored.recipe.nodes > most:
+        raise UserError(
+            f"{stored.recipe.reference} trains on {stored.recipe.nodes} machines at once, {provider.name} gives {most}",
+            hint="use a provider that has clusters, or a recipe for one machine",
+        )

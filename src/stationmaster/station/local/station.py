@@ -1,0 +1,93 @@
+"""The local station: each noun is loaded by the first question to it.
+
+Recipes, providers and places of delivery take longer to load than `stationmaster jobs` takes to answer; so the nouns'
+modules are imported here, one by one, and nowhere else late.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from stationmaster.settings import Settings
+from stationmaster.station.local.installation import Installation
+
+if TYPE_CHECKING:
+    from stationmaster.providers.base import Pause
+    from stationmaster.station.local.artifacts import LocalArtifacts
+    from stationmaster.station.local.costs import LocalCosts
+    from stationmaster.station.local.history import LocalEvents, LocalLogs, LocalReadings
+    from stationmaster.station.local.jobs import LocalJobs
+    from stationmaster.station.local.models import LocalModels
+    from stationmaster.station.local.proposals import LocalProposals
+    from stationmaster.store.store import Store
+
+
+class LocalStation:
+    def __init__(self, settings: Settings, environ: Mapping[str, str], *, pause: Pause = asyncio.sleep) -> None:
+        """`pause` is how a provider's rate limit is waited for, which a person should see."""
+        self.installation = Installation(settings, environ, pause=pause)
+
+    @property
+    def settings(self) -> Settings:
+        return self.installation.settings
+
+    @property
+    def store(self) -> Store:
+        return self.installation.store
+
+    @cached_property
+    def proposals(self) -> LocalProposals:
+        from stationmaster.station.local.proposals import LocalProposals
+
+        return LocalProposals(self.installation)
+
+    @cached_property
+    def jobs(self) -> LocalJobs:
+        from stationmaster.station.local.jobs import LocalJobs
+
+        return LocalJobs(self.installation)
+
+    @cached_property
+    def events(self) -> LocalEvents:
+        from stationmaster.station.local.history import LocalEvents
+
+        return LocalEvents(self.installation)
+
+    @cached_property
+    def logs(self) -> LocalLogs:
+        from stationmaster.station.local.history import LocalLogs
+
+        return LocalLogs(self.installation)
+
+    @cached_property
+    def readings(self) -> LocalReadings:
+        from stationmaster.station.local.history import LocalReadings
+
+        return LocalReadings(self.installation)
+
+    @cached_property
+    def artifacts(self) -> LocalArtifacts:
+        from stationmaster.station.local.artifacts import LocalArtifacts
+
+        return LocalArtifacts(self.installation)
+
+    @cached_property
+    def costs(self) -> LocalCosts:
+        from stationmaster.station.local.costs import LocalCosts
+
+        return LocalCosts(self.installation)
+
+    @cached_property
+    def models(self) -> LocalModels:
+        from stationmaster.station.local.models import LocalModels
+
+        return LocalModels(self.installation)
+
+    def now(self) -> float:
+        return self.store.now()
+
+    def close(self) -> None:
+        self.installation.close()

@@ -1,0 +1,107 @@
+"""What was proposed to people: kept until it is submitted, withdrawn or expired."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, RowMapping
+
+from stationmaster.errors import NotFound
+from stationmaster.model import JobSpec
+from stationmaster.store.codec import dumps, spec_from_text, spec_to_text
+from stationmaster.store.engine import Database
+from stationmaster.store.jobs import Submitted, enter
+from stationmaster.store.tables import proposals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredProposal:
+    """A job's whole specification, waiting; `terms` is what was shown of it, as plain data."""
+
+    id: str
+    spec: JobSpec
+    terms: Mapping[str, Any]
+    created_at: float
+    expires_at: float
+
+
+class Proposals:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, proposal_id: str, spec: JobSpec, terms: Mapping[str, Any], *, seconds: float) -> StoredProposal:
+        """Keep a proposal for so long."""
+        with self._database.write() as connection:
+            now = self._now(connection)
+            kept = StoredProposal(id=proposal_id, spec=spec, terms=terms, created_at=now, expires_at=now + seconds)
+            connection.execute(proposals.insert().values(**_row(kept)))
+        return kept
+
+    def get(self, proposal_id: str) -> StoredProposal:
+        """Raises NotFound for one that is not there or has expired."""
+        with self._database.read() as connection:
+            return self._get(connection, proposal_id, now=self._now(connection))
+
+    def submit(self, proposal_id: str) -> Submitted:
+        """Its job is in the queue, exactly as proposed; again, it changes nothing. Raises NotFound as `get` does."""
+        with self._database.write() as connection:
+            now = self._now(connection)
+            return enter(connection, self._get(connection, proposal_id, now=now).spec, now=now)
+
+    def remove(self, proposal_id: str) -> None:
+        with self._database.write() as connection:
+            connection.execute(proposals.delete().where(proposals.c.id == proposal_id))
+
+    def remove_expired(self) -> int:
+        """How many were forgotten."""
+        with self._database.write() as connection:
+            return connection.execute(proposals.delete().where(proposals.c.expires_at < self._database.now)).rowcount
+
+    def wants_dataset(self, sha256: str) -> bool:
+        """Whether one that can still be submitted would train on this packed dataset."""
+        open_one = sa.select(proposals.c.id).where(
+            proposals.c.dataset_sha256 == sha256, proposals.c.expires_at >= self._database.now
+        )
+        with self._database.read() as connection:
+            return connection.execute(open_one.limit(1)).first() is not None
+
+    def _now(self, connection: Connection) -> float:
+        return float(connection.execute(sa.select(self._database.now)).scalar_one())
+
+    def _get(self, connection: Connection, proposal_id: str, *, now: float) -> StoredProposal:
+        query = sa.select(proposals).where(proposals.c.id == proposal_id)
+        row = connection.execute(query).mappings().one_or_none()
+        if row is None:
+            raise NotFound(f"there is no proposal {proposal_id}", hint="propose it again")
+        if row["expires_at"] < now:
+            raise NotFound(
+                f"the proposal {proposal_id} has expired", hint="propose it again: prices may have changed meanwhile"
+            )
+        return _from_row(row)
+
+
+def _row(kept: StoredProposal) -> dict[str, Any]:
+    return {
+        "id": kept.id,
+        "owner": kept.spec.owner,
+        "job_id": kept.spec.id,
+        "created_at": kept.created_at,
+        "expires_at": kept.expires_at,
+        "dataset_sha256": kept.spec.dataset.sha256,
+        "spec": spec_to_text(kept.spec),
+        "terms": dumps(kept.terms),
+    }
+
+
+def _from_row(row: RowMapping) -> StoredProposal:
+    return StoredProposal(
+        id=row["id"],
+        spec=spec_from_text(row["spec"]),
+        terms=json.loads(row["terms"]),
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+    )
