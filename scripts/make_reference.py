@@ -16,13 +16,12 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, get_args
 
-import typer
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from stationmaster import errors, model
-from stationmaster.cli.commands import app
+from stationmaster.cli.commands import loaded_tree
 from stationmaster.cli.render import EXIT_CODES
 from stationmaster.config import PREFIX, SEED_NAMES
 from stationmaster.durations import format_duration, parse_duration
@@ -95,7 +94,7 @@ def _read(path: Path) -> str:
 
 
 def cli_page() -> str:
-    root = typer.main.get_command(app)
+    root = loaded_tree()
     lines = [
         _MADE,
         "# Commands",

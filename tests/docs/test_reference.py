@@ -9,9 +9,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-import typer
 
-from stationmaster.cli.commands import app
+from stationmaster.cli.commands import loaded_tree
 from stationmaster.cli.render import EXIT_CODES, job_json
 from stationmaster.lifecycle import REASONS
 from stationmaster.model import Alert, Checkpoint, Event, Reason
@@ -47,7 +46,7 @@ def test_every_setting_says_what_it_is_for() -> None:
 
 
 def test_every_verb_says_what_it_does_with_two_examples_or_more() -> None:
-    for path, command in MAKE_REFERENCE._commands(typer.main.get_command(app), "stationmaster"):
+    for path, command in MAKE_REFERENCE._commands(loaded_tree(), "stationmaster"):
         words, _, examples = inspect.cleandoc(command.help or "").partition("Examples:")
         assert words.strip(), path
         assert len(examples.split("\n\n")) > 2, path
@@ -56,7 +55,7 @@ def test_every_verb_says_what_it_does_with_two_examples_or_more() -> None:
 def test_every_option_says_what_it_does() -> None:
     silent: list[Any] = [
         (path, parameter.name)
-        for path, command in MAKE_REFERENCE._commands(typer.main.get_command(app), "stationmaster")
+        for path, command in MAKE_REFERENCE._commands(loaded_tree(), "stationmaster")
         for parameter in command.params
         if not getattr(parameter, "help", None) and parameter.name not in ("job", "recipe")
     ]

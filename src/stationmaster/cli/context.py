@@ -1,6 +1,6 @@
 """What every command needs: the global options, the settings, the station.
 
-Heavy imports happen inside the functions of this package: `stationmaster --help` must not pay for the store.
+`stationmaster --help` imports this module, so settings and store are imported only by the functions that need them.
 """
 
 from __future__ import annotations

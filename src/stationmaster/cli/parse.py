@@ -6,11 +6,14 @@ import json
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from stationmaster.cli.context import JsonOption
 from stationmaster.errors import ConfigInvalid, NotFound
 from stationmaster.parsers import FAMILIES, LogReader, Scope, Summary
 from stationmaster.parsers.patterns import checked_pattern
@@ -19,16 +22,31 @@ from stationmaster.parsers.registry import AUTO, find_family
 _CHUNK_BYTES = 1 << 20
 
 
-def parse(log: Path, framework: str = AUTO, json_output: bool = False, patterns: Sequence[str] = ()) -> None:
+def parse(
+    log: Annotated[Path, typer.Argument(help="A training log.")],
+    framework: Annotated[str, typer.Option(help="The trainer that wrote it.")] = AUTO,
+    pattern: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pattern",
+            metavar="REGEX",
+            help="Also read lines by this; its groups are called step, total_steps, loss, … May be given again.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
     """Read a training log and print how the training stood at its end.
 
     Examples:
+
       stationmaster parse output/log.txt
+
       stationmaster parse train.log --framework kohya --json
+
       stationmaster parse train.log --pattern 'tick (?P<step>[0-9]+)'
     """
-    summary = read_log(log, framework=framework, patterns=patterns)
-    if json_output:
+    summary = read_log(log, framework=framework, patterns=pattern or ())
+    if as_json:
         print(json.dumps(summary.as_json(), ensure_ascii=False))
     else:
         Console().print(as_table(summary))

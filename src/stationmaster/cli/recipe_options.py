@@ -5,16 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from stationmaster.cli.context import Options
 from stationmaster.errors import StationmasterError
-
-if TYPE_CHECKING:
-    from stationmaster.recipes.schema import Recipe
+from stationmaster.recipes.parameters import allowed
+from stationmaster.recipes.registry import find
+from stationmaster.recipes.schema import BoolParameter, Recipe
+from stationmaster.settings.documents import read_yaml
 
 _OPTIONS = "stationmaster.recipe_options"
 _VALUES = "stationmaster.recipe_parameters"
@@ -48,8 +49,6 @@ def given_parameters(context: Any) -> dict[str, str]:
 
 def _named(words: list[str], options: Options | None) -> tuple[Recipe | None, StationmasterError | None]:
     """The recipe that the words speak of, or what is wrong with the one that they name."""
-    from stationmaster.recipes.registry import find
-
     if options is None:
         return None, None
     problem = None
@@ -79,8 +78,6 @@ def _references(words: list[str]) -> Iterator[tuple[str, bool]]:
 
 
 def _of_job_files(names: Iterable[str]) -> Iterator[str]:
-    from stationmaster.settings.documents import read_yaml
-
     for name in names:
         try:
             data = read_yaml(Path(name).read_text(encoding="utf-8"))
@@ -99,9 +96,6 @@ def _options(recipe: Recipe) -> list[Any]:
 
 
 def _taking(recipe: Recipe) -> Callable[..., None]:
-    from stationmaster.recipes.parameters import allowed
-    from stationmaster.recipes.schema import BoolParameter
-
     def take(**_values: Any) -> None:
         raise AssertionError("only its signature is read")
 

@@ -41,15 +41,17 @@ class _TraceFile(BaseModel):
 
 def replay(
     trace: Annotated[Path, typer.Argument(help="A trace (JSON), or a log whose lines carry times.")],
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per event.")] = False,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Change a threshold, as in stall.min_window=5m.")
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per event.")] = False,
 ) -> None:
     """Run parser and stall watch over a recorded run and print what they would have told, and when.
 
     Examples:
+
       stationmaster replay train.log
+
       stationmaster replay trace.json --json --set stall.min_window=5m
     """
     recorded, policy = read_trace(trace)

@@ -9,7 +9,12 @@ from typing import Annotated
 import typer
 
 from stationmaster.cli.context import finite, options_of, with_hint
+from stationmaster.cli.logging import service_logging
 from stationmaster.errors import ConfigInvalid
+from stationmaster.settings.documents import read_yaml
+from stationmaster.simulator.cloud import Pace
+from stationmaster.simulator.faults import read_faults
+from stationmaster.simulator.main import run
 
 
 def simulator(
@@ -45,10 +50,6 @@ def simulator(
 
       VAST_URL=http://127.0.0.1:8765 vastai --api-key test search offers
     """
-    from stationmaster.cli.logging import service_logging
-    from stationmaster.simulator.cloud import Pace
-    from stationmaster.simulator.main import run
-
     settings = options_of(context).settings()
     service_logging(settings.log_level)
     home = settings.home / "simulator"
@@ -86,9 +87,6 @@ def simulator(
 
 def _require_readable(faults: Path) -> None:
     """Raises ConfigInvalid, with a hint, for a script of faults that cannot be played."""
-    from stationmaster.settings.documents import read_yaml
-    from stationmaster.simulator.faults import read_faults
-
     hint = "write YAML or JSON, as in [{kind: …}]"
     try:
         with with_hint(hint, ConfigInvalid, unusable=ConfigInvalid):

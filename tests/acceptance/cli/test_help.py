@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import typer
 
-from stationmaster.cli.commands import app
+from stationmaster.cli.commands import loaded_tree
 from tests.support.commands.cli_runs import Home
 
 
@@ -19,7 +18,7 @@ def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]
         yield " ".join((*path, name)), command
 
 
-COMMANDS = dict(commands(typer.main.get_command(app)))
+COMMANDS = dict(commands(loaded_tree()))
 GROUPS = {name for name, command in COMMANDS.items() if hasattr(command, "commands") and name != "jobs"}
 
 

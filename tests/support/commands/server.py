@@ -20,7 +20,7 @@ import sys
 from typing import Any, NoReturn
 
 import stationmaster
-from stationmaster.cli.commands import command_tree
+from stationmaster.cli.commands import loaded_tree
 from stationmaster.cli.main import main
 from stationmaster.remote.pyz import pyz_bytes
 
@@ -66,7 +66,7 @@ def _import_everything() -> None:
             importlib.import_module(module.name)
     for name in _WANTED_SOON:
         importlib.import_module(name)
-    command_tree()
+    loaded_tree()
     pyz_bytes()
     gc.collect()
     gc.freeze()  # what is never collected is never written to, and stays shared with the children

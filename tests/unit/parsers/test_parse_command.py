@@ -15,7 +15,7 @@ _LOG = LOGS / "hf-trainer" / "save-fails.log"
 
 
 def test_json_has_exactly_the_documented_fields(capsys: pytest.CaptureFixture[str]) -> None:
-    parse(_LOG, json_output=True)
+    parse(_LOG, as_json=True)
     document = json.loads(capsys.readouterr().out)
     assert set(document) == {"framework", *FIELDS, "errors", "checkpoints"}
     assert (document["step"], document["phase"], document["errors"][0]["kind"]) == (500, "failed", "disk_full")
@@ -39,15 +39,15 @@ def test_a_missing_file_and_an_unknown_framework_are_named(tmp_path: Path) -> No
 def test_an_empty_log_says_nothing_and_is_no_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     empty = tmp_path / "empty.log"
     empty.touch()
-    parse(empty, json_output=True)
+    parse(empty, as_json=True)
     assert json.loads(capsys.readouterr().out)["phase"] is None
 
 
 def test_a_pattern_reads_what_no_trainer_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "own.log"
     log.write_text("tick 40 cost 0.25\nkept as a.bin\n")
-    parse(log, json_output=True, patterns=[r"tick (?P<step>\d+) cost (?P<loss>\S+)", r"kept as (?P<checkpoint>\S+)"])
+    parse(log, as_json=True, pattern=[r"tick (?P<step>\d+) cost (?P<loss>\S+)", r"kept as (?P<checkpoint>\S+)"])
     document = json.loads(capsys.readouterr().out)
     assert (document["step"], document["loss"], document["checkpoints"]) == (40, 0.25, ["a.bin"])
     with pytest.raises(ConfigInvalid, match="has a group called speed"):
-        parse(log, patterns=[r"(?P<speed>\d+)"])
+        parse(log, pattern=[r"(?P<speed>\d+)"])

@@ -1,0 +1,89 @@
+"""The table of commands says what the commands say of themselves, and only the command that is run is imported."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+
+import pytest
+
+from stationmaster.cli.commands import COMMANDS, Command, command_tree, loaded_tree
+
+_MODULES = {f"stationmaster.cli.{line.place.partition(':')[0]}" for line in COMMANDS}
+
+_RUN = """
+import json, sys
+from stationmaster.cli.main import main
+sys.argv = ["stationmaster", *sys.argv[1:]]
+try:
+    main()
+finally:
+    print(json.dumps(sorted(sys.modules)))
+"""
+
+
+def run(*words: str, environ: Mapping[str, str] | None = None) -> tuple[str, set[str]]:
+    """What a command printed, and the modules that it had imported by its end."""
+    command = [sys.executable, "-c", _RUN, *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=150, env={**os.environ, **(environ or {})})
+    printed, _, modules = done.stdout.rstrip("\n").rpartition("\n")
+    return printed + done.stderr, set(json.loads(modules))
+
+
+@pytest.mark.parametrize("line", COMMANDS, ids=lambda line: line.name)
+def test_a_line_says_the_first_line_of_the_command_s_own_help(line: Command) -> None:
+    command = loaded_tree().commands[line.name]
+    assert str(command.help).splitlines()[0] == line.summary
+    assert command.hidden == line.hidden
+    assert command.name == line.name
+
+
+def test_no_two_lines_have_a_name_in_common() -> None:
+    assert list(command_tree().commands) == [line.name for line in COMMANDS]
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    printed, modules = run("--help")
+    assert [line.name for line in COMMANDS if not line.hidden and f"\n  {line.name} " not in printed] == []
+    assert modules.isdisjoint(_MODULES)
+    assert modules.isdisjoint({"pydantic", "rich", "sqlalchemy", "structlog"})
+
+
+def test_a_command_imports_no_other_command() -> None:
+    printed, modules = run("jobs", "--help")
+    assert "Usage: stationmaster jobs [OPTIONS] COMMAND" in printed
+    assert modules & _MODULES == {"stationmaster.cli.jobs"}
+
+
+def test_commands_of_a_group_have_their_help() -> None:
+    printed, _ = run("jobs", "rm", "--help")
+    assert "Usage: stationmaster jobs rm [OPTIONS]" in printed
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("shwo",), "no such command 'shwo'. Did you mean 'show'?"),
+        (("keys", "chekc"), "no such command 'chekc'. Did you mean 'check'?"),
+    ],
+)
+def test_a_command_that_is_unknown_is_answered_with_the_nearest(words: tuple[str, ...], said: str) -> None:
+    assert said in run(*words)[0]
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("lo", ["logs"]), ("cred", []), ("recipes l", ["list", "lint"]), ("jobs rm --ye", ["--yes"])],
+)
+def test_a_shell_completes_commands_and_what_belongs_to_them(typed: str, offered: list[str]) -> None:
+    asked = {
+        "_STATIONMASTER_COMPLETE": "complete_bash",
+        "COMP_WORDS": f"stationmaster {typed}",
+        "COMP_CWORD": str(len(typed.split())),
+    }
+    printed, modules = run(environ=asked)
+    assert printed.split() == offered
+    assert typed.count(" ") or modules.isdisjoint(_MODULES)
