@@ -115,11 +115,11 @@ def station_of(context: typer.Context, *, wake: bool = True) -> Iterator[LocalSt
     """The station of this home. Machines that may bill while no worker is alive are told, and a worker is started."""
     from stationmaster.cli.logging import quiet_logging
     from stationmaster.cli.waiting import wait_visibly
-    from stationmaster.station.local.station import LocalStation
+    from stationmaster.station.local.opening import open_station
 
     quiet_logging()
     options = options_of(context)
-    station = LocalStation(options.settings(), options.environ, pause=wait_visibly)
+    station = open_station(options.environ, home=options.home, log_level=options.log_level, pause=wait_visibly)
     try:
         if wake:
             _wake_worker(station, options)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
 
 from stationmaster.cli.context import JsonOption, named, options_of, print_json, station_of
+from stationmaster.cli.render import instant
+from stationmaster.money import format_dollars
+from stationmaster.station.costs import PaidLine, Shares
 
-if TYPE_CHECKING:
-    from stationmaster.station.costs import PaidLine
 
 EXPORTED = (
     "job", "rental", "kind", "rate_per_hour_micros", "started_at", "ended_at", "amount_micros", "training_micros",
@@ -51,8 +53,6 @@ def costs(
 
 
 def _json(paid: PaidLine) -> dict[str, Any]:
-    from stationmaster.cli.render import instant
-
     line, shares = paid.line, paid.shares
     return {
         "job": line.job_id,
@@ -69,11 +69,7 @@ def _json(paid: PaidLine) -> dict[str, Any]:
     }
 
 
-def _show(lines: list[PaidLine]) -> None:
-    from stationmaster.cli.render import instant
-    from stationmaster.control.billing.breakdown import Shares
-    from stationmaster.money import format_dollars
-
+def _show(lines: Sequence[PaidLine]) -> None:
     if not lines:
         typer.echo("nothing was paid for yet")
         return
@@ -88,8 +84,6 @@ def _show(lines: list[PaidLine]) -> None:
     typer.echo(f"{format_dollars(total.total)} in all; {format_dollars(total.idle)} of it before and after trainings")
 
 
-def _words(shares: Any) -> str:
-    from stationmaster.money import format_dollars
-
+def _words(shares: Shares) -> str:
     parts = (shares.total, shares.training, shares.stalled, shares.idle)
     return " ".join(f"{format_dollars(part, 4):>9}" for part in parts)

@@ -48,11 +48,11 @@ def demo(
     as_json = as_json or options_of(context).as_json
     with station_of(context) as station, _simulator(context, station):
         request = _request(station, steps=steps, pace=pace)
-        preview = station.proposals.check(request)
+        proposal = station.proposals.propose(request)
         if not as_json:
-            _introduce(preview)
+            _introduce(proposal.terms)
         prepare_worker(context, station)
-        job = station.submit(request).job
+        job = station.proposals.submit(proposal.id).job
         _start_worker(context, station, as_json=as_json)
         code = follow(station, job.id, as_json=False) if not as_json else _wait(station, job.id)
         view = station.jobs.view(job.id)
@@ -131,12 +131,12 @@ def _wait_for_simulator(process: subprocess.Popen[bytes], home: Path, log: Path)
         time.sleep(0.05)
 
 
-def _introduce(preview: Any) -> None:
+def _introduce(terms: Terms) -> None:
     from stationmaster.cli.render import quote_lines
 
     typer.echo("A real, small training: the machine is rented from a simulated Vast.ai on this computer.")
     typer.echo("No account, no GPU, and the bill is play money.\n")
-    for line in quote_lines(preview):
+    for line in quote_lines(terms):
         typer.echo(line)
     typer.echo("")
 

@@ -7,7 +7,10 @@ from typing import Annotated
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
-from stationmaster.cli.recipe_options import given_parameters
+from stationmaster.cli.recipe_options import given_parameters, pairs
+from stationmaster.cli.render import price_lines, quote_json
+from stationmaster.station.job_file import price
+from stationmaster.station.proposals import EstimateRequest
 
 
 def estimate(
@@ -30,22 +33,25 @@ def estimate(
 
       stationmaster estimate flux-lora@2 --steps 2000 --provider vastai --json
     """
-    from stationmaster.cli.render import price_lines, quote_json
-    from stationmaster.cli.train import money, pairs
-
     parameters: dict[str, object] = {**given_parameters(context), **pairs(parameter or [])}
     if steps is not None:
         parameters["steps"] = steps
     with station_of(context, wake=False) as station:
-        quote, notes = station.quote(
-            recipe, parameters, images=images, provider=provider, max_price=money("max_price", max_price)
+        found = station.proposals.estimate(
+            EstimateRequest(
+                recipe=recipe,
+                parameters=parameters,
+                images=images,
+                provider=provider,
+                max_price=price("max_price", max_price),
+            )
         )
-        where = station.provider(provider).name
     if as_json or options_of(context).as_json:
-        return print_json({"recipe": recipe, "provider": where, **quote_json(quote), "notes": list(notes)})
-    typer.echo(f"{recipe} on {where}, {images} images")
-    for line in price_lines(quote):
+        notes = list(found.notes)
+        return print_json({"recipe": recipe, "provider": found.provider, **quote_json(found.quote), "notes": notes})
+    typer.echo(f"{recipe} on {found.provider}, {images} images")
+    for line in price_lines(found.quote):
         typer.echo(line)
-    for note in notes:
+    for note in found.notes:
         typer.echo(f"  note   {note}")
     return None

@@ -73,23 +73,23 @@ def job_json(view: JobView, events: Sequence[Event] = ()) -> dict[str, Any]:
     }
 
 
-def preview_json(preview: Preview) -> dict[str, Any]:
+def terms_json(terms: Terms) -> dict[str, Any]:
     return {
-        "name": preview.name,
-        "recipe": preview.recipe,
-        "provider": preview.provider,
-        "parameters": dict(preview.parameters),
-        "images": preview.images,
-        "rows": preview.rows,
-        "dataset_bytes": preview.dataset_bytes,
-        "quote": quote_json(preview.quote),
+        "name": terms.name,
+        "recipe": terms.recipe,
+        "provider": terms.provider,
+        "parameters": dict(terms.parameters),
+        "images": terms.images,
+        "rows": terms.rows,
+        "dataset_bytes": terms.dataset_bytes,
+        "quote": quote_json(terms.quote),
         "limits": {
-            "max_hours": preview.max_seconds / 3600,
-            "max_spend_usd": dollars(preview.max_spend),
-            "max_spend_note": preview.spend_note,
+            "max_hours": terms.max_seconds / 3600,
+            "max_spend_usd": dollars(terms.max_spend),
+            "max_spend_note": terms.spend_note,
         },
-        "steps": [{"name": step.name, "argv": list(step.argv), "env": dict(step.env)} for step in preview.steps],
-        "notes": list(preview.notes),
+        "steps": [{"name": step.name, "argv": list(step.argv), "env": dict(step.env)} for step in terms.steps],
+        "notes": list(terms.notes),
     }
 
 
@@ -158,16 +158,16 @@ def job_line(job: Job, *, now: float) -> tuple[str, ...]:
     )
 
 
-def _amount(preview: Preview) -> str:
-    return f"{preview.images} images" if preview.images or not preview.rows else f"{preview.rows} rows"
+def _amount(terms: Terms) -> str:
+    return f"{terms.images} images" if terms.images or not terms.rows else f"{terms.rows} rows"
 
 
-def quote_lines(preview: Preview) -> Iterator[str]:
-    yield f"{preview.name}: {preview.recipe} on {preview.provider}, {_amount(preview)}"
-    yield from terms_lines(preview)
+def quote_lines(terms: Terms) -> Iterator[str]:
+    yield f"{terms.name}: {terms.recipe} on {terms.provider}, {_amount(terms)}"
+    yield from terms_lines(terms)
 
 
-def terms_lines(terms: Preview | Terms) -> Iterator[str]:
+def terms_lines(terms: Terms) -> Iterator[str]:
     """Time, cost, limits, and what to know of them."""
     yield from price_lines(terms.quote)
     spend = f" and {format_dollars(terms.max_spend)}" if terms.max_spend else ""
