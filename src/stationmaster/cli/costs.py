@@ -14,7 +14,6 @@ from stationmaster.cli.render import instant
 from stationmaster.money import format_dollars
 from stationmaster.station.costs import PaidLine, Shares
 
-
 EXPORTED = (
     "job", "rental", "kind", "rate_per_hour_micros", "started_at", "ended_at", "amount_micros", "training_micros",
     "stalled_micros", "idle_micros", "source",

@@ -23,7 +23,7 @@ from stationmaster.cli.helping_worker import prepare_worker, worker_for
 if TYPE_CHECKING:
     from stationmaster.station.jobs import JobView
     from stationmaster.station.local.station import LocalStation
-    from stationmaster.station.proposals import TrainRequest
+    from stationmaster.station.proposals import Terms, TrainRequest
 
 _NAME = "demo"
 _START_SECONDS = 30.0

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stationmaster.cli.asking import confirm_price, is_submitted
 from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
-from stationmaster.cli.helping_worker import prepare_worker, worker_for
 
 if TYPE_CHECKING:
     from stationmaster.model import Request
+    from stationmaster.station.jobs import JobView
     from stationmaster.station.local.station import LocalStation
 
 WaitOption = Annotated[bool, typer.Option("--wait", help="Stay until it is done, and tell what came of it.")]
@@ -212,25 +211,21 @@ def retry(
       stationmaster retry cats --resume --yes
     """
     from stationmaster.cli.render import job_json, terms_lines
+    from stationmaster.cli.submitting import submit_confirmed  # with all that proposing needs, which `jobs` does not
+    from stationmaster.station.proposals import RetryRequest
 
     as_json = as_json or options_of(context).as_json
     with station_of(context) as station:
-        terms = None
-        if not is_submitted(station, new_id):
-            station.require_key(station.retried(job).spec.provider)
-            terms = station.retry_terms(job)
-            for line in () if as_json else terms_lines(terms):
-                typer.echo(line)
-            confirm_price(terms.quote, yes=yes)
-            prepare_worker(context, station)
-        accepted = station.retry(job, resume=resume, new_id=new_id, terms=terms)
-        worker_for(context, station)
+        request = RetryRequest(job=job, resume=resume, id=new_id)
+        submitted = submit_confirmed(
+            context, station, request, shown=lambda terms: () if as_json else terms_lines(terms), yes=yes
+        )
+        job_id = submitted.job.id
         if as_json:
-            notes = () if terms is None else terms.notes
-            return print_json({**job_json(station.jobs.view(accepted.job.id)), "notes": list(notes)})
-        said = f"submitted, a retry of {accepted.job.spec.retry_of}" if accepted.created else "was there already"
-        typer.echo(f"job {accepted.job.id} {said}")
-        typer.echo(f"follow it: stationmaster watch {accepted.job.id}")
+            return print_json({**job_json(station.jobs.view(job_id)), "notes": list(submitted.notes)})
+        said = f"submitted, a retry of {submitted.job.spec.retry_of}" if submitted.created else "was there already"
+        typer.echo(f"job {job_id} {said}")
+        typer.echo(f"follow it: stationmaster watch {job_id}")
     return None
 
 
@@ -260,10 +255,7 @@ def _tell_unread(station: LocalStation) -> None:
         typer.echo(f"{unread} unread message(s): stationmaster notify inbox", err=True)
 
 
-def _would_be_lost(view: object) -> str | None:
-    from stationmaster.station.jobs import JobView
-
-    assert isinstance(view, JobView)
+def _would_be_lost(view: JobView) -> str | None:
     at_risk = [one for one in view.checkpoints if one.kind == "checkpoint" and one.verified_at is None]
     steps = [one.step for one in at_risk if one.step is not None]
     if steps:

@@ -48,9 +48,9 @@ def offers(
 
 
 def _want(folders: Any, recipe: str, *, hours: float, max_price: str | None, interruptible: bool) -> Requirements:
-    from stationmaster.cli.train import money
     from stationmaster.model import Requirements
     from stationmaster.recipes.registry import find
+    from stationmaster.station.job_file import price
 
     needs = find(recipe, folders=folders).recipe.needs
     return Requirements(
@@ -58,7 +58,7 @@ def _want(folders: Any, recipe: str, *, hours: float, max_price: str | None, int
         vram_gib=needs.vram_gib,
         disk_gib=needs.disk_gib,
         hours=hours,
-        max_price_per_hour=money("max_price", max_price),
+        max_price_per_hour=price("max_price", max_price),
         interruptible=interruptible,
     )
 

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from stationmaster.cli.context import Options
-from stationmaster.errors import StationmasterError
+from stationmaster.errors import StationmasterError, UserError
 from stationmaster.recipes.parameters import allowed
 from stationmaster.recipes.registry import find
 from stationmaster.recipes.schema import BoolParameter, Recipe
@@ -45,6 +45,20 @@ class RecipeCommand(TyperCommand):
 def given_parameters(context: Any) -> dict[str, str]:
     """The recipe's parameters that were given as options, as they were written."""
     return dict(context.meta.get(_VALUES, {}))
+
+
+def pairs(words: list[str]) -> dict[str, str]:
+    """
+    >>> pairs(["rank=16", "note=a=b"])
+    {'rank': '16', 'note': 'a=b'}
+    """
+    found = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise UserError(f"{word!r} is not NAME=VALUE", hint="write it as -p rank=16")
+        found[name] = value
+    return found
 
 
 def _named(words: list[str], options: Options | None) -> tuple[Recipe | None, StationmasterError | None]:

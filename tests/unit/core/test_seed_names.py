@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from stationmaster.cli.seed_names import with_trainer_monitoring
-from stationmaster.cli.train import _read_job_file, request_of
 from stationmaster.config import monitoring_of, read_monitoring
 from stationmaster.errors import ConfigInvalid, UserError
 from stationmaster.settings import MonitoringSettings
+from stationmaster.station.job_file import read_job_file
+from stationmaster.station.trainer_config import with_trainer_monitoring
 
 BLOCK = {
     "enabled": False, "sample_interval_seconds": 2, "track_per_process": False, "analyze_on_complete": False,
@@ -28,21 +28,21 @@ def job_file(folder: Path, **more: Any) -> Path:
 
 def test_the_block_of_a_process_is_the_job_s_monitoring(tmp_path: Path) -> None:
     path = job_file(tmp_path, config={"process": [{"monitoring": BLOCK}]})
-    request = request_of(_read_job_file(path))
+    request = read_job_file(path).request()
     watched = monitoring_of(read_monitoring(request.monitoring), MonitoringSettings())
     assert {name: getattr(watched, name) for name in BLOCK} == BLOCK
 
 
 @pytest.mark.parametrize("config", [None, {}, {"process": None}, {"process": []}, {"process": [{}, None]}])
 def test_without_a_block_the_defaults_hold(tmp_path: Path, config: Any) -> None:
-    request = request_of(_read_job_file(job_file(tmp_path, config=config)))
+    request = read_job_file(job_file(tmp_path, config=config)).request()
     assert request.monitoring == {}
 
 
 def test_the_job_s_own_block_wins_and_the_same_block_twice_is_one(tmp_path: Path) -> None:
     process = [{"monitoring": BLOCK}, {"monitoring": dict(BLOCK)}]
     path = job_file(tmp_path, config={"process": process}, monitoring={"gracePeriod": 60_000, "enabled": True})
-    monitoring = read_monitoring(request_of(_read_job_file(path)).monitoring)
+    monitoring = read_monitoring(read_job_file(path).request().monitoring)
     assert monitoring == {**BLOCK, "grace_period": 60.0, "enabled": True}
 
 
@@ -70,4 +70,4 @@ def test_anything_else_below_config_is_told(config: Any, told: str) -> None:
 def test_a_wrong_value_is_told_like_any_other(tmp_path: Path) -> None:
     path = job_file(tmp_path, config={"process": [{"monitoring": {"memory_warning_threshold": 3}}]})
     with pytest.raises(ConfigInvalid, match="memory_warning_threshold"):
-        read_monitoring(request_of(_read_job_file(path)).monitoring)
+        read_monitoring(read_job_file(path).request().monitoring)

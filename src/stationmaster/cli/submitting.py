@@ -1,0 +1,82 @@
+"""Proposing, asking, submitting: `train` and `retry` spend money only this way."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import typer
+
+from stationmaster.cli.helping_worker import prepare_worker, worker_for
+from stationmaster.errors import StationmasterError, UserError
+from stationmaster.model import Job, Quote
+from stationmaster.station.base import Station
+from stationmaster.station.local.station import LocalStation
+from stationmaster.station.proposals import Proposal, RetryRequest, Terms, TrainRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """What came of a request. A job that was there already under its id has no notes."""
+
+    job: Job
+    created: bool
+    notes: tuple[str, ...] = ()
+    started_worker: str | None = None  # in words, where one was started for it
+
+
+def submit_confirmed(
+    context: typer.Context,
+    station: LocalStation,
+    request: TrainRequest | RetryRequest,
+    *,
+    shown: Callable[[Terms], Iterable[str]],
+    yes: bool,
+) -> Submission:
+    """The job, as it was proposed, shown and agreed to; a worker is there for it."""
+    there = None if request.id is None else station.jobs.with_id(request.id)
+    if there is not None:
+        return Submission(job=there, created=False, started_worker=_worker(context, station, is_new=False))
+    proposal = station.proposals.propose(request)
+    with _withdrawn_unless_submitted(station, proposal):
+        for line in shown(proposal.terms):
+            typer.echo(line)
+        _confirm_price(proposal.terms.quote, yes=yes)
+        is_new = prepare_worker(context, station)
+        accepted = station.proposals.submit(proposal.id)
+    return Submission(
+        job=accepted.job,
+        created=accepted.created,
+        notes=proposal.terms.notes,
+        started_worker=_worker(context, station, is_new=is_new),
+    )
+
+
+def _confirm_price(quote: Quote, *, yes: bool) -> None:
+    """Go on only if the person wants to; what costs nothing needs no question."""
+    if yes or not quote.cost_high:
+        return
+    if not sys.stdin.isatty():
+        raise UserError("this costs money and nobody can be asked", hint="add --yes")
+    if not typer.confirm("Go ahead?"):
+        raise typer.Exit(0)
+
+
+@contextlib.contextmanager
+def _withdrawn_unless_submitted(station: Station, proposal: Proposal) -> Iterator[None]:
+    """A person who says no, or leaves, leaves no packed dataset behind."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(StationmasterError):  # it expires by itself
+            station.proposals.withdraw(proposal.id)
+        raise
+
+
+def _worker(context: typer.Context, station: LocalStation, *, is_new: bool) -> str | None:
+    worker, is_started_now = worker_for(context, station)
+    if not is_new and not is_started_now:
+        return None
+    return f"worker started in the background (pid {worker.pid}, log {worker.log})"

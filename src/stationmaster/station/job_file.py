@@ -1,0 +1,186 @@
+"""A job as people and programs write it down: a YAML file, a command's options, or a request's body."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError, field_validator, model_validator
+
+from stationmaster.datasets.sources.reference import parse_source
+from stationmaster.errors import NotFound, UserError
+from stationmaster.money import MicroDollars, from_dollars
+from stationmaster.settings.addresses import checked_text
+from stationmaster.settings.documents import read_yaml, texts_in
+from stationmaster.station.proposals import TrainRequest
+from stationmaster.station.trainer_config import with_trainer_monitoring
+
+LONGEST_NAME = 200
+"""Nothing has a longer name; the store would stumble over much longer ones."""
+
+_PROVIDER_ALIASES = {"local": "ssh"}
+_OTHER_NAMES = {"tool": "recipe", "driver": "provider"}
+_MOST_HOURS = 10_000
+
+Name = Annotated[StrictStr, Field(max_length=LONGEST_NAME)]
+Dollars = str | int | float
+
+
+class Execution(BaseModel):
+    """Where to run it, as the original texts write it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    provider: Name
+
+
+class JobFile(BaseModel):
+    """Every value is optional: a file may leave to the command line what the command line gives."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    recipe: StrictStr | None = None
+    dataset: StrictStr | None = None
+    name: Name | None = None
+    trigger: Name | None = None
+    steps: Any = None  # one of the recipe's parameters, which checks it
+    parameters: dict[StrictStr, Any] | None = None
+    provider: Name | None = None
+    account: Name | None = None
+    id: Name | None = None
+    owner: Name | None = None
+    max_price: Dollars | None = None
+    max_hours: Any = None
+    max_spend: Dollars | None = None
+    monitoring: dict[str, Any] | None = None
+    execution: Execution | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_name_each(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        for place, text in texts_in(data):
+            try:
+                checked_text(text)
+            except ValueError as problem:
+                raise ValueError(f"{place} {problem}") from None
+        return {_OTHER_NAMES.get(name, name): value for name, value in data.items()}
+
+    @field_validator("max_price", "max_spend", mode="before")
+    @classmethod
+    def _money_can_be_read(cls, value: Any, info: Any) -> Any:
+        try:
+            price(info.field_name, value)
+        except UserError as problem:
+            raise ValueError(str(problem)) from None
+        return value
+
+    def overlaid(self, given: JobFile) -> Self:
+        """These values with what was given laid over them; parameters are merged."""
+        values = given.model_dump(exclude_none=True)
+        values["parameters"] = {**(self.parameters or {}), **(given.parameters or {})}
+        return self.model_copy(update=values)
+
+    def request(self) -> TrainRequest:
+        """Raises UserError where something that every job needs is missing or cannot be meant."""
+        if not self.recipe:
+            raise UserError("no recipe was given", hint="add --recipe; `stationmaster recipes list` shows them")
+        if not self.dataset:
+            raise UserError("no dataset was given", hint="add --dataset FOLDER")
+        provider = self.provider or (self.execution.provider if self.execution is not None else None)
+        steps = {} if self.steps is None else {"steps": self.steps}
+        return TrainRequest(
+            recipe=self.recipe,
+            dataset=parse_source(self.dataset),
+            name=self.name,
+            trigger=self.trigger,
+            parameters={**(self.parameters or {}), **steps},
+            provider=None if provider is None else _PROVIDER_ALIASES.get(provider, provider),
+            account=self.account,
+            id=self.id,
+            owner=self.owner,
+            max_price=price("max_price", self.max_price),
+            max_hours=_hours(self.max_hours),
+            max_spend=price("max_spend", self.max_spend),
+            monitoring=self.monitoring or {},
+        )
+
+
+def read_job_file(path: Path) -> JobFile:
+    """The job in a file; a folder that it names as dataset is meant from where the file lies. Raises UserError."""
+    try:
+        data = read_yaml(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise NotFound(
+            f"there is no file {path}", hint="name a file with the job's options, or give them here"
+        ) from None
+    except OSError as problem:
+        raise UserError(f"{path} cannot be read: {problem.strerror}", hint="name a file that you may read") from None
+    except ValueError as problem:
+        raise UserError(f"{path} cannot be read: {problem}", hint="it must be YAML in UTF-8") from None
+    if not isinstance(data, dict):
+        raise UserError(f"{path} must hold options by name", hint="for example: recipe: tiny-lora@1")
+    job = job_from(with_trainer_monitoring(data, path), place=f"{path}: ")
+    if not job.dataset or not isinstance(source := parse_source(job.dataset), Path):
+        return job
+    return job.model_copy(update={"dataset": str(path.parent / source)})
+
+
+def job_from(data: dict[Any, Any], *, place: str = "") -> JobFile:
+    """The job in plain data. Raises UserError, whose text begins with the place."""
+    try:
+        return JobFile.model_validate(data)
+    except ValidationError as error:
+        raise _in_words(error, place) from None
+
+
+def price(name: str, value: Dollars | None) -> MicroDollars | None:
+    """An amount of dollars as people write it. Raises UserError."""
+    if value is None:
+        return None
+    try:
+        amount = from_dollars(value)
+    except (TypeError, ValueError) as problem:
+        raise UserError(f"{name}: {problem}", hint="write dollars, as in 1.50") from None
+    if amount <= 0:
+        raise UserError(f"{name} must be above zero", hint="write dollars, as in 1.50; leave it out for no limit")
+    return amount
+
+
+def _hours(value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _MOST_HOURS:
+        raise UserError(f"max_hours: {value!r} is not a number of hours", hint="write hours, as in 1.5")
+    return float(value)
+
+
+def _in_words(error: ValidationError, place: str) -> UserError:
+    """The first of the problems, names that nobody knows before all others."""
+    problems = error.errors(include_url=False)
+    first = next((one for one in problems if one["type"] == "extra_forbidden"), problems[0])
+    where, kind = first["loc"], first["type"]
+    name = str(where[0]) if where else ""
+    if name == "execution":
+        return UserError(f"{place}execution must hold a provider alone", hint="as in execution: {provider: vastai}")
+    if kind == "extra_forbidden":
+        known = [*JobFile.model_fields, *_OTHER_NAMES]
+        near = difflib.get_close_matches(name, known, n=1)
+        return UserError(f"{place}{name} is not an option", hint=f"did you mean {near[0]}?" if near else None)
+    if kind == "string_type" and name == "parameters":
+        return UserError(
+            f"{place}parameters: {first['input']!r} is not a name", hint="`recipes show` lists a recipe's own"
+        )
+    if kind == "string_type":
+        return UserError(f"{place}{name} must be text", hint=f'write it in quotes, as in {name}: "x"')
+    if kind == "dict_type":
+        return UserError(f"{place}{name} must be a table of names and values", hint=f"as in {name}: {{name: 1}}")
+    if kind == "string_too_long":
+        return UserError(f"{place}{name} is longer than {LONGEST_NAME} characters", hint="choose a shorter one")
+    said = first["msg"].removeprefix("Value error, ")
+    hint = (
+        "write dollars, as in 1.50" if name in ("max_price", "max_spend") else "take them out; it must be YAML in UTF-8"
+    )
+    return UserError(f"{place}{said}", hint=hint)
