@@ -145,6 +145,18 @@ def gpu_factor(name: str) -> float | None:
     return GPU_FACTORS[max(fitting, key=len)] if fitting else None
 
 
+def is_as_fast(gpu: str | None, as_this: str | None) -> bool:
+    """Whether a GPU is the same as another, or known to be at least as fast. Work without a GPU runs anywhere.
+
+    >>> is_as_fast("RTX 5090", "RTX 4090"), is_as_fast("RTX 3090", "RTX 4090"), is_as_fast("Voodoo 2", "RTX 4090")
+    (True, False, False)
+    """
+    if as_this is None or _same(gpu, as_this):
+        return True
+    ours, others = gpu_factor(gpu or ""), gpu_factor(as_this)
+    return ours is not None and others is not None and ours <= others
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Correction:
     """How long earlier runs took as a share of what the recipe's model says of them."""

@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.login import LogIn
+from stationmaster.control.rental.spending import within_agreed
 from stationmaster.control.states.provisioning import Create, Seen, decide, perform
 from stationmaster.control.step import Step
 from stationmaster.control.world import World
 from stationmaster.errors import AccessRefused, DeliveryBusy, ProviderBusy, SecretRefused
 from stationmaster.model import Job, Listing, MachineStatus, Outcome, Reason, Rental, RentalState, State
+from stationmaster.money import ZERO, MicroDollars
 from stationmaster.providers.fake import FakeProvider
 from stationmaster.recipes.registry import find
 from stationmaster.store.engine import Database
@@ -210,6 +212,63 @@ def test_an_offer_that_was_refused_comes_after_all_others() -> None:
     assert alone.then.offer.id == "taken", "it may be free again"
 
 
+def test_a_job_waits_for_an_offer_that_was_agreed_to_and_says_so_once() -> None:
+    market = (offer(price_per_hour=MicroDollars(420_000), gpu="RTX 4090"),)
+    first = decide(seen(requested(), listing(), others=market), POLICY)
+    assert (after(first).state, first.then) == (State.PROVISIONING, None)
+    assert first.write is not None
+    assert first.write.due_in == POLICY.retry_seconds[0]
+    (told,) = first.write.events
+    assert (told.kind, told.payload["offered"]) == ("waiting_for_offer", "RTX 4090 at $0.420 per hour")
+    again = decide(seen(requested(), listing(), others=market, job=after(first)), POLICY)
+    assert again.write is not None
+    assert (again.write.events, again.write.due_in) == ((), POLICY.retry_seconds[1])
+
+
+def test_a_job_for_which_nothing_was_offered_that_was_agreed_to_ends_with_that_reason() -> None:
+    last = job(state=State.PROVISIONING, state_since=90.0, attempt=3, failed_before_login=2, failed_after_login=0)
+    market = (offer(price_per_hour=MicroDollars(420_000), gpu="RTX 4090"),)
+    ended = after(decide(seen(requested(), listing(), others=market, job=last, now=90.0 + 901), POLICY))
+    assert (ended.outcome, ended.reason) == (Outcome.FAILED_PROVISIONING, Reason.NO_OFFER)
+    assert ended.explanation is not None
+    assert "nothing within what was agreed to" in ended.explanation
+    assert "it has RTX 4090 at $0.420 per hour" in ended.explanation
+
+
+AGREED = replace(job().spec.quote, price_per_hour=MicroDollars(310_000), gpu="RTX 4090")
+
+
+@pytest.mark.parametrize(
+    ("price", "gpu", "cap", "is_taken"),
+    [
+        (310_000, "RTX 4090", None, True),
+        (200_000, "NVIDIA GeForce RTX 4090", None, True),
+        (310_400, "RTX 4090", None, True),  # shown as the same price
+        (311_000, "RTX 4090", None, False),
+        (620_000, "RTX 4090", None, False),
+        (310_000, "RTX 5090", None, True),
+        (100_000, "RTX 3090", None, False),
+        (310_000, "Voodoo 2", None, False),
+        (310_000, None, None, False),
+        (420_000, "RTX 4090", 500_000, True),
+        (510_000, "RTX 4090", 500_000, False),
+        (310_000, "RTX 4090", 200_000, True),  # the market's filter knows the cap; a quote above it is none
+    ],
+)
+def test_an_offer_is_taken_only_within_the_price_and_the_gpu_that_were_agreed_to(
+    price: int, gpu: str | None, cap: int | None, is_taken: bool
+) -> None:
+    most = None if cap is None else MicroDollars(cap)
+    spec = replace(job().spec, quote=AGREED, max_price_per_hour=most)
+    market = [offer(price_per_hour=MicroDollars(price), gpu=gpu)]
+    assert bool(within_agreed(market, spec)) is is_taken
+
+
+def test_what_costs_nothing_is_taken_on_any_machine() -> None:
+    spec = replace(job().spec, quote=replace(AGREED, price_per_hour=ZERO))
+    assert within_agreed([offer(gpu="T4")], spec)
+
+
 @pytest.mark.parametrize("doubtful", [listing(complete=False), listing(account="somebody-else")])
 def test_a_doubtful_listing_never_loses_a_machine(doubtful: Listing) -> None:
     step = decide(seen(rental(absent_listings=1), doubtful), POLICY)
@@ -247,7 +306,7 @@ def test_a_machine_that_never_comes_is_given_up_after_its_time_and_alerted_befor
 
 def test_the_third_attempt_that_fails_before_the_login_is_the_last() -> None:
     unlucky = job(state=State.PROVISIONING, state_since=90.0, attempt=3, failed_before_login=2, failed_after_login=0)
-    step = decide(seen(requested(), listing(), job=unlucky), POLICY)
+    step = decide(seen(requested(), listing(), job=unlucky, now=90.0 + 901), POLICY)
     assert (after(step).outcome, after(step).reason) == (Outcome.FAILED_PROVISIONING, Reason.NO_OFFER)
 
 

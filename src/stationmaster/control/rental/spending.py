@@ -1,29 +1,40 @@
-"""What keeps a rental from costing more than was said: the quote, the provider's credit, the number of machines."""
+"""What keeps a rental within what a person agreed to, and within the provider's credit and room."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from stationmaster.control.world import World
+from stationmaster.estimate import is_as_fast
 from stationmaster.model import JobSpec, Offer, Quote, Rental
-from stationmaster.money import MicroDollars, cost, format_dollars
+from stationmaster.money import MicroDollars, format_dollars
 from stationmaster.providers.base import KnowsMoney, Provider
 
-PRICE_TOLERANCE = 1.2
-"""A job may come to cost so much more than was quoted; above that the machine is not rented."""
+_ROUNDING = MicroDollars(500)
+"""Prices by the hour are shown to a tenth of a cent: what rounds to the same figure is the same price."""
 
 
-SMALL_CHANGE = MicroDollars(100_000)
-"""A whole job that costs no more than this above its quote is not worth a refusal."""
+def within_agreed(offers: Iterable[Offer], spec: JobSpec) -> list[Offer]:
+    """Offers that a person has agreed to, in their order: no dearer by the hour than was shown or allowed, on a GPU
+    that is as fast as the one that was shown. What costs nothing needs no agreement.
+    """
+    return [offer for offer in offers if is_agreed(offer, spec)]
 
 
-def affordable(offers: Iterable[Offer], spec: JobSpec) -> list[Offer]:
-    """Offers at about the quoted price, in their order. What was quoted as free has no other price to compare with."""
-    quote = spec.quote
-    if quote.price_per_hour <= 0:
-        return list(offers)
-    most = max(quote.cost_high * PRICE_TOLERANCE, quote.cost_high + SMALL_CHANGE)
-    return [offer for offer in offers if cost(offer.price_per_hour, quote.hours_high * 3600) <= most]
+def is_agreed(offer: Offer, spec: JobSpec) -> bool:
+    if spec.quote.price_per_hour <= 0:
+        return True
+    return offer.price_per_hour <= most_per_hour(spec) + _ROUNDING and is_as_fast(offer.gpu, spec.quote.gpu)
+
+
+def most_per_hour(spec: JobSpec) -> MicroDollars:
+    """The most that an hour may cost: what was shown, or the limit that the person set."""
+    return max(spec.quote.price_per_hour, spec.max_price_per_hour or spec.quote.price_per_hour)
+
+
+def agreed_in_words(spec: JobSpec) -> str:
+    gpu = f"{spec.quote.gpu} or faster, " if spec.quote.gpu else ""
+    return f"{gpu}at most {format_dollars(most_per_hour(spec), 3)} per hour"
 
 
 async def credit_problem(quote: Quote, provider: Provider) -> str | None:

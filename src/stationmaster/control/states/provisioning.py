@@ -14,7 +14,7 @@ from stationmaster.control.policy import Policy
 from stationmaster.control.rental.adoption import Discard, adopted, discard, with_surplus
 from stationmaster.control.rental.login import LogIn, blame, log_in
 from stationmaster.control.rental.machine import requirements
-from stationmaster.control.rental.spending import affordable, credit_problem, is_full
+from stationmaster.control.rental.spending import agreed_in_words, credit_problem, is_full, within_agreed
 from stationmaster.control.step import Handler, Step, failed_try, give_up, is_late, recovered, wait, wants_out
 from stationmaster.control.training.step_secrets import refusal_in_words, sendable_secrets
 from stationmaster.control.world import Visit, World
@@ -41,6 +41,7 @@ from stationmaster.model import (
     Rental,
     RentalState,
 )
+from stationmaster.money import format_dollars
 from stationmaster.store.writes import Told, Write
 
 _USELESS = (MachineStatus.FAILED, MachineStatus.STOPPED, MachineStatus.OFFLINE)
@@ -58,7 +59,8 @@ class Seen:
     was_ended: bool = False  # this attempt's machine was ended by somebody else: the sweep
     surplus: frozenset[str] = frozenset()  # machines that are written down as such
     listing: Listing | None = None
-    offers: tuple[Offer, ...] = ()
+    offers: tuple[Offer, ...] = ()  # within what the person agreed to
+    others: tuple[Offer, ...] = ()  # that would do, but cost more than was agreed to, or are slower
     no_credit: str | None = None  # why the provider's credit does not suffice
     secret_problem: SecretRefused | DeliveryBusy | None = None  # why a secret that the recipe needs would not be sent
     waits_for_room: bool = False  # as many machines are rented there as may be
@@ -111,8 +113,11 @@ async def _look_at_the_market(seen: Seen, rental: Rental, world: World) -> Seen:
         return replace(seen, secret_problem=problem)
     avoided = await world.avoided.of(provider.name)
     want = replace(requirements(job, world), avoided_machines=avoided)
-    offers = affordable(await provider.offers(want), job.spec)
-    return replace(seen, offers=tuple(offers), no_credit=await credit_problem(job.spec.quote, provider))
+    market = await provider.offers(want)
+    agreed = within_agreed(market, job.spec)
+    others = tuple(offer for offer in market if offer not in agreed)
+    no_credit = await credit_problem(job.spec.quote, provider)
+    return replace(seen, offers=tuple(agreed), others=others, no_credit=no_credit)
 
 
 def decide(seen: Seen, policy: Policy) -> Step[Create | LogIn | Discard]:
@@ -129,10 +134,7 @@ def decide(seen: Seen, policy: Policy) -> Step[Create | LogIn | Discard]:
     if isinstance(seen.problem, AccessRefused):
         return Step(write=_given_up(seen, Reason.ACCESS_REFUSED, str(seen.problem)))
     if now - job.state_since > policy.ready_seconds:
-        said = f"no machine could be logged in to within {format_duration(policy.ready_seconds)}"
-        if why := job.memory.get("login_problem"):
-            said = f"{said}: {why}"
-        return Step(write=_given_up(seen, Reason.MACHINE_NOT_READY, said))
+        return Step(write=_out_of_time(seen, rental, policy))
     if seen.listing is None or seen.problem is not None:  # a market that did not answer is not an empty one
         after, seconds, _ = failed_try(job, policy)
         return Step(write=wait(after, seconds, alerts=_slow(seen, policy)))
@@ -179,10 +181,40 @@ def _ask_or_adopt(
         return Step(write=_given_up(seen, Reason.NO_PROVIDER_CREDIT, seen.no_credit))
     offer = rental.offer or _best_offer(seen)
     if offer is None:
-        said = f"{job.spec.provider} has nothing to offer that fits within the price"
-        return Step(write=_given_up(seen, Reason.NO_OFFER, said))
+        return Step(write=_wait_for_an_offer(seen, policy))
     asked = replace(rental, create_sent_at=seen.asked_at or now, offer=offer, account=seen.listing.account)
     return Step(write=Write(job=job, rentals=(asked,)), then=Create(rental=asked, offer=offer))
+
+
+def _wait_for_an_offer(seen: Seen, policy: Policy) -> Write:
+    """Nothing is bought that nobody agreed to: the market may offer it again in a minute."""
+    after, seconds, failures = failed_try(seen.visit.job, policy)
+    told = Told(kind="waiting_for_offer", payload={"agreed": agreed_in_words(after.spec), "offered": _next_best(seen)})
+    return wait(after, seconds, events=() if failures else (told,), alerts=_slow(seen, policy))
+
+
+def _out_of_time(seen: Seen, rental: Rental, policy: Policy) -> Write:
+    job, waited = seen.visit.job, format_duration(policy.ready_seconds)
+    looked = seen.problem is None and seen.listing is not None and _may_be_created(seen, _not_surplus(seen, rental))
+    if looked and rental.offer is None and not seen.offers and not seen.waits_for_room and seen.secret_problem is None:
+        said = (
+            f"{job.spec.provider} offered nothing within what was agreed to ({agreed_in_words(job.spec)}) for {waited}"
+        )
+        if best := _next_best(seen):
+            said = f"{said}; it has {best}"
+        return _given_up(seen, Reason.NO_OFFER, said)
+    said = f"no machine could be logged in to within {waited}"
+    if why := job.memory.get("login_problem"):
+        said = f"{said}: {why}"
+    return _given_up(seen, Reason.MACHINE_NOT_READY, said)
+
+
+def _next_best(seen: Seen) -> str | None:
+    """The best offer that would do but was not agreed to, in words."""
+    if not seen.others:
+        return None
+    best = seen.others[0]
+    return f"{best.gpu or 'a machine without a GPU'} at {format_dollars(best.price_per_hour, 3)} per hour"
 
 
 def _best_offer(seen: Seen) -> Offer | None:

@@ -1,0 +1,117 @@
+"""Proposals: what was shown is what is submitted, once, and nothing is looked at a second time."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from stationmaster.errors import NotFound
+from stationmaster.model import Desired, State
+from stationmaster.station.proposals import EstimateRequest, RetryRequest
+from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.submitting import submit
+
+
+def test_what_was_proposed_is_what_is_submitted(world: LocalWorld, pictures: Path) -> None:
+    proposals = world.station.proposals
+    proposal = proposals.propose(world.request(pictures, id="mine", name="cats", trigger="ohwx"))
+    assert proposals.find(proposal.id) == proposal
+    assert world.station.jobs.listed(with_ended=True) == []
+    job = proposals.submit(proposal.id).job
+    terms = proposal.terms
+    assert (job.id, job.spec.name, job.spec.recipe) == (proposal.job_id, terms.name, terms.recipe)
+    assert (job.spec.quote, job.spec.max_seconds, job.spec.max_spend) == (
+        terms.quote,
+        terms.max_seconds,
+        terms.max_spend,
+    )
+    assert {name: job.spec.parameters[name] for name in terms.parameters} == terms.parameters
+    assert job.state is State.QUEUED
+
+
+def test_submitting_twice_makes_one_job(world: LocalWorld, pictures: Path) -> None:
+    proposal = world.station.proposals.propose(world.request(pictures))
+    first, again = (world.station.proposals.submit(proposal.id) for _ in range(2))
+    assert (first.created, again.created, again.job.id) == (True, False, first.job.id)
+    assert len(world.station.jobs.listed(with_ended=True)) == 1
+
+
+def test_nothing_of_the_dataset_is_read_after_the_proposal(world: LocalWorld, pictures: Path, tmp_path: Path) -> None:
+    """A person may well tidy up between the question and the yes; what was shown is trained on all the same."""
+    moved = tmp_path / "moved"
+    shutil.copytree(pictures, moved)
+    proposal = world.station.proposals.propose(world.request(moved, id="mine"))
+    shutil.rmtree(moved)
+    job = world.station.proposals.submit(proposal.id).job
+    world.work_until_ended(job.id)
+    assert world.station.jobs.view(job.id).shown == "COMPLETED"
+
+
+def test_a_withdrawn_proposal_is_gone_with_its_dataset(world: LocalWorld, pictures: Path) -> None:
+    proposal = world.station.proposals.propose(world.request(pictures))
+    packed = world.folder / "home" / "datasets"
+    assert list(packed.glob("*.tar"))
+    world.station.proposals.withdraw(proposal.id)
+    assert list(packed.glob("*.tar")) == []
+    for ask in (world.station.proposals.find, world.station.proposals.submit, world.station.proposals.withdraw):
+        with pytest.raises(NotFound, match="no proposal"):
+            ask(proposal.id)
+
+
+def test_a_proposal_keeps_its_dataset_while_another_job_with_it_is_removed(world: LocalWorld, pictures: Path) -> None:
+    other = submit(world.station, world.request(pictures, id="other")).job
+    proposal = world.station.proposals.propose(world.request(pictures, id="mine"))
+    world.station.jobs.desire("other", Desired.CANCEL)
+    world.work_until_ended("other")
+    world.station.jobs.remove("other")
+    job = world.station.proposals.submit(proposal.id).job
+    assert job.spec.dataset == other.spec.dataset
+    assert Path(job.spec.dataset.archive).is_file()
+
+
+def test_a_withdrawn_proposal_leaves_the_dataset_of_a_job_alone(world: LocalWorld, pictures: Path) -> None:
+    job = submit(world.station, world.request(pictures, id="mine")).job
+    proposal = world.station.proposals.propose(world.request(pictures, id="other"))
+    world.station.proposals.withdraw(proposal.id)
+    assert Path(job.spec.dataset.archive).is_file()
+
+
+@pytest.mark.parametrize("forged", ["", "x", "%", "../../etc"])
+def test_a_proposal_that_never_was_is_refused(world: LocalWorld, forged: str) -> None:
+    with pytest.raises(NotFound, match="no proposal"):
+        world.station.proposals.submit(forged)
+    assert world.station.jobs.listed(with_ended=True) == []
+
+
+def test_the_job_of_a_proposal_that_was_removed_does_not_come_back(world: LocalWorld, pictures: Path) -> None:
+    proposal = world.station.proposals.propose(world.request(pictures, id="mine"))
+    world.station.proposals.submit(proposal.id)
+    world.station.jobs.desire("mine", Desired.CANCEL)
+    world.work_until_ended("mine")
+    world.station.jobs.remove("mine")
+    with pytest.raises(NotFound, match="no proposal"):
+        world.station.proposals.submit(proposal.id)
+    assert world.station.jobs.listed(with_ended=True) == []
+
+
+def test_a_retry_is_proposed_and_submitted_the_same_way(finished: LocalWorld) -> None:
+    proposals = finished.station.proposals
+    request = RetryRequest(job="done", id="again", resume=True)
+    assert proposals.check(request).quote
+    proposal = proposals.propose(request)
+    job = proposals.submit(proposal.id).job
+    old = finished.station.jobs.view("done").job.spec
+    assert (job.id, job.spec.retry_of, job.spec.dataset) == ("again", "done", old.dataset)
+    assert (job.spec.quote, job.spec.resume_step) == (proposal.terms.quote, 20)
+    finished.station.jobs.desire("again", Desired.CANCEL)
+    finished.work_until_ended("again")
+    finished.station.jobs.remove("again")
+
+
+def test_an_estimate_needs_no_dataset_and_writes_nothing(world: LocalWorld) -> None:
+    found = world.station.proposals.estimate(EstimateRequest(recipe="tiny-lora@1", images=12))
+    assert found.provider == "loopback"
+    assert found.quote.hours_low <= found.quote.hours_expected <= found.quote.hours_high
+    assert world.station.jobs.listed(with_ended=True) == []
