@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from stationmaster.errors import RecipeInvalid
-from stationmaster.model import FinishedRun
+from stationmaster.model import FinishedRun, Quote
 from stationmaster.money import MicroDollars, cost
 from stationmaster.recipes.parameters import ParameterValue
 from stationmaster.recipes.schema import Recipe
@@ -51,6 +51,7 @@ _UNKNOWN_GPU_SPREAD = 0.5
 _ENOUGH_RUNS = 3  # fewer say little
 _LEAST_SPREAD = 0.1  # the next run is never quite like those before
 _MOST_CORRECTION = 10.0
+_ROOM = 1.2  # between the price of the best offer and the most that is paid for another one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +144,13 @@ def gpu_factor(name: str) -> float | None:
     words = f" {_words(name)} "
     fitting = [known for known in GPU_FACTORS if f" {known} " in words]
     return GPU_FACTORS[max(fitting, key=len)] if fitting else None
+
+
+def most_per_hour(quote: Quote, asked: MicroDollars | None = None) -> MicroDollars:
+    """The most that an hour may cost, which people are shown before they agree: what they asked for, else a little
+    more than the best offer of the moment, which others may take meanwhile.
+    """
+    return MicroDollars(round(quote.price_per_hour * _ROOM)) if asked is None else asked
 
 
 def is_as_fast(gpu: str | None, as_this: str | None) -> bool:

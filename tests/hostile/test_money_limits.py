@@ -224,7 +224,13 @@ def test_a_larger_limit_than_that_is_explained_where_it_is_shown(home: Home, pic
     plan = train(home, pictures, "a", "--dry-run", "--json").json()
     twice = f"${2 * plan['quote']['cost_usd']['high']:.2f}"
     why = f"the smallest limit; twice the high estimate would be {twice}"
-    assert plan["limits"] == {"max_hours": 4.0, "max_spend_usd": 0.5, "max_spend_note": why}
+    most = pytest.approx(1.2 * plan["quote"]["price_per_hour_usd"])
+    assert plan["limits"] == {
+        "max_price_per_hour_usd": most,
+        "max_hours": 4.0,
+        "max_spend_usd": 0.5,
+        "max_spend_note": why,
+    }
     assert f"$0.50 ({why})" in train(home, pictures, "a", "--dry-run").out
 
 

@@ -50,7 +50,7 @@ def estimate(
         notes = list(found.notes)
         return print_json({"recipe": recipe, "provider": found.provider, **quote_json(found.quote), "notes": notes})
     typer.echo(f"{recipe} on {found.provider}, {images} images")
-    for line in price_lines(found.quote):
+    for line in price_lines(found.quote, most_per_hour=found.max_price_per_hour):
         typer.echo(line)
     for note in found.notes:
         typer.echo(f"  note   {note}")

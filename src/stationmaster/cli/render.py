@@ -84,6 +84,7 @@ def terms_json(terms: Terms) -> dict[str, Any]:
         "dataset_bytes": terms.dataset_bytes,
         "quote": quote_json(terms.quote),
         "limits": {
+            "max_price_per_hour_usd": dollars(terms.max_price_per_hour),
             "max_hours": terms.max_seconds / 3600,
             "max_spend_usd": dollars(terms.max_spend),
             "max_spend_note": terms.spend_note,
@@ -169,7 +170,7 @@ def quote_lines(terms: Terms) -> Iterator[str]:
 
 def terms_lines(terms: Terms) -> Iterator[str]:
     """Time, cost, limits, and what to know of them."""
-    yield from price_lines(terms.quote)
+    yield from price_lines(terms.quote, most_per_hour=terms.max_price_per_hour)
     spend = f" and {format_dollars(terms.max_spend)}" if terms.max_spend else ""
     why = f" ({terms.spend_note})" if terms.spend_note else ""
     yield f"  limit  {format_duration(terms.max_seconds)}{spend}{why}, then it is ended and the model saved"
@@ -177,8 +178,8 @@ def terms_lines(terms: Terms) -> Iterator[str]:
         yield f"  note   {note}"
 
 
-def price_lines(quote: Quote) -> Iterator[str]:
-    """Time and cost, each with what it may well be."""
+def price_lines(quote: Quote, *, most_per_hour: MicroDollars) -> Iterator[str]:
+    """Time and cost, each with what it may well be, and what another machine may be and cost at most."""
     low, high = format_duration(quote.hours_low * 3600), format_duration(quote.hours_high * 3600)
     yield f"  time   {format_duration(quote.hours_expected * 3600)} (between {low} and {high})"
     yield (
@@ -186,8 +187,9 @@ def price_lines(quote: Quote) -> Iterator[str]:
         f"{format_dollars(quote.cost_high)}) at {format_dollars(quote.price_per_hour, 3)}/h"
     )
     if quote.price_per_hour and quote.disk_gib:
-        machine = quote.gpu or "a machine without a GPU"
-        yield f"  for    {machine}, with its disk and about {quote.traffic_gib:.1f} GiB of traffic"
+        machine = f"{quote.gpu} or faster" if quote.gpu else "a machine without a GPU"
+        most = f"at most {format_dollars(most_per_hour, 3)}/h"
+        yield f"  for    {machine}, {most}, with its disk and about {quote.traffic_gib:.1f} GiB of traffic"
 
 
 def view_lines(view: JobView) -> Iterator[str]:

@@ -54,6 +54,7 @@ class EstimateRequest:
 class Estimate:
     provider: str
     quote: Quote
+    max_price_per_hour: MicroDollars
     notes: tuple[str, ...]
 
 
@@ -76,11 +77,11 @@ class Terms:
     rows: int
     dataset_bytes: int
     quote: Quote
+    max_price_per_hour: MicroDollars  # no worker pays more, and none takes a slower GPU than the quote's
     max_seconds: float
     max_spend: MicroDollars
     steps: tuple[PlannedStep, ...]
     notes: tuple[str, ...]
-    max_price_per_hour: MicroDollars | None = None  # that was asked for; None: what the quote says
     spend_note: str | None = None  # why the money limit is not twice the high figure of the quote
 
 

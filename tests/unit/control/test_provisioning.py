@@ -243,16 +243,16 @@ AGREED = replace(job().spec.quote, price_per_hour=MicroDollars(310_000), gpu="RT
     [
         (310_000, "RTX 4090", None, True),
         (200_000, "NVIDIA GeForce RTX 4090", None, True),
-        (310_400, "RTX 4090", None, True),  # shown as the same price
-        (311_000, "RTX 4090", None, False),
+        (372_000, "RTX 4090", None, True),  # a fifth more: as was shown
+        (372_001, "RTX 4090", None, False),
         (620_000, "RTX 4090", None, False),
         (310_000, "RTX 5090", None, True),
         (100_000, "RTX 3090", None, False),
         (310_000, "Voodoo 2", None, False),
         (310_000, None, None, False),
-        (420_000, "RTX 4090", 500_000, True),
-        (510_000, "RTX 4090", 500_000, False),
-        (310_000, "RTX 4090", 200_000, True),  # the market's filter knows the cap; a quote above it is none
+        (500_000, "RTX 4090", 500_000, True),
+        (500_001, "RTX 4090", 500_000, False),
+        (360_000, "RTX 4090", 350_000, False),  # what was asked for holds, below the usual room too
     ],
 )
 def test_an_offer_is_taken_only_within_the_price_and_the_gpu_that_were_agreed_to(

@@ -5,36 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from stationmaster.control.world import World
-from stationmaster.estimate import is_as_fast
+from stationmaster.estimate import is_as_fast, most_per_hour
 from stationmaster.model import JobSpec, Offer, Quote, Rental
-from stationmaster.money import MicroDollars, format_dollars
+from stationmaster.money import format_dollars
 from stationmaster.providers.base import KnowsMoney, Provider
-
-_ROUNDING = MicroDollars(500)
-"""Prices by the hour are shown to a tenth of a cent: what rounds to the same figure is the same price."""
 
 
 def within_agreed(offers: Iterable[Offer], spec: JobSpec) -> list[Offer]:
-    """Offers that a person has agreed to, in their order: no dearer by the hour than was shown or allowed, on a GPU
-    that is as fast as the one that was shown. What costs nothing needs no agreement.
+    """Offers that a person has agreed to, in their order: no dearer by the hour than was shown, on a GPU that is as
+    fast as the one that was shown. What costs nothing needs no agreement.
     """
-    return [offer for offer in offers if is_agreed(offer, spec)]
-
-
-def is_agreed(offer: Offer, spec: JobSpec) -> bool:
     if spec.quote.price_per_hour <= 0:
-        return True
-    return offer.price_per_hour <= most_per_hour(spec) + _ROUNDING and is_as_fast(offer.gpu, spec.quote.gpu)
-
-
-def most_per_hour(spec: JobSpec) -> MicroDollars:
-    """The most that an hour may cost: what was shown, or the limit that the person set."""
-    return max(spec.quote.price_per_hour, spec.max_price_per_hour or spec.quote.price_per_hour)
+        return list(offers)
+    most = most_per_hour(spec.quote, spec.max_price_per_hour)
+    return [offer for offer in offers if offer.price_per_hour <= most and is_as_fast(offer.gpu, spec.quote.gpu)]
 
 
 def agreed_in_words(spec: JobSpec) -> str:
     gpu = f"{spec.quote.gpu} or faster, " if spec.quote.gpu else ""
-    return f"{gpu}at most {format_dollars(most_per_hour(spec), 3)} per hour"
+    return f"{gpu}at most {format_dollars(most_per_hour(spec.quote, spec.max_price_per_hour), 3)} per hour"
 
 
 async def credit_problem(quote: Quote, provider: Provider) -> str | None:

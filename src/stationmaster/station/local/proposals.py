@@ -19,6 +19,7 @@ from stationmaster.control.training.job_folder import fetched_path
 from stationmaster.datasets.pack import pack_into, write_manifest
 from stationmaster.datasets.source import opened
 from stationmaster.errors import IllegalMove, NotFound
+from stationmaster.estimate import most_per_hour
 from stationmaster.model import Checkpoint, DatasetRef, Job, JobSpec, Quote
 from stationmaster.providers.base import NeedsKey
 from stationmaster.recipes.parameters import resolve
@@ -97,7 +98,12 @@ class LocalProposals:
         past = self._store.finished_runs.of_recipe
         quote, notes = quote_work(work, provider, past_runs=past, home=self._settings.home)
         limits = limits_of(quote, self._settings)
-        return Estimate(provider=provider.name, quote=quote, notes=(*notes, *limits.notes))
+        return Estimate(
+            provider=provider.name,
+            quote=quote,
+            max_price_per_hour=most_per_hour(quote, request.max_price),
+            notes=(*notes, *limits.notes),
+        )
 
     def _checked(self, request: TrainRequest, *, job_id: str) -> Checked:
         self._require_owner(request.owner)

@@ -13,6 +13,7 @@ from stationmaster.datasets.rules import rules_of
 from stationmaster.datasets.source import opened
 from stationmaster.datasets.validate import check
 from stationmaster.errors import NotFound, UserError
+from stationmaster.estimate import most_per_hour
 from stationmaster.model import JobSpec, Quote
 from stationmaster.providers.base import HasClusters, Provider
 from stationmaster.recipes.parameters import ParameterValue, resolve
@@ -121,7 +122,7 @@ def _terms(
         quote=quote,
         max_seconds=limits.max_seconds,
         max_spend=limits.max_spend,
-        max_price_per_hour=work.max_price,
+        max_price_per_hour=most_per_hour(quote, work.max_price),
         spend_note=limits.spend_note,
         steps=_planned_steps(work, identity),
         notes=(*notes, *limits.notes),
