@@ -3,7 +3,15 @@
 Instants (`…_at`) are seconds since the epoch by the database's clock unless a comment says otherwise.
 """
 
-from stationmaster.model.accounts import CostLine, CreditAccount, CreditLot, EntryKind, FinishedRun, LedgerEntry
+from stationmaster.model.accounts import (
+    CostLine,
+    CreditAccount,
+    CreditLot,
+    EntryKind,
+    FinishedRun,
+    LedgerEntry,
+    LedgerProof,
+)
 from stationmaster.model.catalogue import Place, Registering, Registration, SamplePicture, TrainedModel
 from stationmaster.model.jobs import (
     SINGLE_USER,
@@ -36,6 +44,7 @@ from stationmaster.model.machines import (
     Requirements,
     SshAccess,
 )
+from stationmaster.model.people import Delivery, Note, User
 from stationmaster.model.training import Checkpoint, LogChunk, StepReading
 
 __all__ = [
@@ -50,6 +59,7 @@ __all__ = [
     "CreditAccount",
     "CreditLot",
     "DatasetRef",
+    "Delivery",
     "Desired",
     "EntryKind",
     "Event",
@@ -58,11 +68,13 @@ __all__ = [
     "JobSpec",
     "Label",
     "LedgerEntry",
+    "LedgerProof",
     "Listing",
     "LocalAccess",
     "LogChunk",
     "Machine",
     "MachineStatus",
+    "Note",
     "Offer",
     "Outcome",
     "Place",
@@ -80,4 +92,5 @@ __all__ = [
     "State",
     "StepReading",
     "TrainedModel",
+    "User",
 ]

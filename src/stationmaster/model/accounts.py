@@ -93,3 +93,18 @@ class CreditAccount:
     balance: MicroDollars = ZERO
     held: MicroDollars = ZERO
     lots: tuple[CreditLot, ...] = ()  # in the order in which they are spent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerProof:
+    """What was checked of the ledger, and every sentence that is not true."""
+
+    entries: int
+    accounts: int
+    balance: MicroDollars
+    held: MicroDollars
+    problems: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        return not self.problems

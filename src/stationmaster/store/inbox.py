@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from stationmaster.model import Note
 from stationmaster.store.codec import known_fields
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import inbox
 from stationmaster.store.upsert import insert_if_absent
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """A message as it lies in the inbox; `key` makes the same message the same note."""
-
-    key: str
-    kind: str
-    text: str
-    priority: str
-    at: float
-    job_id: str | None = None
-    id: int | None = None
-    read_at: float | None = None
 
 
 class InboxNotes:

@@ -10,12 +10,12 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
 from stationmaster.errors import NotFound, OutOfCredit, UserError
-from stationmaster.model import CreditAccount, CreditLot, EntryKind, LedgerEntry
+from stationmaster.model import CreditAccount, CreditLot, EntryKind, LedgerEntry, LedgerProof
 from stationmaster.money import ZERO, MicroDollars, drawn
 from stationmaster.store.codec import known_fields
 from stationmaster.store.engine import Database
 from stationmaster.store.ledger_posting import SPENDING_ORDER, Posting
-from stationmaster.store.ledger_proof import Proof, prove
+from stationmaster.store.ledger_proof import prove
 from stationmaster.store.spending import committed
 from stationmaster.store.tables import credit_accounts, credit_lots, ledger_entries
 
@@ -134,7 +134,7 @@ class Ledger:
         with self._database.read() as connection:
             return committed(connection, user, since=now - _DAY_SECONDS, now=now)
 
-    def prove(self) -> Proof:
+    def prove(self) -> LedgerProof:
         """Check every account, lot, hold and charge against the entries, as of one moment."""
         with self._database.snapshot() as connection:
             return prove(connection)

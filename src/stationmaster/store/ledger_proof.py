@@ -9,26 +9,11 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
-from stationmaster.model import EntryKind, State
+from stationmaster.model import EntryKind, LedgerProof, State
 from stationmaster.money import MicroDollars
 from stationmaster.store.tables import credit_accounts, credit_lots, jobs, ledger_entries
 
 _BATCH = 1000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
-    """What was checked, and every sentence that is not true."""
-
-    entries: int
-    accounts: int
-    balance: MicroDollars
-    held: MicroDollars
-    problems: tuple[str, ...]
-
-    @property
-    def holds(self) -> bool:
-        return not self.problems
 
 
 @dataclass(slots=True)
@@ -59,7 +44,7 @@ class _Sums:
     problems: list[str] = field(default_factory=list)
 
 
-def prove(connection: Connection) -> Proof:
+def prove(connection: Connection) -> LedgerProof:
     """Read the whole ledger, which must not change meanwhile."""
     sums = _Sums()
     entries = sa.select(ledger_entries).order_by(ledger_entries.c.seq)
@@ -72,7 +57,7 @@ def prove(connection: Connection) -> Proof:
         *_attempts(connection, sums),
         *_refunds(sums),
     ]
-    return Proof(
+    return LedgerProof(
         entries=sums.entries,
         accounts=len(sums.balances),
         balance=MicroDollars(sum(sums.balances.values())),

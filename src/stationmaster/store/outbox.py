@@ -11,10 +11,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from stationmaster.errors import LeaseLost
+from stationmaster.model import Note
 from stationmaster.store import inbox
 from stationmaster.store.codec import dumps
 from stationmaster.store.engine import Database
-from stationmaster.store.inbox import Note
 from stationmaster.store.tables import outbox
 from stationmaster.store.upsert import insert_if_absent
 

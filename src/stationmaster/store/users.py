@@ -4,30 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlalchemy.engine import RowMapping
 
 from stationmaster.errors import NotFound
+from stationmaster.model import User
 from stationmaster.store.codec import dumps, known_fields
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import users
 from stationmaster.store.upsert import upsert
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class User:
-    """One person. `quiet` is a span such as 22:00-07:00 in `time_zone`; `muted` names kinds of messages."""
-
-    name: str
-    telegram_id: str | None = None
-    discord_id: str | None = None
-    email: str | None = None
-    inbox: bool = False  # whether a message in the inbox counts as delivered
-    muted: tuple[str, ...] = ()
-    quiet: str | None = None
-    time_zone: str = "UTC"
 
 
 class Users:

@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 from stationmaster.errors import LeaseLost, NotFound
-from stationmaster.model import Alert
-from stationmaster.store.inbox import Note
+from stationmaster.model import Alert, Note, User
 from stationmaster.store.outbox import NewLetter
 from stationmaster.store.store import Store
-from stationmaster.store.users import User
 from tests.support.jobs.spine_values import spec
 
 OpenStore = Callable[..., Store]

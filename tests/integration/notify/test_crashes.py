@@ -10,10 +10,10 @@ from contextlib import closing
 from pathlib import Path
 from queue import Queue
 
+from stationmaster.model import User
 from stationmaster.store import events
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
-from stationmaster.store.users import User
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.jobs.notify_bench import FLAGGED, happen, tell
 from tests.support.programs import ROOT, program

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 import structlog
 
-from stationmaster.model import Alert
+from stationmaster.model import Alert, User
 from stationmaster.store.store import Store
-from stationmaster.store.users import User
 from stationmaster.store.writes import Told
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.jobs.notify_bench import ENDED, FLAGGED, MILESTONE, happen, notifier_of, opened, tell

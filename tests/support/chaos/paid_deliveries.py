@@ -11,11 +11,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from stationmaster.model import CostLine, Desired, EntryKind, Job, Reason, State, TrainedModel
+from stationmaster.model import CostLine, Desired, EntryKind, Job, Reason, State, TrainedModel, User
 from stationmaster.money import MicroDollars
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.proposals import TrainRequest
-from stationmaster.store.users import User
 from tests.support.chaos.storm_station import StormForge, StormStation, is_running
 from tests.support.commands.command_line import stationmaster
 from tests.support.jobs.local_world import write_pictures

@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stationmaster.model import Job, State
+from stationmaster.model import Job, State, User
 from stationmaster.simulator.harness import simulator_thread
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.proposals import TrainRequest
-from stationmaster.store.users import User
 from tests.support.chaos.storm_station import QUICK, StormForge, StormStation
 from tests.support.jobs.local_world import write_pictures
 from tests.support.jobs.submitting import submit

@@ -6,8 +6,9 @@ import pytest
 import structlog
 
 from stationmaster.control.messages.address_book import Recipient, Route
-from stationmaster.control.messages.courier import Courier, Delivery
+from stationmaster.control.messages.courier import Courier
 from stationmaster.errors import NotifyBusy, NotifyError, NotifyRefused
+from stationmaster.model import Delivery
 from stationmaster.notify.base import Rendered
 from tests.support.asynchronous_tests import asynchronous
 

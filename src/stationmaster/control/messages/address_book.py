@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from stationmaster.model import SINGLE_USER as SINGLE_USER
+from stationmaster.model import User
 from stationmaster.settings import NotifySettings
-from stationmaster.store.users import User, Users
+from stationmaster.store.users import Users
 
 OPERATORS = "operators"
 OWNER = "owner"

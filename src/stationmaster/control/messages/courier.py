@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import structlog
 
 from stationmaster.control.messages.address_book import Recipient
 from stationmaster.errors import NotifyBusy, NotifyError
+from stationmaster.model import Delivery
 from stationmaster.notify.base import Channel, Rendered
 
 log = structlog.get_logger("stationmaster.notify")
@@ -17,16 +17,6 @@ NO_CHANNEL = "none"
 _INBOX = "inbox"
 _LONGEST_WAIT_SECONDS = 60.0  # a service that asks for more is passed over
 _RETRY_SECONDS = (5.0, 15.0, 60.0, 300.0, 900.0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
-    """What came of it. With `retry_in` it is not over: the same message should be tried again then."""
-
-    channel: str
-    success: bool
-    retry_in: float | None = None
-    problem: str | None = None
 
 
 class Courier:

@@ -9,11 +9,10 @@ from stationmaster.control.delivering import notes
 from stationmaster.control.messages.address_book import AddressBook, Recipient
 from stationmaster.errors import NotFound
 from stationmaster.lifecycle import PARKED
-from stationmaster.model import Alert, CostLine, Event, Job
+from stationmaster.model import Alert, CostLine, Event, Job, Note
 from stationmaster.money import MicroDollars, cost
 from stationmaster.notify.base import Priority, Rendered
 from stationmaster.notify.templates import Facts, Words, words_of, words_of_alert
-from stationmaster.store.inbox import Note
 from stationmaster.store.outbox import Letter, NewLetter
 from stationmaster.store.store import Store
 from stationmaster.watch.anomalies.registry import USUAL_REACTIONS

@@ -18,10 +18,11 @@ import structlog
 
 from stationmaster.control.clock import boottime
 from stationmaster.control.messages.address_book import AddressBook, Recipient
-from stationmaster.control.messages.courier import Courier, Delivery
+from stationmaster.control.messages.courier import Courier
 from stationmaster.control.messages.notices import Notices, message_of
 from stationmaster.control.messages.quiet_hours import seconds_until_loud
 from stationmaster.errors import LeaseLost, StoreError
+from stationmaster.model import Delivery
 from stationmaster.notify.base import Priority, Rendered
 from stationmaster.notify.templates import TOLD_EVENTS
 from stationmaster.store.outbox import Letter, NewLetter

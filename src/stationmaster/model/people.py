@@ -1,0 +1,43 @@
+"""People who get messages, the messages as they are kept for them, and whether one reached them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """One person. `quiet` is a span such as 22:00-07:00 in `time_zone`; `muted` names kinds of messages."""
+
+    name: str
+    telegram_id: str | None = None
+    discord_id: str | None = None
+    email: str | None = None
+    inbox: bool = False  # whether a message in the inbox counts as delivered
+    muted: tuple[str, ...] = ()
+    quiet: str | None = None
+    time_zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A message as it lies in the inbox; `key` makes the same message the same note."""
+
+    key: str
+    kind: str
+    text: str
+    priority: str
+    at: float
+    job_id: str | None = None
+    id: int | None = None
+    read_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """What came of sending a message. With `retry_in` it is not over: try the same message again then."""
+
+    channel: str
+    success: bool
+    retry_in: float | None = None
+    problem: str | None = None
