@@ -10,8 +10,10 @@ from typing import NewType
 MicroDollars = NewType("MicroDollars", int)
 
 ZERO = MicroDollars(0)
+LARGEST_AMOUNT = MicroDollars(10**15)
+"""More is a typing error, and the sums would not fit into the store's columns."""
 _MICROS = Decimal(1_000_000)
-_MOST_DOLLARS = Decimal(10**9)  # more is a slip of the finger, and would not fit into the store's columns
+_MOST_DOLLARS = LARGEST_AMOUNT / _MICROS
 
 
 def from_dollars(value: str | int | float | Decimal) -> MicroDollars:

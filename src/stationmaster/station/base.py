@@ -6,10 +6,13 @@ from typing import Protocol
 
 from stationmaster.station.artifacts import Artifacts
 from stationmaster.station.costs import Costs
+from stationmaster.station.credits import Credits
 from stationmaster.station.history import Events, Logs, Readings
 from stationmaster.station.jobs import Jobs
 from stationmaster.station.models import Models
+from stationmaster.station.notifications import Notifications
 from stationmaster.station.proposals import Proposals
+from stationmaster.station.users import Users
 
 
 class Station(Protocol):
@@ -33,6 +36,12 @@ class Station(Protocol):
     def costs(self) -> Costs: ...
     @property
     def models(self) -> Models: ...
+    @property
+    def users(self) -> Users: ...
+    @property
+    def credits(self) -> Credits: ...
+    @property
+    def notifications(self) -> Notifications: ...
 
     def now(self) -> float:
         """The store's time, which all times of jobs are in."""

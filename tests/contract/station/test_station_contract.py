@@ -25,7 +25,7 @@ from stationmaster.money import MicroDollars
 from stationmaster.remote.shell import shell_folder
 from stationmaster.station.base import Station
 from stationmaster.station.proposals import RetryRequest, TrainRequest
-from stationmaster.store.users import User
+from stationmaster.station.users import UserChanges
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.jobs.submitting import retry, submit
 
@@ -105,7 +105,7 @@ def test_a_job_is_queued_once_however_often_it_is_submitted(world: LocalWorld, p
 def test_a_job_belongs_to_the_person_it_was_submitted_for(world: LocalWorld, pictures: Path) -> None:
     for name in ("ann", "me"):
         if name != "me":
-            world.store.users.put(User(name=name))
+            world.station.users.add(name, UserChanges(inbox=True))
         assert submit(world.station, world.request(pictures, id=name, owner=name)).job.spec.owner == name
     assert submit(world.station, world.request(pictures, id="mine")).job.spec.owner is None
 

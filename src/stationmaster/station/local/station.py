@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from stationmaster.providers.base import Pause
     from stationmaster.station.local.artifacts import LocalArtifacts
     from stationmaster.station.local.costs import LocalCosts
+    from stationmaster.station.local.credits import LocalCredits
     from stationmaster.station.local.history import LocalEvents, LocalLogs, LocalReadings
     from stationmaster.station.local.jobs import LocalJobs
     from stationmaster.station.local.models import LocalModels
+    from stationmaster.station.local.notifications import LocalNotifications
     from stationmaster.station.local.proposals import LocalProposals
+    from stationmaster.station.local.users import LocalUsers
     from stationmaster.store.store import Store
 
 
@@ -85,6 +88,24 @@ class LocalStation:
         from stationmaster.station.local.models import LocalModels
 
         return LocalModels(self.installation)
+
+    @cached_property
+    def users(self) -> LocalUsers:
+        from stationmaster.station.local.users import LocalUsers
+
+        return LocalUsers(self.installation)
+
+    @cached_property
+    def credits(self) -> LocalCredits:
+        from stationmaster.station.local.credits import LocalCredits
+
+        return LocalCredits(self.installation)
+
+    @cached_property
+    def notifications(self) -> LocalNotifications:
+        from stationmaster.station.local.notifications import LocalNotifications
+
+        return LocalNotifications(self.installation)
 
     def now(self) -> float:
         return self.store.now()

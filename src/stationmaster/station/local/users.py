@@ -1,0 +1,114 @@
+"""Users in the store; their values are checked here, for every face alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from stationmaster.control.messages.address_book import OPERATORS
+from stationmaster.control.policy import billing_of
+from stationmaster.errors import NotFound, UserError
+from stationmaster.model import SINGLE_USER, User
+from stationmaster.notify.templates import PRIORITIES
+from stationmaster.settings import (
+    checked_discord_id,
+    checked_email,
+    checked_hours,
+    checked_telegram_id,
+    checked_zone,
+)
+from stationmaster.station.local.installation import Installation
+from stationmaster.station.users import ListedUser, UserChanges
+
+_LONGEST_NAME = 100
+
+_CHECKS: Mapping[str, Callable[[str], str]] = {
+    "telegram_id": checked_telegram_id,
+    "discord_id": checked_discord_id,
+    "email": checked_email,
+    "quiet": checked_hours,
+    "time_zone": checked_zone,
+}
+
+
+class LocalUsers:
+    def __init__(self, installation: Installation) -> None:
+        self._has_credits = billing_of(installation.settings) is not None
+        self._users = installation.store.users
+        self._ledger = installation.store.ledger
+
+    def listed(self) -> Sequence[ListedUser]:
+        return [self._listed(user) for user in self._users.listed()]
+
+    def find(self, name: str) -> User:
+        found = self._users.find(name)
+        if found is None:
+            raise NotFound(f"there is no user {name}", hint="run `stationmaster users list` to see them")
+        return found
+
+    def add(self, name: str, values: UserChanges) -> User:
+        _require_free_name(name)
+        if self._users.find(name) is not None:
+            raise UserError(f"there is a user {name} already", hint=f"change them: stationmaster users set {name} …")
+        return self._put(_changed(User(name=name), values))
+
+    def change(self, name: str, changes: UserChanges) -> User:
+        _require_free_name(name)
+        found = self._users.find(name)
+        if found is None:
+            raise NotFound(f"there is no user {name}", hint=f"add them: stationmaster users add {name} …")
+        return self._put(_changed(found, changes))
+
+    def remove(self, name: str) -> None:
+        self._users.remove(name)
+
+    def _listed(self, user: User) -> ListedUser:
+        return ListedUser(user=user, balance=self._ledger.account(user.name).balance if self._has_credits else None)
+
+    def _put(self, user: User) -> User:
+        self._users.put(user)
+        return user
+
+
+def _require_free_name(name: str) -> None:
+    if name in (SINGLE_USER, OPERATORS):
+        raise UserError(f"{name} is in the settings", hint="see the settings notify.… in docs/reference/settings.md")
+    if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
+        raise UserError(
+            f"a user's name has 1 to {_LONGEST_NAME} printable characters", hint="as in: stationmaster users add ann"
+        )
+
+
+def _changed(user: User, changes: UserChanges) -> User:
+    for name, check in _CHECKS.items():
+        if value := getattr(changes, name):
+            _require_valid(name, value, check)
+    _require_kinds(changes.mute + changes.unmute)
+    return replace(
+        user,
+        telegram_id=_new_or_old(changes.telegram_id, user.telegram_id),
+        discord_id=_new_or_old(changes.discord_id, user.discord_id),
+        email=_new_or_old(changes.email, user.email),
+        inbox=user.inbox if changes.inbox is None else changes.inbox,
+        quiet=_new_or_old(changes.quiet, user.quiet),
+        time_zone=changes.time_zone or user.time_zone,
+        muted=tuple(sorted({*user.muted, *changes.mute} - {*changes.unmute})),
+    )
+
+
+def _require_valid(name: str, value: str, check: Callable[[str], str]) -> None:
+    try:
+        check(value)
+    except ValueError as problem:
+        option = name.replace("_", "-")
+        raise UserError(f"--{option}: {problem}", hint=f"--{option} '' takes it away") from None
+
+
+def _require_kinds(names: Sequence[str]) -> None:
+    for name in names:
+        if name not in PRIORITIES:
+            raise UserError(f"{name} is not a kind of message", hint=f"use one of: {', '.join(PRIORITIES)}")
+
+
+def _new_or_old(new: str | None, old: str | None) -> str | None:
+    return old if new is None else new or None

@@ -1,0 +1,51 @@
+"""Users: the people who get messages about their jobs, and how each wants to be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from stationmaster.model import User
+from stationmaster.money import MicroDollars
+
+__all__ = ["ListedUser", "User", "UserChanges", "Users"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserChanges:
+    """What to set for a user. None leaves a value as it is; an empty text removes it (a time zone stays)."""
+
+    telegram_id: str | None = None
+    discord_id: str | None = None
+    email: str | None = None
+    inbox: bool | None = None  # whether a message in the inbox counts as delivered
+    quiet: str | None = None  # hours, such as 22:00-07:00
+    time_zone: str | None = None  # of those hours, such as Europe/Berlin
+    mute: tuple[str, ...] = ()  # kinds of messages to stop sending
+    unmute: tuple[str, ...] = ()  # kinds of messages to send again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedUser:
+    user: User
+    balance: MicroDollars | None = None  # what they can spend; None where credits are off
+
+
+class Users(Protocol):
+    def listed(self) -> Sequence[ListedUser]:
+        """Everyone who was added, by name. The single user of the settings is not among them."""
+
+    def find(self, name: str) -> User:
+        """Raises NotFound."""
+
+    def add(self, name: str, values: UserChanges) -> User:
+        """Raises UserError for a name that is taken, reserved or not printable, and for a value that is not valid;
+        nothing is written then.
+        """
+
+    def change(self, name: str, changes: UserChanges) -> User:
+        """Raises NotFound, and UserError as `add` does; nothing is written then."""
+
+    def remove(self, name: str) -> None:
+        """Remove a user; their jobs, credits and inbox stay. Raises NotFound."""
