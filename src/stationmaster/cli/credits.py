@@ -5,18 +5,17 @@ from __future__ import annotations
 import csv
 import getpass
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
-
-if TYPE_CHECKING:
-    from stationmaster.model import CreditAccount, LedgerEntry
-    from stationmaster.money import MicroDollars, Unit
-    from stationmaster.station.local.station import LocalStation
+from stationmaster.cli.render import instant
+from stationmaster.durations import parse_duration
+from stationmaster.errors import LedgerBroken, UserError
+from stationmaster.model import CreditAccount, EntryKind, LedgerEntry
+from stationmaster.money import MicroDollars, Unit
+from stationmaster.station.credits import GRANT_KINDS, Adjustment, CreditChange, Grant, RefundRequest
 
 app = typer.Typer(help="Prepaid credits of the users.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -37,7 +36,6 @@ KeyOption = Annotated[str | None, typer.Option("--id", help="A name for it; the 
 EXPORTED = (
     "seq", "at", "user", "kind", "balance_micros", "held_micros", "job", "attempt", "lot", "key", "note", "actor",
 )  # fmt: skip
-_KINDS = {"grant": "GRANT", "top-up": "TOP_UP", "reward": "REWARD"}
 
 
 @app.command("show")
@@ -50,9 +48,9 @@ def show(context: typer.Context, user: SomeUser = None, as_json: JsonOption = Fa
 
       stationmaster credits show ann --json
     """
-    with _opened(context) as (station, unit):
-        names = [_known(station, user)] if user else station.store.ledger.users()
-        accounts = [station.store.ledger.account(name) for name in names]
+    with station_of(context, wake=False) as station:
+        unit = station.credits.unit()
+        accounts = [station.credits.account(user)] if user else station.credits.accounts()
     if as_json or options_of(context).as_json:
         return print_json([account_json(account) for account in accounts])
     for account in accounts:
@@ -84,19 +82,19 @@ def grant(
 
       stationmaster credits grant ann 50 --as top-up --reason "invoice 4711" --id invoice-4711
     """
-    from stationmaster.model import EntryKind
-
-    with _opened(context) as (station, unit):
-        given = station.store.ledger.grant(
-            _known(station, user),
-            _amount(amount, unit),
-            note=reason,
-            kind=EntryKind(_one_of(kind)),
+    with station_of(context, wake=False) as station:
+        unit = station.credits.unit()
+        wanted = Grant(
+            user=user,
+            amount=_read(amount, unit),
+            reason=reason,
+            actor=_actor(),
+            kind=_entry_kind(kind),
             expires_in=_seconds(expires),
             key=key,
-            actor=_actor(),
         )
-        _answer(context, station, unit, user, changed=given, as_json=as_json)
+        given = station.credits.grant(wanted)
+    _answer(context, given, unit, as_json=as_json)
 
 
 @app.command("adjust", context_settings={"ignore_unknown_options": True})
@@ -116,10 +114,11 @@ def adjust(
 
       stationmaster credits adjust ann -3 --reason "granted twice"
     """
-    with _opened(context) as (station, unit):
-        ledger = station.store.ledger
-        changed = ledger.adjust(_known(station, user), _read(amount, unit), note=reason, key=key, actor=_actor())
-        _answer(context, station, unit, user, changed=changed, as_json=as_json)
+    with station_of(context, wake=False) as station:
+        unit = station.credits.unit()
+        wanted = Adjustment(user=user, amount=_read(amount, unit), reason=reason, actor=_actor(), key=key)
+        adjusted = station.credits.adjust(wanted)
+    _answer(context, adjusted, unit, as_json=as_json)
 
 
 @app.command("refund")
@@ -139,18 +138,14 @@ def refund(
 
       stationmaster credits refund 4kd8 0.50 --reason "half of it"
     """
-    from stationmaster.errors import NotFound
-
-    with _opened(context) as (station, unit):
-        try:
-            job = station.jobs.find(job).id
-        except NotFound:
-            pass  # removed meanwhile: the ledger still knows its id
-        wanted = None if amount is None else _amount(amount, unit)
-        given = station.store.ledger.refund(job, wanted, note=reason, key=key, actor=_actor())
+    with station_of(context, wake=False) as station:
+        unit = station.credits.unit()
+        part = None if amount is None else _read(amount, unit)
+        wanted = RefundRequest(job=job, amount=part, reason=reason, actor=_actor(), key=key)
+        refunded = station.credits.refund(wanted)
     if as_json or options_of(context).as_json:
-        return print_json({"job": job, "refunded_micros": given})
-    typer.echo(f"{unit.show(given)} given back for job {job}")
+        return print_json({"job": refunded.job_id, "refunded_micros": refunded.amount})
+    typer.echo(f"{unit.show(refunded.amount)} given back for job {refunded.job_id}")
     return None
 
 
@@ -164,8 +159,9 @@ def statement(context: typer.Context, user: UserArgument, as_json: JsonOption = 
 
       stationmaster credits statement ann --json
     """
-    with _opened(context) as (station, unit):
-        entries = list(station.store.ledger.entries(_known(station, user)))
+    with station_of(context, wake=False) as station:
+        unit = station.credits.unit()
+        entries = list(station.credits.entries(user))
     if as_json or options_of(context).as_json:
         return print_json([entry_json(entry) for entry in entries])
     typer.echo(f"{'DATE':<17} {'KIND':<11} {'CHANGE':>16} {'BALANCE':>16} {'HELD':>14}  WHAT")
@@ -188,8 +184,8 @@ def export(context: typer.Context, user: SomeUser = None, as_json: JsonOption = 
 
       stationmaster credits export ann --json
     """
-    with _opened(context) as (station, _):
-        entries = station.store.ledger.entries(_known(station, user) if user else None)
+    with station_of(context, wake=False) as station:
+        entries = station.credits.entries(user or None)
         if as_json or options_of(context).as_json:
             return print_json([entry_json(entry) for entry in entries])
         writer = csv.DictWriter(sys.stdout, EXPORTED, lineterminator="\n")
@@ -209,10 +205,9 @@ def verify(context: typer.Context, as_json: JsonOption = False) -> None:
 
       stationmaster credits verify --json
     """
-    from stationmaster.errors import LedgerBroken
-
-    with _opened(context) as (station, unit):
-        proof = station.store.ledger.prove()
+    with station_of(context, wake=False) as station:
+        unit = station.credits.unit()
+        proof = station.credits.prove()
     if as_json or options_of(context).as_json:
         print_json(
             {
@@ -238,8 +233,6 @@ def verify(context: typer.Context, as_json: JsonOption = False) -> None:
 
 
 def account_json(account: CreditAccount) -> dict[str, Any]:
-    from stationmaster.cli.render import instant
-
     return {
         "user": account.user,
         "balance_micros": account.balance,
@@ -258,8 +251,6 @@ def account_json(account: CreditAccount) -> dict[str, Any]:
 
 
 def entry_json(entry: LedgerEntry) -> dict[str, Any]:
-    from stationmaster.cli.render import instant
-
     values = {
         "at": instant(entry.at),
         "kind": entry.kind.value,
@@ -269,67 +260,26 @@ def entry_json(entry: LedgerEntry) -> dict[str, Any]:
     return {name: values[name] if name in values else getattr(entry, name) for name in EXPORTED}
 
 
-@contextmanager
-def _opened(context: typer.Context) -> Iterator[tuple[LocalStation, Unit]]:
-    """The station and what credits are counted in. Raises ConfigInvalid where there are none."""
-    from stationmaster.control.policy import billing_of
-    from stationmaster.errors import ConfigInvalid
-
-    billing = billing_of(options_of(context).settings())
-    if billing is None:
-        raise ConfigInvalid("credits are switched off", hint="set billing.enabled, or STATIONMASTER_BILLING__ENABLED=1")
-    with station_of(context, wake=False) as station:
-        yield station, billing.unit
-
-
-def _known(station: LocalStation, user: str) -> str:
-    from stationmaster.errors import NotFound
-    from stationmaster.model import SINGLE_USER
-
-    if user != SINGLE_USER and station.store.users.find(user) is None and user not in station.store.ledger.users():
-        raise NotFound(f"there is no user {user}", hint=f"add them: stationmaster users add {user}")
-    return user
-
-
-def _amount(text: str, unit: Unit) -> MicroDollars:
-    from stationmaster.errors import UserError
-
-    amount = _read(text, unit)
-    if amount <= 0:
-        raise UserError("the amount must be above zero", hint="to take credits away: stationmaster credits adjust")
-    return amount
-
-
 def _read(text: str, unit: Unit) -> MicroDollars:
-    from stationmaster.errors import UserError
-
     try:
         return unit.read(text)
     except ValueError as problem:
         raise UserError(str(problem), hint="write it as 12.50, or as 125000 where points are used") from None
 
 
-def _one_of(kind: str) -> str:
-    from stationmaster.errors import UserError
-
-    if kind not in _KINDS:
-        raise UserError(f"{kind!r} is no way to give credits", hint=f"use one of: {', '.join(_KINDS)}")
-    return _KINDS[kind]
+def _entry_kind(kind: str) -> EntryKind:
+    if kind not in GRANT_KINDS:
+        raise UserError(f"{kind!r} is no way to give credits", hint=f"use one of: {', '.join(GRANT_KINDS)}")
+    return GRANT_KINDS[kind]
 
 
 def _seconds(text: str | None) -> float | None:
-    from stationmaster.durations import parse_duration
-    from stationmaster.errors import UserError
-
     if text is None:
         return None
     try:
-        seconds = parse_duration(text)
+        return parse_duration(text)
     except ValueError as problem:
         raise UserError(f"expires: {problem}", hint="write it as 30d; leave it out for credits that stay") from None
-    if seconds <= 0:
-        raise UserError("expires: must be above zero", hint="write it as 30d; leave it out for credits that stay")
-    return seconds
 
 
 def _actor() -> str:
@@ -340,14 +290,12 @@ def _actor() -> str:
         return "operator"
 
 
-def _answer(
-    context: typer.Context, station: LocalStation, unit: Unit, user: str, *, changed: bool, as_json: bool
-) -> None:
-    account = station.store.ledger.account(user)
+def _answer(context: typer.Context, change: CreditChange, unit: Unit, *, as_json: bool) -> None:
+    account = change.account
     if as_json or options_of(context).as_json:
-        return print_json({"changed": changed, **account_json(account)})
-    said = "" if changed else "was done before; nothing was changed: "
-    typer.echo(f"{said}{user} has {unit.show(account.balance)} to spend, {unit.show(account.held)} held")
+        return print_json({"changed": change.changed, **account_json(account)})
+    said = "" if change.changed else "was done before; nothing was changed: "
+    typer.echo(f"{said}{account.user} has {unit.show(account.balance)} to spend, {unit.show(account.held)} held")
     return None
 
 
@@ -358,8 +306,6 @@ def _job_words(entry: LedgerEntry) -> str:
 
 
 def _minute(at: float) -> str:
-    from stationmaster.cli.render import instant
-
     return str(instant(at))[:16].replace("T", " ")
 
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
-
-if TYPE_CHECKING:
-    from stationmaster.control.messages.courier import Delivery
-    from stationmaster.station.local.station import LocalStation
+from stationmaster.cli.render import instant
 
 app = typer.Typer(help="Try the ways to people, and read the inbox.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -36,7 +32,8 @@ def try_every_way(
       stationmaster notify test --operators
     """
     with station_of(context, wake=False) as station:
-        deliveries = asyncio.run(_try_each(station, user, message, operators=operators))
+        ways = station.notifications
+        deliveries = ways.try_operator_channels(message) if operators else ways.try_channels(user, message)
     if as_json or options_of(context).as_json:
         print_json([dataclasses.asdict(delivery) for delivery in deliveries])
     else:
@@ -63,13 +60,10 @@ def inbox(
 
       stationmaster notify inbox --user ann --all --json
     """
-    from stationmaster.cli.render import instant
-
     with station_of(context, wake=False) as station:
-        _require_known(station, user)
-        notes = station.store.inbox.of_user(user, unread_only=not everything, limit=limit)
+        notes = station.notifications.inbox(user, with_read=everything, limit=limit)
         if notes and not keep:
-            station.store.inbox.mark_read(user, up_to=max(note.id or 0 for note in notes))
+            station.notifications.mark_read(user, up_to=max(note.id or 0 for note in notes))
     if as_json or options_of(context).as_json:
         return print_json([dataclasses.asdict(note) for note in notes])
     for note in notes:
@@ -78,37 +72,3 @@ def inbox(
     if not notes:
         typer.echo("no messages" if everything else "no unread messages; --all shows the others")
     return None
-
-
-def _require_known(station: LocalStation, user: str) -> None:
-    """Raises NotFound for somebody who was never here; messages of one who was removed can still be read."""
-    from stationmaster.control.messages.address_book import OPERATORS, SINGLE_USER
-    from stationmaster.errors import NotFound
-
-    if user in (SINGLE_USER, OPERATORS) or station.store.users.find(user) is not None:
-        return
-    if not station.store.inbox.of_user(user, unread_only=False, limit=1):
-        raise NotFound(f"there is no user {user}", hint="run `stationmaster users list` to see them")
-
-
-async def _try_each(station: LocalStation, user: str, text: str, *, operators: bool) -> list[Delivery]:
-    import secrets
-
-    from stationmaster.control.messages.post import open_post
-    from stationmaster.errors import NotifyRefused
-    from stationmaster.notify.base import Rendered
-    from stationmaster.notify.markup import clean
-
-    post = open_post(station.settings, station.store)
-    key = f"{station.store.installation_id}.test.{secrets.token_hex(8)}"
-    message = Rendered(key=key, kind="message", text=clean(text), at=station.now())
-    try:
-        recipients = post.book.operators() if operators else (post.book.owner(user),)
-        if not any(recipient.routes for recipient in recipients):
-            raise NotifyRefused(
-                f"No notification channel for user {user}",
-                hint=f"give them one: stationmaster users set {user} --telegram-id …, and set the bot's token",
-            )
-        return [each for one in recipients for each in await post.courier.try_each(one, message)]
-    finally:
-        await post.close()

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
-
-if TYPE_CHECKING:
-    from stationmaster.station.local.station import LocalStation
-    from stationmaster.store.users import User
+from stationmaster.money import Unit
+from stationmaster.station.users import ListedUser, User, UserChanges
 
 app = typer.Typer(help="People who are told of their jobs, and how.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -50,16 +47,17 @@ def add(
 
       stationmaster users add bob --discord-id 80351110224678912 --inbox --quiet 22:00-07:00 --time-zone Europe/Berlin
     """
-    from stationmaster.errors import UserError
-    from stationmaster.store.users import User
-
-    _require_free_name(name)
+    values = UserChanges(
+        telegram_id=telegram_id,
+        discord_id=discord_id,
+        email=email,
+        inbox=inbox,
+        quiet=quiet,
+        time_zone=time_zone,
+        mute=tuple(mute or ()),
+    )
     with station_of(context, wake=False) as station:
-        if station.store.users.find(name) is not None:
-            raise UserError(f"there is a user {name} already", hint=f"change them: stationmaster users set {name} …")
-        given = {"telegram_id": telegram_id, "discord_id": discord_id, "email": email, "inbox": inbox}
-        user = _changed(User(name=name), {**given, "quiet": quiet, "time_zone": time_zone}, mute=mute, unmute=None)
-        station.store.users.put(user)
+        user = station.users.add(name, values)
     _answer(context, user, f"added {name}", as_json=as_json)
 
 
@@ -85,16 +83,18 @@ def change(
 
       stationmaster users set ann --telegram-id '' --inbox
     """
-    from stationmaster.errors import NotFound
-
-    _require_free_name(name)
+    changes = UserChanges(
+        telegram_id=telegram_id,
+        discord_id=discord_id,
+        email=email,
+        inbox=inbox,
+        quiet=quiet,
+        time_zone=time_zone,
+        mute=tuple(mute or ()),
+        unmute=tuple(unmute or ()),
+    )
     with station_of(context, wake=False) as station:
-        found = station.store.users.find(name)
-        if found is None:
-            raise NotFound(f"there is no user {name}", hint=f"add them: stationmaster users add {name} …")
-        given = {"telegram_id": telegram_id, "discord_id": discord_id, "email": email, "inbox": inbox}
-        user = _changed(found, {**given, "quiet": quiet, "time_zone": time_zone}, mute=mute, unmute=unmute)
-        station.store.users.put(user)
+        user = station.users.change(name, changes)
     _answer(context, user, f"changed {name}", as_json=as_json)
 
 
@@ -109,13 +109,13 @@ def list_users(context: typer.Context, as_json: JsonOption = False) -> None:
       stationmaster users list --json
     """
     with station_of(context, wake=False) as station:
-        found = station.store.users.listed()
-        purses = _purses(station, found)
+        found = station.users.listed()
+        unit = station.credits.unit() if station.credits.are_on() else None
     if as_json or options_of(context).as_json:
-        return print_json([{**dataclasses.asdict(user), **purses.get(user.name, {})} for user in found])
-    for user in found:
-        words = f"; {purses[user.name]['credits']}" if user.name in purses else ""
-        typer.echo(f"{user.name:<20} {_ways(user)}{words}")
+        return print_json([{**dataclasses.asdict(one.user), **_purse_json(one, unit)} for one in found])
+    for one in found:
+        words = "" if unit is None or one.balance is None else f"; {unit.show(one.balance)}"
+        typer.echo(f"{one.user.name:<20} {_ways(one.user)}{words}")
     if not found:
         typer.echo("no users; jobs belong to the single user of the settings (notify.telegram_id and others)")
     return None
@@ -132,82 +132,18 @@ def remove(context: typer.Context, name: NameArgument, as_json: JsonOption = Fal
       stationmaster users rm bob --json
     """
     with station_of(context, wake=False) as station:
-        station.store.users.remove(name)
+        station.users.remove(name)
     if as_json or options_of(context).as_json:
         return print_json({"name": name, "removed": True})
     typer.echo(f"removed {name}")
     return None
 
 
-def _purses(station: LocalStation, found: list[User]) -> dict[str, dict[str, Any]]:
-    """What each can spend, where that matters."""
-    from stationmaster.control.policy import billing_of
-
-    billing = billing_of(station.settings)
-    if billing is None:
+def _purse_json(listed: ListedUser, unit: Unit | None) -> dict[str, object]:
+    """What the user can spend, where credits are on."""
+    if unit is None or listed.balance is None:
         return {}
-    accounts = [station.store.ledger.account(user.name) for user in found]
-    return {
-        account.user: {"credits": billing.unit.show(account.balance), "balance_micros": account.balance}
-        for account in accounts
-    }
-
-
-def _require_free_name(name: str) -> None:
-    from stationmaster.control.messages.address_book import OPERATORS, SINGLE_USER
-    from stationmaster.errors import UserError
-
-    if name in (SINGLE_USER, OPERATORS):
-        raise UserError(f"{name} is in the settings", hint="see the settings notify.… in docs/reference/settings.md")
-    if not name.strip() or len(name) > 100 or not name.isprintable():
-        raise UserError("a user's name has 1 to 100 printable characters", hint="as in: stationmaster users add ann")
-
-
-def _changed(user: User, given: dict[str, Any], *, mute: list[str] | None, unmute: list[str] | None) -> User:
-    """The person with what was given; an empty text takes something away."""
-    from stationmaster.settings import (
-        checked_discord_id,
-        checked_email,
-        checked_hours,
-        checked_telegram_id,
-        checked_zone,
-    )
-
-    checks = {
-        "telegram_id": checked_telegram_id,
-        "discord_id": checked_discord_id,
-        "email": checked_email,
-        "quiet": checked_hours,
-        "time_zone": checked_zone,
-    }
-    for name, check in checks.items():
-        if given[name]:
-            _checked(name, check, given[name])
-    values: dict[str, Any] = {key: value or None for key, value in given.items() if value is not None}
-    for name in ("inbox", "time_zone"):  # of these there is always one
-        values[name] = getattr(user, name) if given[name] in (None, "") else given[name]
-    muted = (set(user.muted) | set(_kinds(mute))) - set(_kinds(unmute))
-    return dataclasses.replace(user, **values, muted=tuple(sorted(muted)))
-
-
-def _checked(name: str, check: Callable[[str], str], value: str) -> None:
-    from stationmaster.errors import UserError
-
-    try:
-        check(value)
-    except ValueError as problem:
-        option = name.replace("_", "-")
-        raise UserError(f"--{option}: {problem}", hint=f"--{option} '' takes it away") from None
-
-
-def _kinds(names: list[str] | None) -> list[str]:
-    from stationmaster.errors import UserError
-    from stationmaster.notify.templates import PRIORITIES
-
-    for name in names or ():
-        if name not in PRIORITIES:
-            raise UserError(f"{name} is not a kind of message", hint=f"use one of: {', '.join(PRIORITIES)}")
-    return names or []
+    return {"credits": unit.show(listed.balance), "balance_micros": listed.balance}
 
 
 def _ways(user: User) -> str:
