@@ -249,9 +249,7 @@ def _request(context: typer.Context, reference: str, request: Request, *, wait: 
 
 
 def _tell_unread(station: LocalStation) -> None:
-    from stationmaster.control.messages.address_book import SINGLE_USER
-
-    if unread := station.store.inbox.count_unread(SINGLE_USER):
+    if unread := station.notifications.count_unread():
         typer.echo(f"{unread} unread message(s): stationmaster notify inbox", err=True)
 
 
