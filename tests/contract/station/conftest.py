@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from tests.support.jobs.local_world import LocalWorld, write_pictures
 from tests.support.jobs.submitting import submit
 
-Opener = Callable[[Path], AbstractContextManager[LocalWorld]]
+Opener = Callable[..., AbstractContextManager[LocalWorld]]
 
 STATIONS: dict[str, Opener] = {"local": LocalWorld}
 
@@ -21,6 +21,13 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalWorld
     """A station with a home of its own, and the worker that takes its jobs further."""
     with STATIONS[request.param](tmp_path) as opened:
         yield opened
+
+
+@pytest.fixture(params=sorted(STATIONS))
+def open_world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., LocalWorld]]:
+    """Opens the station of one home with the environment that a test names, again and again if need be."""
+    with ExitStack() as opened:
+        yield lambda **environ: opened.enter_context(STATIONS[request.param](tmp_path, **environ))
 
 
 @pytest.fixture(scope="session")
