@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from stationmaster.control.opening import open_store
 from stationmaster.settings import Settings
-from stationmaster.store.store import Store
 
 if TYPE_CHECKING:
     from stationmaster.providers.base import Pause, Provider
+    from stationmaster.store.store import Store
 
 
 class Installation:
@@ -26,6 +25,8 @@ class Installation:
 
     @cached_property
     def store(self) -> Store:
+        from stationmaster.control.opening import open_store  # loads SQLAlchemy, which recipes and datasets do not need
+
         return open_store(self.settings)
 
     def provider(self, name: str | None, account: str | None = None) -> Provider:
