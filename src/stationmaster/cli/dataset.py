@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
-from stationmaster.cli.context import options_of, with_hint
-from stationmaster.cli.fetching import fetch_first
-from stationmaster.datasets.report import Problem, Report
-from stationmaster.datasets.rules import CaptionRule, DatasetKind, DatasetRules, rules_of
-from stationmaster.datasets.sources.reference import Source, parse_source
-from stationmaster.datasets.tree import shown
-from stationmaster.errors import UserError
-
-if TYPE_CHECKING:
-    from stationmaster.datasets.pack import Packed
-    from stationmaster.settings import Settings
+from stationmaster.cli.context import station_of
+from stationmaster.cli.fetching import shown_progress
+from stationmaster.station.datasets import (
+    CaptionRule,
+    DatasetKind,
+    DatasetRules,
+    PackedDataset,
+    Problem,
+    Report,
+    parse_source,
+    shown,
+)
 
 app = typer.Typer(help="Look at a dataset before money is spent, or pack it.", no_args_is_help=True)
 
@@ -72,10 +75,16 @@ def check_command(
         control_folder=control,
         min_rows=min_rows,
     )
-    if recipe is not None:
-        rules = _rules_of_recipe(recipe, trigger, options_of(context).settings().recipes)
-    with with_hint("write the repaired copy to another folder", unusable=UserError):
-        report = check(parse_source(source), rules, lambda: options_of(context).settings(), fix_to=fix)
+    with station_of(context, wake=False) as station:
+        datasets = station.datasets
+        if recipe is not None:
+            rules = datasets.rules_of(recipe, trigger=trigger)
+        dataset = parse_source(source)
+        with shown_progress(dataset) as progress:
+            if fix is None:
+                report = datasets.check(dataset, rules, progress=progress)
+            else:
+                report = datasets.repair(dataset, fix, rules, progress=progress)
     if as_json:
         typer.echo(json.dumps(report.to_json(), indent=2))
     else:
@@ -102,50 +111,13 @@ def pack_command(
 
       stationmaster dataset pack ./cats ./archives/ --json
     """
-    packed, manifest = pack(
-        parse_source(source), target, lambda: options_of(context).settings(), zstd=zstd, force=force
-    )
+    dataset = parse_source(source)
+    with station_of(context, wake=False) as station, shown_progress(dataset) as progress:
+        packed = station.datasets.pack(dataset, target, zstd=zstd, force=force, progress=progress)
     if as_json:
-        typer.echo(json.dumps(packed_json(packed, manifest), indent=2))
+        typer.echo(json.dumps(packed_json(packed), indent=2))
     else:
-        show(packed_lines(packed, manifest))
-
-
-def _rules_of_recipe(recipe: str, trigger: str | None, folders: Sequence[Path]) -> DatasetRules:
-    from stationmaster.recipes.registry import find  # pydantic's recipe schema, which most checks do not need
-
-    return rules_of(find(recipe, folders=folders).recipe.dataset, trigger=trigger)
-
-
-def check(
-    source: Source, rules: DatasetRules, settings: Callable[[], Settings], *, fix_to: Path | None = None
-) -> Report:
-    """The report on `source`, or on its repaired copy when one is asked for."""
-    # Deferred: Pillow costs 50 ms, which `stationmaster --help` should not pay.
-    from stationmaster.control.sources import opened_source
-    from stationmaster.datasets.repair import fix as write_repaired_copy
-    from stationmaster.datasets.validate import check as check_folder
-
-    fetch_first(source, settings)
-    with opened_source(source, settings) as folder:
-        return check_folder(folder, rules) if fix_to is None else write_repaired_copy(folder, fix_to, rules)
-
-
-def pack(
-    source: Source, target: Path, settings: Callable[[], Settings], *, zstd: bool = False, force: bool = False
-) -> tuple[Packed, Path]:
-    """Pack `source` and write the manifest beside the archive; a folder as target names the file by its hash."""
-    from stationmaster.control.sources import opened_source
-    from stationmaster.datasets.archive_writer import Compression
-    from stationmaster.datasets.pack import pack as pack_as
-    from stationmaster.datasets.pack import pack_into, require_replaceable, write_manifest
-
-    require_replaceable(target, force=force)
-    compression = Compression.ZSTD if zstd else Compression.NONE
-    fetch_first(source, settings)
-    with opened_source(source, settings) as folder:
-        packed = (pack_into if target.is_dir() else pack_as)(folder, target, compression=compression)
-    return packed, write_manifest(packed)
+        show(packed_lines(packed))
 
 
 def report_lines(report: Report, *, repaired: Path | None = None) -> Iterator[str]:
@@ -161,14 +133,14 @@ def report_lines(report: Report, *, repaired: Path | None = None) -> Iterator[st
     yield _verdict(report)
 
 
-def packed_lines(packed: Packed, manifest: Path) -> Iterator[str]:
+def packed_lines(packed: PackedDataset) -> Iterator[str]:
     yield f"{shown(str(packed.path))}: {packed.files} files, {_size(packed.size)}"
     yield f"sha256       {packed.sha256}"
     yield f"fingerprint  {packed.fingerprint}"
-    yield f"manifest     {shown(str(manifest))}"
+    yield f"manifest     {shown(str(packed.manifest))}"
 
 
-def packed_json(packed: Packed, manifest: Path) -> dict[str, object]:
+def packed_json(packed: PackedDataset) -> dict[str, object]:
     """The `--json` output; the names are stable."""
     return {
         "path": str(packed.path),
@@ -176,15 +148,12 @@ def packed_json(packed: Packed, manifest: Path) -> dict[str, object]:
         "size": packed.size,
         "files": packed.files,
         "fingerprint": packed.fingerprint,
-        "manifest": str(manifest),
+        "manifest": str(packed.manifest),
     }
 
 
 def show(lines: Iterator[str]) -> None:
     """Print as it is: a file's name is no markup, and colour only underlines what the words say."""
-    from rich.console import Console  # deferred, as Pillow is
-    from rich.text import Text
-
     console = Console(highlight=False, soft_wrap=True)
     for line in lines:
         style = next((style for word, style in _STYLES.items() if line.startswith(word)), "")

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
-if TYPE_CHECKING:
-    from stationmaster.datasets.sources.reference import Source
-    from stationmaster.settings import Settings
+from stationmaster.station.datasets import Datasets, Progress, Source
 
 
-def fetch_first(source: Source, settings: Callable[[], Settings]) -> None:
+def fetch_first(source: Source, datasets: Datasets) -> None:
     """The dataset is in the cache; one that lies here needs nothing."""
-    if isinstance(source, Path):
-        return
-    from stationmaster.control.sources import brought_home
+    with shown_progress(source) as progress:
+        datasets.fetch(source, progress=progress)
 
-    if not sys.stderr.isatty():
-        brought_home(source, settings())
+
+@contextmanager
+def shown_progress(source: Source) -> Iterator[Progress | None]:
+    """What to tell the progress to: a line on the terminal that goes away; None where nobody would see it."""
+    if isinstance(source, Path) or not sys.stderr.isatty():
+        yield None
         return
     try:
-        brought_home(source, settings(), progress=lambda done, total: _say(progress_line(str(source), done, total)))
+        yield lambda done, total: _say(progress_line(str(source), done, total))
     finally:
         _say("")
 

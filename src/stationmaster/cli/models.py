@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from stationmaster.cli.context import JsonOption, named, options_of, print_json, station_of, with_hint
-from stationmaster.errors import DeliveryError, UserError
-
-if TYPE_CHECKING:
-    from stationmaster.model import TrainedModel
+from stationmaster.cli.render import instant
+from stationmaster.errors import DeliveryError
+from stationmaster.model import TrainedModel
 
 app = typer.Typer(
     help="Models that were trained, and where they can be had.", no_args_is_help=True, rich_markup_mode=None
@@ -106,8 +105,7 @@ def download(
 
       stationmaster models download cats ./loras
     """
-    elsewhere = "choose a folder that you may write to"
-    with station_of(context, wake=False) as station, with_hint(elsewhere, unusable=UserError):
+    with station_of(context, wake=False) as station:
         copy = station.models.download(model, target)
     if as_json or options_of(context).as_json:
         return print_json({"file": str(copy)})
@@ -117,8 +115,6 @@ def download(
 
 def model_json(model: TrainedModel) -> dict[str, Any]:
     """One model for programs; names are stable."""
-    from stationmaster.cli.render import instant
-
     return {
         **dataclasses.asdict(model),
         "created_at": instant(model.created_at),

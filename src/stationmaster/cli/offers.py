@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from stationmaster.cli.context import JsonOption, finite, options_of, print_json, station_of
-
-if TYPE_CHECKING:
-    from stationmaster.model import Requirements
-    from stationmaster.offers import Ranking
+from stationmaster.durations import format_duration
+from stationmaster.money import format_dollars
+from stationmaster.station.job_file import price
+from stationmaster.station.offers import OfferSearch, Ranking
 
 
 def offers(
@@ -37,45 +36,20 @@ def offers(
 
       stationmaster offers --hours 4 --max-price 0.60 --json
     """
+    search = OfferSearch(
+        recipe=recipe,
+        provider=provider,
+        account=account,
+        hours=hours,
+        max_price=price("max_price", max_price),
+        interruptible=interruptible,
+    )
     with station_of(context, wake=False) as station:
-        found = station.provider(provider, account)
-        want = _want(station.settings.recipes, recipe, hours=hours, max_price=max_price, interruptible=interruptible)
-        ranking = asyncio.run(_ranking(found, want, hours=hours))
+        ranking = station.offers.ranking(search)
     if as_json or options_of(context).as_json:
         return print_json(_json(ranking))
     _show(ranking, limit=limit)
     return None
-
-
-def _want(folders: Any, recipe: str, *, hours: float, max_price: str | None, interruptible: bool) -> Requirements:
-    from stationmaster.model import Requirements
-    from stationmaster.recipes.registry import find
-    from stationmaster.station.job_file import price
-
-    needs = find(recipe, folders=folders).recipe.needs
-    return Requirements(
-        gpus=needs.gpus,
-        vram_gib=needs.vram_gib,
-        disk_gib=needs.disk_gib,
-        hours=hours,
-        max_price_per_hour=price("max_price", max_price),
-        interruptible=interruptible,
-    )
-
-
-async def _ranking(provider: Any, want: Requirements, *, hours: float) -> Ranking:
-    """A provider without a market of its own has only its offers; each then takes the hours that were given."""
-    from stationmaster.money import cost
-    from stationmaster.offers import RankedOffer, Ranking
-
-    if hasattr(provider, "ranking"):
-        ranking: Ranking = await provider.ranking(want)
-        return ranking
-    chosen = [
-        RankedOffer(offer=offer, hours=hours, job_cost=cost(offer.price_per_hour, hours * 3600))
-        for offer in await provider.offers(want)
-    ]
-    return Ranking(chosen=tuple(chosen), left_out=())
 
 
 def _json(ranking: Ranking) -> dict[str, Any]:
@@ -107,9 +81,6 @@ def _json(ranking: Ranking) -> dict[str, Any]:
 
 
 def _show(ranking: Ranking, *, limit: int) -> None:
-    from stationmaster.durations import format_duration
-    from stationmaster.money import format_dollars
-
     if not ranking.chosen:
         typer.echo("nothing fits; raise --max-price, allow other GPUs (VASTAI_PREFERRED_GPUS), or look again later")
     else:
@@ -117,8 +88,8 @@ def _show(ranking: Ranking, *, limit: int) -> None:
     for ranked in ranking.chosen[:limit]:
         offer = ranked.offer
         gpu = f"{offer.gpus}x {offer.gpu}" if offer.gpus > 1 else (offer.gpu or "none")
-        price, total = format_dollars(offer.price_per_hour, 3), format_dollars(ranked.job_cost)
+        hourly, total = format_dollars(offer.price_per_hour, 3), format_dollars(ranked.job_cost)
         takes = format_duration(ranked.hours * 3600)
-        typer.echo(f"{offer.id:<12} {gpu:<22} {price:>8} {takes:>7} {total:>8}  {offer.region or ''}")
+        typer.echo(f"{offer.id:<12} {gpu:<22} {hourly:>8} {takes:>7} {total:>8}  {offer.region or ''}")
     for group in ranking.groups():
         typer.echo(f"left out: {group.count} × {group.kind} (from {format_dollars(group.cheapest.price_per_hour)})")

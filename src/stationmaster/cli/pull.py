@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of, with_hint
+from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
 from stationmaster.cli.printing import printable
-from stationmaster.errors import UserError
 
 
 def pull(
@@ -30,8 +29,7 @@ def pull(
       stationmaster pull cats ./models/cats
     """
     with station_of(context) as station:
-        with with_hint("choose a folder that you may write to", unusable=UserError):
-            copies = station.artifacts.pull(station.jobs.find(job).id, target)
+        copies = station.artifacts.pull(station.jobs.find(job).id, target)
         if as_json or options_of(context).as_json:
             print_json({"files": [str(copy) for copy in copies]})
         else:

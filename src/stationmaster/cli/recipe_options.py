@@ -10,12 +10,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from stationmaster.cli.context import Options
+from stationmaster.cli.context import Options, station_of
 from stationmaster.errors import StationmasterError, UserError
+from stationmaster.recipes.documents import Unreadable, read_document
 from stationmaster.recipes.parameters import allowed
-from stationmaster.recipes.registry import find
 from stationmaster.recipes.schema import BoolParameter, Recipe
-from stationmaster.settings.documents import read_yaml
 
 _OPTIONS = "stationmaster.recipe_options"
 _VALUES = "stationmaster.recipe_parameters"
@@ -26,7 +25,7 @@ class RecipeCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         own = {word for parameter in super().get_params(ctx) for word in parameter.opts}
-        recipe, problem = _named(args, ctx.find_object(Options))
+        recipe, problem = _named(args, ctx)
         ctx.meta[_VALUES] = {}
         ctx.meta[_OPTIONS] = [] if recipe is None else [one for one in _options(recipe) if own.isdisjoint(one.opts)]
         try:
@@ -48,9 +47,10 @@ def given_parameters(context: Any) -> dict[str, str]:
 
 
 def pairs(words: list[str]) -> dict[str, str]:
-    """
-    >>> pairs(["rank=16", "note=a=b"])
-    {'rank': '16', 'note': 'a=b'}
+    """What was written as NAME=VALUE. Raises UserError.
+
+    >>> pairs(["rank=16", "prompt=a=b"])
+    {'rank': '16', 'prompt': 'a=b'}
     """
     found = {}
     for word in words:
@@ -61,14 +61,15 @@ def pairs(words: list[str]) -> dict[str, str]:
     return found
 
 
-def _named(words: list[str], options: Options | None) -> tuple[Recipe | None, StationmasterError | None]:
+def _named(words: list[str], context: Any) -> tuple[Recipe | None, StationmasterError | None]:
     """The recipe that the words speak of, or what is wrong with the one that they name."""
-    if options is None:
+    if context.find_object(Options) is None:
         return None, None
     problem = None
     for reference, is_named in _references(words):
         try:
-            return find(reference, folders=options.settings().recipes).recipe, None
+            with station_of(context, wake=False) as station:
+                return station.recipes.find(reference), None
         except StationmasterError as wrong:
             problem = wrong if is_named else problem
     return None, problem
@@ -94,8 +95,8 @@ def _references(words: list[str]) -> Iterator[tuple[str, bool]]:
 def _of_job_files(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         try:
-            data = read_yaml(Path(name).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            data = read_document(Path(name).read_text(encoding="utf-8"), is_json=False).data
+        except (OSError, ValueError, Unreadable):
             continue
         if isinstance(data, dict) and (reference := data.get("recipe") or data.get("tool")):
             yield str(reference)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json, with_hint
-from stationmaster.errors import RecipeInvalid, UserError
-
-if TYPE_CHECKING:
-    from stationmaster.recipes.schema import Recipe
+from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+from stationmaster.errors import RecipeInvalid
+from stationmaster.recipes.parameters import allowed
+from stationmaster.recipes.schema import Recipe
 
 app = typer.Typer(help="List, show, check and begin recipes.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -31,14 +31,12 @@ def list_recipes(
 
       stationmaster recipes list --all --json
     """
-    from stationmaster.recipes import registry
-
-    found = registry.list_recipes(folders=options_of(context).settings().recipes)
-    shown = found.recipes if everything else registry.newest(found.recipes)
+    with station_of(context, wake=False) as station:
+        found = station.recipes.listed(with_older=everything)
     if as_json or options_of(context).as_json:
-        return print_json([{"recipe": one.recipe.reference, "title": one.recipe.title} for one in shown])
-    for one in shown:
-        typer.echo(f"{one.recipe.reference:<24} {one.recipe.title}")
+        return print_json([{"recipe": recipe.reference, "title": recipe.title} for recipe in found.recipes])
+    for recipe in found.recipes:
+        typer.echo(f"{recipe.reference:<24} {recipe.title}")
     for problem in found.problems:
         typer.echo(f"broken: {problem}", err=True)
     return None
@@ -54,10 +52,8 @@ def show_recipe(context: typer.Context, recipe: str, as_json: JsonOption = False
 
       stationmaster recipes show tiny-lora --json
     """
-    from stationmaster.recipes.parameters import allowed
-    from stationmaster.recipes.registry import find
-
-    found = find(recipe, folders=options_of(context).settings().recipes).recipe
+    with station_of(context, wake=False) as station:
+        found = station.recipes.find(recipe)
     if as_json or options_of(context).as_json:
         return print_json(found.model_dump(mode="json", by_alias=True))
     typer.echo(f"{found.reference}: {found.title}\n\n{found.description}\n")
@@ -95,11 +91,8 @@ def lint_recipe(
 
       stationmaster recipes lint recipe.yaml --json
     """
-    import dataclasses
-
-    from stationmaster.recipes.registry import lint
-
-    problems = lint(path)
+    with station_of(context, wake=False) as station:
+        problems = station.recipes.lint(path)
     as_json = as_json or options_of(context).as_json
     if as_json:
         print_json([dataclasses.asdict(found) for found in problems])
@@ -127,10 +120,8 @@ def new_recipe(
 
       stationmaster recipes new ~/recipes/my-tool --json
     """
-    from stationmaster.recipes.skeleton import write_skeleton
-
-    with with_hint("choose a folder that you may write to", unusable=UserError):
-        written = write_skeleton(folder)
+    with station_of(context, wake=False) as station:
+        written = station.recipes.write_skeleton(folder)
     if as_json or options_of(context).as_json:
         return print_json({"recipe": str(written)})
     typer.echo(f"wrote {written}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from stationmaster.cli.context import JobArgument, JsonOption, options_of, station_of
+from stationmaster.cli.live import follow
 
 
 def watch(context: typer.Context, job: JobArgument, as_json: JsonOption = False) -> None:
@@ -16,8 +17,6 @@ def watch(context: typer.Context, job: JobArgument, as_json: JsonOption = False)
 
       stationmaster watch cats --json
     """
-    from stationmaster.cli.live import follow
-
     with station_of(context) as station:
         found = station.jobs.find(job)
         raise typer.Exit(follow(station, found.id, as_json=as_json or options_of(context).as_json))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,8 +46,8 @@ def brought_home(source: Source, settings: Settings, *, progress: Progress | Non
 
 
 @contextmanager
-def opened_source(source: Source, settings: Callable[[], Settings]) -> Iterator[Path]:
-    """The folder that holds the dataset, wherever it is; the settings are read only if it is elsewhere."""
-    path = source if isinstance(source, Path) else brought_home(source, settings()).path
+def opened_source(source: Source, settings: Settings, *, progress: Progress | None = None) -> Iterator[Path]:
+    """The folder that holds the dataset, wherever it is. Raises as `brought_home` does."""
+    path = source if isinstance(source, Path) else brought_home(source, settings, progress=progress).path
     with opened(path) as folder:
         yield folder

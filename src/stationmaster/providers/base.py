@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from stationmaster.model import Charge, Listing, Machine, Offer, Requirements
 from stationmaster.money import MicroDollars
+from stationmaster.offers import Ranking
 
 
 class Provider(Protocol):
@@ -88,6 +89,13 @@ class NeedsKey(Protocol):
 
     def require_key(self) -> None:
         """Raises ConfigInvalid, with what to do, where there is no such pair."""
+
+
+@runtime_checkable
+class RanksOffers(Protocol):
+    """A provider with a market: what each offer costs for the whole job, and why others were left out."""
+
+    async def ranking(self, want: Requirements) -> Ranking: ...
 
 
 @runtime_checkable

@@ -11,5 +11,6 @@ class Artifacts(Protocol):
     def pull(self, job_id: str, target: Path) -> Sequence[Path]:
         """Copy what a job brought home to a folder, verified; each file keeps the path that it had on the machine.
 
-        Raises NotFound where nothing is at home yet, TransferFailed for a file that has changed.
+        Raises NotFound where nothing is at home yet, TransferFailed for a file that has changed, UserError
+        for a folder that cannot be written to.
         """

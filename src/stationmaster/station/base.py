@@ -13,6 +13,13 @@ from stationmaster.station.models import Models
 from stationmaster.station.notifications import Notifications
 from stationmaster.station.proposals import Proposals
 from stationmaster.station.users import Users
+from stationmaster.station.datasets import Datasets
+from stationmaster.station.history import Events, Logs, Readings
+from stationmaster.station.jobs import Jobs
+from stationmaster.station.models import Models
+from stationmaster.station.offers import Offers
+from stationmaster.station.proposals import Proposals
+from stationmaster.station.recipes import Recipes
 
 
 class Station(Protocol):
@@ -42,6 +49,11 @@ class Station(Protocol):
     def credits(self) -> Credits: ...
     @property
     def notifications(self) -> Notifications: ...
+    def offers(self) -> Offers: ...
+    @property
+    def recipes(self) -> Recipes: ...
+    @property
+    def datasets(self) -> Datasets: ...
 
     def now(self) -> float:
         """The store's time, which all times of jobs are in."""

@@ -20,4 +20,7 @@ class Models(Protocol):
         """Put a model that is at home on the Hub, with samples and card; what is there already is not sent again."""
 
     def download(self, reference: str, target: Path) -> Path:
-        """A verified copy of a model in a folder, from wherever it lies."""
+        """A verified copy of a model in a folder, from wherever it lies.
+
+        Raises NotFound, DeliveryError, TransferFailed, and UserError for a folder that cannot be written to.
+        """

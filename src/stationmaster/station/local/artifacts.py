@@ -16,6 +16,7 @@ from stationmaster.recipes.outputs import is_safe_to_load
 from stationmaster.recipes.schema import OutputKind
 from stationmaster.remote.transfer import sha256_of
 from stationmaster.settings import Settings
+from stationmaster.station.local.file_errors import user_errors_of_files
 from stationmaster.station.local.installation import Installation
 
 
@@ -32,9 +33,10 @@ class LocalArtifacts:
                 f"job {job_id} has nothing at home yet", hint=f"see how it stands: stationmaster show {job_id}"
             )
         goals = places(safe, target)
-        for goal in goals:
-            require_no_links(goal, target)
-        return [copied(one, goal, self._settings) for one, goal in zip(safe, goals, strict=True)]
+        with user_errors_of_files("choose a folder that you may write to"):
+            for goal in goals:
+                require_no_links(goal, target)
+            return [copied(one, goal, self._settings) for one, goal in zip(safe, goals, strict=True)]
 
 
 def can_be_had(file: Checkpoint, settings: Settings) -> bool:

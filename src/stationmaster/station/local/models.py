@@ -15,6 +15,7 @@ from stationmaster.control.policy import policy_of
 from stationmaster.errors import NotFound
 from stationmaster.model import Registering, TrainedModel
 from stationmaster.settings import Settings
+from stationmaster.station.local.file_errors import user_errors_of_files
 from stationmaster.station.local.installation import Installation
 from stationmaster.store.store import Store
 
@@ -46,8 +47,9 @@ class LocalModels:
         return published
 
     def download(self, reference: str, target: Path) -> Path:
-        """A verified copy in the folder. Raises NotFound, DeliveryError, TransferFailed."""
-        return asyncio.run(_download(self.find(reference), target, self._settings, self._store))
+        """A verified copy in the folder. Raises NotFound, DeliveryError, TransferFailed, UserError."""
+        with user_errors_of_files("choose a folder that you may write to"):
+            return asyncio.run(_download(self.find(reference), target, self._settings, self._store))
 
 
 async def _publish(model: TrainedModel, settings: Settings) -> TrainedModel:

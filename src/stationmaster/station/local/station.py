@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from stationmaster.station.local.notifications import LocalNotifications
     from stationmaster.station.local.proposals import LocalProposals
     from stationmaster.station.local.users import LocalUsers
+    from stationmaster.station.local.datasets import LocalDatasets
+    from stationmaster.station.local.history import LocalEvents, LocalLogs, LocalReadings
+    from stationmaster.station.local.jobs import LocalJobs
+    from stationmaster.station.local.models import LocalModels
+    from stationmaster.station.local.offers import LocalOffers
+    from stationmaster.station.local.proposals import LocalProposals
+    from stationmaster.station.local.recipes import LocalRecipes
     from stationmaster.store.store import Store
 
 
@@ -106,6 +113,22 @@ class LocalStation:
         from stationmaster.station.local.notifications import LocalNotifications
 
         return LocalNotifications(self.installation)
+    def offers(self) -> LocalOffers:
+        from stationmaster.station.local.offers import LocalOffers
+
+        return LocalOffers(self.installation)
+
+    @cached_property
+    def recipes(self) -> LocalRecipes:
+        from stationmaster.station.local.recipes import LocalRecipes
+
+        return LocalRecipes(self.installation)
+
+    @cached_property
+    def datasets(self) -> LocalDatasets:
+        from stationmaster.station.local.datasets import LocalDatasets
+
+        return LocalDatasets(self.installation)
 
     def now(self) -> float:
         return self.store.now()

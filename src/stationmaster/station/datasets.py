@@ -1,0 +1,97 @@
+"""Datasets: judged, repaired and packed before money is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from stationmaster.datasets.report import Problem, Report
+from stationmaster.datasets.rules import CaptionRule, DatasetKind, DatasetRules
+from stationmaster.datasets.sources.reference import BucketSource, HubSource, Source, parse_source
+from stationmaster.datasets.tree import shown
+
+__all__ = [
+    "BucketSource",
+    "CaptionRule",
+    "DatasetKind",
+    "DatasetRules",
+    "Datasets",
+    "HubSource",
+    "PackedDataset",
+    "Problem",
+    "Progress",
+    "Report",
+    "SampleSet",
+    "Source",
+    "parse_source",
+    "shown",
+]
+
+Progress = Callable[[int, int], None]
+"""Is told how many bytes are done, and of how many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedDataset:
+    """An archive that is whole and on the disk. `sha256` and `size` are the archive file's own."""
+
+    path: Path
+    sha256: str
+    size: int
+    files: int
+    fingerprint: str  # of the files' names and contents, however they are packed
+    manifest: Path  # a file beside it with every file's SHA-256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleSet:
+    """A small set of captioned images to try a training with."""
+
+    folder: Path
+    trigger: str  # the word that its captions begin with
+
+
+class Datasets(Protocol):
+    """Every method fetches a dataset that lies elsewhere, in a bucket or on the Hub, first, as `fetch` does."""
+
+    def rules_of(self, recipe: str, *, trigger: str | None = None) -> DatasetRules:
+        """What a recipe expects of its dataset. Raises NotFound, RecipeInvalid."""
+
+    def fetch(self, source: Source, *, progress: Progress | None = None) -> None:
+        """A dataset from elsewhere is in the cache; only what changed is fetched. One that lies here needs nothing.
+
+        Raises NotFound, DatasetInvalid, DiskFull, ConfigInvalid without a key, DeliveryRefused, DeliveryBusy.
+        """
+
+    def check(self, source: Source, rules: DatasetRules, *, progress: Progress | None = None) -> Report:
+        """Everything that is wrong with a dataset, and how to put it right.
+
+        Raises NotFound where there is none, DatasetInvalid for an archive that cannot be read, DiskFull.
+        """
+
+    def repair(self, source: Source, target: Path, rules: DatasetRules, *, progress: Progress | None = None) -> Report:
+        """Write a repaired copy to a new folder; the report is on the copy, and says what was done. The dataset itself
+        stays as it is.
+
+        Raises as `check` does, and UserError for a folder that is there already or cannot be written to.
+        """
+
+    def pack(
+        self,
+        source: Source,
+        target: Path,
+        *,
+        zstd: bool = False,
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> PackedDataset:
+        """Write a dataset as one tar file, and its manifest beside it; the same content gives the same bytes.
+
+        A folder as target names the file by its hash. Raises as `check` does, and UserError where the file would take
+        the place of something that is no archive (unless `force`d), or cannot be written.
+        """
+
+    def write_sample(self, folder: Path | None = None) -> SampleSet:
+        """Paint the demo's images into a folder, by default one at home; repeating it changes nothing."""

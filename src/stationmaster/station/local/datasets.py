@@ -1,0 +1,67 @@
+"""Datasets on this computer, or brought to its cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from stationmaster.control.sources import brought_home, opened_source
+from stationmaster.datasets import pack, repair, validate
+from stationmaster.datasets.archive_writer import Compression
+from stationmaster.datasets.report import Report
+from stationmaster.datasets.rules import DatasetRules, rules_of
+from stationmaster.datasets.sample_set import TRIGGER, write_sample_set
+from stationmaster.datasets.sources.reference import Source
+from stationmaster.recipes.registry import find
+from stationmaster.station.datasets import PackedDataset, Progress, SampleSet
+from stationmaster.station.local.file_errors import user_errors_of_files
+from stationmaster.station.local.installation import Installation
+
+
+class LocalDatasets:
+    def __init__(self, installation: Installation) -> None:
+        self._settings = installation.settings
+
+    def rules_of(self, recipe: str, *, trigger: str | None = None) -> DatasetRules:
+        return rules_of(find(recipe, folders=self._settings.recipes).recipe.dataset, trigger=trigger)
+
+    def fetch(self, source: Source, *, progress: Progress | None = None) -> None:
+        if not isinstance(source, Path):
+            brought_home(source, self._settings, progress=progress)
+
+    def check(self, source: Source, rules: DatasetRules, *, progress: Progress | None = None) -> Report:
+        with opened_source(source, self._settings, progress=progress) as folder:
+            return validate.check(folder, rules)
+
+    def repair(self, source: Source, target: Path, rules: DatasetRules, *, progress: Progress | None = None) -> Report:
+        elsewhere = user_errors_of_files("write the repaired copy to another folder")
+        with elsewhere, opened_source(source, self._settings, progress=progress) as folder:
+            return repair.fix(folder, target, rules)
+
+    def pack(
+        self,
+        source: Source,
+        target: Path,
+        *,
+        zstd: bool = False,
+        force: bool = False,
+        progress: Progress | None = None,
+    ) -> PackedDataset:
+        pack.require_replaceable(target, force=force)
+        compression = Compression.ZSTD if zstd else Compression.NONE
+        write = pack.pack_into if target.is_dir() else pack.pack
+        with opened_source(source, self._settings, progress=progress) as folder:
+            packed = write(folder, target, compression=compression)
+        return PackedDataset(
+            path=packed.path,
+            sha256=packed.sha256,
+            size=packed.size,
+            files=packed.files,
+            fingerprint=packed.fingerprint,
+            manifest=pack.write_manifest(packed),
+        )
+
+    def write_sample(self, folder: Path | None = None) -> SampleSet:
+        place = self._settings.home / "demo" / "images" if folder is None else folder
+        with user_errors_of_files("choose a folder that you may write to"):
+            write_sample_set(place)
+        return SampleSet(folder=place, trigger=TRIGGER)

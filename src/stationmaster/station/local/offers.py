@@ -1,0 +1,52 @@
+"""Offers of the providers that are set up here."""
+
+from __future__ import annotations
+
+import asyncio
+
+from stationmaster.errors import UserError
+from stationmaster.model import Requirements
+from stationmaster.money import cost
+from stationmaster.offers import RankedOffer, Ranking
+from stationmaster.providers.base import Provider, RanksOffers
+from stationmaster.recipes.registry import find
+from stationmaster.recipes.schema import Needs
+from stationmaster.station.local.installation import Installation
+from stationmaster.station.offers import OfferSearch
+
+_LEAST_HOURS, _MOST_HOURS = 0.01, 10_000.0
+
+
+class LocalOffers:
+    def __init__(self, installation: Installation) -> None:
+        self._installation = installation
+
+    def ranking(self, search: OfferSearch) -> Ranking:
+        if not _LEAST_HOURS <= search.hours <= _MOST_HOURS:
+            raise UserError(f"hours: {search.hours} is not a number of hours", hint="write hours, as in 1.5")
+        provider = self._installation.provider(search.provider, search.account)
+        recipe = find(search.recipe, folders=self._installation.settings.recipes).recipe
+        return asyncio.run(_ranking(provider, _requirements(recipe.needs, search)))
+
+
+def _requirements(needs: Needs, search: OfferSearch) -> Requirements:
+    return Requirements(
+        gpus=needs.gpus,
+        vram_gib=needs.vram_gib,
+        disk_gib=needs.disk_gib,
+        cuda=needs.cuda,
+        hours=search.hours,
+        max_price_per_hour=search.max_price,
+        interruptible=search.interruptible,
+    )
+
+
+async def _ranking(provider: Provider, want: Requirements) -> Ranking:
+    """A provider without a market of its own has only its offers; each then takes the hours that were given."""
+    if isinstance(provider, RanksOffers):
+        return await provider.ranking(want)
+    chosen = [
+        RankedOffer(offer=offer, hours=want.hours, job_cost=cost(offer.price_per_hour, want.hours * 3600))
+        for offer in await provider.offers(want)
+    ]
+    return Ranking(chosen=tuple(chosen), left_out=())
