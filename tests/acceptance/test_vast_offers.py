@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stationmaster.providers.vastai.keys import ensure_pair
+from stationmaster.recipes.skeleton import write_skeleton
 from stationmaster.simulator.harness import simulator_thread
 from tests.support.commands.command_line import answer_of, stationmaster
 from tests.support.vast.simulated_vast import API_KEY, quick_settings
@@ -73,7 +75,23 @@ def test_floors_and_switches_narrow_what_is_offered(environ: dict[str, str]) -> 
     assert len(reliable) < len(plain)
     housed = offered(environ, DATACENTER_ONLY="true")
     assert "not in a data centre" in {group["why"] for group in housed["left_out_by_reason"]}
-    assert len(offered(environ, MIN_CUDA="12.8")["offers"]) < len(plain)
+
+
+def test_the_cuda_version_that_counts_is_the_higher_of_the_recipe_s_and_the_setting_s(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    ids = {}
+    for name, cuda in (("any", ""), ("newest", ", cuda: 13.0")):
+        recipe = write_skeleton(tmp_path / name)
+        recipe.write_text(
+            recipe.read_text().replace("gpus: 0, vram_gib: 0, disk_gib: 5", f"gpus: 1, disk_gib: 5{cuda}")
+        )
+        for least in ("12.0", "13.0"):
+            own = {"STATIONMASTER_RECIPES": str(tmp_path), "STATIONMASTER_VASTAI__MIN_CUDA": least}
+            words = ("offers", "--provider", "vastai", "--recipe", f"{name}@1", "--json")
+            ids[name, least] = {offer["id"] for offer in answer_of(*words, environ={**environ, **own})["offers"]}
+    assert set() < ids["newest", "12.0"] < ids["any", "12.0"]
+    assert ids["newest", "12.0"] == ids["newest", "13.0"] == ids["any", "13.0"]
 
 
 def test_one_line_for_each_reason(environ: dict[str, str]) -> None:

@@ -4,15 +4,19 @@ import hashlib
 import json
 from pathlib import Path
 
+import structlog
 from typer.testing import CliRunner, Result
 
-from stationmaster.cli.dataset import app
+from stationmaster.cli.commands import app
 from stationmaster.errors import DatasetInvalid, UserError
 from tests.support.jobs.dataset_pictures import good_set
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    """A command, in this process."""
+    done = CliRunner().invoke(app, ["dataset", *(str(argument) for argument in arguments)])
+    structlog.reset_defaults()  # the command's standard error is closed by now
+    return done
 
 
 def test_a_good_set_is_good_to_train(tmp_path: Path) -> None:

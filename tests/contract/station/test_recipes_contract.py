@@ -1,0 +1,85 @@
+"""What every face may rely on about recipes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stationmaster.errors import NotFound, UserError
+from tests.support.jobs.local_world import LocalWorld
+
+
+@pytest.fixture
+def own_recipes(tmp_path: Path) -> Path:
+    """A folder of recipes that the settings of the world that is opened next name."""
+    folder = tmp_path / "recipes"
+    folder.mkdir()
+    (tmp_path / "stationmaster.toml").write_text(f'recipes = ["{folder}"]\n')
+    return folder
+
+
+def test_a_list_has_each_recipe_in_its_newest_version_unless_all_are_asked_for(world: LocalWorld) -> None:
+    newest, every = world.station.recipes.listed(), world.station.recipes.listed(with_older=True)
+    names = [recipe.name for recipe in newest.recipes]
+    assert names == sorted(set(names))
+    assert {recipe.name for recipe in every.recipes} == set(names)
+    assert len(every.recipes) > len(newest.recipes)
+    assert {recipe.reference for recipe in newest.recipes} < {recipe.reference for recipe in every.recipes}
+    assert (newest.problems, every.problems) == ((), ())
+
+
+def test_a_recipe_is_found_by_its_version_or_in_its_newest(world: LocalWorld) -> None:
+    recipes = world.station.recipes
+    older, newer = (one for one in recipes.listed(with_older=True).recipes if one.name == "flux-lora")
+    assert recipes.find(older.reference) == older
+    assert recipes.find("flux-lora") == newer
+    assert older.version < newer.version
+
+
+@pytest.mark.parametrize("reference", ["", "tiny-lora@99", "tiny-laura@1", "../tiny-lora", "tiny-lora@0"])
+def test_a_recipe_that_is_not_there_is_not_found_and_the_hint_helps(world: LocalWorld, reference: str) -> None:
+    with pytest.raises(NotFound) as caught:
+        world.station.recipes.find(reference)
+    assert "tiny-lora@1" in str(caught.value.hint)
+
+
+def test_a_recipe_of_one_s_own_begins_as_one_that_can_be_used(own_recipes: Path, world: LocalWorld) -> None:
+    recipes = world.station.recipes
+    file = recipes.write_skeleton(own_recipes / "portrait")
+    assert file.parent == own_recipes / "portrait"
+    assert recipes.lint(file) == recipes.lint(file.parent) == []
+    assert recipes.find("portrait").reference == "portrait@1"
+    assert "portrait@1" in [recipe.reference for recipe in recipes.listed().recipes]
+    with pytest.raises(UserError, match="there already"):
+        recipes.write_skeleton(own_recipes / "portrait")
+
+
+def test_a_broken_recipe_is_told_with_its_line_and_hides_no_other(own_recipes: Path, world: LocalWorld) -> None:
+    recipes = world.station.recipes
+    file = recipes.write_skeleton(own_recipes / "portrait")
+    file.write_text(file.read_text().replace("version: 1 ", "version: one "))
+    (problem,) = recipes.lint(file)
+    assert (problem.file, problem.line, problem.field) == (str(file), 3, "version")
+    listed = recipes.listed()
+    assert listed.problems == (problem,)
+    assert "tiny-lora@1" in [recipe.reference for recipe in listed.recipes]
+    assert "portrait@1" not in [recipe.reference for recipe in listed.recipes]
+
+
+def test_where_there_is_no_recipe_there_is_nothing_to_check(world: LocalWorld, tmp_path: Path) -> None:
+    with pytest.raises(NotFound):
+        world.station.recipes.lint(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("name", ["Portrait", "two words", "ü"])
+def test_a_folder_that_cannot_be_a_recipe_s_name_is_not_written(world: LocalWorld, tmp_path: Path, name: str) -> None:
+    with pytest.raises(UserError, match="cannot be a recipe's name"):
+        world.station.recipes.write_skeleton(tmp_path / name)
+    assert not (tmp_path / name).exists()
+
+
+def test_a_folder_of_recipes_that_has_gone_is_told(own_recipes: Path, world: LocalWorld) -> None:
+    own_recipes.rmdir()
+    with pytest.raises(NotFound, match=str(own_recipes)):
+        world.station.recipes.listed()
