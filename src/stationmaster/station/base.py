@@ -7,19 +7,15 @@ from typing import Protocol
 from stationmaster.station.artifacts import Artifacts
 from stationmaster.station.costs import Costs
 from stationmaster.station.credits import Credits
-from stationmaster.station.history import Events, Logs, Readings
-from stationmaster.station.jobs import Jobs
-from stationmaster.station.models import Models
-from stationmaster.station.notifications import Notifications
-from stationmaster.station.proposals import Proposals
-from stationmaster.station.users import Users
 from stationmaster.station.datasets import Datasets
 from stationmaster.station.history import Events, Logs, Readings
 from stationmaster.station.jobs import Jobs
 from stationmaster.station.models import Models
+from stationmaster.station.notifications import Notifications
 from stationmaster.station.offers import Offers
 from stationmaster.station.proposals import Proposals
 from stationmaster.station.recipes import Recipes
+from stationmaster.station.users import Users
 
 
 class Station(Protocol):
@@ -49,6 +45,7 @@ class Station(Protocol):
     def credits(self) -> Credits: ...
     @property
     def notifications(self) -> Notifications: ...
+    @property
     def offers(self) -> Offers: ...
     @property
     def recipes(self) -> Recipes: ...

@@ -19,19 +19,15 @@ if TYPE_CHECKING:
     from stationmaster.station.local.artifacts import LocalArtifacts
     from stationmaster.station.local.costs import LocalCosts
     from stationmaster.station.local.credits import LocalCredits
-    from stationmaster.station.local.history import LocalEvents, LocalLogs, LocalReadings
-    from stationmaster.station.local.jobs import LocalJobs
-    from stationmaster.station.local.models import LocalModels
-    from stationmaster.station.local.notifications import LocalNotifications
-    from stationmaster.station.local.proposals import LocalProposals
-    from stationmaster.station.local.users import LocalUsers
     from stationmaster.station.local.datasets import LocalDatasets
     from stationmaster.station.local.history import LocalEvents, LocalLogs, LocalReadings
     from stationmaster.station.local.jobs import LocalJobs
     from stationmaster.station.local.models import LocalModels
+    from stationmaster.station.local.notifications import LocalNotifications
     from stationmaster.station.local.offers import LocalOffers
     from stationmaster.station.local.proposals import LocalProposals
     from stationmaster.station.local.recipes import LocalRecipes
+    from stationmaster.station.local.users import LocalUsers
     from stationmaster.store.store import Store
 
 
@@ -113,6 +109,8 @@ class LocalStation:
         from stationmaster.station.local.notifications import LocalNotifications
 
         return LocalNotifications(self.installation)
+
+    @cached_property
     def offers(self) -> LocalOffers:
         from stationmaster.station.local.offers import LocalOffers
 
