@@ -64,18 +64,15 @@ def demo(
 
 
 def _request(station: LocalStation, *, steps: int, pace: float) -> TrainRequest:
-    from stationmaster.datasets.sample_set import TRIGGER, write_sample_set
     from stationmaster.station.proposals import TrainRequest
 
-    folder = station.settings.home / "demo" / "images"
-    folder.mkdir(parents=True, exist_ok=True)
-    write_sample_set(folder)
+    sample = station.datasets.write_sample()
     every = max(1, steps // 6)
     return TrainRequest(
         recipe="tiny-lora@1",
-        dataset=folder,
+        dataset=sample.folder,
         name=_NAME,
-        trigger=TRIGGER,
+        trigger=sample.trigger,
         parameters={"steps": steps, "seconds_per_step": pace, "save_every": every, "sample_every": every},
         provider="simulator",
     )

@@ -1,4 +1,4 @@
-"""A dataset that lies elsewhere is fetched before anything else is done with it, and a person sees how far that is."""
+"""How far the fetching of a dataset from elsewhere is, for the person who waits for it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,13 @@ from pathlib import Path
 
 import typer
 
-from stationmaster.station.datasets import Datasets, Progress, Source
-
-
-def fetch_first(source: Source, datasets: Datasets) -> None:
-    """The dataset is in the cache; one that lies here needs nothing."""
-    with shown_progress(source) as progress:
-        datasets.fetch(source, progress=progress)
+from stationmaster.station.datasets import Progress, Source
 
 
 @contextmanager
-def shown_progress(source: Source) -> Iterator[Progress | None]:
+def shown_progress(source: Source | None) -> Iterator[Progress | None]:
     """What to tell the progress to: a line on the terminal that goes away; None where nobody would see it."""
-    if isinstance(source, Path) or not sys.stderr.isatty():
+    if source is None or isinstance(source, Path) or not sys.stderr.isatty():
         yield None
         return
     try:

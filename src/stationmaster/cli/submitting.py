@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import typer
 
+from stationmaster.cli.fetching import shown_progress
 from stationmaster.cli.helping_worker import prepare_worker, worker_for
 from stationmaster.errors import StationmasterError, UserError
 from stationmaster.model import Job, Quote
@@ -39,7 +40,8 @@ def submit_confirmed(
     there = None if request.id is None else station.jobs.with_id(request.id)
     if there is not None:
         return Submission(job=there, created=False, started_worker=_worker(context, station, is_new=False))
-    proposal = station.proposals.propose(request)
+    with shown_progress(request.dataset if isinstance(request, TrainRequest) else None) as progress:
+        proposal = station.proposals.propose(request, progress=progress)
     with _withdrawn_unless_submitted(station, proposal):
         for line in shown(proposal.terms):
             typer.echo(line)

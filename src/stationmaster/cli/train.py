@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+from stationmaster.cli.fetching import shown_progress
 from stationmaster.cli.live import follow
 from stationmaster.cli.recipe_options import given_parameters, pairs
 from stationmaster.cli.render import job_json, quote_lines, terms_json
@@ -68,7 +69,9 @@ def train(
     request = written.overlaid(job_from(options)).request()
     with station_of(context) as station:
         if dry_run:
-            return _show_plan(station.proposals.check(request), as_json=as_json)
+            with shown_progress(request.dataset) as progress:
+                terms = station.proposals.check(request, progress=progress)
+            return _show_plan(terms, as_json=as_json)
         submitted = submit_confirmed(
             context, station, request, shown=lambda terms: () if as_json else quote_lines(terms), yes=yes
         )

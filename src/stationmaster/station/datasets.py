@@ -54,16 +54,13 @@ class SampleSet:
 
 
 class Datasets(Protocol):
-    """Every method fetches a dataset that lies elsewhere, in a bucket or on the Hub, first, as `fetch` does."""
+    """A dataset that lies elsewhere, in a bucket or on the Hub, is fetched into the cache first; only what changed is.
+
+    That raises NotFound, DatasetInvalid, DiskFull, ConfigInvalid without a key, DeliveryRefused, DeliveryBusy.
+    """
 
     def rules_of(self, recipe: str, *, trigger: str | None = None) -> DatasetRules:
         """What a recipe expects of its dataset. Raises NotFound, RecipeInvalid."""
-
-    def fetch(self, source: Source, *, progress: Progress | None = None) -> None:
-        """A dataset from elsewhere is in the cache; only what changed is fetched. One that lies here needs nothing.
-
-        Raises NotFound, DatasetInvalid, DiskFull, ConfigInvalid without a key, DeliveryRefused, DeliveryBusy.
-        """
 
     def check(self, source: Source, rules: DatasetRules, *, progress: Progress | None = None) -> Report:
         """Everything that is wrong with a dataset, and how to put it right.

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from stationmaster.datasets.sources.reference import Source
 from stationmaster.model import Job, Quote
 from stationmaster.money import MicroDollars
+from stationmaster.station.datasets import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,10 +105,13 @@ class Accepted:
 
 
 class Proposals(Protocol):
-    def check(self, request: TrainRequest | RetryRequest) -> Terms:
-        """Check a request in full: recipe, parameters, dataset, offers, price. Writes nothing."""
+    def check(self, request: TrainRequest | RetryRequest, *, progress: Progress | None = None) -> Terms:
+        """Check a request in full: recipe, parameters, dataset, offers, price. Writes nothing.
 
-    def propose(self, request: TrainRequest | RetryRequest) -> Proposal:
+        `progress` is told how far the fetching of a dataset from elsewhere is.
+        """
+
+    def propose(self, request: TrainRequest | RetryRequest, *, progress: Progress | None = None) -> Proposal:
         """Check a request as `check` does and keep what came of it, the packed dataset included, until it expires.
 
         Raises ConfigInvalid where the provider's machines would not let us in.

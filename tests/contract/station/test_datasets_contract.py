@@ -95,7 +95,7 @@ def test_what_is_no_dataset_is_refused(world: LocalWorld, tmp_path: Path) -> Non
     with pytest.raises(DatasetInvalid):
         world.station.datasets.check(tmp_path / "broken.tar", RULES)
     with pytest.raises(ConfigInvalid, match="without a key"):
-        world.station.datasets.fetch(parse_source("s3://pictures/cats"))
+        world.station.datasets.check(parse_source("s3://pictures/cats"), RULES)
 
 
 @pytest.mark.parametrize("text", ["ftp://pictures/cats", "s3://", "hf://models/x/y"])
@@ -112,7 +112,7 @@ def test_a_dataset_from_elsewhere_is_fetched_once_and_its_progress_told(tmp_path
         hub.add_repo("anna/cats", files, kind="dataset")
         source = parse_source("hf://datasets/anna/cats")
         told: list[tuple[int, int]] = []
-        world.station.datasets.fetch(source, progress=lambda done, total: told.append((done, total)))
+        world.station.datasets.check(source, RULES, progress=lambda done, total: told.append((done, total)))
         size = sum(map(len, files.values()))
         assert told[-1] == (size, size)
         assert [done for done, _ in told] == sorted(done for done, _ in told)
@@ -120,10 +120,6 @@ def test_a_dataset_from_elsewhere_is_fetched_once_and_its_progress_told(tmp_path
         report = world.station.datasets.check(source, RULES, progress=lambda done, total: told.append((done, total)))
         assert (report.is_trainable, report.images) == (True, 10)
         assert all(done == total for done, total in told), "nothing was fetched again"
-
-
-def test_a_dataset_that_lies_here_needs_no_fetching(world: LocalWorld, tmp_path: Path) -> None:
-    world.station.datasets.fetch(tmp_path / "not even there")
 
 
 def test_the_sample_set_is_good_to_train_and_always_the_same(world: LocalWorld, tmp_path: Path) -> None:

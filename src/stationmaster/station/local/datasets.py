@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stationmaster.control.sources import brought_home, opened_source
+from stationmaster.control.sources import opened_source
 from stationmaster.datasets import pack, repair, validate
 from stationmaster.datasets.archive_writer import Compression
 from stationmaster.datasets.report import Report
@@ -23,10 +23,6 @@ class LocalDatasets:
 
     def rules_of(self, recipe: str, *, trigger: str | None = None) -> DatasetRules:
         return rules_of(find(recipe, folders=self._settings.recipes).recipe.dataset, trigger=trigger)
-
-    def fetch(self, source: Source, *, progress: Progress | None = None) -> None:
-        if not isinstance(source, Path):
-            brought_home(source, self._settings, progress=progress)
 
     def check(self, source: Source, rules: DatasetRules, *, progress: Progress | None = None) -> Report:
         with opened_source(source, self._settings, progress=progress) as folder:

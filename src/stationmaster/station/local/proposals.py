@@ -24,6 +24,7 @@ from stationmaster.model import Checkpoint, DatasetRef, Job, JobSpec, Quote
 from stationmaster.providers.base import NeedsKey
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.registry import find
+from stationmaster.station.datasets import Progress
 from stationmaster.station.local.artifacts import can_be_had, copied, is_resumable, state_beside
 from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.jobs import LocalJobs
@@ -54,16 +55,17 @@ class LocalProposals:
         self._store = installation.store
         self._jobs = LocalJobs(installation)
 
-    def check(self, request: TrainRequest | RetryRequest) -> Terms:
+    def check(self, request: TrainRequest | RetryRequest, *, progress: Progress | None = None) -> Terms:
         if isinstance(request, RetryRequest):
             return self._checked_again(self._retried(request.job).spec)
-        return self._checked(request, job_id="JOB" if request.id is None else checked_id(request.id)).terms
+        job_id = "JOB" if request.id is None else checked_id(request.id)
+        return self._checked(request, job_id=job_id, progress=progress).terms
 
-    def propose(self, request: TrainRequest | RetryRequest) -> Proposal:
+    def propose(self, request: TrainRequest | RetryRequest, *, progress: Progress | None = None) -> Proposal:
         if isinstance(request, RetryRequest):
             return self._propose_again(request)
         self._require_key(request.provider, request.account)
-        checked = self._checked(request, job_id=checked_id(request.id))
+        checked = self._checked(request, job_id=checked_id(request.id), progress=progress)
         proposal = self._kept(self._spec(checked, request), checked.terms)
         if not self._is_packed(proposal):  # removed meanwhile, with the last other job that had it
             self._packed(checked)
@@ -105,11 +107,11 @@ class LocalProposals:
             notes=(*notes, *limits.notes),
         )
 
-    def _checked(self, request: TrainRequest, *, job_id: str) -> Checked:
+    def _checked(self, request: TrainRequest, *, job_id: str, progress: Progress | None) -> Checked:
         self._require_owner(request.owner)
         provider = self._installation.provider(request.provider, request.account)
         past = self._store.finished_runs.of_recipe
-        checked = check_request(request, self._settings, provider, job_id=job_id, past_runs=past)
+        checked = check_request(request, self._settings, provider, job_id=job_id, past_runs=past, progress=progress)
         return replace(checked, terms=self._with_purse_notes(checked.terms, request.owner))
 
     def _checked_again(self, spec: JobSpec) -> Terms:

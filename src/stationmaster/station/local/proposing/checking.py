@@ -21,6 +21,7 @@ from stationmaster.recipes.plan import JobIdentity, render_plan
 from stationmaster.recipes.registry import StoredRecipe, find
 from stationmaster.recipes.schema import Dataset
 from stationmaster.settings import Settings
+from stationmaster.station.datasets import Progress
 from stationmaster.station.local.proposing.gates import check_gates, check_tokens, require_secrets
 from stationmaster.station.local.proposing.hooks import run_hooks
 from stationmaster.station.local.proposing.limits import Limits, limits_again, limits_of
@@ -43,14 +44,20 @@ class Checked:
 
 
 def check_request(
-    request: TrainRequest, settings: Settings, provider: Provider, *, job_id: str, past_runs: PastRuns
+    request: TrainRequest,
+    settings: Settings,
+    provider: Provider,
+    *,
+    job_id: str,
+    past_runs: PastRuns,
+    progress: Progress | None = None,
 ) -> Checked:
     """The request's terms. Raises the UserError that names what to change."""
     stored = find(request.recipe, folders=settings.recipes)
     parameters = resolve(stored.recipe, request.parameters)
     name = checked_name(request.name or request.dataset.name or stored.recipe.name)
     read_monitoring(request.monitoring)
-    dataset = brought_home(request.dataset, settings)
+    dataset = brought_home(request.dataset, settings, progress=progress)
     report = _checked_dataset(dataset.path, stored.recipe.dataset, request.trigger)
     facts: dict[str, str | int] = {
         "path": str(dataset.path),
