@@ -14,7 +14,8 @@ import pytest
 
 from stationmaster.control.build import build_world, sweep_policy_of
 from stationmaster.control.rental.charges import reconcile_charges
-from stationmaster.control.safety.sweep import Report, Sweeper
+from stationmaster.control.safety.sweep import Sweeper
+from stationmaster.control.safety.sweep_report import Report
 from stationmaster.errors import ConfigInvalid
 from stationmaster.model import Desired, Outcome
 from stationmaster.providers.vastai.keys import ensure_pair

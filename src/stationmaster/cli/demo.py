@@ -81,7 +81,7 @@ def _request(station: LocalStation, *, steps: int, pace: float) -> TrainRequest:
 @contextmanager
 def _simulator(context: typer.Context, station: LocalStation) -> Iterator[None]:
     """A simulated Vast.ai for as long as the demo lasts; one that runs already is used and left alone."""
-    from stationmaster.control.providers import simulator_address
+    from stationmaster.control.simulator_address import simulator_address
 
     home = station.settings.home
     if simulator_address(home) is not None:
@@ -118,7 +118,7 @@ def _port(home: Path) -> int:
 
 
 def _wait_for_simulator(process: subprocess.Popen[bytes], home: Path, log: Path) -> None:
-    from stationmaster.control.providers import simulator_address
+    from stationmaster.control.simulator_address import simulator_address
     from stationmaster.errors import ProviderError
 
     ends = time.monotonic() + _START_SECONDS

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stationmaster.control.rental.own_machines import build_ssh_provider
+from stationmaster.control.simulator_address import simulator_address
 from stationmaster.errors import ConfigInvalid
 from stationmaster.offers import Preferences
 from stationmaster.providers.base import Pause, Provider
@@ -113,15 +113,6 @@ def _require_account(name: str, settings: Settings) -> None:
 def ssh_key_path(settings: Settings) -> Path:
     """The private key that lets us in on machines rented at Vast.ai."""
     return (settings.vastai.ssh_key_path or DEFAULT_KEY_PATH).expanduser()
-
-
-def simulator_address(home: Path) -> dict[str, str] | None:
-    """Where this home's simulator answers, if one runs."""
-    try:
-        address: dict[str, str] = json.loads((home / "simulator" / "address.json").read_text())
-    except (OSError, ValueError):
-        return None
-    return address
 
 
 def _loopback(settings: Settings, environ: Mapping[str, str]) -> Provider:

@@ -9,10 +9,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 
 from stationmaster.errors import ConfigInvalid
+from stationmaster.settings.documents import read_yaml
 
 
 class FaultKind(StrEnum):
@@ -195,10 +195,12 @@ def parse_faults(document: Any) -> list[Fault]:
 
 
 def read_faults(path: Path) -> list[Fault]:
-    """The faults of a YAML or JSON file."""
+    """The faults of a YAML or JSON file. Raises ConfigInvalid."""
     try:
-        return parse_faults(yaml.safe_load(path.read_text(encoding="utf-8")) or [])
-    except (OSError, yaml.YAMLError) as problem:
+        return parse_faults(read_yaml(path.read_text(encoding="utf-8")) or [])
+    except OSError as problem:
+        raise ConfigInvalid(f"{path}: {problem.strerror}") from problem
+    except (ValueError, TypeError) as problem:
         raise ConfigInvalid(f"the faults cannot be read from {path}: {problem}") from problem
 
 

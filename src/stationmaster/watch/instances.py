@@ -122,6 +122,16 @@ class InstancesSummary:
     trajectory: tuple[tuple[int, MicroDollars], ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """All watched machines at one moment; `stale` when the provider did not answer."""
+
+    at: float
+    instances: tuple[InstanceMetrics, ...]
+    summary: InstancesSummary
+    stale: bool
+
+
 def summarise(instances: Sequence[InstanceMetrics]) -> InstancesSummary:
     total = MicroDollars(sum(each.total_cost for each in instances))
     rate = MicroDollars(sum(each.cost_per_hour for each in instances))

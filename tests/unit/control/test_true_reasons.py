@@ -10,7 +10,8 @@ import pytest
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.rental.machine import Fate, Sighting
-from stationmaster.control.safety.sweep_rules import Act, Subject, SweepPolicy, judge_machine
+from stationmaster.control.safety.sweep_report import Act
+from stationmaster.control.safety.sweep_rules import Subject, SweepPolicy, judge_machine
 from stationmaster.control.states import executing, fetching, provisioning
 from stationmaster.control.training.taking_in import Seen
 from stationmaster.model import Desired, Job, MachineStatus, Reason, State

@@ -13,7 +13,7 @@ from stationmaster.money import ZERO, MicroDollars, cost
 from stationmaster.parsers.base import Scope, Summary
 from stationmaster.parsers.patterns import UserPattern
 from stationmaster.parsers.reader import LogReader
-from stationmaster.watch.instances import LOG_LINES, InstanceMetrics, InstancesSummary, summarise
+from stationmaster.watch.instances import LOG_LINES, InstanceMetrics, Snapshot, summarise
 
 Value = TypeVar("Value")
 _API_SECONDS = 10.0
@@ -49,16 +49,6 @@ class Source(Protocol):
 
     async def log_tail(self, machine: Sighting) -> bytes:
         """The last lines of its training log. Raises a StationmasterError that says why there are none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """All watched machines at one moment; `stale` when the provider did not answer."""
-
-    at: float
-    instances: tuple[InstanceMetrics, ...]
-    summary: InstancesSummary
-    stale: bool
 
 
 class Monitor:

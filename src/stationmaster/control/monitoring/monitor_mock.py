@@ -37,6 +37,9 @@ class MockSource:
             lines.append(f"Step {each}/{per_epoch}: Loss = {loss:.3f}, LR = 0.0001")
         return "\n".join(lines).encode() + b"\n"
 
+    async def close(self) -> None:
+        """Nothing is open."""
+
     def _sighting(self, place: int) -> Sighting:
         gpu, price, _ = self._KINDS[place % len(self._KINDS)]
         swing = math.sin(self._clock() / 30 + place)

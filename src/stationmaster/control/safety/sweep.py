@@ -14,7 +14,8 @@ import structlog
 
 from stationmaster.control.rental.adoption import opened_cost, surplus_rental
 from stationmaster.control.rental.release import Next, closed_cost, judge
-from stationmaster.control.safety.sweep_rules import Act, Subject, SweepPolicy, Verdict, judge_machine
+from stationmaster.control.safety.sweep_report import Act, Finding, Report, Verdict
+from stationmaster.control.safety.sweep_rules import Subject, SweepPolicy, judge_machine
 from stationmaster.control.states.releasing import gather_evidence
 from stationmaster.control.world import World
 from stationmaster.errors import ProviderError, StoreError
@@ -22,48 +23,6 @@ from stationmaster.model import Alert, Job, Label, Machine, Rental, RentalState,
 from stationmaster.providers.base import CanStop
 
 log = structlog.get_logger("stationmaster.sweep")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One machine, what the sweep thinks of it, and whether it acted on that."""
-
-    provider: str
-    machine: Machine
-    verdict: Verdict
-    rental: Rental | None
-    job: Job | None
-    done: bool = False
-    problem: str | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "provider": self.provider,
-            "instance": self.machine.provider_id,
-            "label": self.machine.label,
-            "status": self.machine.status,
-            "job": self.job.id if self.job else None,
-            "act": self.verdict.act,
-            "why": self.verdict.why,
-            "done": self.done,
-            "problem": self.problem,
-        }
-
-
-@dataclass(slots=True)
-class Report:
-    """What a sweep found and did."""
-
-    findings: list[Finding] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "machines": [finding.as_json() for finding in self.findings],
-            "gone": self.gone,
-            "problems": self.problems,
-        }
 
 
 @dataclass(frozen=True, slots=True)

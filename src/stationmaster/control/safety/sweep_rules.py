@@ -7,17 +7,10 @@ which ends the GPU's bill and keeps the disk, and left for a worker to start, fe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from stationmaster.control.rental.closing import closing_is_over, last_counted
+from stationmaster.control.safety.sweep_report import Act, Verdict
 from stationmaster.model import Job, Label, Machine, MachineStatus, Rental, RentalState, State
-
-
-class Act(StrEnum):
-    LEAVE = "leave"  # somebody works on it, or it is not ours
-    DESTROY = "destroy"
-    STOP = "stop"
-    ALERT = "alert"  # a person should look
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,13 +33,6 @@ class Subject:
     rental: Rental | None = None
     job: Job | None = None
     known_since: float | None = None  # when a sweep first said something about it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    act: Act
-    why: str
-    leak: bool = False  # it billed although nobody wanted it
 
 
 def judge_machine(subject: Subject, *, now: float, policy: SweepPolicy) -> Verdict:

@@ -1,0 +1,65 @@
+"""What a sweep tells of the machines that it looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from stationmaster.model import Job, Machine, Rental
+
+
+class Act(StrEnum):
+    LEAVE = "leave"  # somebody works on it, or it is not ours
+    DESTROY = "destroy"
+    STOP = "stop"
+    ALERT = "alert"  # a person should look
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    act: Act
+    why: str
+    leak: bool = False  # it billed although nobody wanted it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One machine, what the sweep thinks of it, and whether it acted on that."""
+
+    provider: str
+    machine: Machine
+    verdict: Verdict
+    rental: Rental | None
+    job: Job | None
+    done: bool = False
+    problem: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "provider": self.provider,
+            "instance": self.machine.provider_id,
+            "label": self.machine.label,
+            "status": self.machine.status,
+            "job": self.job.id if self.job else None,
+            "act": self.verdict.act,
+            "why": self.verdict.why,
+            "done": self.done,
+            "problem": self.problem,
+        }
+
+
+@dataclass(slots=True)
+class Report:
+    """What a sweep found and did."""
+
+    findings: list[Finding] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "machines": [finding.as_json() for finding in self.findings],
+            "gone": self.gone,
+            "problems": self.problems,
+        }
