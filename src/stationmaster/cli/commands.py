@@ -110,20 +110,20 @@ COMMANDS = (
         "sweep:sweep",
         "Find machines that bill although nobody needs them. Tells only, unless --force is given.",
     ),
-    Command("up", "up:up", "Run the worker with its sweeps in this terminal until Ctrl-C."),
+    Command("up", "services:up", "Run the worker with its sweeps in this terminal until Ctrl-C."),
     Command(
         "serve",
-        "serve:serve",
+        "services:serve",
         "Answer over HTTP: whether all is well, and, where serve.public_url is set, machines that upload their models.",
     ),
     Command(
         "worker",
-        "worker:worker",
+        "services:worker",
         "Run a worker in this terminal. TERM or Ctrl-C hands its jobs back at once; trainings do not notice.",
     ),
     Command(
         "sweeper",
-        "sweep:sweeper",
+        "services:sweeper",
         "Run the safety net on its own: it ends what nobody needs, also when every worker is dead.",
     ),
     Command(

@@ -129,14 +129,10 @@ def station_of(context: typer.Context, *, wake: bool = True) -> Iterator[LocalSt
 
 
 def _wake_worker(station: LocalStation, options: Options) -> None:
-    from stationmaster.control.background import ensure_worker, running_worker
-
-    home = station.settings.home
-    waiting = station.store.jobs.count_needing_a_worker() + station.store.outbox.count_pending()
-    if waiting and running_worker(home) is None:
-        worker, _ = ensure_worker(home, options.for_worker())
-        left = f"{waiting} job(s), machine(s) or message(s) had no worker"
-        typer.echo(f"{left}; started one (pid {worker.pid}, log {worker.log})", err=True)
+    woken = station.processes.wake_worker(options.for_worker())
+    if woken is not None:
+        left = f"{woken.waiting} job(s), machine(s) or message(s) had no worker"
+        typer.echo(f"{left}; started one (pid {woken.pid}, log {woken.log})", err=True)
 
 
 def print_json(value: Any) -> None:

@@ -7,10 +7,8 @@ import sys
 
 import structlog
 
-from stationmaster.settings import LogLevel
 
-
-def service_logging(level: LogLevel) -> None:
+def service_logging(level: str) -> None:
     """For processes that run on their own."""
     number = logging.getLevelNamesMapping()[level]
     terminal = sys.stderr.isatty()

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import sys
-import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from contextlib import closing
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from stationmaster.cli.context import JsonOption, Options, options_of, print_json
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from stationmaster.control.monitoring.monitor import Monitor, Snapshot, Source
-    from stationmaster.watch.instances import InstanceMetrics, InstancesSummary
+from stationmaster.cli.context import JsonOption, Options, options_of, print_json, station_of
+from stationmaster.cli.render import dollars, instant
+from stationmaster.money import format_dollars
+from stationmaster.station.monitoring import InstanceMetrics, InstancesSummary, Snapshot, Watched
 
 _log = logging.getLogger("stationmaster.monitor")
 _ICONS = {"running": "✅", "loading": "🔄", "exited": "❌", "created": "⏳"}
@@ -52,68 +48,27 @@ def monitor(
     """
     options = options_of(context)
     _log_to_stderr(options)
-    ids = _ids(instances)
-    watching = partial(_watching, options, ids=ids, log_path=log_path, mock=mock, only_running=everything)
-    asyncio.run(_watch(watching, interval=None if once else interval, as_json=as_json or options.as_json))
+    watched = Watched(ids=_ids(instances), only_running=everything, log_path=log_path, made_up=mock)
+    with (
+        station_of(context, wake=False) as station,
+        closing(station.monitoring.looks(watched, every_seconds=interval)) as looks,
+    ):
+        for look in looks:
+            for warning in look.warnings:
+                _log.warning(warning)
+            _show(look.snapshot, as_json=as_json or options.as_json, repeated=not once)
+            if once:
+                raise typer.Exit(1 if look.snapshot.stale else 0)
 
 
 def snapshot_json(snapshot: Snapshot) -> dict[str, Any]:
     """One look for programs; names are stable, money is in dollars, unknown is null."""
-    from stationmaster.cli.render import instant
-
     return {
         "at": instant(snapshot.at),
         "stale": snapshot.stale,
         "instances": [_instance_json(each) for each in snapshot.instances],
         "summary": _summary_json(snapshot.summary),
     }
-
-
-async def _watch(
-    watching: Callable[[], AbstractAsyncContextManager[Monitor]], *, interval: float | None, as_json: bool
-) -> None:
-    async with watching() as monitor:
-        while True:
-            began = time.monotonic()
-            snapshot = await monitor.cycle(now=time.time())
-            _show(snapshot, as_json=as_json, repeated=interval is not None)
-            if interval is None:
-                raise typer.Exit(1 if snapshot.stale else 0)
-            await asyncio.sleep(max(0.0, interval - (time.monotonic() - began)))
-
-
-@asynccontextmanager
-async def _watching(
-    options: Options, *, ids: tuple[str, ...], log_path: str | None, mock: bool, only_running: bool
-) -> AsyncIterator[Monitor]:
-    from stationmaster.control.monitoring.monitor import Monitor
-    from stationmaster.control.monitoring.monitor_mock import MockSource
-    from stationmaster.recipes.log_patterns import user_patterns
-
-    if mock:
-        yield Monitor(MockSource(ids=ids, clock=time.time), wanted=ids, warn=_log.warning)
-        return
-    patterns = user_patterns(options.settings().logs.patterns)
-    async with _vast_source(options, log_path) as source:
-        yield Monitor(source, wanted=ids, only_running=only_running, warn=_log.warning, patterns=patterns)
-
-
-@asynccontextmanager
-async def _vast_source(options: Options, log_path: str | None) -> AsyncIterator[Source]:
-    from stationmaster.cli.waiting import wait_visibly
-    from stationmaster.control.monitoring.monitor_vast import open_vast_source
-    from stationmaster.control.opening import open_store
-
-    settings = options.settings()
-    store = open_store(settings)
-    try:
-        source = open_vast_source(settings, store, log_path=log_path, pause=wait_visibly)
-        try:
-            yield source
-        finally:
-            await source.close()
-    finally:
-        store.close()
 
 
 def _log_to_stderr(options: Options) -> None:
@@ -128,13 +83,7 @@ def _log_to_stderr(options: Options) -> None:
 
 
 def _ids(text: str | None) -> tuple[str, ...]:
-    from stationmaster.errors import UserError
-
-    ids = tuple(word.strip().lstrip("#") for word in (text or "").split(",") if word.strip())
-    wrong = next((word for word in ids if not word.isdigit()), None)
-    if wrong is not None:
-        raise UserError(f"{wrong!r} is not the id of a machine", hint="write --instances 30007012,30007267")
-    return ids
+    return tuple(word.strip().lstrip("#") for word in (text or "").split(",") if word.strip())
 
 
 def _show(snapshot: Snapshot, *, as_json: bool, repeated: bool) -> None:
@@ -148,8 +97,6 @@ def _show(snapshot: Snapshot, *, as_json: bool, repeated: bool) -> None:
 
 
 def _instance_json(instance: InstanceMetrics) -> dict[str, Any]:
-    from stationmaster.cli.render import dollars, instant
-
     return {
         "id": instance.id,
         "label": instance.label,
@@ -177,8 +124,6 @@ def _instance_json(instance: InstanceMetrics) -> dict[str, Any]:
 
 
 def _summary_json(summary: InstancesSummary) -> dict[str, Any]:
-    from stationmaster.cli.render import dollars
-
     return {
         "running": summary.running,
         "instances": summary.instances,
@@ -197,17 +142,12 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _print_table(snapshot: Snapshot) -> None:
-    from rich.console import Console
-
     console = Console()
     console.print(_table(snapshot))
     console.print(_summary_line(snapshot.summary), markup=False, highlight=False)
 
 
 def _table(snapshot: Snapshot) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for column in _COLUMNS:
         table.add_column(column, no_wrap=True)
@@ -219,8 +159,6 @@ def _table(snapshot: Snapshot) -> Table:
 
 
 def _cells(instance: InstanceMetrics) -> tuple[str, ...]:
-    from stationmaster.money import format_dollars
-
     status = f"{_ICONS.get(instance.status, '•')} {instance.status}{' (old)' if instance.stale else ''}"
     return (
         instance.id,
@@ -244,8 +182,6 @@ def _progress(instance: InstanceMetrics) -> str:
 
 
 def _summary_line(summary: InstancesSummary) -> str:
-    from stationmaster.money import format_dollars
-
     money = f"{format_dollars(summary.total_cost)} so far, {format_dollars(summary.cost_per_hour, 3)} per hour"
     average = f"GPU {_percent(summary.average_gpu_percent)}, memory {_percent(summary.average_memory_percent)}"
     return f"running {summary.running}/{summary.instances}, errors {summary.errors}; {money}; {average}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +10,10 @@ import typer
 from stationmaster.cli.context import finite, options_of, with_hint
 from stationmaster.cli.logging import service_logging
 from stationmaster.errors import ConfigInvalid
-from stationmaster.settings.documents import read_yaml
 from stationmaster.simulator.cloud import Pace
 from stationmaster.simulator.faults import read_faults
 from stationmaster.simulator.main import run
+from stationmaster.station.local.opening import open_station
 
 
 def simulator(
@@ -50,27 +49,24 @@ def simulator(
 
       VAST_URL=http://127.0.0.1:8765 vastai --api-key test search offers
     """
-    settings = options_of(context).settings()
-    service_logging(settings.log_level)
-    home = settings.home / "simulator"
+    options = options_of(context)
+    station = open_station(options.environ, home=options.home, log_level=options.log_level)
+    service_logging(station.log_level)
+    processes = station.processes
     with with_hint("choose a home that you may write to: --home", unusable=ConfigInvalid):
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        processes.simulator_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if faults is not None:
         _require_readable(faults)
-    address = home / "address.json"
 
     def ready(url: str) -> None:
-        fresh = address.with_suffix(".new")
-        fresh.write_text(json.dumps({"url": url, "api_key": api_key, "rate_limit_scale": rate_limits}))
-        fresh.chmod(0o600)
-        fresh.replace(address)
+        processes.announce_simulator(url, api_key=api_key, rate_limit_scale=rate_limits)
         typer.echo(f"the simulator answers at {url} (API key: {api_key})")
 
     try:
         run(
             port=port,
             api_key=api_key,
-            home=home,
+            home=processes.simulator_folder,
             seed=seed,
             backend=backend,
             faults=faults,
@@ -78,19 +74,15 @@ def simulator(
             clock_speed=speed,
             rate_limit_scale=rate_limits,
             pace=Pace(),
-            path=options_of(context).machine_path(),
+            path=options.machine_path(),
             ready=ready,
         )
     finally:
-        address.unlink(missing_ok=True)
+        processes.withdraw_simulator()
 
 
 def _require_readable(faults: Path) -> None:
     """Raises ConfigInvalid, with a hint, for a script of faults that cannot be played."""
     hint = "write YAML or JSON, as in [{kind: …}]"
-    try:
-        with with_hint(hint, ConfigInvalid, unusable=ConfigInvalid):
-            read_yaml(faults.read_text(encoding="utf-8"))
-            read_faults(faults)
-    except (ValueError, TypeError) as problem:
-        raise ConfigInvalid(f"the faults cannot be read from {faults}: {problem}", hint=hint) from None
+    with with_hint(hint, ConfigInvalid):
+        read_faults(faults)

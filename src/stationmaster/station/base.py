@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Protocol
 
 from stationmaster.station.artifacts import Artifacts
+from stationmaster.station.checks import Checks
 from stationmaster.station.costs import Costs
 from stationmaster.station.credits import Credits
 from stationmaster.station.datasets import Datasets
 from stationmaster.station.history import Events, Logs, Readings
+from stationmaster.station.instances import Instances
 from stationmaster.station.jobs import Jobs
+from stationmaster.station.keys import Keys
 from stationmaster.station.models import Models
 from stationmaster.station.notifications import Notifications
 from stationmaster.station.offers import Offers
+from stationmaster.station.monitoring import Monitoring
 from stationmaster.station.proposals import Proposals
 from stationmaster.station.recipes import Recipes
 from stationmaster.station.users import Users
@@ -51,6 +55,14 @@ class Station(Protocol):
     def recipes(self) -> Recipes: ...
     @property
     def datasets(self) -> Datasets: ...
+    @property
+    def instances(self) -> Instances: ...
+    @property
+    def keys(self) -> Keys: ...
+    @property
+    def checks(self) -> Checks: ...
+    @property
+    def monitoring(self) -> Monitoring: ...
 
     def now(self) -> float:
         """The store's time, which all times of jobs are in."""

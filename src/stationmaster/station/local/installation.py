@@ -29,6 +29,11 @@ class Installation:
 
         return open_store(self.settings)
 
+    @cached_property
+    def readable_store(self) -> Store:
+        """The store for a look, which asks nothing of the home: it may be one that can only be read."""
+        return self.store if "store" in self.__dict__ else open_store(self.settings, writable=False)
+
     def provider(self, name: str | None, account: str | None = None) -> Provider:
         """The provider of this name, else the settings' one, under one of its accounts. Raises ConfigInvalid."""
         from stationmaster.control.providers import find_provider  # loads every provider, which few questions need
@@ -37,5 +42,6 @@ class Installation:
         return find_provider(wanted, self.settings, self.environ, self.store, account=account, pause=self.pause)
 
     def close(self) -> None:
-        if "store" in self.__dict__:
-            self.store.close()
+        for opened in ("store", "readable_store"):
+            if opened in self.__dict__:
+                self.__dict__[opened].close()

@@ -13,7 +13,7 @@ from stationmaster.config import read_monitoring
 from stationmaster.control.billing.asking import purse_notes
 from stationmaster.control.delivering.samples import captions_of
 from stationmaster.control.leftovers import forget_dataset
-from stationmaster.control.messages.address_book import SINGLE_USER
+from stationmaster.model import SINGLE_USER
 from stationmaster.control.policy import policy_of
 from stationmaster.control.training.job_folder import fetched_path
 from stationmaster.datasets.pack import pack_into, write_manifest

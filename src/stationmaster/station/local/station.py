@@ -17,14 +17,19 @@ from stationmaster.station.local.installation import Installation
 if TYPE_CHECKING:
     from stationmaster.providers.base import Pause
     from stationmaster.station.local.artifacts import LocalArtifacts
+    from stationmaster.station.local.checks import LocalChecks
     from stationmaster.station.local.costs import LocalCosts
     from stationmaster.station.local.credits import LocalCredits
     from stationmaster.station.local.datasets import LocalDatasets
     from stationmaster.station.local.history import LocalEvents, LocalLogs, LocalReadings
+    from stationmaster.station.local.instances import LocalInstances
     from stationmaster.station.local.jobs import LocalJobs
+    from stationmaster.station.local.keys import LocalKeys
     from stationmaster.station.local.models import LocalModels
     from stationmaster.station.local.notifications import LocalNotifications
     from stationmaster.station.local.offers import LocalOffers
+    from stationmaster.station.local.monitoring import LocalMonitoring
+    from stationmaster.station.local.processes import LocalProcesses
     from stationmaster.station.local.proposals import LocalProposals
     from stationmaster.station.local.recipes import LocalRecipes
     from stationmaster.station.local.users import LocalUsers
@@ -39,6 +44,10 @@ class LocalStation:
     @property
     def settings(self) -> Settings:
         return self.installation.settings
+
+    @property
+    def log_level(self) -> str:
+        return self.installation.settings.log_level
 
     @property
     def store(self) -> Store:
@@ -127,6 +136,37 @@ class LocalStation:
         from stationmaster.station.local.datasets import LocalDatasets
 
         return LocalDatasets(self.installation)
+
+    @cached_property
+    def instances(self) -> LocalInstances:
+        from stationmaster.station.local.instances import LocalInstances
+
+        return LocalInstances(self.installation)
+
+    @cached_property
+    def keys(self) -> LocalKeys:
+        from stationmaster.station.local.keys import LocalKeys
+
+        return LocalKeys(self.installation)
+
+    @cached_property
+    def checks(self) -> LocalChecks:
+        from stationmaster.station.local.checks import LocalChecks
+
+        return LocalChecks(self.installation)
+
+    @cached_property
+    def monitoring(self) -> LocalMonitoring:
+        from stationmaster.station.local.monitoring import LocalMonitoring
+
+        return LocalMonitoring(self.installation)
+
+    @cached_property
+    def processes(self) -> LocalProcesses:
+        """What only this computer can do; not part of the Station protocol."""
+        from stationmaster.station.local.processes import LocalProcesses
+
+        return LocalProcesses(self.installation)
 
     def now(self) -> float:
         return self.store.now()

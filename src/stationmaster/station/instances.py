@@ -1,0 +1,57 @@
+"""Machines: every one that may bill, ours or not, with what the safety net thinks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from stationmaster.control.safety.sweep_report import Act, Finding, Report, Verdict
+
+__all__ = ["Act", "EndedMachines", "Finding", "Fleet", "Instances", "MeantMachine", "Report", "Verdict"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """Which machines are to end: those of this installation, unless another one is named."""
+
+    installation: str | None = None
+    with_foreign: bool = False  # machines that no Stationmaster rented, too
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeantMachine:
+    """One machine that is to end, as its provider lists it."""
+
+    provider_id: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedMachines:
+    report: Report
+    cancelled: tuple[str, ...]  # the jobs that would have rented other machines
+
+
+class Instances(Protocol):
+    def look(self) -> Report:
+        """Every machine of every provider with the sweep's verdict; nothing is done, and nothing needs to be written.
+
+        A provider that cannot be asked is told in the report's problems.
+        """
+
+    def sweep(self) -> Report:
+        """Look, and do what the verdicts say: end what nobody needs, stop what nobody watches. May be repeated.
+
+        Raises ConfigInvalid where the home cannot be written to.
+        """
+
+    def meant(self, fleet: Fleet) -> Sequence[MeantMachine]:
+        """The machines of a fleet, by a look. Nothing is done."""
+
+    def end(self, machines: Sequence[MeantMachine], *, count: int) -> EndedMachines:
+        """Cancel the jobs of these machines and destroy them at once with what is on them, beside a sweep.
+
+        `count` is what a person typed. Raises UserError, with nothing done, where it is not the number of machines;
+        ConfigInvalid where the home cannot be written to.
+        """

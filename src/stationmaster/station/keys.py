@@ -1,0 +1,80 @@
+"""The SSH key pair that lets us in on rented machines, and the host keys of a person's own machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicKey:
+    """One key as people compare it: `fingerprint` is what `ssh-keygen -l` prints."""
+
+    line: str  # as OpenSSH writes it
+    fingerprint: str
+
+    @property
+    def kind(self) -> str:
+        return self.line.split()[0]
+
+    @property
+    def comment(self) -> str:
+        return " ".join(self.line.split()[2:])
+
+    def is_same_as(self, other: PublicKey) -> bool:
+        """Whatever their comments are."""
+        return self.line.split()[:2] == other.line.split()[:2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountKeys:
+    """The keys that a provider has for an account, and whether ours is among them."""
+
+    keys: tuple[PublicKey, ...]
+    knows_ours: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyStanding:
+    """Our key pair, and how it stands with every provider that keeps keys."""
+
+    private_path: str
+    public_path: str
+    public: PublicKey
+    made: bool  # just now
+    providers: Mapping[str, AccountKeys]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfferedHostKey:
+    """The key that a machine shows, beside those that a person has confirmed for it."""
+
+    host: str  # as it was named
+    key: PublicKey
+    pinned: tuple[PublicKey, ...]
+    file: str  # where confirmed keys are kept
+
+    @property
+    def is_new(self) -> bool:
+        return not any(self.key.is_same_as(known) for known in self.pinned)
+
+
+class Keys(Protocol):
+    def setup(self) -> KeyStanding:
+        """There is a key pair, made if there was none, and every provider knows it. May be repeated.
+
+        Raises ConfigInvalid for a pair that cannot be used, ProviderError.
+        """
+
+    def check(self) -> KeyStanding:
+        """Nothing is changed. Raises ConfigInvalid where there is no pair, ProviderError."""
+
+    def offered_by(self, host: str) -> OfferedHostKey:
+        """What a machine shows: by its name in ssh.hosts, or as ADDRESS[:PORT].
+
+        Raises UserError for what names no machine, RemoteError for one that does not answer.
+        """
+
+    def pin(self, host: str, key: PublicKey) -> None:
+        """From now on this key, which a person has compared, is the machine's, and the only one. Raises UserError."""

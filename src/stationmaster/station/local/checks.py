@@ -1,0 +1,95 @@
+"""What `doctor` looks at: this computer, its store and worker, and the bucket."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+
+from stationmaster import __version__
+from stationmaster.control.background import running_worker
+from stationmaster.delivery.r2 import open_bucket
+from stationmaster.errors import StationmasterError
+from stationmaster.settings import Settings
+from stationmaster.station.checks import CheckResult, WorkerService
+from stationmaster.station.local.installation import Installation
+from stationmaster.store.store import Store
+
+
+class LocalChecks:
+    def __init__(self, installation: Installation) -> None:
+        self._installation = installation
+        self._settings = installation.settings
+
+    def results(self) -> Sequence[CheckResult]:
+        return list(self._results())
+
+    def worker_service(self) -> WorkerService:
+        return WorkerService(python=sys.executable, home=str(self._settings.home))
+
+    def _results(self) -> Iterator[CheckResult]:
+        settings = self._settings
+        yield CheckResult("version", True, f"stationmaster {__version__}, Python {sys.version.split()[0]}")
+        yield CheckResult("settings", True, f"home {settings.home}, provider {settings.provider}")
+        yield from self._store_results()
+        yield _disk(settings)
+        yield from _bucket_results(settings)
+        yield from _tool_results()
+        yield _demo()
+
+    def _store_results(self) -> Iterator[CheckResult]:
+        try:
+            store = self._installation.store
+        except StationmasterError as problem:
+            yield CheckResult("store", False, str(problem), problem.hint or "")
+            return
+        kind = "SQLite" if self._settings.uses_sqlite else "PostgreSQL"
+        yield CheckResult("store", True, f"{kind}, installation {store.installation_id}")
+        yield _worker(store, self._settings)
+        for alert in store.alerts.open():
+            yield CheckResult("alert", False, f"{alert.job_id or ''} {alert.message}".strip())
+
+
+def _worker(store: Store, settings: Settings) -> CheckResult:
+    waiting = store.jobs.count_needing_a_worker()
+    worker = running_worker(settings.home)
+    if worker is not None:
+        return CheckResult("worker", True, f"running (pid {worker.pid}, version {worker.version}, log {worker.log})")
+    if waiting:
+        hint = "any command starts one; `stationmaster doctor --service` prints a unit that keeps it alive"
+        return CheckResult("worker", False, f"none is running and {waiting} job(s) or machine(s) wait", hint)
+    return CheckResult("worker", True, "none is running, none is needed")
+
+
+def _disk(settings: Settings) -> CheckResult:
+    free = shutil.disk_usage(settings.home).free / 1024**3
+    return CheckResult("disk", free > 1, f"{free:.1f} GiB free", "" if free > 1 else "free some room for models")
+
+
+def _bucket_results(settings: Settings) -> Iterator[CheckResult]:
+    """Nothing where no bucket is set; else whether it can be written to."""
+    try:
+        bucket = open_bucket(settings.bucket)
+        if bucket is None:
+            return
+        try:
+            checked = "checks checksums" if bucket.checks_sums else "does not check checksums; home reads files back"
+        finally:
+            bucket.close()
+    except StationmasterError as problem:
+        yield CheckResult("bucket", False, str(problem), problem.hint or "")
+        return
+    yield CheckResult("bucket", True, f"{bucket.location()} can be written, and {checked}")
+
+
+def _tool_results() -> Iterator[CheckResult]:
+    for tool, purpose in (("ssh", "a shell on rented machines"), ("rsync", "faster transfers")):
+        found = shutil.which(tool)
+        yield CheckResult(tool, True, found or f"not found; only needed for {purpose}")
+
+
+def _demo() -> CheckResult:
+    there = find_spec("numpy") is not None
+    hint = "" if there else "pip install 'stationmaster[demo]'"
+    return CheckResult("demo", True, "NumPy is there" if there else "NumPy is missing: the demo cannot run", hint)

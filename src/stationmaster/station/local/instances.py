@@ -1,0 +1,72 @@
+"""Every provider's machines, compared with the store; ended where they are not needed, or where a person says so."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+
+from stationmaster.control.build import build_world, sweep_policy_of
+from stationmaster.control.providers import Waiting
+from stationmaster.control.safety.sweep import Sweeper
+from stationmaster.control.safety.sweep_report import Report
+from stationmaster.errors import AlreadyEnded, NotFound, UserError
+from stationmaster.model import Desired, Label
+from stationmaster.station.instances import EndedMachines, Fleet, MeantMachine
+from stationmaster.station.local.installation import Installation
+from stationmaster.store.store import Store
+
+
+class LocalInstances:
+    def __init__(self, installation: Installation) -> None:
+        self._installation = installation
+
+    def look(self) -> Report:
+        return asyncio.run(self._swept(self._installation.readable_store, act=False))
+
+    def sweep(self) -> Report:
+        return asyncio.run(self._swept(self._installation.store, act=True))
+
+    def meant(self, fleet: Fleet) -> Sequence[MeantMachine]:
+        wanted = fleet.installation or self._installation.readable_store.installation_id
+        every = fleet.installation is None and fleet.with_foreign
+        machines = [finding.machine for finding in self.look().findings]
+        return [
+            MeantMachine(provider_id=machine.provider_id, label=machine.label)
+            for machine in machines
+            if every or _installation_of(machine.label) == wanted
+        ]
+
+    def end(self, machines: Sequence[MeantMachine], *, count: int) -> EndedMachines:
+        if count != len(machines):
+            raise UserError(f"{count} was typed, but {len(machines)} machine(s) would end; nothing was done")
+        cancelled = self._cancel_jobs_of(machines)
+        doomed = frozenset(machine.provider_id for machine in machines)
+        report = asyncio.run(self._swept(self._installation.store, act=True, doomed=doomed))
+        return EndedMachines(report=report, cancelled=cancelled)
+
+    def _cancel_jobs_of(self, machines: Sequence[MeantMachine]) -> tuple[str, ...]:
+        """A job whose machine is taken away would rent another one."""
+        store = self._installation.store
+        labels = [Label.parse(machine.label) for machine in machines]
+        cancelled = []
+        for job_id in {label.job for label in labels if label and label.installation == store.installation_id}:
+            with contextlib.suppress(AlreadyEnded, NotFound):
+                store.jobs.desire(job_id, Desired.CANCEL)
+                cancelled.append(job_id)
+        return tuple(cancelled)
+
+    async def _swept(self, store: Store, *, act: bool, doomed: frozenset[str] = frozenset()) -> Report:
+        settings = self._installation.settings
+        # Only a look may give up soon: what is to be ended is asked for as patiently as a worker does.
+        waiting = Waiting(hurried=not act, pause=self._installation.pause)
+        world = build_world(settings, self._installation.environ, store, waiting=waiting)
+        try:
+            return await Sweeper(world, sweep_policy_of(settings)).sweep(act=act, doomed=doomed)
+        finally:
+            await world.close()
+
+
+def _installation_of(label: str) -> str | None:
+    parsed = Label.parse(label)
+    return None if parsed is None else parsed.installation

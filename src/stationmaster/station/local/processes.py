@@ -1,0 +1,164 @@
+"""What only this computer can do: its background worker, its simulator, a shell on a job's machine.
+
+None of this is part of the Station protocol: a station that is reached over HTTP has its processes elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from stationmaster.control.abilities import abilities_of, differing, digests_of, lacking, of_money
+from stationmaster.control.background import Running, ensure_worker, running_worker, worker_after_reread
+from stationmaster.control.settings_source import files_changed_at
+from stationmaster.control.simulator_address import (
+    remove_simulator_address,
+    simulator_address,
+    simulator_home,
+    write_simulator_address,
+)
+from stationmaster.errors import IllegalMove, UserError
+from stationmaster.model import LocalAccess, SshAccess
+from stationmaster.remote.shell import shell_command, shell_folder
+from stationmaster.station.local.installation import Installation
+from stationmaster.station.local.jobs import LocalJobs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HelpingWorker:
+    """A live worker of this home, and what a command should know of it."""
+
+    pid: int
+    log: Path
+    is_new: bool  # started just now
+    missing: tuple[str, ...] = ()  # what this command's settings allow and the worker cannot do
+    other_settings: tuple[str, ...] = ()  # names of settings that it has and this command has not, or the other way
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedWorker:
+    """What became of the worker before a job is submitted."""
+
+    is_new: bool  # started in the place of another one
+    other_settings: tuple[str, ...] = ()  # of the one that was replaced
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WokenWorker:
+    pid: int
+    log: Path
+    waiting: int  # jobs, machines and messages that had no worker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shell:
+    """A command line that opens a shell on a machine."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)  # beside the person's own
+    folder: Path | None = None  # where it begins, for a machine on this computer
+    warning: str | None = None  # what the person has to know before they type
+
+
+class LocalProcesses:
+    """`command`, wherever it is asked for, is the command line that runs Stationmaster again with the same options."""
+
+    def __init__(self, installation: Installation) -> None:
+        self._installation = installation
+        self._settings = installation.settings
+        self._home = installation.settings.home
+
+    def wake_worker(self, command: Sequence[str]) -> WokenWorker | None:
+        """A worker is started where something waits and none is alive. Raises StoreError when none comes up."""
+        store = self._installation.store
+        waiting = store.jobs.count_needing_a_worker() + store.outbox.count_pending()
+        if not waiting or running_worker(self._home) is not None:
+            return None
+        worker, _ = ensure_worker(self._home, command)
+        return WokenWorker(pid=worker.pid, log=worker.log, waiting=waiting)
+
+    def prepare_worker(self, command: Sequence[str]) -> PreparedWorker:
+        """Before a job is written: a live worker has this command's settings, or makes room for one that has.
+
+        A worker that can do neither goes on, but gets no job whose money it would count by other rules: raises
+        UserError.
+        """
+        ours = digests_of(self._settings)
+        changed_at = files_changed_at(self._installation.environ, self._home)
+        found = worker_after_reread(self._home, ours, changed_at=changed_at)
+        if found is None:
+            return PreparedWorker(is_new=False)
+        worker, is_new = self._fitting_worker(command)
+        others = [] if found.settings is None else differing(ours, found.settings)
+        if not is_new and (money := of_money(others)):
+            raise UserError(
+                f"the worker (pid {worker.pid}) runs with other settings than this command: {', '.join(money)}",
+                hint=f"write them into {self._home / 'config.toml'}, which it reads by itself, or start it anew from "
+                "here",
+            )
+        return PreparedWorker(is_new=is_new, other_settings=tuple(others) if is_new else ())
+
+    def helping_worker(self, command: Sequence[str]) -> HelpingWorker:
+        """A live worker that can do what this command's settings allow; one that somebody runs in a terminal is not
+        ended, and what it lacks is told. Raises StoreError when none comes up.
+        """
+        worker, is_new = self._fitting_worker(command)
+        if is_new:
+            return HelpingWorker(pid=worker.pid, log=worker.log, is_new=True)
+        missing = [] if worker.abilities is None else lacking(abilities_of(self._settings), worker.abilities)
+        others = [] if worker.settings is None else differing(digests_of(self._settings), worker.settings)
+        return HelpingWorker(
+            pid=worker.pid, log=worker.log, is_new=False, missing=tuple(missing), other_settings=tuple(others)
+        )
+
+    @property
+    def simulator_folder(self) -> Path:
+        """Where the simulator of this home and its machines lie."""
+        return simulator_home(self._home)
+
+    def has_simulator(self) -> bool:
+        """Whether a simulator of this home runs, so that machines can be rented there."""
+        return simulator_address(self._home) is not None
+
+    def announce_simulator(self, url: str, *, api_key: str, rate_limit_scale: float) -> None:
+        write_simulator_address(self._home, url=url, api_key=api_key, rate_limit_scale=rate_limit_scale)
+
+    def withdraw_simulator(self) -> None:
+        remove_simulator_address(self._home)
+
+    def shell(self, job: str) -> Shell:
+        """A shell on the machine of the job meant. Raises NotFound, IllegalMove where it has no machine now, and
+        HostKeyRefused where the machine's host keys should be known and are not.
+        """
+        jobs = LocalJobs(self._installation)
+        found = jobs.find(job)
+        access = jobs.view(found.id).access
+        if access is None:
+            raise IllegalMove(
+                f"job {found.id} has no machine now: it is {found.state}", hint="see `stationmaster jobs`"
+            )
+        if isinstance(access, LocalAccess):
+            return self._shell_here(access, found.id)
+        return self._shell_there(access, found.id)
+
+    def _shell_here(self, access: LocalAccess, job_id: str) -> Shell:
+        folder = Path(access.job_root) / job_id
+        environment = dict(access.environment)
+        environment.pop("STATIONMASTER_MACHINE", None)  # a person's shell must not die with the machine
+        return Shell(
+            argv=(self._installation.environ.get("SHELL", "/bin/sh"),),
+            environment=environment,
+            folder=folder if folder.is_dir() else Path(access.root),
+        )
+
+    def _shell_there(self, access: SshAccess, job_id: str) -> Shell:
+        folder = shell_folder(self._home, job_id)
+        argv = shell_command(access, folder=folder, config_path=self._settings.ssh.config_path)
+        said = f"the host key of {access.host} could not be verified: another machine may answer; type no secret there"
+        return Shell(argv=argv, warning=said if access.unverified else None)
+
+    def _fitting_worker(self, command: Sequence[str]) -> tuple[Running, bool]:
+        return ensure_worker(
+            self._home, command, abilities=abilities_of(self._settings), settings=digests_of(self._settings)
+        )
