@@ -1,0 +1,57 @@
+"""What `doctor` tells, whatever the station is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from stationmaster.station.base import Station
+from stationmaster.station.checks import CheckResult
+from tests.contract.station.test_instances_contract import rent, stray
+from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.submitting import submit
+
+
+def results(station: Station, check: str) -> list[CheckResult]:
+    return [result for result in station.checks.results() if result.check == check]
+
+
+def test_a_station_in_order_tells_what_it_is_made_of(world: LocalWorld) -> None:
+    told = {result.check: result for result in world.station.checks.results()}
+    assert told.keys() == {"version", "settings", "store", "worker", "disk", "ssh", "rsync", "demo"}
+    assert [name for name, result in told.items() if not result.ok and name != "disk"] == []
+    assert world.store.installation_id in told["store"].detail
+    assert "none is needed" in told["worker"].detail
+
+
+def test_a_job_that_no_worker_takes_is_told_with_a_hint(world: LocalWorld, pictures: Path) -> None:
+    submit(world.station, world.request(pictures, id="waits"))
+    (worker,) = results(world.station, "worker")
+    assert (worker.ok, "1 job(s)" in worker.detail, "doctor --service" in worker.hint) == (False, True, True)
+
+
+def test_every_open_alert_is_a_result_that_is_not_ok(open_world: Callable[..., LocalWorld]) -> None:
+    world = open_world(STATIONMASTER_SWEEP__GRACE="0")
+    assert results(world.station, "alert") == []
+    rent(world, stray(world))
+    world.station.instances.sweep()
+    (alert,) = results(world.station, "alert")
+    assert (alert.ok, stray(world) in alert.detail) == (False, True)
+
+
+def test_a_bucket_that_cannot_be_reached_is_told(open_world: Callable[..., LocalWorld]) -> None:
+    world = open_world(
+        STATIONMASTER_BUCKET__NAME="models",
+        STATIONMASTER_BUCKET__ENDPOINT="http://127.0.0.1:1",
+        STATIONMASTER_BUCKET__ACCESS_KEY="key",
+        STATIONMASTER_BUCKET__SECRET_KEY="secret",
+    )
+    (bucket,) = results(world.station, "bucket")
+    assert not bucket.ok
+
+
+def test_a_service_manager_learns_where_the_home_is_before_there_is_one(world: LocalWorld) -> None:
+    service = world.station.checks.worker_service()
+    assert service.home == str(world.settings.home)
+    assert Path(service.python).exists()
+    assert not Path(service.home).exists()

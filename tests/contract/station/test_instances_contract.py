@@ -1,0 +1,140 @@
+"""Machines as every face sees them: looked at, swept, and ended by a person who has counted them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import pytest
+
+from stationmaster.errors import UserError
+from stationmaster.model import Desired, Outcome, Requirements, State
+from stationmaster.providers.loopback import LoopbackProvider
+from stationmaster.station.instances import Act, Fleet, Instances
+from tests.support.jobs.local_world import LocalWorld
+from tests.support.jobs.submitting import submit
+
+OpenWorld = Callable[..., LocalWorld]
+_FOREIGN, _OTHERS = "somebody-else", "sm-ab12cd34-theirs-1"
+
+
+def rent(world: LocalWorld, *labels: str) -> None:
+    """Machines that no job of this installation knows of."""
+    provider = LoopbackProvider(world.settings.home / "machines", environment={})
+    (offer,) = asyncio.run(provider.offers(Requirements()))
+    for label in labels:
+        asyncio.run(provider.create(offer, label=label, want=Requirements()))
+
+
+def stray(world: LocalWorld) -> str:
+    return f"sm-{world.store.installation_id}-nobody-1"
+
+
+def labels(instances: Instances) -> set[str]:
+    return {finding.machine.label for finding in instances.look().findings}
+
+
+def meant(world: LocalWorld, fleet: Fleet) -> set[str]:
+    return {machine.label for machine in world.station.instances.meant(fleet)}
+
+
+@pytest.fixture
+def three(open_world: OpenWorld) -> LocalWorld:
+    """A machine of ours that nobody needs, one of another installation, one that is not Stationmaster's."""
+    world = open_world(STATIONMASTER_SWEEP__GRACE="0")
+    rent(world, stray(world), _OTHERS, _FOREIGN)
+    return world
+
+
+def test_a_look_tells_what_would_be_done_and_does_nothing(three: LocalWorld) -> None:
+    ours = stray(three)
+    for _ in range(2):
+        report = three.station.instances.look()
+        verdicts = {finding.machine.label: finding.verdict.act for finding in report.findings}
+        assert verdicts[ours] is Act.DESTROY
+        assert verdicts[_FOREIGN] is Act.LEAVE
+        assert verdicts.keys() == {ours, _OTHERS, _FOREIGN}
+        assert not any(finding.done for finding in report.findings)
+        assert (report.gone, report.problems) == ([], [])
+
+
+def test_without_machines_there_is_nothing_to_tell(world: LocalWorld) -> None:
+    assert world.station.instances.look().as_json() == {"machines": [], "gone": [], "problems": []}
+
+
+def test_a_sweep_ends_what_nobody_needs_and_nothing_else(three: LocalWorld) -> None:
+    report = three.station.instances.sweep()
+    assert {finding.machine.label for finding in report.findings if finding.done} == {stray(three)}
+    assert labels(three.station.instances) == {_OTHERS, _FOREIGN}
+
+
+def test_a_machine_that_a_job_needs_outlives_a_sweep(open_world: OpenWorld, pictures: Path) -> None:
+    world = open_world(STATIONMASTER_SWEEP__GRACE="0")
+    with_machine(world, pictures)
+    (finding,) = world.station.instances.sweep().findings
+    assert (finding.verdict.act, finding.done, finding.job and finding.job.id) == (Act.LEAVE, False, "busy")
+
+
+def test_a_provider_that_does_not_answer_is_told_beside_the_others(open_world: OpenWorld) -> None:
+    world = open_world(VASTAI_API_KEY="key", VASTAI_API_BASE_URL="http://127.0.0.1:1")
+    rent(world, _FOREIGN)
+    report = world.station.instances.look()
+    assert [finding.machine.label for finding in report.findings] == [_FOREIGN]
+    assert [problem.partition(":")[0] for problem in report.problems] == ["vastai"]
+
+
+@pytest.mark.parametrize(
+    ("fleet", "others"),
+    [
+        (Fleet(installation="ab12cd34"), {_OTHERS}),
+        (Fleet(installation="ab12cd34", with_foreign=True), {_OTHERS}),
+        (Fleet(installation="nobody"), set()),
+    ],
+)
+def test_machines_of_another_installation_are_meant_by_its_name(
+    three: LocalWorld, fleet: Fleet, others: Collection[str]
+) -> None:
+    assert meant(three, fleet) == others
+
+
+def test_without_a_name_this_installation_s_machines_are_meant_and_others_only_if_asked_for(three: LocalWorld) -> None:
+    assert meant(three, Fleet()) == {stray(three)}
+    assert meant(three, Fleet(with_foreign=True)) == {stray(three), _OTHERS, _FOREIGN}
+
+
+def test_nothing_ends_and_no_job_is_cancelled_where_the_number_is_wrong(world: LocalWorld, pictures: Path) -> None:
+    with_machine(world, pictures)
+    before = labels(world.station.instances)
+    machines = world.station.instances.meant(Fleet())
+    for count in (0, len(machines) + 1):
+        with pytest.raises(UserError, match=f"{count} was typed, but {len(machines)}"):
+            world.station.instances.end(machines, count=count)
+    assert labels(world.station.instances) == before
+    assert world.station.jobs.find("busy").desired is Desired.RUN
+
+
+def test_machines_that_were_counted_end_and_their_jobs_rent_no_others(world: LocalWorld, pictures: Path) -> None:
+    with_machine(world, pictures)
+    rent(world, _OTHERS, _FOREIGN)
+    machines = world.station.instances.meant(Fleet())
+    ended = world.station.instances.end(machines, count=1)
+    assert ended.cancelled == ("busy",)
+    assert [finding.done for finding in ended.report.findings if finding.job] == [True]
+    assert labels(world.station.instances) == {_OTHERS, _FOREIGN}
+    world.work_until_ended("busy")
+    assert world.station.jobs.find("busy").outcome is Outcome.CANCELLED
+    assert labels(world.station.instances) == {_OTHERS, _FOREIGN}
+
+
+def test_a_machine_without_a_job_ends_by_its_installation_s_name(three: LocalWorld) -> None:
+    machines = three.station.instances.meant(Fleet(installation="ab12cd34"))
+    assert three.station.instances.end(machines, count=1).cancelled == ()
+    assert _OTHERS not in labels(three.station.instances)
+    assert _FOREIGN in labels(three.station.instances)
+
+
+def with_machine(world: LocalWorld, pictures: Path) -> None:
+    """A job called `busy` that trains on a machine, and would for long."""
+    submit(world.station, world.request(pictures, id="busy", parameters={"steps": 5000, "seconds_per_step": 0.05}))
+    world.work_until(lambda: world.station.jobs.find("busy").state is State.EXECUTING, what="a training")

@@ -1,0 +1,78 @@
+"""Looks at any rented machines, as every face gets them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from stationmaster.errors import AccessRefused, ConfigInvalid, UserError
+from stationmaster.simulator.harness import simulator_thread
+from stationmaster.station.base import Station
+from stationmaster.station.monitoring import MonitorLook, Watched
+from tests.support.jobs.local_world import LocalWorld
+from tests.support.vast.simulated_vast import API_KEY, Customer, quick_settings
+
+OpenWorld = Callable[..., LocalWorld]
+
+
+def looks(station: Station, watched: Watched, count: int = 1) -> list[MonitorLook]:
+    with closing(station.monitoring.looks(watched, every_seconds=0.01)) as stream:
+        return list(islice(stream, count))
+
+
+def test_made_up_machines_need_no_account_and_go_on_from_look_to_look(world: LocalWorld) -> None:
+    first, second = looks(world.station, Watched(ids=("1", "2"), made_up=True), 2)
+    for look in (first, second):
+        assert [machine.id for machine in look.snapshot.instances] == ["1", "2"]
+        assert (look.snapshot.stale, look.warnings, look.snapshot.summary.running) == (False, (), 2)
+    assert first.snapshot.at < second.snapshot.at
+
+
+def test_what_is_no_machine_s_id_is_refused(world: LocalWorld) -> None:
+    with pytest.raises(UserError, match="'x' is not the id"):
+        looks(world.station, Watched(ids=("1", "x"), made_up=True))
+
+
+def test_without_an_account_it_is_told_what_to_set(world: LocalWorld) -> None:
+    with pytest.raises(ConfigInvalid, match="needs a key") as refused:
+        looks(world.station, Watched())
+    assert "VASTAI_API_KEY" in str(refused.value.hint)
+
+
+def test_machines_of_the_account_are_seen_and_a_missing_one_is_told_once(open_world: OpenWorld, tmp_path: Path) -> None:
+    with simulator_thread(quick_settings(tmp_path / "simulator")) as url, closing(Customer(url)) as customer:
+        world = open_world(**account(url, tmp_path))
+        rented = str(customer.rent(label="somebody's"))
+        first, second = looks(world.station, Watched(ids=(rented, "17")), 2)
+    for look in (first, second):
+        shown = {machine.id: machine for machine in look.snapshot.instances}
+        assert (shown[rented].label, shown[rented].stale, shown["17"].stale) == ("somebody's", False, True)
+    assert [line for line in first.warnings if "17" in line]
+    assert [line for line in second.warnings if "17" in line] == []
+
+
+def test_a_key_that_never_worked_is_the_person_s_to_mend(open_world: OpenWorld, tmp_path: Path) -> None:
+    with simulator_thread(quick_settings(tmp_path / "simulator")) as url:
+        world = open_world(**account(url, tmp_path, key="another"))
+        with pytest.raises(AccessRefused):
+            looks(world.station, Watched())
+
+
+def test_a_service_that_does_not_answer_makes_a_look_stale(open_world: OpenWorld, tmp_path: Path) -> None:
+    world = open_world(**account("http://127.0.0.1:1", tmp_path))
+    (look,) = looks(world.station, Watched(ids=("17",)))
+    assert look.snapshot.stale
+    assert [line for line in look.warnings if "last known" in line]
+
+
+def account(url: str, folder: Path, key: str = API_KEY) -> dict[str, str]:
+    return {
+        "VASTAI_API_KEY": key,
+        "VASTAI_API_BASE_URL": f"{url}/api/v0",
+        "VASTAI_SSH_KEY_PATH": str(folder / "no_key"),
+        "STATIONMASTER_VASTAI__CALL_SPACING": "0",
+    }
