@@ -20,7 +20,6 @@ import typer
 from stationmaster.errors import NotFound, StationmasterError, UserError
 
 if TYPE_CHECKING:
-    from stationmaster.control.settings_source import SettingsSource
     from stationmaster.settings import Settings
     from stationmaster.station.local.station import LocalStation
 
@@ -83,16 +82,7 @@ class Options:
     def settings(self) -> Settings:
         from stationmaster.config import load_settings
 
-        return load_settings(self.environ, overrides=self._given())
-
-    def settings_source(self) -> SettingsSource:
-        """The settings of a process that stays, and reads them again when their files change."""
-        from stationmaster.control.settings_source import SettingsSource
-
-        return SettingsSource(self.environ, overrides=self._given())
-
-    def _given(self) -> dict[str, Any]:
-        return {"home": self.home, "log_level": self.log_level}
+        return load_settings(self.environ, overrides={"home": self.home, "log_level": self.log_level})
 
     def machine_path(self) -> str:
         """The PATH of simulated machines: our own interpreter first, so that recipes find what is installed with us."""

@@ -52,7 +52,7 @@ def test_a_look_tells_what_would_be_done_and_does_nothing(three: LocalWorld) -> 
     for _ in range(2):
         report = three.station.instances.look()
         verdicts = {finding.machine.label: finding.verdict.act for finding in report.findings}
-        assert verdicts[ours] is Act.DESTROY
+        assert verdicts[ours] is Act.ALERT
         assert verdicts[_FOREIGN] is Act.LEAVE
         assert verdicts.keys() == {ours, _OTHERS, _FOREIGN}
         assert not any(finding.done for finding in report.findings)
@@ -63,10 +63,13 @@ def test_without_machines_there_is_nothing_to_tell(world: LocalWorld) -> None:
     assert world.station.instances.look().as_json() == {"machines": [], "gone": [], "problems": []}
 
 
-def test_a_sweep_ends_what_nobody_needs_and_nothing_else(three: LocalWorld) -> None:
-    report = three.station.instances.sweep()
-    assert {finding.machine.label for finding in report.findings if finding.done} == {stray(three)}
-    assert labels(three.station.instances) == {_OTHERS, _FOREIGN}
+def test_a_sweep_ends_what_an_earlier_one_has_told_of_and_nothing_else(three: LocalWorld) -> None:
+    instances = three.station.instances
+    assert not any(finding.done for finding in instances.sweep().findings)
+    assert {finding.verdict.act for finding in instances.look().findings} == {Act.DESTROY, Act.LEAVE}
+    assert labels(instances) == {stray(three), _OTHERS, _FOREIGN}
+    assert {finding.machine.label for finding in instances.sweep().findings if finding.done} == {stray(three)}
+    assert labels(instances) == {_OTHERS, _FOREIGN}
 
 
 def test_a_machine_that_a_job_needs_outlives_a_sweep(open_world: OpenWorld, pictures: Path) -> None:
