@@ -18,14 +18,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stationmaster.errors import NotFound, StationmasterError, UserError
+from stationmaster.station.names import LONGEST_NAME
 
 if TYPE_CHECKING:
-    from stationmaster.settings import Settings
     from stationmaster.station.local.station import LocalStation
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-LONGEST_NAME = 200
-"""Nothing has a longer name; the store would stumble over much longer ones."""
 
 
 def named(kind: str, list_command: str) -> Callable[[str | None], str | None]:
@@ -78,11 +76,6 @@ class Options:
     environ: Mapping[str, str]
     #: The command line that runs Stationmaster again; arguments are added to it.
     own_command: tuple[str, ...]
-
-    def settings(self) -> Settings:
-        from stationmaster.config import load_settings
-
-        return load_settings(self.environ, overrides={"home": self.home, "log_level": self.log_level})
 
     def machine_path(self) -> str:
         """The PATH of simulated machines: our own interpreter first, so that recipes find what is installed with us."""

@@ -13,17 +13,19 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
 from stationmaster.cli.helping_worker import prepare_worker, worker_for
-
-if TYPE_CHECKING:
-    from stationmaster.station.jobs import JobView
-    from stationmaster.station.local.station import LocalStation
-    from stationmaster.station.proposals import Terms, TrainRequest
+from stationmaster.cli.live import follow
+from stationmaster.cli.render import EXIT_CODES, quote_lines
+from stationmaster.errors import ProviderError
+from stationmaster.money import format_dollars
+from stationmaster.station.jobs import JobView
+from stationmaster.station.local.station import LocalStation
+from stationmaster.station.proposals import Terms, TrainRequest
 
 _NAME = "demo"
 _START_SECONDS = 30.0
@@ -43,8 +45,6 @@ def demo(
 
       stationmaster demo --steps 100 --json
     """
-    from stationmaster.cli.live import follow
-
     as_json = as_json or options_of(context).as_json
     with station_of(context) as station, _simulator(context, station):
         request = _request(station, steps=steps, pace=pace)
@@ -64,8 +64,6 @@ def demo(
 
 
 def _request(station: LocalStation, *, steps: int, pace: float) -> TrainRequest:
-    from stationmaster.station.proposals import TrainRequest
-
     sample = station.datasets.write_sample()
     every = max(1, steps // 6)
     return TrainRequest(
@@ -81,10 +79,8 @@ def _request(station: LocalStation, *, steps: int, pace: float) -> TrainRequest:
 @contextmanager
 def _simulator(context: typer.Context, station: LocalStation) -> Iterator[None]:
     """A simulated Vast.ai for as long as the demo lasts; one that runs already is used and left alone."""
-    from stationmaster.control.simulator_address import simulator_address
-
-    home = station.settings.home
-    if simulator_address(home) is not None:
+    home = station.processes.home
+    if station.processes.has_simulator():
         yield
         return
     log = home / "simulator.log"
@@ -95,7 +91,7 @@ def _simulator(context: typer.Context, station: LocalStation) -> Iterator[None]:
             start_new_session=True,
         )  # fmt: skip
     try:
-        _wait_for_simulator(process, home, log)
+        _wait_for_simulator(process, station, log)
         yield
     finally:
         process.terminate()
@@ -117,20 +113,15 @@ def _port(home: Path) -> int:
     return wanted
 
 
-def _wait_for_simulator(process: subprocess.Popen[bytes], home: Path, log: Path) -> None:
-    from stationmaster.control.simulator_address import simulator_address
-    from stationmaster.errors import ProviderError
-
+def _wait_for_simulator(process: subprocess.Popen[bytes], station: LocalStation, log: Path) -> None:
     ends = time.monotonic() + _START_SECONDS
-    while simulator_address(home) is None:
+    while not station.processes.has_simulator():
         if process.poll() is not None or time.monotonic() > ends:
             raise ProviderError("the simulator did not start", hint=f"see {log}")
         time.sleep(0.05)
 
 
 def _introduce(terms: Terms) -> None:
-    from stationmaster.cli.render import quote_lines
-
     typer.echo("A real, small training: the machine is rented from a simulated Vast.ai on this computer.")
     typer.echo("No account, no GPU, and the bill is play money.\n")
     for line in quote_lines(terms):
@@ -139,14 +130,12 @@ def _introduce(terms: Terms) -> None:
 
 
 def _start_worker(context: typer.Context, station: LocalStation, *, as_json: bool) -> None:
-    worker, started = worker_for(context, station)
-    if started and not as_json:
+    worker = worker_for(context, station)
+    if worker.is_new and not as_json:
         typer.echo(f"worker started in the background (pid {worker.pid}, log {worker.log})\n")
 
 
 def _wait(station: LocalStation, job_id: str) -> int:
-    from stationmaster.cli.render import EXIT_CODES
-
     view = station.jobs.view(job_id)
     for view in station.jobs.watch(job_id):  # noqa: B007 (the last one is what is wanted)
         pass
@@ -170,8 +159,6 @@ def _result(view: JobView) -> dict[str, Any]:
 
 
 def _conclude(view: JobView) -> None:
-    from stationmaster.money import format_dollars
-
     job, progress = view.job, view.job.progress
     typer.echo(f"\n{job.outcome}: {progress.step} steps, loss {progress.first_loss:.4f} -> {progress.loss:.4f}"
                if progress.first_loss is not None and progress.loss is not None else f"\n{job.outcome}")  # fmt: skip

@@ -21,8 +21,8 @@ def prepare_worker(context: typer.Context, station: LocalStation) -> bool:
     return prepared.is_new
 
 
-def worker_for(context: typer.Context, station: LocalStation) -> tuple[HelpingWorker, bool]:
-    """A live worker that can do what this command's settings allow, and whether it was started just now.
+def worker_for(context: typer.Context, station: LocalStation) -> HelpingWorker:
+    """A live worker that can do what this command's settings allow.
 
     One that somebody runs in a terminal is not ended; what it lacks is told.
     """
@@ -33,4 +33,4 @@ def worker_for(context: typer.Context, station: LocalStation) -> tuple[HelpingWo
     if worker.other_settings:
         others = ", ".join(worker.other_settings)
         typer.echo(f"note: the worker (pid {worker.pid}) runs with other settings: {others}", err=True)
-    return worker, worker.is_new
+    return worker

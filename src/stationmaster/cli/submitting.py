@@ -78,7 +78,7 @@ def _withdrawn_unless_submitted(station: Station, proposal: Proposal) -> Iterato
 
 
 def _worker(context: typer.Context, station: LocalStation, *, is_new: bool) -> str | None:
-    worker, is_started_now = worker_for(context, station)
-    if not is_new and not is_started_now:
+    worker = worker_for(context, station)
+    if not is_new and not worker.is_new:
         return None
     return f"worker started in the background (pid {worker.pid}, log {worker.log})"

@@ -14,9 +14,9 @@ from stationmaster.station.instances import Instances
 from stationmaster.station.jobs import Jobs
 from stationmaster.station.keys import Keys
 from stationmaster.station.models import Models
+from stationmaster.station.monitoring import Monitoring
 from stationmaster.station.notifications import Notifications
 from stationmaster.station.offers import Offers
-from stationmaster.station.monitoring import Monitoring
 from stationmaster.station.proposals import Proposals
 from stationmaster.station.recipes import Recipes
 from stationmaster.station.users import Users

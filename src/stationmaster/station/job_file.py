@@ -13,11 +13,9 @@ from stationmaster.errors import NotFound, UserError
 from stationmaster.money import MicroDollars, from_dollars
 from stationmaster.settings.addresses import checked_text
 from stationmaster.settings.documents import read_yaml, texts_in
+from stationmaster.station.names import LONGEST_NAME
 from stationmaster.station.proposals import TrainRequest
 from stationmaster.station.trainer_config import with_trainer_monitoring
-
-LONGEST_NAME = 200
-"""Nothing has a longer name; the store would stumble over much longer ones."""
 
 _PROVIDER_ALIASES = {"local": "ssh"}
 _OTHER_NAMES = {"tool": "recipe", "driver": "provider"}

@@ -44,10 +44,3 @@ def finished(
         submit(opened.station, opened.request(pictures, id="done", name="cats"))
         opened.work_until_ended("done")
         yield opened
-
-
-@pytest.fixture(params=sorted(STATIONS))
-def open_world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., LocalWorld]]:
-    """Opens a station whose environment has further variables, given by name."""
-    with ExitStack() as opened:
-        yield lambda **environ: opened.enter_context(STATIONS[request.param](tmp_path, **environ))

@@ -32,6 +32,8 @@ class Installation:
     @cached_property
     def readable_store(self) -> Store:
         """The store for a look, which asks nothing of the home: it may be one that can only be read."""
+        from stationmaster.control.opening import open_store
+
         return self.store if "store" in self.__dict__ else open_store(self.settings, writable=False)
 
     def provider(self, name: str | None, account: str | None = None) -> Provider:

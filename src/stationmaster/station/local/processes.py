@@ -67,15 +67,15 @@ class LocalProcesses:
     def __init__(self, installation: Installation) -> None:
         self._installation = installation
         self._settings = installation.settings
-        self._home = installation.settings.home
+        self.home = installation.settings.home
 
     def wake_worker(self, command: Sequence[str]) -> WokenWorker | None:
         """A worker is started where something waits and none is alive. Raises StoreError when none comes up."""
         store = self._installation.store
         waiting = store.jobs.count_needing_a_worker() + store.outbox.count_pending()
-        if not waiting or running_worker(self._home) is not None:
+        if not waiting or running_worker(self.home) is not None:
             return None
-        worker, _ = ensure_worker(self._home, command)
+        worker, _ = ensure_worker(self.home, command)
         return WokenWorker(pid=worker.pid, log=worker.log, waiting=waiting)
 
     def prepare_worker(self, command: Sequence[str]) -> PreparedWorker:
@@ -85,8 +85,8 @@ class LocalProcesses:
         UserError.
         """
         ours = digests_of(self._settings)
-        changed_at = files_changed_at(self._installation.environ, self._home)
-        found = worker_after_reread(self._home, ours, changed_at=changed_at)
+        changed_at = files_changed_at(self._installation.environ, self.home)
+        found = worker_after_reread(self.home, ours, changed_at=changed_at)
         if found is None:
             return PreparedWorker(is_new=False)
         worker, is_new = self._fitting_worker(command)
@@ -94,7 +94,7 @@ class LocalProcesses:
         if not is_new and (money := of_money(others)):
             raise UserError(
                 f"the worker (pid {worker.pid}) runs with other settings than this command: {', '.join(money)}",
-                hint=f"write them into {self._home / 'config.toml'}, which it reads by itself, or start it anew from "
+                hint=f"write them into {self.home / 'config.toml'}, which it reads by itself, or start it anew from "
                 "here",
             )
         return PreparedWorker(is_new=is_new, other_settings=tuple(others) if is_new else ())
@@ -115,17 +115,17 @@ class LocalProcesses:
     @property
     def simulator_folder(self) -> Path:
         """Where the simulator of this home and its machines lie."""
-        return simulator_home(self._home)
+        return simulator_home(self.home)
 
     def has_simulator(self) -> bool:
         """Whether a simulator of this home runs, so that machines can be rented there."""
-        return simulator_address(self._home) is not None
+        return simulator_address(self.home) is not None
 
     def announce_simulator(self, url: str, *, api_key: str, rate_limit_scale: float) -> None:
-        write_simulator_address(self._home, url=url, api_key=api_key, rate_limit_scale=rate_limit_scale)
+        write_simulator_address(self.home, url=url, api_key=api_key, rate_limit_scale=rate_limit_scale)
 
     def withdraw_simulator(self) -> None:
-        remove_simulator_address(self._home)
+        remove_simulator_address(self.home)
 
     def shell(self, job: str) -> Shell:
         """A shell on the machine of the job meant. Raises NotFound, IllegalMove where it has no machine now, and
@@ -153,12 +153,12 @@ class LocalProcesses:
         )
 
     def _shell_there(self, access: SshAccess, job_id: str) -> Shell:
-        folder = shell_folder(self._home, job_id)
+        folder = shell_folder(self.home, job_id)
         argv = shell_command(access, folder=folder, config_path=self._settings.ssh.config_path)
         said = f"the host key of {access.host} could not be verified: another machine may answer; type no secret there"
         return Shell(argv=argv, warning=said if access.unverified else None)
 
     def _fitting_worker(self, command: Sequence[str]) -> tuple[Running, bool]:
         return ensure_worker(
-            self._home, command, abilities=abilities_of(self._settings), settings=digests_of(self._settings)
+            self.home, command, abilities=abilities_of(self._settings), settings=digests_of(self._settings)
         )

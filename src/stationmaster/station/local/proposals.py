@@ -13,14 +13,13 @@ from stationmaster.config import read_monitoring
 from stationmaster.control.billing.asking import purse_notes
 from stationmaster.control.delivering.samples import captions_of
 from stationmaster.control.leftovers import forget_dataset
-from stationmaster.model import SINGLE_USER
 from stationmaster.control.policy import policy_of
 from stationmaster.control.training.job_folder import fetched_path
 from stationmaster.datasets.pack import pack_into, write_manifest
 from stationmaster.datasets.source import opened
 from stationmaster.errors import IllegalMove, NotFound
 from stationmaster.estimate import most_per_hour
-from stationmaster.model import Checkpoint, DatasetRef, Job, JobSpec, Quote
+from stationmaster.model import SINGLE_USER, Checkpoint, DatasetRef, Job, JobSpec, Quote
 from stationmaster.providers.base import NeedsKey
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.registry import find

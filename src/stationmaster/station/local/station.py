@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from stationmaster.station.local.jobs import LocalJobs
     from stationmaster.station.local.keys import LocalKeys
     from stationmaster.station.local.models import LocalModels
+    from stationmaster.station.local.monitoring import LocalMonitoring
     from stationmaster.station.local.notifications import LocalNotifications
     from stationmaster.station.local.offers import LocalOffers
-    from stationmaster.station.local.monitoring import LocalMonitoring
     from stationmaster.station.local.processes import LocalProcesses
     from stationmaster.station.local.proposals import LocalProposals
     from stationmaster.station.local.recipes import LocalRecipes
