@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stationmaster.errors import ConfigInvalid, NotFound, UserError
-from stationmaster.station.offers import OfferSearch
+from stationmaster.money import cost
+from stationmaster.simulator.harness import simulator_thread
+from stationmaster.station.offers import OfferSearch, Ranking
 from tests.support.jobs.local_world import LocalWorld
+from tests.support.vast.simulated_vast import API_KEY, quick_settings
 
 
 def search(**fields: Any) -> OfferSearch:
     return OfferSearch(**{"recipe": "tiny-lora@1", "provider": "loopback", **fields})
 
 
-def test_an_offer_says_what_the_job_would_take_and_cost_on_it(world: LocalWorld) -> None:
+def test_an_offer_says_what_the_job_would_take_on_it(world: LocalWorld) -> None:
     ranking = world.station.offers.ranking(search(hours=2.5))
     (best,) = ranking.chosen
     assert (best.offer.provider, best.hours) == ("loopback", 2.5)
-    assert best.job_cost == best.offer.price_per_hour * 2.5
     assert (ranking.left_out, ranking.groups()) == ((), ())
 
 
@@ -62,9 +65,42 @@ def test_a_search_that_cannot_be_made_is_refused_in_one_line(
 
 
 @pytest.fixture
-def market(tmp_path: Path) -> None:
-    """The settings of the world that is opened next name an account at a market."""
-    (tmp_path / "stationmaster.toml").write_text('[vastai.accounts.work]\napi_key = "k"\n')
+def market(tmp_path: Path) -> Iterator[None]:
+    """The settings of the world that is opened next name an account at a market with many offers."""
+    with simulator_thread(quick_settings(tmp_path / "simulator", backend="paper", hosts=60)) as url:
+        place = f'api_base_url = "{url}/api/v0"\ncall_spacing = 0'
+        settings = f'[vastai]\n{place}\n[vastai.accounts.work]\napi_key = "{API_KEY}"\n'
+        (tmp_path / "stationmaster.toml").write_text(settings)
+        yield
+
+
+def on_market(world: LocalWorld, **fields: Any) -> Ranking:
+    return world.station.offers.ranking(search(recipe="llm-lora@2", provider="vastai", account="work", **fields))
+
+
+@pytest.mark.usefixtures("market")
+def test_what_a_market_has_is_ranked_by_the_cost_of_the_whole_job_and_the_rest_is_told(world: LocalWorld) -> None:
+    plain = on_market(world, hours=4.0)
+    costs = [ranked.job_cost for ranked in plain.chosen]
+    assert costs
+    assert costs == [cost(ranked.offer.price_per_hour, ranked.hours * 3600) for ranked in plain.chosen]
+    assert len({ranked.hours for ranked in plain.chosen}) > 1, "a faster GPU takes less time"
+    prices = sorted(ranked.offer.price_per_hour for ranked in plain.chosen)
+    middle = prices[len(prices) // 2]
+    capped = on_market(world, hours=4.0, max_price=middle)
+    assert {ranked.offer.id for ranked in capped.chosen} == {
+        ranked.offer.id for ranked in plain.chosen if ranked.offer.price_per_hour <= middle
+    }
+    assert any("above the cap" in group.kind for group in capped.groups())
+    assert sum(group.count for group in capped.groups()) == len(capped.left_out)
+
+
+@pytest.mark.usefixtures("market")
+def test_bids_are_cheaper_than_machines_that_stay(world: LocalWorld) -> None:
+    bids = {ranked.offer.id: ranked.offer.price_per_hour for ranked in on_market(world, interruptible=True).chosen}
+    stays = {ranked.offer.id: ranked.offer.price_per_hour for ranked in on_market(world).chosen}
+    assert bids.keys() & stays.keys()
+    assert all(bids[each] < stays[each] for each in bids.keys() & stays.keys())
 
 
 @pytest.mark.usefixtures("market")

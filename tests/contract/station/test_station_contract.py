@@ -270,6 +270,17 @@ def test_what_came_home_can_be_pulled_verified(finished: LocalWorld, tmp_path: P
     assert len(finished.station.artifacts.pull("done", tmp_path / "new" / "folder")) == len(copies)
 
 
+def test_a_place_where_nothing_can_be_written_is_a_person_s_error_with_a_hint(
+    finished: LocalWorld, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    for copy in (finished.station.artifacts.pull, finished.station.models.download):
+        with pytest.raises(UserError) as caught:
+            copy("done", tmp_path / "file" / "below")
+        assert str(tmp_path / "file") in str(caught.value)
+        assert caught.value.hint == "choose a folder that you may write to"
+
+
 def test_the_model_has_its_well_known_names_at_home(finished: LocalWorld) -> None:
     (model,) = models(finished.station, "done")
     folder = finished.folder / "home" / "jobs" / "done"
