@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +57,18 @@ def test_a_command_imports_no_other_command() -> None:
     printed, modules = run("jobs", "--help")
     assert "Usage: stationmaster jobs [OPTIONS] COMMAND" in printed
     assert modules & _MODULES == {"stationmaster.cli.jobs"}
+
+
+@pytest.mark.parametrize("words", [("recipes", "list"), ("recipes", "new", "NEW"), ("dataset", "pack", "SET", "TAR")])
+def test_what_needs_no_store_opens_none(words: tuple[str, ...], tmp_path: Path) -> None:
+    places = {"NEW": tmp_path / "mine", "SET": tmp_path / "set", "TAR": tmp_path / "set.tar"}
+    places["SET"].mkdir()
+    (places["SET"] / "rows.jsonl").write_text('{"text": "a row"}\n')
+    home = tmp_path / "home"
+    printed, modules = run(*(str(places.get(word, word)) for word in words), environ={"STATIONMASTER_HOME": str(home)})
+    assert "error" not in printed
+    assert "sqlalchemy" not in modules
+    assert not home.exists()
 
 
 def test_commands_of_a_group_have_their_help() -> None:
