@@ -25,10 +25,9 @@ from _jobs import RECIPE, job_spec, small_dataset
 from _postgres import postgresql_url
 from _process import cpu_seconds, resident_megabytes
 from _report import report
-from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.worker import Worker
 from stationmaster.control.world import World
-from stationmaster.model import Label, LocalAccess, Rental, RentalState, State
+from stationmaster.model import Label, LocalAccess, Rental, RentalState, RentedMachine, State
 from stationmaster.providers.fake import FakeProvider
 from stationmaster.recipes.registry import find
 from stationmaster.remote.base import Completed, Remote
@@ -89,7 +88,7 @@ def _training(lease: Lease, installation: str, *, due_in: float) -> Write:
         create_sent_at=lease.now,
         held_at=lease.now,
     )
-    return Write(job=job.remember(label=label, access=access_to_json(access)), rentals=(rental,), due_in=due_in)
+    return Write(job=replace(job, machine=RentedMachine(label=label, access=access)), rentals=(rental,), due_in=due_in)
 
 
 async def _measure(store: Store, folder: Path) -> tuple[float, float, int]:

@@ -25,10 +25,9 @@ from _jobs import RECIPE, job_spec, small_dataset
 from _process import resident_megabytes
 from _report import report
 from polled_jobs import TOTAL_STEPS, _status
-from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.worker import Worker
 from stationmaster.control.world import World
-from stationmaster.model import Label, Rental, RentalState, SshAccess, State
+from stationmaster.model import Label, Rental, RentalState, RentedMachine, SshAccess, State
 from stationmaster.providers.fake import FakeProvider
 from stationmaster.recipes.registry import find
 from stationmaster.remote.connect import connect
@@ -135,7 +134,7 @@ def _training(lease: Lease, installation: str, access: SshAccess) -> Write:
         held_at=lease.now,
     )
     return Write(
-        job=job.remember(label=label, access=access_to_json(access)), rentals=(rental,), due_in=_INTEREST_SECONDS
+        job=replace(job, machine=RentedMachine(label=label, access=access)), rentals=(rental,), due_in=_INTEREST_SECONDS
     )
 
 

@@ -122,6 +122,8 @@ def read_monitoring(block: Mapping[str, Any]) -> dict[str, Any]:
 
 def monitoring_of(block: Mapping[str, Any], defaults: MonitoringSettings) -> MonitoringSettings:
     """A job's own monitoring settings, laid over the installation's."""
+    if not block:
+        return defaults
     base = defaults.model_dump()
     for key, value in block.items():
         base[key] = {**base[key], **value} if isinstance(value, Mapping) else value

@@ -125,12 +125,12 @@ def counted(job: Job, reason: Reason) -> Job:
     return replace(job, failed_after_login=job.failed_after_login + 1)
 
 
-PARKED = "parked"  # in a job's memory, and the alert about it
+PARKED = "parked"  # the alert about it
 
 
 def is_parked(job: Job) -> bool:
     """Whether its machine is stopped with the model still on its disk, and waits for somebody to decide."""
-    return PARKED in job.memory
+    return job.ending.parked is not None
 
 
 def shown(job: Job, *, now: float) -> str:

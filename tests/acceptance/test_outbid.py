@@ -66,7 +66,7 @@ def test_a_bids_machine_that_its_own_guard_stopped_is_started_and_its_model_fetc
     finish(station)
     ended = station.job("job-1")
     assert (ended.outcome, ended.attempt) == (Outcome.COMPLETED, 1), "the training was done before its machine stopped"
-    assert Path(ended.memory["model"]).is_file(), "the model was lost"
+    assert Path(ended.model.address or "").is_file(), "the model was lost"
     assert len(station.truth()) == 1, f"another machine was rented\n{station.story()}"
 
 
@@ -93,6 +93,6 @@ def test_what_is_on_a_machine_that_starts_again_after_it_was_outbid_comes_home_b
     finish(station)
     assert failed_attempts(station) == [Reason.OUTBID]
     assert (station.job("job-1").outcome, station.job("job-1").attempt) == (Outcome.COMPLETED, 2)
-    collected = station.job("job-1").memory["collected"]
-    assert [one["attempt"] for one in collected] == [1]
-    assert Path(collected[0]["location"]).is_file(), "the checkpoint of the first attempt was lost"
+    collected = station.job("job-1").collection.checkpoints
+    assert [one.attempt for one in collected] == [1]
+    assert Path(collected[0].location).is_file(), "the checkpoint of the first attempt was lost"

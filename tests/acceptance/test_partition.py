@@ -89,6 +89,6 @@ def test_a_cut_longer_than_the_guards_limit_stops_the_machine_and_its_model_is_f
         station.until(lambda: station.job("job-1").state is State.ENDED, "the end of the job", seconds=90)
         ended = station.job("job-1")
         assert ended.outcome is Outcome.COMPLETED, "the training was done before its machine was stopped"
-        assert Path(ended.memory["model"]).is_file(), "the model was lost"
+        assert Path(ended.model.address or "").is_file(), "the model was lost"
         assert len(station.truth()) == 1, f"a second machine was rented\n{station.story()}"
         station.check()

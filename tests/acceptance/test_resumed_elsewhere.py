@@ -181,7 +181,7 @@ def test_a_killed_run_is_retried_from_its_checkpoint_on_another_machine(station:
     assert (ended.outcome, ended.spec.retry_of) == (Outcome.COMPLETED, "job-1"), ended.explanation
     assert (ended.progress.step, ended.progress.total_steps) == (STEPS, STEPS)
     assert len(noted(station, "job-2")) == STEPS - from_step, "only what was missing is trained"
-    assert steps_seen(Path(ended.memory["model"]).read_bytes()) == STEPS
+    assert steps_seen(Path(ended.model.address or "").read_bytes()) == STEPS
     assert {line["machine"] for line in noted(station, "job-1")}.isdisjoint(
         line["machine"] for line in noted(station, "job-2")
     )
@@ -202,5 +202,5 @@ def test_an_outbid_run_goes_on_by_itself_from_its_checkpoint_on_another_machine(
     (resumed,) = [event for event in station.store.events.of_job("job-1") if event.kind == "resumed"]
     assert resumed.payload["step"] >= _step(latest)
     assert (ended.progress.step, ended.progress.total_steps) == (STEPS, STEPS)
-    assert steps_seen(Path(ended.memory["model"]).read_bytes()) == STEPS
+    assert steps_seen(Path(ended.model.address or "").read_bytes()) == STEPS
     assert len({line["machine"] for line in noted(station, "job-1")}) == 2

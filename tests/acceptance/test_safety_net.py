@@ -68,7 +68,7 @@ def test_with_every_worker_dead_the_sweeper_stops_the_machine_at_the_limit_and_a
     station.until(lambda: station.job("job-1").state is State.ENDED, "the end of the job")
     ended = station.job("job-1")
     assert ended.outcome is Outcome.INCOMPLETE
-    assert Path(ended.memory["model"]).is_file(), "the model was lost"
+    assert Path(ended.model.address or "").is_file(), "the model was lost"
     assert station.alive() == []
     station.check()
 
@@ -106,7 +106,7 @@ def test_with_home_gone_for_good_the_guard_stops_the_machine_and_the_model_stays
     station.start("worker")
     station.until(lambda: station.job("job-1").state is State.ENDED, "the end of the job")
     ended = station.job("job-1")
-    assert Path(ended.memory["model"]).is_file()
+    assert Path(ended.model.address or "").is_file()
     assert ended.attempt == 1, "another machine was rented although the model lay on this one"
     station.check()
 

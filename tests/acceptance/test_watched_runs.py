@@ -77,8 +77,8 @@ def waited(station: WatchedStation, name: str) -> float:
 
 def kept_step(job: Job) -> int:
     """The step of the model that came home, which opens and is marked as what it is."""
-    assert load_file(Path(job.memory["model"]))["lora_A.weight"].size
-    return int(job.memory["model_step"])
+    assert load_file(Path(job.model.address or ""))["lora_A.weight"].size
+    return job.model.step or 0
 
 
 @pytest.mark.parametrize("name", ["hangs", "crawls", "saves"])

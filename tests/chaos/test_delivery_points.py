@@ -123,7 +123,7 @@ def test_a_model_that_is_safe_elsewhere_need_not_come_home(template: Template, t
         (safe,) = [one.location for one in store.checkpoints.of_job(JOB) if one.verified_at]
     assert safe == place.address
     assert (station.job().outcome, place.kind) == (Outcome.COMPLETED, "hub")
-    assert station.job().memory["model"] == place.address
+    assert station.job().model.address == place.address
     assert not list((tmp_path / "run" / "home" / "jobs").rglob("*.safetensors"))
 
 

@@ -68,7 +68,7 @@ def _check(station: WatchedStation, began: float) -> None:
         job = station.until_ended(name)
         kinds = station.kinds(name)
         assert (job.outcome, job.reason) == ENDS[name], f"{name} ended {job.outcome} {job.reason}: {job.explanation}"
-        assert Path(job.memory["model"]).is_file(), f"the model of {name} is lost"
+        assert Path(job.model.address or "").is_file(), f"the model of {name} is lost"
         flags = [kind for kind in kinds if kind in ("stall_flagged", "stall_cleared", "terminate")]
         assert flags == _flags(name), f"{name}: {flags}"
         assert job.outcome is not None

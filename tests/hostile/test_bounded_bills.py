@@ -32,5 +32,5 @@ def test_a_stop_ends_the_bill_of_a_machine_that_says_it_is_not_done(
     assert billed_seconds(station) - before <= BOUND_SECONDS
     ended = station.job("job-1")
     assert ended.outcome is Outcome.INCOMPLETE
-    assert Path(ended.memory["model"]).is_file(), "the model was not fetched all the same"
+    assert Path(ended.model.address or "").is_file(), "the model was not fetched all the same"
     station.check()

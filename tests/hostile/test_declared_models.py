@@ -39,8 +39,9 @@ def test_a_pickle_and_tricks_with_names_never_become_the_model(tmp_path: Path, s
     station.until(lambda: station.job("job-1").state is State.ENDED, "the end of the job")
     ended = station.job("job-1")
     assert ended.outcome is Outcome.COMPLETED
-    assert open_safetensors(Path(ended.memory["model"])).tensors == 1
-    assert ended.memory["model_file"]["name"] == "job-1.safetensors"
+    assert open_safetensors(Path(ended.model.address or "")).tensors == 1
+    assert ended.model.file is not None
+    assert ended.model.file.name == "job-1.safetensors"
     kinds = [event.kind for event in station.store.events.of_job("job-1")]
     assert (kinds.count("files_refused"), kinds.count("model_broken")) == (1, 1)
     known = {one.path for one in station.store.checkpoints.of_job("job-1")}

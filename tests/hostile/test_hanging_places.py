@@ -53,7 +53,7 @@ def test_after_a_stop_a_hub_that_hangs_leaves_time_for_the_pull_home(template: T
     station.work(KillPoints())
     ended = station.job()
     assert ended.outcome is Outcome.COMPLETED, "its training was done before the stop came"
-    assert Path(ended.memory["model"]).read_bytes() == safetensors_bytes(SCRIPT.training_steps)
+    assert Path(ended.model.address or "").read_bytes() == safetensors_bytes(SCRIPT.training_steps)
     assert {"place": "hub", "problem": "it took too long"} in station.events("delivery_failed")
     by_machine = [message for message in hub.uploads if not message.startswith("home")]
     assert len(by_machine) == 2, "busy once, hung once"

@@ -40,7 +40,7 @@ def test_a_model_is_neither_linked_over_nor_removed_whatever_its_name(tmp_path: 
         assert ran.code == 0, ran.out + ran.err
         job = home.store.jobs.get("kept")
         assert job.outcome is Outcome.COMPLETED
-        model = Path(job.memory["model"])
+        model = Path(job.model.address or "")
         assert not model.is_symlink()
         assert model.read_bytes().endswith(b"}}x")
         assert (home.path / "jobs" / "kept" / "model.safetensors").resolve() == model.resolve()

@@ -48,7 +48,7 @@ def test_a_person_s_further_stop_starts_the_machine_once_more_and_brings_the_mod
     (folder / "honest.pyz").replace(folder / "trackside.pyz")
     station.store.jobs.desire("job-1", Desired.STOP)
     station.until(lambda: station.job("job-1").state is State.ENDED, "the end of the job")
-    assert Path(station.job("job-1").memory["model"]).is_file()
+    assert Path(station.job("job-1").model.address or "").is_file()
     station.check()
 
 

@@ -9,15 +9,14 @@ import stat
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stationmaster.control.background import WorkerLock
-from stationmaster.control.rental.access_notes import access_to_json
-from stationmaster.model import SshAccess
+from stationmaster.model import RentedMachine, SshAccess
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
@@ -80,7 +79,7 @@ class Person:
         """What comes of typing into the shell on a machine that is reached like this."""
         self.store.jobs.submit(spec("mine"))
         (lease,) = self.store.leases.claim("a worker", limit=1, seconds=600)
-        self.store.leases.record(lease, Write(job=lease.job.remember(access=access_to_json(access))))
+        self.store.leases.record(lease, Write(job=replace(lease.job, machine=RentedMachine(access=access))))
         command = [command_server().own_command, "ssh", "mine"]
         streams: dict[str, Any] = {"input": _TYPED, "capture_output": True, "text": True}
         return subprocess.run(command, env=self.environ, cwd=self.folder, timeout=PATIENCE_SECONDS, **streams)

@@ -107,7 +107,7 @@ def test_a_training_that_is_killed_goes_on_as_if_it_had_not_been(
     assert list(undisturbed) == list(range(1, STEPS + 1))
     assert undisturbed[STEPS][0] < undisturbed[1][0] / 2, "nothing was learned"
     assert "Packed them into" in log
-    model = Path(whole.memory["model"])
+    model = Path(whole.model.address or "")
     assert (open_safetensors(model).step, open_safetensors(model).has_nan) == (STEPS, False)
     config = json.loads((model.parent / "adapter_config.json").read_text(encoding="utf-8"))
     assert config == json.loads(open_safetensors(model).metadata["adapter_config"])
@@ -146,7 +146,7 @@ def test_a_stopped_training_has_saved_and_is_resumed_at_its_step_on_a_new_machin
     assert home.run("stop", "long").code == 0
     stopped = ended(home, "long")
     assert stopped.outcome is Outcome.INCOMPLETE
-    model = Path(stopped.memory["model"])
+    model = Path(stopped.model.address or "")
     step = open_safetensors(model).step
     assert step is not None
     assert 0 < step < ENDLESS

@@ -148,7 +148,7 @@ def _result(view: JobView) -> dict[str, Any]:
         "job": job.id,
         "outcome": job.outcome,
         "reason": job.reason,
-        "model": job.memory.get("model"),
+        "model": job.model.address,
         "steps": job.progress.step,
         "first_loss": job.progress.first_loss,
         "last_loss": job.progress.loss,
@@ -164,7 +164,7 @@ def _conclude(view: JobView) -> None:
                if progress.first_loss is not None and progress.loss is not None else f"\n{job.outcome}")  # fmt: skip
     if job.explanation:
         typer.echo(job.explanation)
-    model = job.memory.get("model")
+    model = job.model.address
     if model:
         samples = [one.location for one in view.checkpoints if one.kind == "sample" and one.location]
         typer.echo(f"model    {model}")

@@ -78,8 +78,8 @@ def _last(views: Iterator[JobView]) -> JobView:
 def _print_changes(views: Iterator[JobView], console: Console) -> JobView:
     shown: tuple[object, ...] = ()
     for view in views:
-        carried = view.job.memory.get("transfer")
-        moved = None if carried is None else 10 * carried["bytes"] // max(1, carried["total"])
+        carried = view.job.machine.transfer
+        moved = None if carried is None else 10 * carried.bytes // max(1, carried.total)
         now = (view.shown, view.job.progress.phase, (percent(view.job.progress) or 0) // 10, moved)
         if now != shown:
             words = progress_words(view.job.progress) if view.job.progress.step is not None else ""
@@ -95,8 +95,8 @@ def _display(view: JobView) -> Table:
     table.add_row(Text(job.spec.name, style="bold"), Text(f"{view.shown}  {progress.phase or ''}"))
     bar = ProgressBar(total=progress.total_steps or 1, completed=progress.step or 0, width=40)
     table.add_row(bar, Text("" if progress.step is None else progress_words(progress)))
-    if (carried := job.memory.get("transfer")) is not None:
-        bar = ProgressBar(total=carried["total"] or 1, completed=carried["bytes"], width=40)
+    if (carried := job.machine.transfer) is not None:
+        bar = ProgressBar(total=carried.total or 1, completed=carried.bytes, width=40)
         table.add_row(bar, Text(transfer_words(carried)))
     ran = format_duration(view.now - job.created_at if job.ended_at is None else job.ended_at - job.created_at)
     money = f"{format_dollars(view.cost)} so far, quoted {format_dollars(job.spec.quote.cost_expected)}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from stationmaster.durations import format_duration
 from stationmaster.lifecycle import shown
-from stationmaster.model import Event, Job, Outcome, Progress, Quote, Rental, SshAccess
+from stationmaster.model import Event, Job, Outcome, Progress, Quote, Rental, SshAccess, Transfer
 from stationmaster.money import MicroDollars, format_dollars
 from stationmaster.station.jobs import JobView
 from stationmaster.station.proposals import Terms
@@ -55,7 +55,7 @@ def job_json(view: JobView, events: Sequence[Event] = ()) -> dict[str, Any]:
         },
         "progress": progress_json(job.progress),
         "progressLog": [event_json(event) for event in events],
-        "model": job.memory.get("model"),
+        "model": job.model.address,
         "catalogue": None
         if view.trained is None
         else {
@@ -221,13 +221,13 @@ def view_lines(view: JobView) -> Iterator[str]:
         yield f"  alert     {alert.message}"
 
 
-def transfer_words(carried: Mapping[str, Any]) -> str:
+def transfer_words(carried: Transfer) -> str:
     """How far a file is on its way: bytes, rate, time left."""
-    words = [f"{carried['way']} {carried['bytes'] / 1e6:,.1f} of {carried['total'] / 1e6:,.1f} MB"]
-    if carried["bytes_per_second"]:
-        words.append(f"{carried['bytes_per_second'] / 1e6:,.1f} MB/s")
-    if carried["eta_seconds"] is not None:
-        words.append(f"ETA {format_duration(carried['eta_seconds'])}")
+    words = [f"{carried.way} {carried.bytes / 1e6:,.1f} of {carried.total / 1e6:,.1f} MB"]
+    if carried.bytes_per_second:
+        words.append(f"{carried.bytes_per_second / 1e6:,.1f} MB/s")
+    if carried.eta_seconds is not None:
+        words.append(f"ETA {format_duration(carried.eta_seconds)}")
     return ", ".join(words)
 
 

@@ -61,7 +61,8 @@ async def _visit(hold: Hold, world: World, pen: Pen, record: Callable[[Write], A
     lease = hold.lease
     handler = HANDLERS[lease.job.state]
     job = replace(lease.job, seen_seq=lease.job.desired_seq)  # whatever is written next has seen this wish
-    visit = Visit(job=job, now=lease.now, watched=lease.watched, guard=hold, record=record)
+    rules = world.rules(job)
+    visit = Visit(job=job, now=lease.now, watched=lease.watched, guard=hold, record=record, rules=rules)
     seen = await handler.observe(visit, world)
     step = handler.decide(seen, world.policy)
     if step.then is None:

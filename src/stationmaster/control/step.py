@@ -56,7 +56,8 @@ def give_up(job: Job, reason: Reason, *, now: float, explanation: str) -> Write:
     after = moved(counted(job, reason), Move.GIVE_UP, now=now)
     told = [Told(kind="attempt_failed", payload={"reason": reason.value, "explanation": explanation})]
     if again:
-        after = after.remember(further=reason.value, further_explanation=explanation)
+        ending = replace(after.ending, further=reason, further_explanation=explanation)
+        after = replace(after, ending=ending)
     else:
         after = concluded(after, reason, explanation=explanation)
         told.append(outcome_told(after))
@@ -70,14 +71,16 @@ def wait(job: Job, seconds: float, **extra: Any) -> Write:
 
 def failed_try(job: Job, policy: Policy) -> tuple[Job, float, int]:
     """The job with one more failure in a row counted, how long to wait, and how many there were before."""
-    failures = int(job.memory.get("failures", 0))
-    return job.remember(failures=failures + 1), policy.retry_after(failures), failures
+    failures = job.setbacks.failures
+    after = replace(job, setbacks=replace(job.setbacks, failures=failures + 1))
+    return after, policy.retry_after(failures), failures
 
 
 def recovered(job: Job) -> Job:
     """The job after something worked: failures in a row are forgotten."""
-    after = job.remember(failures=None) if "failures" in job.memory else job
-    return replace(after, unreachable_since=None) if after.unreachable_since is not None else after
+    if job.setbacks.failures or job.unreachable_since is not None:
+        return replace(job, setbacks=replace(job.setbacks, failures=0), unreachable_since=None)
+    return job
 
 
 def cut_off(job: Job, *, now: float, policy: Policy, problem: str) -> Write:

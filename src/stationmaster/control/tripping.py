@@ -12,23 +12,22 @@ from stationmaster.control.policy import Policy
 from stationmaster.control.rental.parking import parked
 from stationmaster.control.states.fetching import without_the_rest
 from stationmaster.control.states.finalizing import final_reason
-from stationmaster.control.step import give_up, go_on, is_late, outcome_told, wants_out
+from stationmaster.control.step import give_up, go_on, is_late, outcome_told, recovered, wants_out
 from stationmaster.lifecycle import Move, concluded, is_parked
 from stationmaster.model import Alert, Desired, Job, Reason, State
 from stationmaster.store.writes import Told, Write
 
-TRIPS = "trips"  # in a job's memory: how often in a row its handler broke off
 INTERNAL_ERROR = "internal_error"
 _PATIENCE = 3  # trips in a row before anything is given up: what passes by itself was no reason
 
 
 def after_trip(job: Job, said: str, *, now: float, policy: Policy) -> Write:
     """What is written after a trip over `said`."""
-    trips = int(job.memory.get(TRIPS, 0)) + 1
-    if trips >= _PATIENCE and (way_out := _way_out(job.remember(**{TRIPS: None}), said, now=now, policy=policy)):
+    trips = job.setbacks.trips + 1
+    if trips >= _PATIENCE and (way_out := _way_out(_with_trips(job, 0), said, now=now, policy=policy)):
         return replace(way_out, cleared_alerts=(*way_out.cleared_alerts, INTERNAL_ERROR))
     return Write(
-        job=job.remember(**{TRIPS: trips}),
+        job=_with_trips(job, trips),
         due_in=policy.retry_after(trips - 1),
         events=() if trips > 1 else (Told(kind="tripped", payload={"problem": said}),),
         alerts=(Alert(kind=INTERNAL_ERROR, job_id=job.id, message=f"in {job.state}: {said}"),),
@@ -37,10 +36,13 @@ def after_trip(job: Job, said: str, *, now: float, policy: Policy) -> Write:
 
 def well_again(write: Write) -> Write:
     """A visit that went well after one that tripped: what was told of it is no longer so."""
-    if TRIPS not in write.job.memory:
+    if not write.job.setbacks.trips:
         return write
-    job = write.job.remember(**{TRIPS: None})
-    return replace(write, job=job, cleared_alerts=(*write.cleared_alerts, INTERNAL_ERROR))
+    return replace(write, job=_with_trips(write.job, 0), cleared_alerts=(*write.cleared_alerts, INTERNAL_ERROR))
+
+
+def _with_trips(job: Job, trips: int) -> Job:
+    return replace(job, setbacks=replace(job.setbacks, trips=trips))
 
 
 def _way_out(job: Job, said: str, *, now: float, policy: Policy) -> Write | None:
@@ -54,10 +56,10 @@ def _way_out(job: Job, said: str, *, now: float, policy: Policy) -> Write | None
         case State.EXECUTING | State.FETCHING_RESULTS if job.desired is Desired.CANCEL:
             return give_up(job, Reason.CANCELLED_BY_USER, now=now, explanation=why)
         case State.EXECUTING:
-            ended = job.remember(ending=_ending(job).value, ending_explanation=why, unstopped=True, failures=None)
-            return go_on(ended, Move.EXITED, now=now)
+            ending = replace(job.ending, reason=_ending(job), explanation=why, unstopped=True)
+            return go_on(replace(recovered(job), ending=ending), Move.EXITED, now=now)
         case State.FETCHING_RESULTS if now - job.state_since >= policy.fetch_seconds and not is_parked(job):
-            if job.memory.get("model_attempt") == job.attempt:
+            if job.has_model_of_attempt:
                 return without_the_rest(job, Reason.INTERNAL_ERROR, why, now=now)
             return parked(job, why, policy, now=now)
         case State.FINALIZING:

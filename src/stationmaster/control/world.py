@@ -6,21 +6,24 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from stationmaster.config import monitoring_of
 from stationmaster.control.delivering.outlets import Outlets
 from stationmaster.control.fleet import Fleet
 from stationmaster.control.policy import Policy
 from stationmaster.control.together import Together
 from stationmaster.delivery.object_store import Bucket
 from stationmaster.errors import DeliveryBusy, NotFound
-from stationmaster.model import Access, CostLine, Job, Rental
+from stationmaster.model import Access, CostLine, Job, JobSpec, Rental
 from stationmaster.providers.base import Provider
 from stationmaster.recipes.registry import StoredRecipe
+from stationmaster.recipes.schema import Recipe
 from stationmaster.remote.base import Remote
 from stationmaster.remote.host import Host
+from stationmaster.settings import MonitoringSettings
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
 from stationmaster.watch.baseline import RunFacts
@@ -36,6 +39,24 @@ class Guard(Protocol):
         """Raises LeaseLost if the lease may have ended, by a clock that goes on while the computer sleeps."""
 
 
+class Rules:
+    """A job's recipe and monitoring settings: each is resolved when somebody asks for it, and then only once.
+
+    A state that needs no recipe goes on without one that was taken away.
+    """
+
+    def __init__(self, spec: JobSpec, find_recipe: Callable[[str], StoredRecipe], defaults: MonitoringSettings) -> None:
+        self._spec, self._find_recipe, self._defaults = spec, find_recipe, defaults
+
+    @cached_property
+    def stored(self) -> StoredRecipe:
+        return self._find_recipe(self._spec.recipe)
+
+    @cached_property
+    def monitoring(self) -> MonitoringSettings:
+        return monitoring_of(self._spec.monitoring, self._defaults)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
     """One look at one job; `now` is the database's time when the job was read, `watched` whether somebody looks at it.
@@ -47,7 +68,22 @@ class Visit:
     now: float
     guard: Guard
     record: Callable[[Write], Awaitable[None]]
+    rules: Rules
     watched: bool = False
+
+    @property
+    def stored_recipe(self) -> StoredRecipe:
+        """The recipe with the files that belong to it. Raises NotFound where there is none of that name any more."""
+        return self.rules.stored
+
+    @property
+    def recipe(self) -> Recipe:
+        return self.rules.stored.recipe
+
+    @property
+    def monitoring(self) -> MonitoringSettings:
+        """The job's own settings, laid over the installation's."""
+        return self.rules.monitoring
 
 
 async def nobody_can_say(_token: str) -> bool:
@@ -120,6 +156,9 @@ class World:
             root=f"{access.job_root}/{job.id}",
             time_limit_seconds=self.policy.answer_seconds,
         )
+
+    def rules(self, job: Job) -> Rules:
+        return Rules(job.spec, self.recipe, self.policy.monitoring)
 
     async def forget_remote(self, label: str) -> None:
         remote = self._remotes.pop(label, None)

@@ -4,70 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Any
 
-from stationmaster.model.words import OpenEnum
+from stationmaster.model.attempt import (
+    Collection,
+    Ending,
+    Fetching,
+    Funding,
+    RentedMachine,
+    Requests,
+    SavedModel,
+    Setbacks,
+    Watching,
+)
+from stationmaster.model.states import Desired, Outcome, Reason, Request, State
 from stationmaster.money import MicroDollars
 
 SINGLE_USER = "me"
 """The person of the settings: owner of every job that names no other."""
-
-
-class State(OpenEnum):
-    """Where a job is."""
-
-    QUEUED = "QUEUED"  # accepted, validated, price quoted; nothing rented
-    PROVISIONING = "PROVISIONING"  # an attempt with a unique label exists; the provider may be billing
-    TRANSFERRING_DATA = "TRANSFERRING_DATA"  # the machine is ours and healthy; the dataset is on its way
-    EXECUTING = "EXECUTING"  # trackside runs the plan's steps, detached
-    FETCHING_RESULTS = "FETCHING_RESULTS"  # training is over; its files are brought to safety
-    FINALIZING = "FINALIZING"  # the model is safe; it is published and catalogued
-    RELEASING = "RELEASING"  # nothing more is wanted from the machine; asked to go until it is gone
-    ENDED = "ENDED"  # every rental is confirmed gone; `outcome` and `reason` say how it went
-
-
-class Outcome(OpenEnum):
-    """How a job ended."""
-
-    COMPLETED = "COMPLETED"
-    INCOMPLETE = "INCOMPLETE"  # ended early, the best checkpoint kept
-    FAILED = "FAILED"
-    FAILED_PROVISIONING = "FAILED_PROVISIONING"  # no machine could be had
-    CANCELLED = "CANCELLED"
-
-
-class Reason(OpenEnum):
-    """Why a job ended, or why an attempt was given up. `lifecycle.REASONS` says what follows from each."""
-
-    FINISHED = "FINISHED"
-    STOPPED_BY_USER = "STOPPED_BY_USER"
-    CANCELLED_BY_USER = "CANCELLED_BY_USER"
-    STALLED = "STALLED"
-    ANOMALY = "ANOMALY"  # a rule whose reaction is to stop found something, as NaN losses
-    HARD_LIMIT = "HARD_LIMIT"
-    STEP_FAILED = "STEP_FAILED"
-    NO_MODEL = "NO_MODEL"
-    NO_OFFER = "NO_OFFER"
-    ACCESS_REFUSED = "ACCESS_REFUSED"
-    NO_PROVIDER_CREDIT = "NO_PROVIDER_CREDIT"
-    MACHINE_NOT_READY = "MACHINE_NOT_READY"
-    PREFLIGHT_FAILED = "PREFLIGHT_FAILED"
-    TRANSFER_FAILED = "TRANSFER_FAILED"
-    MACHINE_LOST = "MACHINE_LOST"
-    MACHINE_STOPPED = "MACHINE_STOPPED"
-    OUTBID = "OUTBID"
-    OUT_OF_CREDIT = "OUT_OF_CREDIT"
-    INTERNAL_ERROR = "INTERNAL_ERROR"
-
-
-class Desired(StrEnum):
-    """What the person wants of a job; faces write only this."""
-
-    RUN = "RUN"
-    STOP = "STOP"  # save, deliver, end INCOMPLETE
-    CANCEL = "CANCEL"  # release at once and discard
-    CANCEL_KEEP = "CANCEL_KEEP"  # pull the best checkpoint first, then as CANCEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,16 +94,9 @@ class Progress:
     at: float | None = None
 
 
-class Request(StrEnum):
-    """What a person may ask a running training for; it goes on afterwards."""
-
-    SAVE = "save"
-    SAMPLE = "sample"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A job as it stands. `memory` is the state handlers' own; everybody else leaves it alone."""
+    """A job as it stands; the parts from `machine` on are of its current attempt unless they say otherwise."""
 
     spec: JobSpec
     created_at: float
@@ -172,8 +119,17 @@ class Job:
     unreachable_since: float | None = None
     lease_until: float | None = None
     progress: Progress = Progress()
-    memory: Mapping[str, Any] = field(default_factory=dict)
     ended_at: float | None = None
+    machine: RentedMachine = field(default_factory=RentedMachine)
+    ending: Ending = field(default_factory=Ending)
+    watching: Watching = field(default_factory=Watching)
+    collection: Collection = field(default_factory=Collection)
+    requests: Requests = field(default_factory=Requests)
+    fetching: Fetching = field(default_factory=Fetching)
+    model: SavedModel = field(default_factory=SavedModel)
+    funding: Funding = field(default_factory=Funding)
+    setbacks: Setbacks = field(default_factory=Setbacks)
+    unread: Mapping[str, Any] = field(default_factory=dict)  # stored by newer code: kept as it is
 
     @property
     def id(self) -> str:
@@ -183,10 +139,27 @@ class Job:
         """How often a person has asked for this so far."""
         return self.saves_asked if request is Request.SAVE else self.samples_asked
 
-    def remember(self, **facts: Any) -> Job:
-        """The same job with facts added to its memory; None forgets one."""
-        merged = {**self.memory, **facts}
-        return replace(self, memory={key: value for key, value in merged.items() if value is not None})
+    @property
+    def has_model_of_attempt(self) -> bool:
+        """Whether the model of the current attempt is safe."""
+        return self.model.attempt == self.attempt
+
+    def next_attempt(self) -> Job:
+        """The job in a further attempt, which knows nothing of the last machine except what was saved from it."""
+        return replace(
+            self,
+            attempt=self.attempt + 1,
+            machine=RentedMachine(),
+            ending=Ending(),
+            watching=Watching(milestone=self.watching.milestone),
+            collection=Collection(checkpoints=self.collection.checkpoints),
+            requests=Requests(),
+            fetching=Fetching(),
+            model=replace(self.model, delivery=None),
+            funding=Funding(hard_limit_at=self.funding.hard_limit_at),
+            setbacks=Setbacks(),
+            unread={},
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,3 +40,14 @@ class Checkpoint:
     sha256: str | None = None
     location: str | None = None
     verified_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputFile:
+    """A declared output on the machine; `sha256` only in an inventory."""
+
+    path: str
+    kind: str
+    size: int
+    mtime: float
+    sha256: str | None = None

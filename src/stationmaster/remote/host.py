@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from stationmaster.errors import CommandFailed, TransferFailed
+from stationmaster.model import OutputFile
 from stationmaster.remote.base import Completed, Remote, require_success
 from stationmaster.remote.status import (
     Disk,
@@ -23,7 +24,6 @@ from stationmaster.remote.status import (
     LogMark,
     LogPiece,
     Memory,
-    OutputFile,
     Since,
     Status,
     StepStatus,

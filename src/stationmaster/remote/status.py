@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, cast
 
+from stationmaster.model import OutputFile
+
 _SHA256 = re.compile("[0-9a-f]{64}")
 
 StepState = Literal["pending", "running", "done", "failed", "stopped"]
@@ -114,17 +116,6 @@ class LogPiece:
     data: bytes
     restarted: bool = False
     times: tuple[tuple[int, float], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputFile:
-    """A declared output; `sha256` only in an inventory."""
-
-    path: str
-    kind: str
-    size: int
-    mtime: float
-    sha256: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ from stationmaster.model import (
     State,
 )
 from stationmaster.money import MicroDollars
+from stationmaster.store.attempt_codec import attempt_from_text
 from stationmaster.store.words import is_storable
 
 Value = TypeVar("Value")
@@ -81,8 +82,8 @@ def job_from_row(row: RowMapping) -> Job:
         unreachable_since=row["unreachable_since"],
         lease_until=row["lease_until"],
         progress=known_fields(Progress, json.loads(row["progress"])),
-        memory=json.loads(row["memory"]),
         ended_at=row["ended_at"],
+        **attempt_from_text(row["memory"]),
     )
 
 

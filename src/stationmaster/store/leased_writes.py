@@ -26,6 +26,7 @@ from stationmaster.store import (
     rentals,
 )
 from stationmaster.store.answering import Answering
+from stationmaster.store.attempt_codec import attempt_to_json
 from stationmaster.store.codec import dumps, progress_to_text
 from stationmaster.store.engine import Database
 from stationmaster.store.ledger_posting import Posting
@@ -227,5 +228,5 @@ def _job_values(entry: Entry) -> dict[str, Any]:
         "b_deadline_at": job.deadline_at,
         "b_unreachable_since": job.unreachable_since,
         "b_progress": progress_to_text(job.progress),
-        "b_memory": dumps(dict(job.memory)),
+        "b_memory": dumps(attempt_to_json(job)),
     }

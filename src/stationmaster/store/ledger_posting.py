@@ -58,7 +58,8 @@ class Posting:
                 amount = self._hold(connection, part)
                 if amount is None:
                     return self.entered(connection, part.otherwise)
-                write = replace(write, job=write.job.remember(hold=amount))
+                funding = replace(write.job.funding, hold=amount)
+                write = replace(write, job=replace(write.job, funding=funding))
         return write
 
     def lock(self, connection: Connection, user: str) -> None:

@@ -7,7 +7,7 @@ begins anew before it was full, until it is further than it was.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 _ENDS = re.compile(r"[\r\n]+")
@@ -42,7 +42,7 @@ class SignsOfLife:
         return {"tail": self._tail, "shapes": dict(self._shapes)}
 
     @classmethod
-    def restore(cls, state: dict[str, Any]) -> SignsOfLife:
+    def restore(cls, state: Mapping[str, Any]) -> SignsOfLife:
         signs = cls()
         signs._tail = state["tail"]
         signs._shapes = dict(state["shapes"])

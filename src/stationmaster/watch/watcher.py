@@ -5,6 +5,7 @@ Between looks its whole memory is `state()`, small and JSON-able, so a worker ca
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -98,7 +99,7 @@ class StallWatch:
 
     @classmethod
     def restore(
-        cls, state: dict[str, Any], policy: StallPolicy | None = None, *, total_steps: float | None = None
+        cls, state: Mapping[str, Any], policy: StallPolicy | None = None, *, total_steps: float | None = None
     ) -> StallWatch:
         """A watch that goes on exactly where `state` was taken."""
         watch = cls(policy, total_steps=total_steps)

@@ -100,7 +100,7 @@ def test_a_stopped_job_is_followed_to_its_end_and_can_be_resumed(home: Home, pic
     assert (follow.returncode, "/100000" in out) == (0, True)
     ended = home.job("long")
     assert (ended.outcome, ended.reason) == (Outcome.INCOMPLETE, Reason.STOPPED_BY_USER)
-    assert Path(ended.memory["model"]).is_file()
+    assert Path(ended.model.address or "").is_file()
     _resume(home)
 
 

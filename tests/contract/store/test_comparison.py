@@ -11,7 +11,7 @@ import pytest
 
 from stationmaster.control.training.baselines import COMPARED_AT_PERCENT, compare, comparison_due, facts_to_remember
 from stationmaster.control.world import World
-from stationmaster.model import Job, Progress, StepReading
+from stationmaster.model import Job, Progress, RentedMachine, StepReading, Watching
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
 from tests.support.jobs.spine_values import job, put_past_run
@@ -38,7 +38,8 @@ def trained(world: World, job_id: str, *, step_seconds: float, used_gib: float =
     """A job whose readings and samples are in the store as a worker would have put them there."""
     made = replace(job(job_id), progress=Progress(step=100, total_steps=100), attempt=1)
     sample = [0.0, 97.0, used_gib * GIB_IN_MIB, 24.0 * GIB_IN_MIB]
-    made = made.remember(vitals={"gpus": [[sample] * 3]}, gpus=gpu)
+    watching = Watching(vitals={"gpus": [[sample] * 3]})
+    made = replace(made, watching=watching, machine=RentedMachine(gpus=gpu))
     world.store.jobs.submit(made.spec)
     (lease,) = [one for one in world.store.leases.claim("w", limit=100, seconds=20) if one.job.id == job_id]
     readings = tuple(StepReading(attempt=1, at=step * step_seconds, step=step, loss=1 / step) for step in range(1, 101))
@@ -88,5 +89,5 @@ def test_a_run_is_compared_a_few_times_on_its_way_and_not_at_every_look() -> Non
         going = replace(going, progress=Progress(step=step, total_steps=1000))
         if (percent := comparison_due(going)) is not None:
             due.append(percent)
-            going = going.remember(compared=percent)
+            going = replace(going, watching=Watching(compared=percent))
     assert due == list(COMPARED_AT_PERCENT)

@@ -24,6 +24,8 @@ from stationmaster.model import (
     Reason,
     Rental,
     RentalState,
+    RentedMachine,
+    Setbacks,
     State,
     StepReading,
 )
@@ -59,7 +61,8 @@ def everything(job: Job) -> Write:
             unreachable_since=7.0,
             seen_seq=3,
             progress=Progress(step=4, total_steps=9, loss=0.5),
-            memory={"failures": 2, "nested": {"a": [1, None, "ü"]}},
+            setbacks=Setbacks(failures=2),
+            unread={"nested": {"a": [1, None, "ü"]}},
         ),
         due_in=30.0,
         rentals=(rental(job_id=job.id),),
@@ -89,7 +92,7 @@ def test_words_from_outside_are_stored_whatever_is_in_them(store: Store) -> None
     store.jobs.submit(spec("a"))
     lease = claim_one(store)
     write = Write(
-        job=replace(lease.job, explanation=odd, memory={"odd": odd}),
+        job=replace(lease.job, explanation=odd, machine=RentedMachine(login_problem=odd)),
         due_in=0.0,
         events=(Told(kind="note", payload={"text": odd}),),
         alerts=(Alert(kind="odd", job_id="a", message=odd),),
@@ -97,7 +100,7 @@ def test_words_from_outside_are_stored_whatever_is_in_them(store: Store) -> None
     )
     store.leases.settle(lease, write)
     job = store.jobs.get("a")
-    assert (job.explanation, job.memory) == ("caf? ? ☃", {"odd": odd})
+    assert (job.explanation, job.machine.login_problem) == ("caf? ? ☃", odd)
     assert store.events.of_job("a")[-2].payload == {"text": odd}
     assert [alert.message for alert in store.alerts.open()] == ["caf? ? ☃"]
 
@@ -175,9 +178,9 @@ def test_everything_written_is_read_again(store: Store) -> None:
 def test_a_record_keeps_the_lease_and_a_settlement_gives_it_back(store: Store) -> None:
     store.jobs.submit(spec("a"))
     lease = claim_one(store)
-    store.leases.record(lease, Write(job=lease.job.remember(intent=1)))
+    store.leases.record(lease, Write(job=replace(lease.job, setbacks=Setbacks(failures=1))))
     assert claim(store, "two") == []
-    store.leases.settle(lease, Write(job=lease.job.remember(learnt=1)))
+    store.leases.settle(lease, Write(job=replace(lease.job, setbacks=Setbacks(failures=2))))
     assert claim(store, "two") == ["a"]
 
 

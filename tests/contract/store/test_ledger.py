@@ -69,7 +69,7 @@ def test_a_hold_is_made_with_the_claim_and_settled_with_the_end(store: Store) ->
     give(store, 1_000)
     lease = store.leases.record(lease := claimed(store, "job"), with_hold(lease.job, least=300, most=400))
     assert credits(store) == (600, 400)
-    assert store.jobs.get("job").memory["hold"] == 400
+    assert store.jobs.get("job").funding.hold == 400
     store.leases.settle(lease, ended(lease.job, charge=150))
     assert credits(store) == (850, 0)
     assert kinds(store) == [EntryKind.GRANT, EntryKind.HOLD, EntryKind.SETTLEMENT, EntryKind.RELEASE]

@@ -157,8 +157,8 @@ def test_cost_lines_and_checkpoints_are_replaced_by_their_key(store: Store) -> N
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    memory=st.dictionaries(
-        st.text(max_size=8),
+    unread=st.dictionaries(
+        st.text(max_size=8).map("x-{}".format),
         st.recursive(
             st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
             lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
@@ -167,13 +167,13 @@ def test_cost_lines_and_checkpoints_are_replaced_by_their_key(store: Store) -> N
         max_size=4,
     )
 )
-def test_a_job_s_memory_comes_back_as_it_was(store: Store, memory: dict[str, object]) -> None:
+def test_what_newer_code_keeps_of_a_job_comes_back_as_it_was(store: Store, unread: dict[str, object]) -> None:
     store.jobs.submit(spec("a"))
     lease = Lease(job=store.jobs.get("a"), token=0, now=0.0)
-    if _has_nul(memory):
+    if _has_nul(unread):
         return  # PostgreSQL's text cannot hold it; nothing of ours writes it
-    store.leases.record(lease, Write(job=replace(lease.job, memory=memory)))
-    assert store.jobs.get("a").memory == memory
+    store.leases.record(lease, Write(job=replace(lease.job, unread=unread)))
+    assert store.jobs.get("a").unread == unread
 
 
 def _has_nul(value: object) -> bool:

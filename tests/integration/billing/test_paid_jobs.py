@@ -151,7 +151,7 @@ def test_the_end_of_the_credits_ends_the_training_and_keeps_the_model(poor: Temp
     station = PaidStation(poor, tmp_path / "run", policy=UNHURRIED, script=script)
     job = station.finish()
     assert (job.outcome, job.reason) == (Outcome.INCOMPLETE, Reason.HARD_LIMIT)
-    assert job.memory.get("model")
+    assert job.model.address
     assert station.cost(1) >= LEAST
     assert station.account() == (0, 0), "no more than was held is charged"
 

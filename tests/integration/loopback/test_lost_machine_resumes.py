@@ -78,7 +78,7 @@ def test_a_run_lost_at_sixty_percent_goes_on_from_its_checkpoint_on_another_mach
     steps_run = [one.step for one in world.station.readings.of_job("lost") if one.attempt == 2]
     assert steps_run
     assert min(steps_run) >= at_home.step
-    assert open_safetensors(Path(job.memory["model"])).step == STEPS
+    assert open_safetensors(Path(job.model.address or "")).step == STEPS
 
 
 def test_only_so_many_checkpoints_are_kept_at_home_and_the_furthest_is_one_of_them(

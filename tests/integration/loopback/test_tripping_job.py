@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,10 @@ def world(tmp_path: Path) -> Iterator[LocalWorld]:
 
 
 def spoil(world: LocalWorld) -> None:
-    """What the handler remembers becomes something that it cannot read, as by a mistake in newer code."""
+    """What the handler keeps for its next look becomes something that it cannot read, as by a mistake in newer code."""
     (lease,) = until(lambda: world.store.leases.claim("spoiler", limit=1, seconds=20))
-    world.store.leases.settle(lease, Write(job=lease.job.remember(since="spoilt")))
+    spoilt = replace(lease.job.watching, reader={})
+    world.store.leases.settle(lease, Write(job=replace(lease.job, watching=spoilt)))
 
 
 def test_it_is_stopped_its_model_fetched_and_its_machine_given_back(world: LocalWorld, tmp_path: Path) -> None:
@@ -34,7 +36,7 @@ def test_it_is_stopped_its_model_fetched_and_its_machine_given_back(world: Local
     submit(world.station, world.request(pictures, id="bad", parameters=PARAMETERS))
     world.work_until(lambda: bool(world.station.jobs.view("bad").checkpoints), what="a checkpoint on the machine")
     spoil(world)
-    world.work_until(lambda: world.store.jobs.get("bad").memory.get("trips", 0) >= 1, what="a trip")
+    world.work_until(lambda: world.store.jobs.get("bad").setbacks.trips >= 1, what="a trip")
     assert world.store.jobs.get("bad").state is State.EXECUTING
     world.station.jobs.desire("bad", Desired.STOP)
     world.work_until_ended("bad")

@@ -104,7 +104,7 @@ def test_a_language_model_is_adapted_and_can_be_gone_on_with(
     assert (view.job.progress.step, view.job.progress.total_steps) == (STEPS, STEPS)
     losses = [reading.loss for reading in world.station.readings.of_job(job_id) if reading.loss is not None]
     assert losses[-1] < losses[0], "nothing was learned"
-    model = Path(view.job.memory["model"])
+    model = Path(view.job.model.address or "")
     opened = open_safetensors(model)
     assert (opened.step, opened.has_nan) == (STEPS, False)
     config = json.loads((model.parent / "adapter_config.json").read_text(encoding="utf-8"))

@@ -39,8 +39,8 @@ def is_answered(world: LocalWorld, times: int) -> bool:
 
 
 def is_passed_on(world: LocalWorld) -> bool:
-    memory = world.store.jobs.get("job").memory
-    return "asking" in memory or "answered" in memory
+    requests = world.store.jobs.get("job").requests
+    return requests.asking is not None or bool(requests.answered)
 
 
 def test_samples_come_home_while_it_trains_on(world: LocalWorld, pictures: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from stationmaster.control.world import Visit
+from stationmaster.control.world import Rules, Visit
 from stationmaster.model import (
     DatasetRef,
     Job,
@@ -18,9 +18,12 @@ from stationmaster.model import (
     Quote,
     Rental,
     RentalState,
+    RentedMachine,
     State,
 )
 from stationmaster.money import MicroDollars
+from stationmaster.recipes.registry import find
+from stationmaster.settings import MonitoringSettings
 from stationmaster.store import past_runs
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
@@ -59,6 +62,10 @@ def job(job_id: str = "job", **fields: Any) -> Job:
 
 def label(job_id: str = "job", attempt: int = 1) -> str:
     return f"sm-{INSTALLATION}-{job_id}-{attempt}"
+
+
+MACHINE = RentedMachine(label=label(), access=ACCESS)
+"""The machine of a job that somebody has logged in to."""
 
 
 def rental(**fields: Any) -> Rental:
@@ -102,8 +109,9 @@ async def record_nothing(_write: Write) -> None:
     """Nobody follows a stream here."""
 
 
-def visit(looked_at: Job, *, now: float = 100.0) -> Visit:
-    return Visit(job=looked_at, now=now, guard=Held(), record=record_nothing)
+def visit(looked_at: Job, *, now: float = 100.0, monitoring: MonitoringSettings | None = None) -> Visit:
+    rules = Rules(looked_at.spec, find, monitoring or MonitoringSettings())
+    return Visit(job=looked_at, now=now, guard=Held(), record=record_nothing, rules=rules)
 
 
 def put_past_run(store: Store, job_id: str, facts: RunFacts) -> None:

@@ -2,47 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from stationmaster.control.rental.cleaning import is_to_be_cleaned, with_cleanup_begun
 from stationmaster.control.rental.login import preflight_problem
 from stationmaster.control.rental.release import Judgement, Next
 from stationmaster.control.training.health_news import health_news, health_words
+from stationmaster.model import Cleanup, RentedMachine, Watching
 from stationmaster.recipes.schema import Needs
 from stationmaster.remote.host import HealthReport, Status
-from tests.support.jobs.spine_values import job, label, rental
+from tests.support.jobs.spine_values import MACHINE, job, rental
 
 THERE = [Judgement(rental=rental(), next=Next.DESTROY)]
-USED = {"access": {}, "label": label()}
 
 
-def begun(seconds_ago: float, **more: object) -> dict[str, object]:
-    return {**USED, "cleanup": {"since": 100.0 - seconds_ago, **more}}
+def begun(seconds_ago: float, state: str | None = None) -> RentedMachine:
+    return replace(MACHINE, cleanup=Cleanup(since=100.0 - seconds_ago, state=state))
 
 
 @pytest.mark.parametrize(
-    ("memory", "judgements", "limit", "expected"),
+    ("used", "judgements", "limit", "expected"),
     [
-        (USED, THERE, 60.0, True),
+        (MACHINE, THERE, 60.0, True),
         (begun(59.0), THERE, 60.0, True),
         (begun(61.0), THERE, 60.0, False),
         (begun(1.0, state="done"), THERE, 60.0, False),
         (begun(1.0, state="unreachable"), THERE, 60.0, False),
-        (USED, THERE, None, False),
-        (USED, [Judgement(rental=rental(), next=Next.LOOK_AGAIN)], 60.0, False),
-        ({**USED, "label": "sm-another"}, THERE, 60.0, False),
-        (USED, [], 60.0, False),
+        (MACHINE, THERE, None, False),
+        (MACHINE, [Judgement(rental=rental(), next=Next.LOOK_AGAIN)], 60.0, False),
+        (replace(MACHINE, label="sm-another"), THERE, 60.0, False),
+        (MACHINE, [], 60.0, False),
     ],
 )
 def test_a_machine_that_is_there_is_cleaned_once_and_within_its_time(
-    memory: dict[str, object], judgements: list[Judgement], limit: float | None, expected: bool
+    used: RentedMachine, judgements: list[Judgement], limit: float | None, expected: bool
 ) -> None:
-    assert is_to_be_cleaned(job(memory=memory), judgements, limit=limit, now=100.0) is expected
+    assert is_to_be_cleaned(job(machine=used), judgements, limit=limit, now=100.0) is expected
 
 
 def test_the_time_of_a_cleanup_counts_from_its_beginning_whoever_goes_on_with_it() -> None:
-    first = with_cleanup_begun(job(memory=USED), now=10.0)
-    assert with_cleanup_begun(first, now=50.0).memory["cleanup"] == {"since": 10.0}
+    first = with_cleanup_begun(job(machine=MACHINE), now=10.0)
+    assert with_cleanup_begun(first, now=50.0).machine.cleanup == Cleanup(since=10.0)
 
 
 def status(ok: bool | None) -> Status:
@@ -56,13 +58,14 @@ def test_health_is_told_when_it_changes_and_only_then() -> None:
     ill = health_news(job(), status(False))
     assert [event.kind for event in ill.events] == ["health_failed"]
     assert [alert.kind for alert in ill.alerts] == ["health"]
-    known = job(memory=ill.memory)
+    assert not ill.is_well
+    known = job(watching=Watching(health_ok=False))
     for again in (status(False), status(None)):
         assert health_news(known, again).events == ()
         assert health_news(known, again).alerts == ()
     well = health_news(known, status(True))
     assert ([event.kind for event in well.events], well.cleared_alerts) == (["health_well"], ("health",))
-    assert health_news(job(memory=well.memory), status(True)).events == ()
+    assert well.is_well
     assert health_news(job(), status(True)).events == (), "a run that was never ill is not called well"
 
 

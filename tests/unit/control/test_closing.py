@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stationmaster.control.policy import Policy
-from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.rental.closing import action_limit, look_is_due, seconds_left, stop_limit
 from stationmaster.control.rental.machine import ANSWERING, Fate, Sighting
 from stationmaster.control.rental.parking import Park, costs_as_seen
@@ -19,13 +18,24 @@ from stationmaster.control.states import executing, fetching, finalizing
 from stationmaster.control.step import failed_try
 from stationmaster.control.training.taking_in import Seen
 from stationmaster.lifecycle import is_parked
-from stationmaster.model import CostLine, Desired, Job, MachineStatus, Outcome, Reason, State
+from stationmaster.model import (
+    Closing,
+    CostLine,
+    Desired,
+    Ending,
+    Job,
+    MachineStatus,
+    Outcome,
+    Parked,
+    Reason,
+    SavedModel,
+    State,
+)
 from stationmaster.money import MicroDollars
 from stationmaster.remote.host import Finished, LogPiece, Status, StepStatus, Supervisor
-from tests.support.jobs.spine_values import ACCESS, job, machine, rental, visit
+from tests.support.jobs.spine_values import MACHINE, job, machine, rental, visit
 
 POLICY = Policy()
-MEMORY: dict[str, Any] = {"label": rental().label, "access": access_to_json(ACCESS)}
 RUNS = Sighting(fate=Fate.THERE, rental=rental(), machine=machine())
 STOPPED = Sighting(fate=Fate.STOPPED, rental=rental(), machine=machine(status=MachineStatus.STOPPED))
 UNKNOWN = Sighting(fate=Fate.UNKNOWN, rental=rental())
@@ -33,8 +43,16 @@ LONGEST_LOOK = 120.0  # between two visits, where nothing takes its time
 
 
 def at(state: State, **fields: Any) -> Job:
-    memory = {**MEMORY, **fields.pop("memory", {})}
-    return job(**{"state": state, "state_since": 90.0, "memory": memory, **fields})
+    return job(**{"state": state, "state_since": 90.0, "machine": MACHINE, **fields})
+
+
+def closing(spent: float, at: float = 95.0) -> Ending:
+    return Ending(closing=Closing(spent=spent, at=at))
+
+
+def closing_of(job: Job) -> Closing:
+    assert job.ending.closing is not None
+    return job.ending.closing
 
 
 def said(*, more: bool = False, over: bool = False, talks: bool = False) -> Status:
@@ -71,7 +89,7 @@ def test_whatever_a_machine_says_its_gpu_stops_billing_within_the_bound(
     current: Job | Park = at(State.EXECUTING, **fields)
     while isinstance(current, Job):
         word, pause = script[int(now * 7) % len(script)]
-        assert now <= 1000.0 + POLICY.bound_seconds, (current.state, current.memory["closing"])
+        assert now <= 1000.0 + POLICY.bound_seconds, (current.state, current.ending.closing)
         current = visited(current, word, RUNS, now=now)
         if isinstance(current, Job) and current.state is State.FINALIZING:
             return
@@ -81,13 +99,13 @@ def test_whatever_a_machine_says_its_gpu_stops_billing_within_the_bound(
 
 def test_a_training_that_takes_no_notice_of_its_stop_is_left_and_its_model_fetched() -> None:
     nearly = stop_limit(POLICY) - 10.0
-    before = at(State.EXECUTING, desired=Desired.STOP, memory={"closing": {"spent": nearly, "at": 95.0}})
+    before = at(State.EXECUTING, desired=Desired.STOP, ending=closing(nearly))
     seen = Seen(visit=visit(before), status=said(more=True), sighting=RUNS)
     assert isinstance(executing.decide(seen, POLICY).then, executing.Stop)
     over = executing.decide(replace(seen, visit=visit(before, now=106.0)), POLICY)
     assert over.write is not None
     after = over.write.job
-    assert (after.state, after.memory["ending"], after.memory["unstopped"]) == (
+    assert (after.state, after.ending.reason, after.ending.unstopped) == (
         State.FETCHING_RESULTS, Reason.STOPPED_BY_USER, True,
     )  # fmt: skip
     assert "stop_without_effect" in [told.kind for told in over.write.events]
@@ -99,10 +117,10 @@ def test_a_stop_that_is_not_heard_is_repeated_after_growing_pauses() -> None:
         step = executing.decide(Seen(visit=visit(before), status=said()), POLICY)
         assert step.write is not None
         before = step.write.job
-        assert before.memory["stops"] == times
+        assert before.ending.stops == times
     fourth = executing.decide(Seen(visit=visit(before), status=said()), POLICY).write
     assert fourth is not None
-    assert fourth.job.memory["stops"] == 4
+    assert fourth.job.ending.stops == 4
     left = executing.decide(Seen(visit=visit(fourth.job), status=said()), POLICY).write
     assert left is not None
     assert left.job.state is State.FETCHING_RESULTS, "a fifth would not help"
@@ -110,47 +128,48 @@ def test_a_stop_that_is_not_heard_is_repeated_after_growing_pauses() -> None:
 
 @pytest.mark.parametrize("sighting", [UNKNOWN, STOPPED])
 def test_time_in_which_nobody_could_do_anything_does_not_count(sighting: Sighting) -> None:
-    before = at(State.FETCHING_RESULTS, desired=Desired.STOP, memory={"closing": {"spent": 7.0, "at": 95.0}})
+    before = at(State.FETCHING_RESULTS, desired=Desired.STOP, ending=closing(7.0))
     after = visited(before, None, sighting, now=95.0 + 86_400)
     assert isinstance(after, Job)
-    assert (after.memory["closing"]["spent"], after.memory["closing"]["at"]) == (7.0, 95.0 + 86_400)
+    assert (closing_of(after).spent, closing_of(after).at) == (7.0, 95.0 + 86_400)
 
 
 @pytest.mark.parametrize("state", [State.EXECUTING, State.FETCHING_RESULTS])
 def test_a_stopped_machine_that_cannot_be_started_is_not_tried_for_ever(state: State) -> None:
-    now, before = 1000.0, at(state, deadline_at=90.0, memory={"ending": Reason.HARD_LIMIT.value})
+    now, before = 1000.0, at(state, deadline_at=90.0, ending=Ending(reason=Reason.HARD_LIMIT))
     while not is_parked(before):
         assert now <= 1000.0 + POLICY.bound_seconds + 10 * LONGEST_LOOK
         after = visited(before, None, STOPPED, now=now)
         assert isinstance(after, Job)
         before, now = after, now + LONGEST_LOOK
-    assert before.memory["closing"]["spent"] == 0.0
+    assert closing_of(before).spent == 0.0
 
 
 def test_of_many_small_files_only_some_wait_for_the_provider_and_no_time_is_lost() -> None:
-    before = at(State.FETCHING_RESULTS, desired=Desired.STOP, memory={"closing": {"spent": 7.0, "at": 95.0}})
+    before = at(State.FETCHING_RESULTS, desired=Desired.STOP, ending=closing(7.0))
     assert not look_is_due(before, POLICY, now=109.0)
     assert look_is_due(before, POLICY, now=110.0)
     unasked = visited(before, None, ANSWERING, now=105.0)
     assert isinstance(unasked, Job)
     asked = visited(unasked, None, RUNS, now=111.0)
     assert isinstance(asked, Job)
-    assert (unasked.memory["closing"]["spent"], asked.memory["closing"]["spent"]) == (7.0, 23.0)
+    assert (closing_of(unasked).spent, closing_of(asked).spent) == (7.0, 23.0)
 
 
 def test_a_computer_that_slept_does_not_find_the_time_over() -> None:
-    before = at(State.FETCHING_RESULTS, deadline_at=90.0, memory={"closing": {"spent": 0.0, "at": 95.0}})
+    before = at(State.FETCHING_RESULTS, deadline_at=90.0, ending=closing(0.0))
     after = visited(before, None, RUNS, now=95.0 + 86_400)
     assert isinstance(after, Job)
-    assert after.memory["closing"]["spent"] == POLICY.fetch_seconds / 2 + 120
+    assert closing_of(after).spent == POLICY.fetch_seconds / 2 + 120
     assert not is_parked(after)
 
 
-OVER = {"closing": {"spent": POLICY.bound_seconds, "at": 95.0}, "ending": Reason.STOPPED_BY_USER.value}
+OVER = replace(closing(POLICY.bound_seconds), reason=Reason.STOPPED_BY_USER)
+SAFE = SavedModel(address="/m", attempt=1)
 
 
 def test_a_model_that_could_not_be_fetched_stays_on_a_stopped_machine_and_people_are_told() -> None:
-    seen = fetching.Seen(visit=visit(at(State.FETCHING_RESULTS, memory=OVER)), sighting=RUNS, can_stop=True)
+    seen = fetching.Seen(visit=visit(at(State.FETCHING_RESULTS, ending=OVER)), sighting=RUNS, can_stop=True)
     step = fetching.decide(seen, POLICY)
     assert step.write is not None
     assert (step.write.job.state, is_parked(step.write.job)) == (State.FETCHING_RESULTS, True)
@@ -168,37 +187,38 @@ def test_a_model_that_could_not_be_fetched_stays_on_a_stopped_machine_and_people
 
 
 def test_a_parked_machine_that_the_provider_no_longer_lists_is_looked_for_as_any_other() -> None:
-    parked = at(State.FETCHING_RESULTS, memory={**OVER, "parked": {"at": 99.0, "why": "x", "seq": 0}})
+    parked = at(State.FETCHING_RESULTS, ending=replace(OVER, parked=Parked(at=99.0, why="x", seq=0)))
     missing = Sighting(fate=Fate.MISSING, rental=rental())
     after = visited(parked, None, missing, now=100.0)
     assert isinstance(after, Job)
-    assert (is_parked(after), after.memory["absences"]) == (True, 1)
+    assert (is_parked(after), after.machine.absences) == (True, 1)
     gone = visited(after, None, Sighting(fate=Fate.GONE, rental=rental()), now=101.0)
     assert isinstance(gone, Job)
     assert (gone.state, gone.outcome) == (State.RELEASING, Outcome.INCOMPLETE)
 
 
 def test_with_the_model_safe_the_rest_is_left_when_the_time_is_over() -> None:
-    safe = at(State.FETCHING_RESULTS, memory={**OVER, "model": "/m", "model_attempt": 1})
+    safe = at(State.FETCHING_RESULTS, ending=OVER, model=SAFE)
     after = visited(safe, None, RUNS, now=100.0)
     assert isinstance(after, Job)
     assert (after.state, is_parked(after)) == (State.FINALIZING, False)
 
 
 def test_a_person_s_further_stop_gives_a_parked_machine_its_whole_time_again() -> None:
-    parked = at(State.FETCHING_RESULTS, memory={**OVER, "parked": {"at": 50.0, "why": "x", "seq": 1}, "starts": 3})
+    waiting = replace(OVER, parked=Parked(at=50.0, why="x", seq=1))
+    parked = at(State.FETCHING_RESULTS, ending=waiting, machine=replace(MACHINE, starts=3))
     asked = replace(parked, desired=Desired.STOP, desired_seq=2)
     step = fetching.decide(fetching.Seen(visit=visit(asked), sighting=STOPPED, can_stop=True), POLICY)
     assert step.write is not None
     again = step.write.job
-    assert (is_parked(again), again.memory["closing"]["spent"], "starts" in again.memory) == (False, 0.0, False)
+    assert (is_parked(again), closing_of(again).spent, again.machine.starts) == (False, 0.0, 0)
     assert step.write.cleared_alerts == ("parked",)
     starts = fetching.decide(fetching.Seen(visit=visit(again), sighting=STOPPED, can_stop=True), POLICY)
     assert isinstance(starts.then, Revive)
 
 
 def test_a_machine_of_our_own_which_cannot_be_stopped_is_given_up_only_at_the_limit() -> None:
-    stopped = at(State.FETCHING_RESULTS, desired=Desired.STOP, memory=OVER)
+    stopped = at(State.FETCHING_RESULTS, desired=Desired.STOP, ending=OVER)
     seen = fetching.Seen(visit=visit(stopped), sighting=RUNS, can_stop=False)
     assert isinstance(fetching.decide(seen, POLICY).then, fetching.TakeInventory)
     late = fetching.decide(replace(seen, visit=visit(replace(stopped, deadline_at=99.0))), POLICY)
@@ -208,10 +228,10 @@ def test_a_machine_of_our_own_which_cannot_be_stopped_is_given_up_only_at_the_li
 
 def test_nothing_is_published_any_more_when_the_time_is_over() -> None:
     policy = Policy(links=("hub",))
-    memory = {**OVER, "model": "/m", "model_attempt": 1}
     for spent, what in ((0.0, "SendOn"), (policy.bound_seconds, "Conclude")):
-        memory = {**memory, "closing": {"spent": spent, "at": 100.0}}
-        seen = finalizing.Seen(visit=visit(at(State.FINALIZING, memory=memory)), sighting=RUNS, is_bounded=True)
+        ending = replace(OVER, closing=Closing(spent=spent, at=100.0))
+        before = at(State.FINALIZING, ending=ending, model=SAFE)
+        seen = finalizing.Seen(visit=visit(before), sighting=RUNS, is_bounded=True)
         assert type(finalizing.decide(seen, policy).then).__name__ == what
         assert type(finalizing.decide(replace(seen, is_bounded=False), policy).then).__name__ == "SendOn"
 
@@ -233,9 +253,9 @@ def test_the_gpu_of_a_stopped_machine_costs_nothing_until_it_is_started_again() 
 
 @given(st.floats(0.0, 10_000.0))
 def test_no_action_is_given_more_time_than_is_left(spent: float) -> None:
-    closing = at(State.FETCHING_RESULTS, memory={"closing": {"spent": spent, "at": 1.0}})
-    limit = action_limit(closing, POLICY, until=POLICY.bound_seconds)
+    running_out = at(State.FETCHING_RESULTS, ending=closing(spent, at=1.0))
+    limit = action_limit(running_out, POLICY, until=POLICY.bound_seconds)
     assert limit is not None
     assert 0 <= limit <= max(0.0, POLICY.bound_seconds - spent)
-    assert seconds_left(closing, until=POLICY.bound_seconds) >= limit
+    assert seconds_left(running_out, until=POLICY.bound_seconds) >= limit
     assert action_limit(at(State.FETCHING_RESULTS), POLICY, until=POLICY.bound_seconds) is None

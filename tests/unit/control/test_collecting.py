@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 
 from stationmaster.control.policy import Policy
 from stationmaster.control.training.collecting import (
-    Collected,
     at_home,
     best_first,
     due,
@@ -19,7 +17,7 @@ from stationmaster.control.training.collecting import (
     with_newest_asked,
     with_places,
 )
-from stationmaster.model import Checkpoint, Job, State
+from stationmaster.model import Checkpoint, Collected, Collection, Job, State, Watching
 from stationmaster.remote.host import OutputFile, Status, Supervisor
 from tests.support.jobs.spine_values import job
 
@@ -30,9 +28,10 @@ ONE = Collected(
 )
 
 
-def running(**memory: Any) -> Job:
-    known = {"outputs": {FILE.path: [FILE.size, FILE.mtime]}, **memory}
-    return job(state=State.EXECUTING, state_since=0.0, memory=known)
+def running(*collected: Collected, collected_at: float | None = None) -> Job:
+    watching = Watching(outputs={FILE.path: (FILE.size, FILE.mtime)})
+    collection = Collection(checkpoints=collected, at=collected_at)
+    return job(state=State.EXECUTING, state_since=0.0, watching=watching, collection=collection)
 
 
 def status(*files: OutputFile, wall: float = 1000.0) -> Status:
@@ -69,7 +68,8 @@ def test_the_checkpoint_that_a_person_asked_for_is_waited_for_and_comes_before_i
     asked = with_newest_asked(running(collected_at=690.0), now=700.0)
     written = replace(FILE, path="output/asked.safetensors", mtime=FILE.mtime + 99.0)  # a moment ago
     assert chosen(asked, FILE, written, now=701.0) is None, "the older one is not what was asked for"
-    seen = asked.remember(outputs={**asked.memory["outputs"], written.path: [written.size, written.mtime]})
+    outputs = {**asked.watching.outputs, written.path: (written.size, written.mtime)}
+    seen = replace(asked, watching=Watching(outputs=outputs))
     assert chosen(seen, FILE, written, now=704.0, wall=1003.0) == written
     assert chosen(asked, FILE, written, now=731.0) == FILE, "a trainer that writes all the time keeps nothing from home"
     assert chosen(running(collected_at=690.0), FILE, now=701.0) is None
@@ -104,8 +104,8 @@ def test_two_looks_in_one_moment_do_not_make_a_file_settled() -> None:
 
 
 def test_what_is_at_home_is_not_collected_again_unless_it_is_another_attempt_s() -> None:
-    assert chosen(running(collected=[asdict(ONE)]), FILE) is None
-    assert chosen(running(collected=[asdict(replace(ONE, attempt=0))]), FILE) == FILE
+    assert chosen(running(ONE), FILE) is None
+    assert chosen(running(replace(ONE, attempt=0)), FILE) == FILE
 
 
 COLLECTED = st.lists(
@@ -137,12 +137,12 @@ def test_a_checkpoint_with_nan_is_never_gone_on_from(found: list[Collected]) -> 
 
 def test_a_lost_machine_s_explanation_names_what_is_at_home() -> None:
     assert at_home(running()) == ""
-    assert at_home(running(collected=[asdict(ONE)])) == "; the checkpoint of step 100 is at home"
-    assert at_home(running(collected=[asdict(replace(ONE, step=None))])) == "; the checkpoint is at home"
+    assert at_home(running(ONE)) == "; the checkpoint of step 100 is at home"
+    assert at_home(running(replace(ONE, step=None))) == "; the checkpoint is at home"
 
 
 def test_an_inventory_does_not_forget_where_the_same_bytes_lie() -> None:
-    before = running(collected=[asdict(ONE)])
+    before = running(ONE)
     same = Checkpoint(attempt=1, path=ONE.path, kind="checkpoint", size=10, sha256=ONE.sha256)
     other = replace(same, sha256="b" * 64)
     assert [one.location for one in with_places([same, other], before)] == ["/h/a", None]

@@ -52,7 +52,7 @@ def look(watched: Job, since: float, until: float) -> tuple[Job, Watched]:
         training_alive=True,
     )  # fmt: skip
     seen = watch_log(watched, status, framework="ai-toolkit", monitoring=MONITORING, now=until + 1000.0)
-    return replace(watched.remember(**seen.memory), progress=seen.progress), seen
+    return replace(watched, watching=seen.watching, progress=seen.progress), seen
 
 
 @pytest.mark.parametrize("cut_seconds", [10, 25, 200])

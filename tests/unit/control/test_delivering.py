@@ -13,9 +13,8 @@ from stationmaster.control.delivering.chain import Deliver, deliver, not_deliver
 from stationmaster.control.delivering.machine_source import sent_by_machine
 from stationmaster.control.delivering.publishing import SendOn, ShowCard, ShowSamples, next_publishing
 from stationmaster.control.policy import Policy
-from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
-from stationmaster.model import Checkpoint, Desired, Job, Place, Reason, SshAccess, State
+from stationmaster.model import Checkpoint, Desired, Ending, Job, Place, Reason, RentedMachine, SshAccess, State
 from stationmaster.remote.host import OutputFile
 from tests.support.jobs.spine_values import job, visit
 
@@ -25,13 +24,13 @@ HUB = Place(kind="hub", address="hf://anna/cats/m.safetensors")
 FILE = OutputFile(path="output/m.safetensors", kind="checkpoint", size=1, mtime=0.0, sha256="a" * 64)
 
 
-def fetching(**memory: Any) -> Job:
-    return job(state=State.FETCHING_RESULTS, memory=memory)
+def fetching(**fields: Any) -> Job:
+    return job(state=State.FETCHING_RESULTS, **fields)
 
 
 def finalizing(**fields: Any) -> Job:
-    known = {"model": "/home/m.safetensors", "model_file": {"name": "m.safetensors"}}
-    return job(state=State.FINALIZING, memory=known, **fields)
+    model = notes.with_model(job(), FILE, address="/home/m.safetensors", step=None).model
+    return job(state=State.FINALIZING, model=model, **fields)
 
 
 def test_the_places_have_their_turn_in_order_until_one_has_the_model() -> None:
@@ -45,7 +44,7 @@ def test_the_places_have_their_turn_in_order_until_one_has_the_model() -> None:
 
 
 def test_what_is_only_kept_or_goes_on_elsewhere_is_not_published() -> None:
-    assert notes.next_link(fetching(ending=Reason.OUTBID.value), BOTH) is None
+    assert notes.next_link(fetching(ending=Ending(reason=Reason.OUTBID)), BOTH) is None
     assert notes.next_link(replace(fetching(), desired=Desired.CANCEL_KEEP), BOTH) is None
 
 
@@ -77,7 +76,7 @@ def test_a_refusal_is_final_and_a_long_wait_is_not_waited_for() -> None:
 @pytest.mark.parametrize("link", BOTH)
 def test_no_token_or_signed_address_goes_to_a_machine_that_nobody_could_verify(link: str) -> None:
     access = SshAccess(host="h", port=22, user="root", job_root="/r", unverified=True)
-    looked_at = fetching(access=access_to_json(access), label="l")
+    looked_at = fetching(machine=RentedMachine(access=access, label="l"))
     world: Any = type("World", (), {"policy": POLICY})()  # whoever is asked for anything else of it has gone too far
     checkpoint = Checkpoint(attempt=1, path=FILE.path, kind="checkpoint", size=1)
     write = asyncio.run(deliver(Deliver(link=link, file=FILE), looked_at, checkpoint, visit(looked_at), world))

@@ -13,20 +13,18 @@ from typing import Any, cast
 
 import pytest
 
-from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.training.following import follow
 from stationmaster.control.world import Visit, World
 from stationmaster.errors import Unreachable
-from stationmaster.model import Alert, Job, LogChunk, State
+from stationmaster.model import Alert, Job, LogChunk, Progress, State
 from stationmaster.remote.base import Completed, Remote
 from stationmaster.remote.host import Status
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write, can_join
 from tests.support.asynchronous_tests import asynchronous
-from tests.support.jobs.spine_values import ACCESS, job, rental, visit
+from tests.support.jobs.spine_values import MACHINE, job, visit
 
 STATUSES = 100
-MEMORY = {"label": rental().label, "access": access_to_json(ACCESS)}
 
 
 class Talkative:
@@ -62,7 +60,7 @@ def read(seen: Visit, status: Status) -> tuple[Write, bool]:
     """What each status says, and that it is to be followed further."""
     (piece,) = status.log
     chunk = LogChunk(attempt=1, stream=piece.stream, start=piece.start, end=piece.end, data=piece.data)
-    return Write(job=seen.job.remember(read=piece.end), due_in=1.0, logs=(chunk,)), True
+    return Write(job=replace(seen.job, progress=Progress(step=piece.end)), due_in=1.0, logs=(chunk,)), True
 
 
 class Records:
@@ -92,7 +90,7 @@ async def followed(tmp_path: Path, judge: Any, *, statuses: int = STATUSES) -> t
         home=tmp_path,
         trackside=tmp_path,
     )
-    training: Job = replace(job(state=State.EXECUTING, memory=MEMORY), attempt=1)
+    training: Job = replace(job(state=State.EXECUTING, machine=MACHINE), attempt=1)
     try:
         last = await follow(training, replace(visit(training), record=records.take), world, judge)
     finally:
@@ -105,7 +103,7 @@ async def test_everything_is_recorded_once_and_in_order_in_fewer_writes_than_sta
     records, last = await followed(tmp_path, read)
     assert records.places == list(range(STATUSES))
     assert len(records.writes) <= STATUSES // 2
-    assert last.job.memory["read"] == STATUSES
+    assert last.job.progress.step == STATUSES
     assert last.due_in == 0.0, "a dropped line leads back to asking at once"
 
 

@@ -18,7 +18,7 @@ from stationmaster.control.states.provisioning import Create, Seen, decide, perf
 from stationmaster.control.step import Step
 from stationmaster.control.world import World
 from stationmaster.errors import AccessRefused, DeliveryBusy, ProviderBusy, SecretRefused
-from stationmaster.model import Job, Listing, MachineStatus, Outcome, Reason, Rental, RentalState, State
+from stationmaster.model import Job, Listing, MachineStatus, Outcome, Reason, Rental, RentalState, RentedMachine, State
 from stationmaster.money import ZERO, MicroDollars
 from stationmaster.providers.fake import FakeProvider
 from stationmaster.recipes.registry import find
@@ -70,7 +70,7 @@ def test_an_attempt_whose_machine_the_sweep_ended_is_over_and_its_rental_is_not_
     step = decide(seen(None, was_ended=True), POLICY)
     assert step.write is not None
     assert step.write.rentals == ()
-    assert (after(step).state, after(step).memory["further"]) == (State.RELEASING, Reason.MACHINE_NOT_READY)
+    assert (after(step).state, after(step).ending.further) == (State.RELEASING, Reason.MACHINE_NOT_READY)
 
 
 def test_each_attempt_has_its_own_label() -> None:
@@ -198,12 +198,12 @@ async def test_an_attempt_outlives_refusals_while_there_are_other_offers(
             looking = (await perform(step.then, looking, look, world)).job
             asked += 1
         await world.close()
-    assert (asked, looking.memory["further"]) == (refusals, Reason.NO_OFFER)
+    assert (asked, looking.ending.further) == (refusals, Reason.NO_OFFER)
 
 
 def test_an_offer_that_was_refused_comes_after_all_others() -> None:
     offers = (offer(id="taken"), offer(id="free"))
-    before = job(state=State.PROVISIONING, state_since=90.0, memory={"refused_offers": ["taken"]})
+    before = job(state=State.PROVISIONING, state_since=90.0, machine=RentedMachine(refused_offers=("taken",)))
     step = decide(seen(requested(), listing(), offers=offers, job=before), POLICY)
     assert isinstance(step.then, Create)
     assert step.then.offer.id == "free"
@@ -287,7 +287,7 @@ def test_a_busy_provider_is_asked_again_later_and_nothing_is_concluded() -> None
 def test_a_market_that_does_not_answer_is_not_an_empty_one() -> None:
     step = decide(seen(requested(), listing(), problem=ProviderBusy("nobody answers")), POLICY)
     assert step.then is None
-    assert (after(step).state, after(step).memory["failures"]) == (State.PROVISIONING, 1)
+    assert (after(step).state, after(step).setbacks.failures) == (State.PROVISIONING, 1)
 
 
 def test_a_refused_key_ends_the_job_for_people_have_to_act() -> None:
@@ -301,7 +301,7 @@ def test_a_machine_that_never_comes_is_given_up_after_its_time_and_alerted_befor
     assert alerted.write is not None
     assert [alert.kind for alert in alerted.write.alerts] == ["provisioning"]
     given_up = decide(replace(waiting, visit=visit(waiting.visit.job, now=90.0 + 901)), POLICY)
-    assert after(given_up).memory["further"] == Reason.MACHINE_NOT_READY
+    assert after(given_up).ending.further == Reason.MACHINE_NOT_READY
 
 
 def test_the_third_attempt_that_fails_before_the_login_is_the_last() -> None:

@@ -14,11 +14,25 @@ from stationmaster.control.rental.adoption import opened_cost
 from stationmaster.control.rental.release import Evidence, Next, judge, needs_single_read
 from stationmaster.control.states import releasing
 from stationmaster.control.step import Step
-from stationmaster.model import Job, Listing, Outcome, Reason, Rental, RentalState, State
+from stationmaster.model import (
+    Ending,
+    Job,
+    Listing,
+    Outcome,
+    Reason,
+    Rental,
+    RentalState,
+    SavedModel,
+    Setbacks,
+    State,
+    Watching,
+)
+from stationmaster.store.attempt_codec import attempt_to_json
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.jobs.spine_values import (
     ACCOUNT,
     INSTALLATION,
+    MACHINE,
     job,
     label,
     listing,
@@ -212,13 +226,16 @@ def test_a_cost_line_is_closed_when_the_machine_is_gone_and_only_then() -> None:
 
 
 def test_a_further_attempt_begins_with_a_new_number_and_nothing_of_the_last_machine() -> None:
-    memory = {"label": "x", "access": {}, "since": {}, "absences": 1, "failures": 2, "further": "MACHINE_LOST",
-              "model": "/m", "model_step": 5, "model_attempt": 1}  # fmt: skip
-    before = {"outcome": None, "reason": None, "memory": memory, "failed_after_login": 1, "unreachable_since": 5.0}
+    saved = SavedModel(address="/m", step=5, attempt=1)
+    known = {
+        "machine": replace(MACHINE, absences=1), "watching": Watching(since={}, milestone=25), "model": saved,
+        "setbacks": Setbacks(failures=2), "ending": Ending(further=Reason.MACHINE_LOST),
+    }  # fmt: skip
+    before = {"outcome": None, "reason": None, "failed_after_login": 1, "unreachable_since": 5.0, **known}
     step = releasing.decide(seen(job=before), POLICY)
     again = after(step)
     assert (again.state, again.attempt, again.outcome) == (State.PROVISIONING, 2, None)
-    assert again.memory == {"model": "/m", "model_step": 5, "model_attempt": 1}
+    assert attempt_to_json(again) == attempt_to_json(job(model=saved, watching=Watching(milestone=25)))
     assert again.unreachable_since is None
     assert step.write is not None
     assert step.write.due_in == 5.0

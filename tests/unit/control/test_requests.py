@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from stationmaster.control.training.requests import Ask, goes_on, looked_after, next_request
-from stationmaster.model import Job, Progress, Request, State
+from stationmaster.model import Asking, Job, Progress, Request, Requests, State
 from stationmaster.remote.host import Answered
 from tests.support.jobs.spine_values import job
 
 SAMPLING, SAMPLED = Answered(state="sampling"), Answered(state="sampled", files=("output/a.png",))
 
+ASKING = Asking(request=Request.SAMPLE, number=1, at=90.0, looked_at=99.0, attempt=1)
 
-def training(*, step: int | None = 10, memory: dict[str, Any] | None = None, **fields: Any) -> Job:
-    return job(state=State.EXECUTING, progress=Progress(step=step), memory=memory or {}, attempt=1, **fields)
+
+def training(*, step: int | None = 10, **fields: Any) -> Job:
+    return job(state=State.EXECUTING, progress=Progress(step=step), attempt=1, **fields)
 
 
 def test_nothing_is_passed_on_before_the_first_step_or_where_nothing_is_asked() -> None:
@@ -27,25 +30,24 @@ def test_nothing_is_passed_on_before_the_first_step_or_where_nothing_is_asked() 
 @pytest.mark.parametrize("asked", [1, 3])
 def test_the_latest_wish_is_passed_on_once(asked: int) -> None:
     assert next_request(training(samples_asked=asked), now=100.0) == Ask(request=Request.SAMPLE, number=asked)
-    answered = {"answered": {"sample": asked}}
-    assert next_request(training(samples_asked=asked, memory=answered), now=100.0) is None
-    assert next_request(training(samples_asked=asked + 1, memory=answered), now=100.0) is not None
+    answered = Requests(answered={"sample": asked})
+    assert next_request(training(samples_asked=asked, requests=answered), now=100.0) is None
+    assert next_request(training(samples_asked=asked + 1, requests=answered), now=100.0) is not None
 
 
 def test_one_that_is_being_waited_for_is_looked_at_now_and_then() -> None:
-    asking = {"request": "sample", "number": 1, "at": 90.0, "looked_at": 99.0, "attempt": 1}
-    waiting = training(samples_asked=1, saves_asked=1, memory={"asking": asking})
+    waiting = training(samples_asked=1, saves_asked=1, requests=Requests(asking=ASKING))
     assert next_request(waiting, now=100.0) is None
     assert next_request(waiting, now=103.0) == Ask(request=Request.SAMPLE, number=1)
 
 
 def test_one_that_was_lost_with_its_machine_is_made_again() -> None:
-    asking = {"request": "sample", "number": 1, "at": 90.0, "looked_at": 99.0, "attempt": 0}
-    assert next_request(training(samples_asked=1, memory={"asking": asking}), now=99.5) is not None
+    lost = Requests(asking=replace(ASKING, attempt=0))
+    assert next_request(training(samples_asked=1, requests=lost), now=99.5) is not None
 
 
 def test_samples_are_all_there_once_the_training_goes_on() -> None:
-    pending: dict[str, Any] = {"at": 1.0}
+    pending = ASKING
     for found, step in ((SAMPLING, 10), (SAMPLING, 10), (SAMPLED, 10), (SAMPLED, 10)):
         assert goes_on(found, pending, step=step), "the last picture may still be on its way"
         pending = looked_after(pending, found, step=step)
@@ -54,4 +56,4 @@ def test_samples_are_all_there_once_the_training_goes_on() -> None:
 
 @pytest.mark.parametrize("state", ["saved", "timed_out", "not_running", "refused", "impossible", "nonsense"])
 def test_any_other_answer_ends_it(state: str) -> None:
-    assert not goes_on(Answered(state=state), {"at": 1.0}, step=10)
+    assert not goes_on(Answered(state=state), ASKING, step=10)

@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from stationmaster.control.states.transferring import step_offset
-from stationmaster.control.training.collecting import Collected
 from stationmaster.control.training.taking_in import checkpoint_of
 from stationmaster.control.training.telling import checkpoint_step
 from stationmaster.control.training.watching import watch_log
-from stationmaster.model import Job, State
+from stationmaster.model import Collected, Job, State, Watching
 from stationmaster.recipes.registry import find
 from stationmaster.recipes.schema import Recipe
 from stationmaster.remote.host import LogPiece, OutputFile, Status, StepStatus
@@ -28,7 +27,7 @@ SAVED = Collected(
 
 def resumed() -> Job:
     made = job(state=State.EXECUTING, spec=replace(spec(), recipe="sdxl-lora@1", parameters={"steps": 2000}), attempt=2)
-    return made.remember(step_offset=step_offset(made, SAVED, SDXL))
+    return replace(made, watching=Watching(step_offset=step_offset(made, SAVED, SDXL)))
 
 
 def status() -> Status:
@@ -49,7 +48,7 @@ def test_progress_and_readings_go_on_from_the_checkpoint_s_step() -> None:
 def test_the_second_look_goes_on_as_the_first() -> None:
     before = resumed()
     first = watch_log(before, status(), framework="kohya", monitoring=MonitoringSettings(), now=500.0)
-    after = replace(before.remember(**first.memory), progress=first.progress)
+    after = replace(before, watching=first.watching, progress=first.progress)
     later = replace(status(), log=(replace(status().log[0], data=LOG.replace(b" 100/", b" 150/"), start=90, end=180),))
     seen = watch_log(after, later, framework="kohya", monitoring=MonitoringSettings(), now=600.0)
     assert (seen.progress.step, seen.progress.total_steps) == (1150, 2000)
@@ -79,7 +78,8 @@ def test_it_is_known_whether_an_epoch_s_number_is_of_the_one_that_begins(framewo
 def test_checkpoints_bear_the_step_of_the_whole_training() -> None:
     file = OutputFile(path="output/cats-step00000250.safetensors", kind="checkpoint", size=1, mtime=0.0)
     assert checkpoint_of(resumed(), file, SDXL.outputs).step == 1250
-    assert checkpoint_step(resumed().remember(outputs={file.path: [1, 0.0]}), SDXL.outputs) == 1250
+    seen = replace(resumed().watching, outputs={file.path: (1, 0.0)})
+    assert checkpoint_step(replace(resumed(), watching=seen), SDXL.outputs) == 1250
 
 
 @pytest.mark.parametrize(("recipe", "offset"), [(SDXL, 1000), (TINY, None)])

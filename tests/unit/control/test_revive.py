@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.rental.machine import Fate, Sighting
 from stationmaster.control.rental.revive import Revive, marked_as_stopped, revive
 from stationmaster.control.world import World
-from stationmaster.model import Job, MachineStatus, Reason, State
+from stationmaster.model import Ending, Job, MachineStatus, Reason, State
 from stationmaster.providers.fake import FakeProvider, Trouble
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
 from tests.support.asynchronous_tests import asynchronous
-from tests.support.jobs.spine_values import ACCESS, job, machine, rental, visit
+from tests.support.jobs.spine_values import MACHINE, job, machine, rental, visit
 
 STOPPED = machine(status=MachineStatus.STOPPED, interruptible=True)
 SIGHTING = Sighting(fate=Fate.STOPPED, rental=rental(), machine=STOPPED)
@@ -52,15 +51,14 @@ async def revived(looked_at: Job, provider: FakeProvider, store: Store, *, now: 
 
 
 def stopped_job() -> Job:
-    known = {"label": rental().label, "access": access_to_json(ACCESS)}
-    return marked_as_stopped(job(state=State.EXECUTING, state_since=90.0, memory=known), SIGHTING)
+    return marked_as_stopped(job(state=State.EXECUTING, state_since=90.0, machine=MACHINE), SIGHTING)
 
 
 @asynchronous
 async def test_a_start_that_is_only_queued_is_taken_back_and_means_outbid(provider: FakeProvider, store: Store) -> None:
     provider.will(Trouble.QUEUE_START)
     write = await revived(stopped_job(), provider, store, now=100.0)
-    assert (write.job.state, write.job.memory["further"]) == (State.RELEASING, Reason.OUTBID)
+    assert (write.job.state, write.job.ending.further) == (State.RELEASING, Reason.OUTBID)
     assert provider.machines["m1"].status is MachineStatus.STOPPED
 
 
@@ -69,7 +67,7 @@ async def test_a_queued_start_means_nothing_for_a_training_that_had_ended_before
     provider: FakeProvider, store: Store
 ) -> None:
     provider.will(Trouble.QUEUE_START)
-    done = job(state=State.FETCHING_RESULTS, state_since=90.0, memory={"ending": Reason.FINISHED.value})
+    done = job(state=State.FETCHING_RESULTS, state_since=90.0, ending=Ending(reason=Reason.FINISHED))
     write = await revived(done, provider, store, now=100.0)
     assert (write.job.state, write.due_in) == (State.FETCHING_RESULTS, 60.0)
 
@@ -94,9 +92,9 @@ async def test_a_machine_that_is_stopped_again_after_every_start_is_outbid_in_th
         write = await revived(looked_at, provider, store, now=now)
         assert [event.kind for event in write.events] == ["machine_started"]
         looked_at = write.job
-        assert looked_at.memory["starts"] == starts
+        assert looked_at.machine.starts == starts
         early = await revived(looked_at, provider, store, now=now + 5.0)
         assert (early.job, early.events) == (looked_at, ()), "a list may lag behind a start"
         now += 100.0
     write = await revived(looked_at, provider, store, now=now)
-    assert (write.job.state, write.job.memory["further"]) == (State.RELEASING, Reason.OUTBID)
+    assert (write.job.state, write.job.ending.further) == (State.RELEASING, Reason.OUTBID)

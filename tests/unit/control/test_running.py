@@ -10,28 +10,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stationmaster.control.policy import Policy
-from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.rental.machine import Fate, Sighting
 from stationmaster.control.states import executing, fetching, transferring
 from stationmaster.control.step import Step
 from stationmaster.control.training import wanted_files
 from stationmaster.control.training.taking_in import Seen
 from stationmaster.errors import TransferFailed
-from stationmaster.model import Checkpoint, Job, Outcome, Reason, State
+from stationmaster.model import Checkpoint, Closing, Ending, Fetching, Job, Outcome, Reason, SavedModel, Setbacks, State
 from stationmaster.remote.host import Finished, LogPiece, OutputFile, Status, StepStatus, Supervisor
 from stationmaster.remote.status import StepState
-from tests.support.jobs.spine_values import ACCESS, job, machine, rental, visit
+from tests.support.jobs.spine_values import MACHINE, job, machine, rental, visit
 
 POLICY = Policy()
 CLOCKS: dict[str, Any] = {"wall": 0.0, "monotonic": 0.0, "boot_id": "b", "started": True}
-MEMORY = {"label": rental().label, "access": access_to_json(ACCESS)}
-CLOSING = {"spent": 0.0, "at": 150.0}
+CLOSING = Ending(closing=Closing(spent=0.0, at=150.0))
 SILENCES = [Fate.THERE, Fate.UNKNOWN, Fate.MISSING]
 
 
 def at(state: State, **fields: Any) -> Job:
-    memory = {**MEMORY, **fields.pop("memory", {})}
-    return job(**{"state": state, "state_since": 90.0, "memory": memory, **fields})
+    return job(**{"state": state, "state_since": 90.0, "machine": MACHINE, **fields})
 
 
 def sighting(fate: Fate) -> Sighting:
@@ -57,7 +54,7 @@ def executed(before: Job, found: Status | None, *, now: float = 100.0, **fields:
 def test_data_that_cannot_be_sent_in_time_costs_the_attempt_not_the_job() -> None:
     seen = transferring.Seen(visit=visit(at(State.TRANSFERRING_DATA), now=90.0 + 3601))
     step = transferring.decide(seen, POLICY)
-    assert (after(step).state, after(step).memory["further"]) == (State.RELEASING, Reason.TRANSFER_FAILED)
+    assert (after(step).state, after(step).ending.further) == (State.RELEASING, Reason.TRANSFER_FAILED)
 
 
 def test_the_hard_limit_also_ends_a_transfer() -> None:
@@ -101,16 +98,18 @@ def test_the_first_silence_is_told_once_and_the_pauses_grow() -> None:
 
 def test_a_machine_that_is_gone_by_its_provider_s_word_costs_the_attempt() -> None:
     step = executed(at(State.EXECUTING), None, problem="no route", sighting=Sighting(fate=Fate.GONE))
-    assert (after(step).state, after(step).memory["further"]) == (State.RELEASING, Reason.MACHINE_LOST)
+    assert (after(step).state, after(step).ending.further) == (State.RELEASING, Reason.MACHINE_LOST)
     last = executed(at(State.EXECUTING, failed_after_login=2), None, problem="x", sighting=Sighting(fate=Fate.GONE))
     assert (after(last).outcome, after(last).reason) == (Outcome.FAILED, Reason.MACHINE_LOST)
 
 
 def test_an_answer_ends_the_silence() -> None:
-    before = at(State.EXECUTING, unreachable_since=50.0, memory={"failures": 4, "absences": 1})
+    before = at(
+        State.EXECUTING, unreachable_since=50.0, setbacks=Setbacks(failures=4), machine=replace(MACHINE, absences=1)
+    )
     step = executed(before, status())
     assert after(step).unreachable_since is None
-    assert not {"failures", "absences"} & after(step).memory.keys()
+    assert (after(step).setbacks.failures, after(step).machine.absences) == (0, 0)
     assert step.write is not None
     assert step.write.cleared_alerts == ("silence",)
 
@@ -118,7 +117,7 @@ def test_an_answer_ends_the_silence() -> None:
 def test_the_hard_limit_stops_the_training_and_saves_the_model() -> None:
     step = executed(at(State.EXECUTING, deadline_at=100.0), status())
     assert isinstance(step.then, executing.Stop)
-    assert after(step).memory["ending"] == Reason.HARD_LIMIT
+    assert after(step).ending.reason == Reason.HARD_LIMIT
     assert not isinstance(executed(at(State.EXECUTING, deadline_at=101.0), status()).then, executing.Stop)
 
 
@@ -131,9 +130,11 @@ def test_a_limit_reached_before_the_training_began_is_not_the_person_s_cancel() 
 
 @pytest.mark.parametrize("fate", [Fate.UNKNOWN, Fate.MISSING])
 def test_past_the_limit_a_machine_is_waited_for_while_nobody_can_say_what_it_does(fate: Fate) -> None:
-    silent = at(State.EXECUTING, deadline_at=100.0, unreachable_since=150.0, memory={"closing": CLOSING})
+    silent = at(State.EXECUTING, deadline_at=100.0, unreachable_since=150.0, ending=CLOSING)
     patient = executed(silent, None, now=150.0 + 86_400, problem="x", sighting=sighting(fate))
-    assert (after(patient).state, after(patient).memory["closing"]["spent"]) == (State.EXECUTING, 0.0)
+    closing = after(patient).ending.closing
+    assert closing is not None
+    assert (after(patient).state, closing.spent) == (State.EXECUTING, 0.0)
 
 
 def test_the_log_is_read_to_its_end_before_anything_is_concluded() -> None:
@@ -146,15 +147,15 @@ def test_the_log_is_read_to_its_end_before_anything_is_concluded() -> None:
     more = executed(at(State.EXECUTING), status("done", finished=Finished(result="done"), more=True))
     assert after(more).state is State.EXECUTING
     read = executed(at(State.EXECUTING), status("done", finished=Finished(result="done")))
-    assert (after(read).state, after(read).memory["ending"]) == (State.FETCHING_RESULTS, Reason.FINISHED)
+    assert (after(read).state, after(read).ending.reason) == (State.FETCHING_RESULTS, Reason.FINISHED)
 
 
 def test_a_failed_step_is_explained_and_its_files_are_fetched_all_the_same() -> None:
     failed = replace(status("failed"), finished=Finished(result="failed"))
     step = executed(at(State.EXECUTING), failed)
     assert after(step).state is State.FETCHING_RESULTS
-    assert after(step).memory["ending"] == Reason.STEP_FAILED
-    assert "step train" in after(step).memory["ending_explanation"]
+    assert after(step).ending.reason == Reason.STEP_FAILED
+    assert "step train" in str(after(step).ending.explanation)
 
 
 @pytest.mark.parametrize("fields", [{"supervisor": Supervisor(alive=False)}, {"needs_secrets": ("HF_TOKEN",)}])
@@ -178,7 +179,7 @@ def output(path: str, *, step: int | None = None, kind: str = "checkpoint", mtim
 def wanted(*files: OutputFile) -> list[str]:
     steps = {file.path: int(file.path.split("_")[1].split(".")[0]) if "_" in file.path else None for file in files}
     known = [Checkpoint(attempt=1, path=file.path, kind=file.kind, size=1, step=steps[file.path]) for file in files]
-    return [file.path for file in wanted_files.wanted(files, at(State.FETCHING_RESULTS), known)]
+    return [file.path for file in wanted_files.wanted_files(files, at(State.FETCHING_RESULTS), known)]
 
 
 @given(st.lists(st.integers(0, 10_000), unique=True, min_size=1), st.booleans())
@@ -206,16 +207,17 @@ def test_the_model_is_brought_home_before_samples_and_logs() -> None:
 def test_results_are_taken_down_then_fetched_one_by_one_then_safe() -> None:
     fresh = fetching.decide(fetching.Seen(visit=visit(at(State.FETCHING_RESULTS))), POLICY)
     assert isinstance(fresh.then, fetching.TakeInventory)
-    memory = {"wanted": [{"path": "p", "kind": "checkpoint", "size": 1, "mtime": 1.0, "sha256": "0"}]}
-    one = fetching.decide(fetching.Seen(visit=visit(at(State.FETCHING_RESULTS, memory=memory))), POLICY)
+    some, none = Fetching(wanted=(output("p"),)), Fetching(wanted=())
+    one = fetching.decide(fetching.Seen(visit=visit(at(State.FETCHING_RESULTS, fetching=some))), POLICY)
     assert isinstance(one.then, fetching.Fetch)
-    done = fetching.decide(fetching.Seen(visit=visit(at(State.FETCHING_RESULTS, memory={"wanted": []}))), POLICY)
+    done = fetching.decide(fetching.Seen(visit=visit(at(State.FETCHING_RESULTS, fetching=none))), POLICY)
     assert after(done).state is State.FINALIZING
 
 
 @pytest.mark.parametrize("model_attempt", [1, 2])
 def test_a_machine_lost_while_fetching_is_only_a_loss_if_this_attempt_s_model_is_not_safe(model_attempt: int) -> None:
-    before = at(State.FETCHING_RESULTS, attempt=2, memory={"model": "/m", "model_attempt": model_attempt})
+    model = SavedModel(address="/m", attempt=model_attempt)
+    before = at(State.FETCHING_RESULTS, attempt=2, model=model)
     step = fetching.decide(fetching.Seen(visit=visit(before), sighting=Sighting(fate=Fate.GONE)), POLICY)
     assert after(step).state is (State.FINALIZING if model_attempt == 2 else State.RELEASING)
     assert after(step).outcome is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,28 +9,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stationmaster.control.policy import Policy
-from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.states import executing
 from stationmaster.control.step import Step
 from stationmaster.control.training.saving import Save
 from stationmaster.control.training.taking_in import Seen
-from stationmaster.model import Desired, Job, Reason, State
+from stationmaster.model import Desired, Ending, Job, LastSave, Reason, State, Watching
 from stationmaster.recipes.commands import Save as SaveRequest
 from stationmaster.recipes.commands import Stop as StopRules
 from stationmaster.remote.host import Finished, LogPiece, Status, StepStatus, Supervisor
 from stationmaster.settings import MonitoringSettings
-from tests.support.jobs.spine_values import ACCESS, job, rental, visit
+from tests.support.jobs.spine_values import MACHINE, job, visit
 
 POLICY = Policy()
 CAN_SAVE = StopRules(grace=45.0, save=SaveRequest(signal="USR1", proof="output/*.safetensors", timeout=120.0))
-MEMORY = {"label": rental().label, "access": access_to_json(ACCESS)}
 AT_STEP_120 = b"\rcats:  30%|###       | 120/400 [00:12<00:28, 10.00it/s, lr: 1.0e-02 loss: 1.000e-01]"
-SAVED = {"state": "saved", "at": 90.0}
+SAVED = LastSave(state="saved", at=90.0)
+SAVING = Ending(save=LastSave(state="saving", at=100.0))
+STALLED = Watching(stalled=True)
 
 
 def training(**fields: Any) -> Job:
-    memory = {**MEMORY, **fields.pop("memory", {})}
-    return job(state=State.EXECUTING, state_since=10.0, memory=memory, **fields)
+    return job(state=State.EXECUTING, state_since=10.0, machine=MACHINE, **fields)
+
+
+def sick(*anomalies: str) -> Watching:
+    return Watching(sick=True, anomalies=anomalies)
 
 
 def status(log: bytes = AT_STEP_120, **fields: Any) -> Status:
@@ -42,10 +44,20 @@ def status(log: bytes = AT_STEP_120, **fields: Any) -> Status:
 
 
 def decided(
-    before: Job, *, rules: StopRules = CAN_SAVE, now: float = 100.0, policy: Policy = POLICY, **fields: Any
+    before: Job,
+    *,
+    rules: StopRules = CAN_SAVE,
+    now: float = 100.0,
+    monitoring: MonitoringSettings | None = None,
+    **fields: Any,
 ) -> Step[Any]:
-    seen = Seen(visit=visit(before, now=now), status=status(**fields), framework="ai-toolkit", stopping=rules)
-    return executing.decide(seen, policy)
+    seen = Seen(
+        visit=visit(before, now=now, monitoring=monitoring),
+        status=status(**fields),
+        framework="ai-toolkit",
+        stopping=rules,
+    )
+    return executing.decide(seen, POLICY)
 
 
 def after(step: Step[Any]) -> Job:
@@ -62,8 +74,8 @@ ENDINGS: list[tuple[dict[str, Any], Reason]] = [
     ({"desired": Desired.STOP}, Reason.STOPPED_BY_USER),
     ({"desired": Desired.CANCEL_KEEP}, Reason.CANCELLED_BY_USER),
     ({"deadline_at": 99.0}, Reason.HARD_LIMIT),
-    ({"memory": {"stalled": True}}, Reason.STALLED),
-    ({"memory": {"sick": True, "anomalies": ["gpu_idle"]}}, Reason.ANOMALY),
+    ({"watching": STALLED}, Reason.STALLED),
+    ({"watching": sick("gpu_idle")}, Reason.ANOMALY),
 ]
 
 
@@ -71,8 +83,8 @@ ENDINGS: list[tuple[dict[str, Any], Reason]] = [
 def test_whatever_ends_a_training_asks_for_a_checkpoint_first(wish: dict[str, Any], reason: Reason) -> None:
     step = decided(training(**wish))
     assert isinstance(step.then, Save)
-    assert after(step).memory["ending"] == reason
-    assert after(step).memory["save"] == {"state": "saving", "at": 100.0}, "written down before it is asked"
+    assert after(step).ending.reason == reason
+    assert after(step).ending.save == SAVING.save, "written down before it is asked"
     assert "save_asked" in told(step)
 
 
@@ -80,47 +92,47 @@ def test_whatever_ends_a_training_asks_for_a_checkpoint_first(wish: dict[str, An
 def test_a_recipe_that_knows_no_way_to_save_is_stopped_at_once(wish: dict[str, Any], reason: Reason) -> None:
     step = decided(training(**wish), rules=StopRules(grace=7.0))
     assert step.then == executing.Stop(grace_seconds=7.0)
-    assert after(step).memory["ending"] == reason
+    assert after(step).ending.reason == reason
 
 
 @given(st.floats(min_value=0, max_value=119))
 def test_while_it_saves_it_is_asked_about_it_again_and_told_once(waited: float) -> None:
-    before = training(desired=Desired.STOP, memory={"save": {"state": "saving", "at": 100.0}})
+    before = training(desired=Desired.STOP, ending=SAVING)
     step = decided(before, now=100.0 + waited)
     assert isinstance(step.then, Save)
-    assert after(step).memory["save"]["at"] == 100.0, "the time is counted from the first asking"
+    assert after(step).ending.save == SAVING.save, "the time is counted from the first asking"
     assert "save_asked" not in told(step)
 
 
 def test_a_stalled_run_that_saves_because_it_was_asked_is_waited_for() -> None:
-    before = training(memory={"stalled": True, "save": {"state": "saving", "at": 100.0}})
+    before = training(watching=STALLED, ending=SAVING)
     step = decided(before, now=101.0, log=AT_STEP_120 + b"\nSaving at step 120\n")
     assert isinstance(step.then, Save)
 
 
 @pytest.mark.parametrize("state", ["saved", "timed_out", "not_running", "impossible", "a word of newer code"])
 def test_whatever_came_of_the_asking_the_training_is_stopped_then(state: str) -> None:
-    before = training(desired=Desired.STOP, memory={"save": {"state": state, "at": 99.0}})
+    before = training(desired=Desired.STOP, ending=Ending(save=LastSave(state=state, at=99.0)))
     assert decided(before).then == executing.Stop(grace_seconds=45.0)
 
 
 @pytest.mark.parametrize(("most", "waited"), [(180.0, 120.0), (30.0, 30.0), (0.0, 0.0)])
 def test_the_shorter_of_the_recipes_time_and_the_settings_time_bounds_the_wait(most: float, waited: float) -> None:
-    policy = replace(POLICY, monitoring=MonitoringSettings(save_timeout=most))
-    before = training(desired=Desired.STOP, memory={"save": {"state": "saving", "at": 100.0}})
-    assert isinstance(decided(before, now=100.0 + waited, policy=policy).then, executing.Stop)
+    monitoring = MonitoringSettings(save_timeout=most)
+    before = training(desired=Desired.STOP, ending=SAVING)
+    assert isinstance(decided(before, now=100.0 + waited, monitoring=monitoring).then, executing.Stop)
     if waited:
-        assert isinstance(decided(before, now=100.0 + waited - 0.1, policy=policy).then, Save)
+        assert isinstance(decided(before, now=100.0 + waited - 0.1, monitoring=monitoring).then, Save)
 
 
 @pytest.mark.parametrize(
     ("fields", "log"),
     [
-        ({"memory": {"stalled": True}}, AT_STEP_120 + b"\nSaving at step 120\n"),
-        ({"memory": {"sick": True, "anomalies": ["nan_loss"]}}, AT_STEP_120),
-        ({"memory": {"sick": True, "anomalies": ["disk_filling"]}}, AT_STEP_120),
+        ({"watching": STALLED}, AT_STEP_120 + b"\nSaving at step 120\n"),
+        ({"watching": sick("nan_loss")}, AT_STEP_120),
+        ({"watching": sick("disk_filling")}, AT_STEP_120),
         ({"desired": Desired.STOP}, b"create LoRA network\n"),
-        ({"memory": {"ending": Reason.MACHINE_STOPPED.value}}, AT_STEP_120),
+        ({"ending": Ending(reason=Reason.MACHINE_STOPPED)}, AT_STEP_120),
     ],
     ids=["it hangs in saving", "nothing but NaN", "no room", "no step yet", "its machine was stopped"],
 )
@@ -129,13 +141,13 @@ def test_a_save_that_cannot_help_is_left_out(fields: dict[str, Any], log: bytes)
 
 
 def test_a_cancel_waits_for_no_save() -> None:
-    step = decided(training(desired=Desired.CANCEL, memory={"save": {"state": "saving", "at": 100.0}}))
+    step = decided(training(desired=Desired.CANCEL, ending=SAVING))
     assert step.then is None
     assert after(step).state is State.RELEASING
 
 
 @pytest.mark.parametrize("ending", [Reason.STOPPED_BY_USER, Reason.STALLED, Reason.HARD_LIMIT])
 def test_a_training_that_finishes_while_it_is_asked_to_save_is_complete(ending: Reason) -> None:
-    before = training(desired=Desired.STOP, memory={"ending": ending.value, "save": SAVED})
+    before = training(desired=Desired.STOP, ending=Ending(reason=ending, save=SAVED))
     step = decided(before, log=b"", finished=Finished(result="done"), training_alive=False)
-    assert after(step).memory["ending"] == Reason.FINISHED
+    assert after(step).ending.reason == Reason.FINISHED

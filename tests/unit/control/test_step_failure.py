@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from stationmaster.control.policy import Policy
-from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.states import executing
 from stationmaster.control.step import outcome_told
 from stationmaster.control.training.step_failure import failure_explained, quoted
@@ -16,7 +15,7 @@ from stationmaster.lifecycle import concluded
 from stationmaster.model import Event, Job, Reason, State
 from stationmaster.notify.templates import Facts, words_of
 from stationmaster.remote.host import Finished, LogPiece, Status, StepStatus, Supervisor
-from tests.support.jobs.spine_values import ACCESS, job, rental, visit
+from tests.support.jobs.spine_values import MACHINE, job, visit
 
 ASSERTION = "AssertionError: max_train_steps should be greater than initial step"
 TRACEBACK = f'Traceback (most recent call last):\n  File "t.py", line 3, in <module>\n    main()\n{ASSERTION}\n'
@@ -45,9 +44,7 @@ def piece(text: str, stream: str = "1.1") -> LogPiece:
 
 
 def at_work() -> Job:
-    return job(
-        state=State.EXECUTING, state_since=0.0, memory={"label": rental().label, "access": access_to_json(ACCESS)}
-    )
+    return job(state=State.EXECUTING, state_since=0.0, machine=MACHINE)
 
 
 def looked_at(before: Job, status: Status) -> Job:
@@ -60,8 +57,8 @@ def explained(*steps: StepStatus, read: tuple[LogPiece, ...] = ()) -> str:
     """The explanation that a job is left with, after its log was read and its end was seen."""
     running = looked_at(at_work(), failed(*steps, log=read))
     after = running if not read else looked_at(running, failed(*steps))
-    assert (after.state, after.memory["ending"]) == (State.FETCHING_RESULTS, Reason.STEP_FAILED)
-    return str(after.memory["ending_explanation"])
+    assert (after.state, after.ending.reason) == (State.FETCHING_RESULTS, Reason.STEP_FAILED)
+    return str(after.ending.explanation)
 
 
 def test_the_machine_s_own_judgement_is_quoted() -> None:

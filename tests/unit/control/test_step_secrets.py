@@ -14,14 +14,12 @@ from stationmaster.errors import DeliveryBusy, DeliveryRefused, SecretRefused
 from stationmaster.model import Job, Reason, State
 from tests.support.jobs.spine_values import job, visit
 
+RECIPE: Any = type("Recipe", (), {"secrets": ("HF_TOKEN", "HUB_PASS", "WANDB_API_KEY")})
 POLICY = Policy(retry_seconds=(5.0,))
 ROLES = {"hf_reader": True, "hf_writer": False}
 
 
 def world(**secrets: str) -> Any:
-    recipe = type("Recipe", (), {"secrets": ("HF_TOKEN", "HUB_PASS", "WANDB_API_KEY")})
-    stored = type("Stored", (), {"recipe": recipe})
-
     async def only_reads(token: str) -> bool:
         if token == "hf_unknown":
             raise DeliveryRefused("401")
@@ -29,11 +27,7 @@ def world(**secrets: str) -> Any:
             raise DeliveryBusy("503", retry_after_seconds=9.0)
         return ROLES[token]
 
-    fields = {
-        "recipe": lambda _self, _name: stored,
-        "secrets": staticmethod(secrets.get),
-        "only_reads": staticmethod(only_reads),
-    }
+    fields = {"secrets": staticmethod(secrets.get), "only_reads": staticmethod(only_reads)}
     return type("World", (), fields)()
 
 
@@ -43,7 +37,7 @@ def on(provider: str) -> Job:
 
 
 def sent(provider: str, **secrets: str) -> dict[str, str]:
-    return asyncio.run(sendable_secrets(on(provider), world(**secrets)))
+    return asyncio.run(sendable_secrets(on(provider), RECIPE, world(**secrets)))
 
 
 def test_a_token_that_only_reads_goes_along_with_all_that_is_no_token_of_the_hub() -> None:

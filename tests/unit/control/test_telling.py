@@ -17,7 +17,7 @@ from stationmaster.control.training.telling import (
     milestone_told,
     start_told,
 )
-from stationmaster.model import Progress, Reason
+from stationmaster.model import Ending, Progress, Reason, Watching
 from stationmaster.recipes.schema import Output, OutputKind
 from stationmaster.remote.host import StepStatus
 from tests.support.jobs.spine_values import job
@@ -33,8 +33,8 @@ def step(state: Any, *, training: bool = True) -> StepStatus:
 def test_each_milestone_is_told_at_most_once_and_in_order(steps: list[int]) -> None:
     now, told = job(), []
     for number in steps:
-        memory, events = milestone_told(now, Progress(step=number, total_steps=1000))
-        now = now.remember(**memory)
+        milestone, events = milestone_told(now, Progress(step=number, total_steps=1000))
+        now = replace(now, watching=Watching(milestone=milestone))
         told += [event.payload["percent"] for event in events]
     assert told == sorted(set(told))
     assert set(told) <= set(MILESTONES)
@@ -43,8 +43,8 @@ def test_each_milestone_is_told_at_most_once_and_in_order(steps: list[int]) -> N
 def test_a_steady_run_tells_every_milestone() -> None:
     now, told = job(), []
     for number in range(100):
-        memory, events = milestone_told(now, Progress(step=number, total_steps=100))
-        now = now.remember(**memory)
+        milestone, events = milestone_told(now, Progress(step=number, total_steps=100))
+        now = replace(now, watching=Watching(milestone=milestone))
         told += [event.payload["percent"] for event in events]
     assert told == list(MILESTONES)
 
@@ -56,7 +56,7 @@ def test_of_milestones_passed_at_once_only_the_last_is_told() -> None:
 
 @pytest.mark.parametrize("progress", [Progress(), Progress(step=5), Progress(step=100, total_steps=100)])
 def test_no_milestone_without_a_goal_or_at_the_end(progress: Progress) -> None:
-    assert milestone_told(job(), progress) == ({}, ())
+    assert milestone_told(job(), progress) == (0, ())
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_a_small_dataset_does_not_flood_people_with_its_epochs(steps_per_epoch: 
     now, told = job(progress=Progress(step=0, epoch=0.0)), 0
     for number in range(1, 401):
         progress = Progress(step=number, total_steps=400, epoch=number / steps_per_epoch)
-        memory, events = epoch_told(now, progress)
-        now, told = replace(now.remember(**memory), progress=progress), told + len(events)
+        told_at, events = epoch_told(now, progress)
+        now, told = replace(now, watching=Watching(epoch_told_at=told_at), progress=progress), told + len(events)
     assert told <= 20
     assert told >= min(1, 400 // max(20, steps_per_epoch))
 
@@ -91,19 +91,19 @@ def test_the_start_is_told_when_the_training_step_is_first_seen() -> None:
     assert start_told(job(), [step("pending"), step("running", training=False)]) == ()
     (event,) = start_told(job(attempt=2), [step("running")])
     assert event.payload == {"attempt": 2, "step": "train"}
-    assert start_told(job(memory={"steps": {"train": "running.1"}}), [step("done")]) == ()
+    assert start_told(job(watching=Watching(steps={"train": "running.1"})), [step("done")]) == ()
 
 
 def test_an_end_that_nobody_asked_for_names_the_latest_checkpoint() -> None:
     files = {
-        "output/a-50.safetensors": [1, 1.0],
-        "output/a-200.safetensors": [1, 1.0],
-        "output/a.safetensors": [1, 1.0],
+        "output/a-50.safetensors": (1, 1.0),
+        "output/a-200.safetensors": (1, 1.0),
+        "output/a.safetensors": (1, 1.0),
     }
-    ended = job(memory={"ending": Reason.STALLED.value, "outputs": files})
+    ended = job(ending=Ending(reason=Reason.STALLED), watching=Watching(outputs=files))
     (event,) = end_told(ended, OUTPUTS)
     assert event.payload == {"reason": "STALLED", "checkpointStep": 200}
     assert checkpoint_step(job(), OUTPUTS) is None
-    asked = replace(ended, memory={"ending": Reason.STOPPED_BY_USER.value})
+    asked = replace(ended, ending=Ending(reason=Reason.STOPPED_BY_USER))
     assert end_told(asked, OUTPUTS) == ()
-    assert end_told(job(memory={"ending": Reason.FINISHED.value}), OUTPUTS) == ()
+    assert end_told(job(ending=Ending(reason=Reason.FINISHED)), OUTPUTS) == ()

@@ -9,9 +9,9 @@ import pytest
 from stationmaster.control.policy import Policy
 from stationmaster.control.tripping import after_trip, well_again
 from stationmaster.lifecycle import is_parked
-from stationmaster.model import Desired, Job, Outcome, Reason, State
+from stationmaster.model import Desired, Ending, Job, Outcome, Reason, SavedModel, Setbacks, State
 from stationmaster.store.writes import Write
-from tests.support.jobs.spine_values import job
+from tests.support.jobs.spine_values import MACHINE, job
 
 POLICY = Policy(retry_seconds=(2.0, 5.0), fetch_seconds=3600.0)
 LIMIT = 1000.0
@@ -20,8 +20,8 @@ LIMIT = 1000.0
 def tripped(state: State, *, trips: int = 2, now: float = LIMIT + 1, **fields: Any) -> Write:
     """What is written when the job trips once more."""
     values: dict[str, Any] = {"deadline_at": LIMIT, "state_since": 0.0, **fields}
-    memory = {"trips": trips, "label": "x", **values.pop("memory", {})}
-    return after_trip(job(state=state, memory=memory, **values), "it broke", now=now, policy=POLICY)
+    before = job(state=state, machine=MACHINE, setbacks=Setbacks(trips=trips), **values)
+    return after_trip(before, "it broke", now=now, policy=POLICY)
 
 
 def kinds(write: Write) -> list[str]:
@@ -30,9 +30,9 @@ def kinds(write: Write) -> list[str]:
 
 def test_it_is_told_once_alerted_each_time_and_tried_again_with_growing_pauses() -> None:
     first = tripped(State.EXECUTING, trips=0, now=0.0)
-    assert (kinds(first), first.due_in, first.job.memory["trips"]) == (["tripped"], 2.0, 1)
+    assert (kinds(first), first.due_in, first.job.setbacks.trips) == (["tripped"], 2.0, 1)
     later = tripped(State.EXECUTING, trips=7, now=0.0)
-    assert (kinds(later), later.due_in, later.job.memory["trips"]) == ([], 5.0, 8)
+    assert (kinds(later), later.due_in, later.job.setbacks.trips) == ([], 5.0, 8)
     assert [alert.message for alert in later.alerts] == ["in EXECUTING: it broke"]
 
 
@@ -65,8 +65,8 @@ def test_before_the_training_every_wish_ends_it(wish: Desired) -> None:
 )
 def test_a_training_that_nobody_can_watch_leaves_its_model(wish: Desired, ending: Reason) -> None:
     write = tripped(State.EXECUTING, desired=wish)
-    assert (write.job.state, write.job.memory["ending"]) == (State.FETCHING_RESULTS, ending.value)
-    assert (write.due_in, write.job.outcome, "trips" in write.job.memory) == (0.0, None, False)
+    assert (write.job.state, write.job.ending.reason) == (State.FETCHING_RESULTS, ending)
+    assert (write.due_in, write.job.outcome, write.job.setbacks.trips) == (0.0, None, 0)
 
 
 @pytest.mark.parametrize("state", [State.EXECUTING, State.FETCHING_RESULTS])
@@ -82,9 +82,12 @@ def test_a_model_is_fetched_for_a_while_before_its_machine_is_stopped_and_keeps_
 
 
 def test_a_model_that_is_safe_is_not_lost_with_what_was_still_to_be_fetched() -> None:
-    safe = {"model_attempt": 1, "ending": Reason.FINISHED.value, "model": "/home/m.safetensors"}
-    assert tripped(State.FETCHING_RESULTS, now=LIMIT + 3600, memory=safe).job.state is State.FINALIZING
-    write = tripped(State.FINALIZING, memory=safe)
+    safe: dict[str, Any] = {
+        "model": SavedModel(address="/home/m.safetensors", attempt=1),
+        "ending": Ending(reason=Reason.FINISHED),
+    }
+    assert tripped(State.FETCHING_RESULTS, now=LIMIT + 3600, **safe).job.state is State.FINALIZING
+    write = tripped(State.FINALIZING, **safe)
     assert (write.job.state, write.job.outcome) == (State.RELEASING, Outcome.COMPLETED)
     assert "outcome" in kinds(write)
 
@@ -96,6 +99,6 @@ def test_a_machine_is_asked_to_go_whatever_happens(state: State) -> None:
 
 
 def test_a_visit_that_went_well_takes_back_what_was_told() -> None:
-    well: Job = job(memory={"trips": 2})
+    well: Job = job(setbacks=Setbacks(trips=2))
     write = well_again(Write(job=well))
-    assert ("trips" in write.job.memory, write.cleared_alerts) == (False, ("internal_error",))
+    assert (write.job.setbacks.trips, write.cleared_alerts) == (0, ("internal_error",))

@@ -8,15 +8,24 @@ from typing import Any
 import pytest
 
 from stationmaster.control.policy import Policy
-from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.rental.machine import Fate, Sighting
 from stationmaster.control.safety.sweep_report import Act
 from stationmaster.control.safety.sweep_rules import Subject, SweepPolicy, judge_machine
 from stationmaster.control.states import executing, fetching, provisioning
 from stationmaster.control.training.taking_in import Seen
-from stationmaster.model import Desired, Job, MachineStatus, Reason, State
+from stationmaster.model import (
+    Desired,
+    Ending,
+    Fetching,
+    Job,
+    MachineStatus,
+    Reason,
+    RentedMachine,
+    SavedModel,
+    State,
+)
 from stationmaster.remote.host import Finished, Status, StepStatus, Supervisor
-from tests.support.jobs.spine_values import ACCESS, INSTALLATION, job, listing, machine, rental, visit
+from tests.support.jobs.spine_values import INSTALLATION, MACHINE, job, listing, machine, rental, visit
 
 POLICY = Policy()
 
@@ -32,15 +41,14 @@ def not_yet_training(before: Job) -> Job:
     return step.write.job
 
 
-def at_work(**memory: object) -> Job:
-    known = {"label": rental().label, "access": access_to_json(ACCESS), **memory}
-    return job(state=State.EXECUTING, state_since=90.0, memory=known)
+def at_work(ending: Reason | None = None) -> Job:
+    return job(state=State.EXECUTING, state_since=90.0, machine=MACHINE, ending=Ending(reason=ending))
 
 
 def test_a_machine_that_was_stopped_before_the_training_began_costs_an_attempt_and_is_nobodys_wish() -> None:
-    after = not_yet_training(at_work(ending=Reason.MACHINE_STOPPED.value))
+    after = not_yet_training(at_work(Reason.MACHINE_STOPPED))
     assert (after.state, after.outcome) == (State.RELEASING, None)
-    assert after.memory["further"] == Reason.MACHINE_LOST
+    assert after.ending.further == Reason.MACHINE_LOST
 
 
 def test_a_stop_before_the_training_began_is_a_cancel() -> None:
@@ -59,7 +67,7 @@ def test_a_machine_that_is_down_before_its_first_login_is_not_waited_for(status:
     )
     step = provisioning.decide(seen, POLICY)
     assert step.write is not None
-    assert step.write.job.memory["further"] == Reason.MACHINE_NOT_READY
+    assert step.write.job.ending.further == Reason.MACHINE_NOT_READY
 
 
 def test_a_login_that_never_worked_says_why_and_what_to_check() -> None:
@@ -67,7 +75,7 @@ def test_a_login_that_never_worked_says_why_and_what_to_check() -> None:
         state=State.PROVISIONING,
         state_since=0.0,
         failed_before_login=2,
-        memory={"login_problem": "not let in with the key /k; `stationmaster keys check` says"},
+        machine=RentedMachine(login_problem="not let in with the key /k; `stationmaster keys check` says"),
     )
     seen = provisioning.Seen(
         visit=visit(before, now=2000.0), installation=INSTALLATION, create_limit_seconds=30.0, rental=rental()
@@ -88,31 +96,31 @@ def test_a_bids_machine_is_started_whoever_stopped_it_and_our_own_sweep_is_no_hi
     step = executing.decide(seen, POLICY)
     assert step.then is not None, "its model is still on its disk"
     assert step.write is not None
-    assert step.write.job.memory["ending"] == ending
+    assert step.write.job.ending.reason == ending
 
 
 @pytest.mark.parametrize(
-    ("changes", "memory", "expected"),
+    ("changes", "expected"),
     [
-        ({}, {}, (State.RELEASING, None)),
-        ({"failed_after_login": 2}, {"model_attempt": 1}, (State.FINALIZING, Reason.MACHINE_STOPPED)),
-        ({"desired": Desired.STOP}, {}, (State.FINALIZING, Reason.STOPPED_BY_USER)),
-        ({"deadline_at": 99.0}, {}, (State.FINALIZING, Reason.HARD_LIMIT)),
+        ({}, (State.RELEASING, None)),
+        ({"failed_after_login": 2, "model": SavedModel(attempt=1)}, (State.FINALIZING, Reason.MACHINE_STOPPED)),
+        ({"desired": Desired.STOP}, (State.FINALIZING, Reason.STOPPED_BY_USER)),
+        ({"deadline_at": 99.0}, (State.FINALIZING, Reason.HARD_LIMIT)),
     ],
 )
 def test_a_training_cut_short_by_a_higher_bid_goes_on_elsewhere_unless_nothing_may_follow(
-    changes: dict[str, Any], memory: dict[str, Any], expected: tuple[State, Reason | None]
+    changes: dict[str, Any], expected: tuple[State, Reason | None]
 ) -> None:
-    known = at_work(ending=Reason.OUTBID.value, wanted=[], **memory)
+    known = replace(at_work(Reason.OUTBID), fetching=Fetching(wanted=()))
     before = replace(known, state=State.FETCHING_RESULTS, **changes)
     step = fetching.decide(fetching.Seen(visit=visit(before, now=100.0)), POLICY)
     assert step.write is not None
     after = step.write.job
     assert after.state is expected[0]
     if expected[1] is None:
-        assert after.memory["further"] == Reason.OUTBID
+        assert after.ending.further == Reason.OUTBID
     else:
-        assert after.memory["ending"] == expected[1]
+        assert after.ending.reason == expected[1]
 
 
 def test_a_training_that_was_done_before_its_machine_was_stopped_has_finished() -> None:
@@ -126,10 +134,10 @@ def test_a_training_that_was_done_before_its_machine_was_stopped_has_finished() 
         steps=(done,),
         finished=Finished(result="done", at=2.0),
     )
-    before = at_work(ending=Reason.MACHINE_STOPPED.value)
+    before = at_work(Reason.MACHINE_STOPPED)
     step = executing.decide(Seen(visit=visit(before, now=100.0), status=status), POLICY)
     assert step.write is not None
-    assert (step.write.job.state, step.write.job.memory["ending"]) == (State.FETCHING_RESULTS, Reason.FINISHED)
+    assert (step.write.job.state, step.write.job.ending.reason) == (State.FETCHING_RESULTS, Reason.FINISHED)
 
 
 @pytest.mark.parametrize(("unreachable_since", "act"), [(None, Act.STOP), (95.0, Act.LEAVE)])

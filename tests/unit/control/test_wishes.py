@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from stationmaster.control.policy import Policy
-from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.rental.machine import Fate, Sighting
 from stationmaster.control.rental.release import Evidence
 from stationmaster.control.states import (
@@ -22,15 +21,25 @@ from stationmaster.control.states import (
 )
 from stationmaster.control.step import Step
 from stationmaster.control.training.taking_in import Seen
-from stationmaster.model import Desired, Job, Outcome, Reason, State
+from stationmaster.model import Desired, Ending, Job, Outcome, Reason, SavedModel, State
 from stationmaster.remote.host import Finished, Status, StepStatus, Supervisor
-from tests.support.jobs.spine_values import ACCESS, INSTALLATION, job, listing, machine, offer, rental, requested, visit
+from tests.support.jobs.spine_values import (
+    INSTALLATION,
+    MACHINE,
+    job,
+    listing,
+    machine,
+    offer,
+    rental,
+    requested,
+    visit,
+)
 
 POLICY = Policy()
 WISHES = [Desired.STOP, Desired.CANCEL, Desired.CANCEL_KEEP]
 CANCELS = [Desired.CANCEL, Desired.CANCEL_KEEP]
+MODEL = SavedModel(address="/m")
 CLOCKS: dict[str, Any] = {"wall": 0.0, "monotonic": 0.0, "boot_id": "b", "started": True}
-MEMORY = {"label": rental().label, "access": access_to_json(ACCESS)}
 
 
 def status(
@@ -51,8 +60,7 @@ def status(
 
 
 def wished(state: State, desired: Desired, **fields: Any) -> Job:
-    memory = {**MEMORY, **fields.pop("memory", {})}
-    return job(state=state, desired=desired, desired_seq=1, seen_seq=1, memory=memory, **fields)
+    return job(state=state, desired=desired, desired_seq=1, seen_seq=1, machine=MACHINE, **fields)
 
 
 def written(step: Step[Any]) -> Job:
@@ -108,7 +116,7 @@ def test_a_cancel_during_the_training_needs_no_answer_of_the_machine() -> None:
 def test_a_stop_during_the_training_writes_down_why_and_then_stops_it(desired: Desired, reason: Reason) -> None:
     step = executing.decide(Seen(visit=visit(wished(State.EXECUTING, desired)), status=status()), POLICY)
     assert isinstance(step.then, executing.Stop)
-    assert written(step).memory["ending"] == reason
+    assert written(step).ending.reason == reason
     assert (written(step).state, written(step).outcome) == (State.EXECUTING, None)
 
 
@@ -123,14 +131,14 @@ def test_a_stop_of_a_silent_machine_waits_for_its_answer(desired: Desired) -> No
 def test_a_training_that_ended_by_itself_before_the_stop_came_is_complete() -> None:
     finished = status(finished=Finished(result="done"), alive=False)
     step = executing.decide(Seen(visit=visit(wished(State.EXECUTING, Desired.STOP)), status=finished), POLICY)
-    assert (written(step).state, written(step).memory["ending"]) == (State.FETCHING_RESULTS, Reason.FINISHED)
+    assert (written(step).state, written(step).ending.reason) == (State.FETCHING_RESULTS, Reason.FINISHED)
 
 
 def test_a_stopped_training_is_fetched_as_stopped_even_if_its_step_says_failed() -> None:
-    stopping = wished(State.EXECUTING, Desired.STOP, memory={"ending": Reason.STOPPED_BY_USER.value})
+    stopping = wished(State.EXECUTING, Desired.STOP, ending=Ending(reason=Reason.STOPPED_BY_USER))
     finished = status(finished=Finished(result="failed"), alive=False)
     step = executing.decide(Seen(visit=visit(stopping), status=finished), POLICY)
-    assert written(step).memory["ending"] == Reason.STOPPED_BY_USER
+    assert written(step).ending.reason == Reason.STOPPED_BY_USER
 
 
 @pytest.mark.parametrize("desired", [Desired.STOP, Desired.CANCEL_KEEP])
@@ -144,7 +152,7 @@ def test_while_results_are_fetched_a_stop_changes_nothing(desired: Desired) -> N
 
 @pytest.mark.parametrize("state", [State.FETCHING_RESULTS, State.FINALIZING])
 def test_a_cancel_skips_what_is_left(state: State) -> None:
-    cancelled = wished(state, Desired.CANCEL, memory={"ending": "FINISHED", "model": "/m"})
+    cancelled = wished(state, Desired.CANCEL, ending=Ending(reason=Reason.FINISHED), model=MODEL)
     if state is State.FETCHING_RESULTS:
         step: Step[Any] = fetching.decide(fetching.Seen(visit=visit(cancelled)), POLICY)
     else:
@@ -164,12 +172,12 @@ def test_a_cancel_skips_what_is_left(state: State) -> None:
     ],
 )
 def test_what_the_outcome_will_be_once_the_model_is_safe(desired: Desired, ending: Reason, reason: Reason) -> None:
-    at_home = wished(State.FINALIZING, desired, memory={"ending": ending.value, "model": "/m"})
+    at_home = wished(State.FINALIZING, desired, ending=Ending(reason=ending), model=MODEL)
     assert finalizing.final_reason(at_home) is reason
 
 
 def test_a_training_that_says_it_finished_but_left_no_model_has_failed() -> None:
-    empty = wished(State.FINALIZING, Desired.RUN, memory={"ending": "FINISHED"})
+    empty = wished(State.FINALIZING, Desired.RUN, ending=Ending(reason=Reason.FINISHED))
     assert finalizing.final_reason(empty) is Reason.NO_MODEL
 
 
@@ -178,9 +186,9 @@ def evidence(*machines: Any, **fields: Any) -> Evidence:
 
 
 @pytest.mark.parametrize("desired", WISHES)
-@pytest.mark.parametrize(("model", "outcome"), [("/m", Outcome.INCOMPLETE), (None, Outcome.CANCELLED)])
-def test_between_two_attempts_every_wish_ends_the_job(desired: Desired, model: str | None, outcome: Outcome) -> None:
-    between = wished(State.RELEASING, desired, memory={"further": "MACHINE_LOST", "model": model})
+@pytest.mark.parametrize(("model", "outcome"), [(MODEL, Outcome.INCOMPLETE), (SavedModel(), Outcome.CANCELLED)])
+def test_between_two_attempts_every_wish_ends_the_job(desired: Desired, model: SavedModel, outcome: Outcome) -> None:
+    between = wished(State.RELEASING, desired, ending=Ending(further=Reason.MACHINE_LOST), model=model)
     seen = releasing.Seen(visit=visit(between), installation=INSTALLATION, rentals=(), costs=(), evidence=evidence())
     step = releasing.decide(seen, POLICY)
     assert (written(step).state, written(step).outcome) == (State.ENDED, outcome)
@@ -201,4 +209,4 @@ def test_a_machine_that_was_lost_is_not_replaced_for_somebody_who_wants_out(desi
     lost = wished(State.FETCHING_RESULTS, desired)
     step = fetching.decide(fetching.Seen(visit=visit(lost), sighting=Sighting(fate=Fate.GONE)), POLICY)
     assert written(step).outcome is not None
-    assert "further" not in written(step).memory
+    assert written(step).ending.further is None

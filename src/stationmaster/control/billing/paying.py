@@ -45,14 +45,14 @@ def with_settlement(
     write: Write, job: Job, *, lines: Iterable[CostLine], rentals: Iterable[Rental], policy: Policy, now: float
 ) -> Write:
     """The end of `job`'s attempt with the settlement of its hold, and with the next one's hold if there is a next."""
-    held = job.memory.get("hold")
+    held = job.funding.hold
     if held is None:
         return write
     billing = policy.billing or Billing()  # what was held under it is settled, though it be switched off since
-    reason = Reason(job.memory["further"]) if "further" in job.memory else write.job.reason
+    reason = job.ending.further or write.job.reason
     assert reason is not None, "an attempt is over for a reason"
     actual = cost_of_attempt(job.attempt, [*lines], rentals)
-    charged = charge(reason, held=MicroDollars(held), actual=actual, billing=billing)
+    charged = charge(reason, held=held, actual=actual, billing=billing)
     settlement = Settlement(job_id=job.id, attempt=job.attempt, charge=charged, note=reason.value)
     told = _settled_told(job, billing, held=held, charged=charged, actual=actual)
     settled = replace(write, events=(told, *write.events), ledger=(settlement,))

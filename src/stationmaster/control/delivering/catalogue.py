@@ -38,7 +38,7 @@ def entry_of(
     job: Job, reason: Reason, *, slug: str, framework: str | None, previews: tuple[SamplePicture, ...], now: float
 ) -> TrainedModel | None:
     """The job's line in the catalogue; None when it left no model."""
-    file, model = job.memory.get("model_file"), job.memory.get("model")
+    file, model = job.model.file, job.model.address
     if file is None or model is None:
         return None
     at_home = (Place(kind=HOME, address=model),) if "://" not in model else ()
@@ -47,9 +47,9 @@ def entry_of(
         job_id=job.id,
         name=job.spec.name,
         recipe=job.spec.recipe,
-        file_name=file["name"],
-        sha256=file["sha256"],
-        size=file["size"],
+        file_name=file.name,
+        sha256=file.sha256,
+        size=file.size,
         complete=is_complete(reason),
         created_at=now,
         family=family_of(job.spec.recipe, base_model_of(job)),
@@ -64,7 +64,7 @@ def entry_of(
 
 
 def _details(job: Job, reason: Reason, framework: str | None) -> dict[str, Any]:
-    progress, saved, wanted = job.progress, job.memory.get("model_step"), job.spec.parameters.get("steps")
+    progress, saved, wanted = job.progress, job.model.step, job.spec.parameters.get("steps")
     return {
         "framework": framework,
         "parameters": dict(job.spec.parameters),
@@ -74,6 +74,6 @@ def _details(job: Job, reason: Reason, framework: str | None) -> dict[str, Any]:
         "first_loss": progress.first_loss,
         "last_loss": progress.loss,
         "reason": reason.value,
-        "anomalies": list(job.memory.get("anomalies") or ()),
-        "not_published": dict(notes.failures(job)),
+        "anomalies": list(job.watching.anomalies),
+        "not_published": dict(notes.delivery_of(job).failed),
     }

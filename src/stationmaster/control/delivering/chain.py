@@ -12,14 +12,13 @@ from stationmaster.control.delivering.checked_models import require_model
 from stationmaster.control.delivering.machine_source import OnMachine
 from stationmaster.control.delivering.places import BUCKET, HUB
 from stationmaster.control.policy import Policy
-from stationmaster.control.rental.access_notes import access_from_json
-from stationmaster.control.rental.machine import host_of
+from stationmaster.control.rental.machine import host_of, may_get_secrets
 from stationmaster.control.step import recovered, wait
 from stationmaster.control.world import Visit, World
 from stationmaster.delivery.hub_files import HubFile
 from stationmaster.delivery.huggingface import HubClient
 from stationmaster.errors import CommandFailed, DeliveryBusy, DeliveryError, DeliveryRefused, TicketRefused
-from stationmaster.model import Checkpoint, Job, Place, SshAccess
+from stationmaster.model import Checkpoint, Job, Place
 from stationmaster.remote.host import OutputFile
 from stationmaster.store.writes import Told, Write
 
@@ -46,9 +45,8 @@ async def deliver(action: Deliver, job: Job, checkpoint: Checkpoint, visit: Visi
     except (DeliveryError, CommandFailed, TicketRefused) as problem:
         return not_delivered(job, action.link, problem, world.policy)
     safe = replace(checkpoint, location=place.address, verified_at=visit.now)
-    after = notes.with_place(recovered(job), place).remember(
-        model=place.address, model_step=safe.step, model_attempt=job.attempt, model_file=file_facts(action.file)
-    )
+    after = notes.with_place(recovered(job), place)
+    after = notes.with_model(after, action.file, address=place.address, step=safe.step)
     payload = {"path": action.file.path, "location": place.address, "sha256": safe.sha256, "size": safe.size}
     return wait(after, 0.0, checkpoints=(safe,), events=(Told(kind="model_safe", payload=payload),))
 
@@ -66,10 +64,6 @@ def not_delivered(job: Job, what: str, problem: Exception, policy: Policy) -> Wr
     return wait(notes.with_failure(after, what, str(problem)), 0.0, events=(told,))
 
 
-def file_facts(file: OutputFile) -> dict[str, object]:
-    return {"name": PurePosixPath(file.path).name, "sha256": file.sha256, "size": file.size, "path": file.path}
-
-
 async def repository_of(job: Job, hub: HubClient, *, installation: str) -> str:
     """The model's own repository: there, and as private as it should be."""
     repo = f"{await hub.namespace()}/{slug_of(job, installation=installation)}"
@@ -82,8 +76,7 @@ def hub_place(repo: str, name: str, hub: HubClient) -> Place:
 
 
 def _require_trusted(job: Job, policy: Policy) -> None:
-    access = access_from_json(job.memory["access"])
-    if isinstance(access, SshAccess) and access.unverified and not policy.allow_unverified:
+    if not may_get_secrets(job, policy):
         raise DeliveryRefused("nobody could verify the machine's host key: no signed address goes there")
 
 

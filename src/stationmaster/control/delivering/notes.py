@@ -1,12 +1,11 @@
-"""How far the delivery of a job's model is, kept in the job's memory: pure, so that any worker can go on with it."""
+"""How far the delivery of a job's model is: pure, so that any worker can go on with it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
+from dataclasses import replace
+from pathlib import PurePosixPath
 
-from stationmaster.model import Desired, Job, Place, Reason
+from stationmaster.model import Desired, Job, ModelDelivery, ModelFile, OutputFile, Place, Reason
 
 TRIES = 3
 """How often a link of the chain, or a further step of publishing, is tried before the next has its turn."""
@@ -14,63 +13,60 @@ TRIES = 3
 
 def next_link(job: Job, links: tuple[str, ...]) -> str | None:
     """Where the machine should send the model now; None when only home is left, or it is safe elsewhere already."""
-    if places(job) or job.desired is Desired.CANCEL_KEEP or job.memory.get("ending") == Reason.OUTBID.value:
+    if places(job) or job.desired is Desired.CANCEL_KEEP or job.ending.reason is Reason.OUTBID:
         return None  # what is only kept, or goes on in a further attempt, is not published
-    return next((link for link in links if link not in _failed(job)), None)
+    return next((link for link in links if not has_failed(job, link)), None)
+
+
+def delivery_of(job: Job) -> ModelDelivery:
+    """How far this attempt is; notes of an earlier one say nothing about it."""
+    known = job.model.delivery
+    return known if known is not None and known.attempt == job.attempt else ModelDelivery(attempt=job.attempt)
 
 
 def places(job: Job) -> tuple[Place, ...]:
     """Where this attempt's model lies, verified, besides home."""
-    return tuple(Place(**place) for place in _notes(job).get("places", ()))
+    return delivery_of(job).places
+
+
+def with_model(job: Job, file: OutputFile, *, address: str, step: int | None) -> Job:
+    """The job whose model, that file of its machine, is safe at `address`."""
+    assert file.sha256 is not None, "only what was hashed is brought to safety"
+    known = ModelFile(name=PurePosixPath(file.path).name, sha256=file.sha256, size=file.size, path=file.path)
+    return replace(job, model=replace(job.model, address=address, step=step, attempt=job.attempt, file=known))
 
 
 def with_place(job: Job, place: Place) -> Job:
-    others = [asdict(one) for one in places(job) if one.kind != place.kind]
-    return _noted(job, places=[*others, asdict(place)])
+    known = delivery_of(job)
+    others = (one for one in known.places if one.kind != place.kind)
+    return with_delivery(job, replace(known, places=(*others, place)))
 
 
 def with_failure(job: Job, what: str, problem: str) -> Job:
     """The job with a link or step given up for good."""
-    return _noted(job, failed={**_failed(job), what: problem})
+    known = delivery_of(job)
+    return with_delivery(job, replace(known, failed={**known.failed, what: problem}))
 
 
 def has_failed(job: Job, what: str) -> bool:
-    return what in _failed(job)
-
-
-def failures(job: Job) -> Mapping[str, str]:
-    return _failed(job)
+    return what in delivery_of(job).failed
 
 
 def with_try(job: Job, what: str) -> tuple[Job, int]:
     """The job with one more try counted, and how many there were before."""
-    tries = dict(_notes(job).get("tries", {}))
-    before = int(tries.get(what, 0))
-    return _noted(job, tries={**tries, what: before + 1}), before
+    known = delivery_of(job)
+    before = known.tries.get(what, 0)
+    return with_delivery(job, replace(known, tries={**known.tries, what: before + 1})), before
 
 
 def is_done(job: Job, what: str) -> bool:
-    return what in _notes(job).get("done", ())
+    return what in delivery_of(job).done
 
 
-def with_done(job: Job, what: str, **facts: Any) -> Job:
-    return _noted(job, done=[*_notes(job).get("done", ()), what], **facts)
+def with_done(job: Job, what: str) -> Job:
+    known = delivery_of(job)
+    return with_delivery(job, replace(known, done=(*known.done, what)))
 
 
-def fact(job: Job, name: str) -> Any:
-    return _notes(job).get(name)
-
-
-def _failed(job: Job) -> Mapping[str, str]:
-    found: Mapping[str, str] = _notes(job).get("failed", {})
-    return found
-
-
-def _notes(job: Job) -> Mapping[str, Any]:
-    """Those of an earlier attempt say nothing about this one."""
-    notes: Mapping[str, Any] = job.memory.get("delivery", {})
-    return notes if notes.get("attempt") == job.attempt else {}
-
-
-def _noted(job: Job, **facts: Any) -> Job:
-    return job.remember(delivery={**_notes(job), "attempt": job.attempt, **facts})
+def with_delivery(job: Job, delivery: ModelDelivery) -> Job:
+    return replace(job, model=replace(job.model, delivery=delivery))

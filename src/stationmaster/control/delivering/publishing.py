@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stationmaster.control.delivering import notes
@@ -16,13 +16,23 @@ from stationmaster.control.delivering.samples import ChosenSample, choose_sample
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.machine import host_of
 from stationmaster.control.step import wait
-from stationmaster.control.world import World
+from stationmaster.control.world import Visit, World
 from stationmaster.delivery.hub_files import HubFile
 from stationmaster.delivery.huggingface import HubClient
 from stationmaster.delivery.model_card import Sample, render_card
 from stationmaster.errors import DeliveryError, DeliveryRefused, RemoteError, TicketRefused
-from stationmaster.model import Desired, Job, Place, Reason, SamplePicture, TrainedModel
-from stationmaster.remote.host import OutputFile
+from stationmaster.model import (
+    Desired,
+    Job,
+    ModelFile,
+    OutputFile,
+    Place,
+    Reason,
+    SamplePicture,
+    ShownSample,
+    TrainedModel,
+)
+from stationmaster.recipes.schema import Recipe
 from stationmaster.store.writes import Told, Write
 
 SAMPLES = "samples"
@@ -53,7 +63,7 @@ Publishing = SendOn | ShowSamples | ShowCard
 
 def next_publishing(job: Job, reason: Reason, policy: Policy) -> Publishing | None:
     """What is still to be published of a job's model; None when everything is, or was given up."""
-    if not job.memory.get("model") or job.desired is Desired.CANCEL_KEEP:
+    if not job.model.address or job.desired is Desired.CANCEL_KEEP:
         return None
     if (link := _link_from_home(job, reason, policy)) is not None:
         return SendOn(link=link)
@@ -64,7 +74,9 @@ def next_publishing(job: Job, reason: Reason, policy: Policy) -> Publishing | No
     return None if _is_settled(job, CARD) else ShowCard(reason=reason)
 
 
-async def publish(action: Publishing, job: Job, world: World, *, limit_seconds: float | None = None) -> Write:
+async def publish(
+    action: Publishing, job: Job, visit: Visit, world: World, *, limit_seconds: float | None = None
+) -> Write:
     """One step of publishing; what fails is tried again a few times, told, and never keeps the machine."""
     what = _name(action)
     try:
@@ -75,7 +87,7 @@ async def publish(action: Publishing, job: Job, world: World, *, limit_seconds: 
                 case ShowSamples():
                     return await _show_samples(job, world)
                 case ShowCard():
-                    return await _show_card(action.reason, job, world)
+                    return await _show_card(action.reason, job, visit, world)
     except TimeoutError:
         return not_delivered(job, what, DeliveryRefused("it took too long"), world.policy)
     except (DeliveryError, RemoteError, TicketRefused) as problem:
@@ -128,17 +140,17 @@ async def _send_on(link: str, job: Job, world: World) -> Write:
 async def _hub_from_home(job: Job, world: World) -> Place:
     hub = _hub(world)
     repo = await repository_of(job, hub, installation=world.store.installation_id)
-    known = job.memory["model_file"]
-    file = HubFile(name=known["name"], size=known["size"], sha256=known["sha256"], path=str(job.memory["model"]))
+    known, model = _saved(job)
+    file = HubFile(name=known.name, size=known.size, sha256=known.sha256, path=model)
     await hub.upload(repo, [file], message=f"{file.name}, job {job.id}")
     await hub.require(repo, [file])
     return hub_place(repo, file.name, hub)
 
 
 async def _bucket_from_home(job: Job, world: World) -> Place:
-    shelf, known, model = world.outlets.shelf, job.memory["model_file"], str(job.memory["model"])
+    shelf, (known, model) = world.outlets.shelf, _saved(job)
     assert shelf is not None, "a link that is set has its client"
-    file = OutputFile(path=known["path"], kind="checkpoint", size=known["size"], mtime=0.0, sha256=known["sha256"])
+    file = OutputFile(path=known.path, kind="checkpoint", size=known.size, mtime=0.0, sha256=known.sha256)
     if "://" in model:
         return Place(kind=BUCKET, address=await send_from_machine(file, job, host_of(job, world), shelf))
     return Place(kind=BUCKET, address=await send_from_home(Path(model), file, job, shelf))
@@ -150,34 +162,41 @@ async def _show_samples(job: Job, world: World) -> Write:
         hub, repo = _hub(world), _repo(job)
         files = [HubFile(name=one.name, size=one.size, sha256=one.sha256, path=one.location) for one in chosen]
         await hub.require(repo, await hub.put(repo, files, message="samples"))
-    shown = [{"url": one.name, "text": one.text} for one in chosen]
+    shown = tuple(ShownSample(url=one.name, text=one.text) for one in chosen)
+    after = notes.with_done(notes.with_delivery(job, replace(notes.delivery_of(job), samples=shown)), SAMPLES)
     told = Told(kind="samples_published", payload={"samples": [one.name for one in chosen]})
-    return wait(notes.with_done(job, SAMPLES, samples=shown), 0.0, events=(told,) if chosen else ())
+    return wait(after, 0.0, events=(told,) if chosen else ())
 
 
-async def _show_card(reason: Reason, job: Job, world: World) -> Write:
+async def _show_card(reason: Reason, job: Job, visit: Visit, world: World) -> Write:
     hub, repo = _hub(world), _repo(job)
-    model = await entry(job, reason, world, now=job.state_since)
+    model = await entry(job, reason, visit.recipe, world, now=job.state_since)
     assert model is not None, "what is in a repository has weights"
-    samples = [Sample(**one) for one in notes.fact(job, "samples") or ()]
+    samples = [Sample(url=one.url, text=one.text) for one in notes.delivery_of(job).samples]
     card = HubFile.of_text("README.md", render_card(card_of(model, samples, await licence_of(model, hub))))
     await hub.require(repo, await hub.put(repo, [card], message="card"))
     told = Told(kind="card_published", payload={"repository": repo})
     return wait(notes.with_done(job, CARD), 0.0, events=(told,))
 
 
-async def entry(job: Job, reason: Reason, world: World, *, now: float) -> TrainedModel | None:
+async def entry(job: Job, reason: Reason, recipe: Recipe, world: World, *, now: float) -> TrainedModel | None:
     """The model as the catalogue has it; None when the job left none."""
     previews = tuple(SamplePicture(path=one.location, text=one.text) for one in await _chosen(job, world))
-    framework = world.recipe(job.spec.recipe).recipe.framework
     slug = slug_of(job, installation=world.store.installation_id)
-    return entry_of(job, reason, slug=slug, framework=framework, previews=previews, now=now)
+    return entry_of(job, reason, slug=slug, framework=recipe.framework, previews=previews, now=now)
 
 
 async def _chosen(job: Job, world: World) -> tuple[ChosenSample, ...]:
     files = await world.ask_store(world.store.checkpoints.of_job, job.id)
     at_home = [one for one in files if one.location and "://" not in one.location]
     return await asyncio.to_thread(choose_samples, job, at_home)
+
+
+def _saved(job: Job) -> tuple[ModelFile, str]:
+    """The model as the machine had it, and where it lies now."""
+    assert job.model.file is not None, "only a model that is safe is published"
+    assert job.model.address is not None
+    return job.model.file, job.model.address
 
 
 def _hub(world: World) -> HubClient:

@@ -79,8 +79,8 @@ class Notices:
         lines = self._store.costs.of_job(job.id) if event.kind == "outcome" else []
         return Facts(
             cost=MicroDollars(sum(_so_far(line, at=event.at) for line in lines)),
-            model=job.memory.get("model"),
-            model_step=job.memory.get("model_step"),
+            model=job.model.address,
+            model_step=job.model.step,
             published=tuple(place.link or place.address for place in notes.places(job)),
             link=f"{self._page_url.rstrip('/')}/jobs/{job.id}" if self._page_url else None,
         )

@@ -108,14 +108,13 @@ def _with_deadline(job: Job, rental: Rental, machine: Machine, *, now: float) ->
     Credits that are held for an attempt are another such limit, and each attempt has its own.
     """
     started = rental.create_sent_at or now
-    if job.deadline_at is None:
-        job = replace(job, deadline_at=started + _limit_seconds(job, machine))
-    held = job.memory.get("hold")
+    deadline_at = started + _limit_seconds(job, machine) if job.deadline_at is None else job.deadline_at
+    held = job.funding.hold
     if held is None or machine.price_per_hour <= 0:
-        return job
-    hard = float(job.memory.get("hard_limit_at", job.deadline_at))
+        return replace(job, deadline_at=deadline_at)
+    hard = deadline_at if job.funding.hard_limit_at is None else job.funding.hard_limit_at
     credit_ends_at = started + held / machine.price_per_hour * 3600
-    return replace(job.remember(hard_limit_at=hard), deadline_at=min(hard, credit_ends_at))
+    return replace(job, funding=replace(job.funding, hard_limit_at=hard), deadline_at=min(hard, credit_ends_at))
 
 
 def _limit_seconds(job: Job, machine: Machine) -> float:

@@ -9,30 +9,20 @@ The time for which a machine is stopped, and could not be started, is counted ap
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.machine import ANSWERING, Fate, Sighting
 from stationmaster.control.step import is_late, wants_out
-from stationmaster.model import Job
+from stationmaster.model import Closing, Job
 
-_CLOSING = "closing"  # in a job's memory
 _STOP_SHARE = 2 / 3  # of the time beside the fetch; the rest is for what comes after it
 _LOOK_SECONDS = 15.0
 _LOOK_SPARE_SECONDS = 120.0  # between two looks, on top of the longest action
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Closing:
-    """How much of the time is used up, for how long the machine was stopped, and when that was last counted."""
-
-    spent: float
-    at: float
-    stopped: float = 0.0
-
-
 def is_closing(job: Job) -> bool:
-    return _CLOSING in job.memory
+    return job.ending.closing is not None
 
 
 def closing_begun(job: Job, *, now: float) -> Job:
@@ -48,14 +38,15 @@ def closing_if_due(job: Job, *, now: float) -> Job:
 def look_is_due(job: Job, policy: Policy, *, now: float) -> bool:
     """Whether the provider is to be asked again what the machine does; many small files need not each wait for it."""
     often = min(_LOOK_SECONDS, policy.bound_seconds / 100)
-    return is_closing(job) and now - _of(job).at >= often
+    last = last_counted(job)
+    return last is not None and now - last >= often
 
 
 def closing_counted(job: Job, sighting: Sighting, policy: Policy, *, now: float) -> Job:
     """The clock moved on to now. A gap that nobody looked into, as after a sleep, counts as one long action."""
-    if not is_closing(job) or sighting is ANSWERING:
+    known = job.ending.closing
+    if known is None or sighting is ANSWERING:
         return job  # the next look at the provider counts this time too
-    known = _of(job)
     passed = max(0.0, min(now - known.at, longest_action(policy) + _LOOK_SPARE_SECONDS))
     if sighting.fate is Fate.THERE and sighting.machine is not None:
         return _noted(job, replace(known, spent=known.spent + passed, at=now))
@@ -66,12 +57,12 @@ def closing_counted(job: Job, sighting: Sighting, policy: Policy, *, now: float)
 
 def closing_forgotten(job: Job) -> Job:
     """A person asked anew: the whole time begins again."""
-    return job.remember(**{_CLOSING: None})
+    return _noted(job, None)
 
 
 def last_counted(job: Job) -> float | None:
     """When somebody last saw to a job that is to end."""
-    return _of(job).at if is_closing(job) else None
+    return None if job.ending.closing is None else job.ending.closing.at
 
 
 def stop_is_over(job: Job, policy: Policy) -> bool:
@@ -86,7 +77,8 @@ def fetch_is_over(job: Job, policy: Policy) -> bool:
 
 def is_stopped_for_good(job: Job, policy: Policy) -> bool:
     """The machine was stopped, and for as long as a job has to end nobody could start it."""
-    return is_closing(job) and _of(job).stopped >= policy.bound_seconds
+    closing = job.ending.closing
+    return closing is not None and closing.stopped >= policy.bound_seconds
 
 
 def closing_is_over(job: Job, bound_seconds: float) -> bool:
@@ -123,12 +115,8 @@ def seconds_left(job: Job, *, until: float) -> float:
 
 
 def _spent(job: Job) -> float:
-    return _of(job).spent if is_closing(job) else 0.0
+    return 0.0 if job.ending.closing is None else job.ending.closing.spent
 
 
-def _of(job: Job) -> Closing:
-    return Closing(**job.memory[_CLOSING])
-
-
-def _noted(job: Job, closing: Closing) -> Job:
-    return job.remember(**{_CLOSING: asdict(closing)})
+def _noted(job: Job, closing: Closing | None) -> Job:
+    return replace(job, ending=replace(job.ending, closing=closing))

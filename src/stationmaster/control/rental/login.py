@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from stationmaster.control.rental.access_notes import access_to_json
 from stationmaster.control.rental.drivers import advice, install, machine_told, may_install, missing_parts
 from stationmaster.control.step import cut_off, give_up, go_on, recovered, wait
 from stationmaster.control.world import Visit, World
@@ -53,10 +52,16 @@ async def log_in(action: LogIn, job: Job, visit: Visit, world: World) -> Write:
     except (Unreachable, ProviderError) as problem:
         await world.forget_remote(action.rental.label)
         said = f"{problem}; {problem.hint}" if problem.hint else str(problem)
-        return cut_off(job.remember(login_problem=said), now=visit.now, policy=world.policy, problem=str(problem))
+        job = with_login_problem(job, said)
+        return cut_off(job, now=visit.now, policy=world.policy, problem=str(problem))
     except (RemoteError, DiskFull) as problem:  # the machine answered, and cannot be used
         await world.forget_remote(action.rental.label)
         return _refused(action, job, str(problem), now=visit.now)
+
+
+def with_login_problem(job: Job, problem: str) -> Job:
+    """What keeps us from the machine, for when it has kept us too long."""
+    return replace(job, machine=replace(job.machine, login_problem=problem))
 
 
 def blame(rental: Rental | None, why: str) -> tuple[BadMachine, ...]:
@@ -113,23 +118,23 @@ def engine_problem(facts: dict[str, Any], runtime: str) -> str | None:
 
 def _chosen(machine: Machine, job: Job) -> Access:
     """The better way first; after a failed login the other one."""
-    return machine.accesses[int(job.memory.get("failures", 0)) % len(machine.accesses)]
+    return machine.accesses[job.setbacks.failures % len(machine.accesses)]
 
 
 async def _with_key_attached(action: LogIn, job: Job, world: World) -> Job:
     """The key went along with the create; some hosts lose it, so it is attached once more after the boot."""
     provider = world.provider(action.rental.provider)
-    if not isinstance(provider, KnowsKeys) or world.public_key is None or job.memory.get("key_attached"):
+    if not isinstance(provider, KnowsKeys) or world.public_key is None or job.machine.key_attached:
         return job
     await provider.attach_key(action.machine.provider_id, world.public_key)
-    return job.remember(key_attached=True)
+    return replace(job, machine=replace(job.machine, key_attached=True))
 
 
 async def _enter(action: LogIn, access: Access, job: Job, visit: Visit, world: World) -> Write:
     remote = world.remote(action.rental.label, access)
     said = await check(remote, ["python3", "-c", _HELLO], timeout=_LOGIN_SECONDS)
     access = _with_job_root(access, said)
-    recipe = world.recipe(job.spec.recipe).recipe
+    recipe = visit.recipe
     if _is_untrusted(access, world) and recipe.secrets:
         said_no = "its host key could not be verified and the recipe needs secrets"
         return _refused(action, job, said_no, now=visit.now)
@@ -142,12 +147,14 @@ async def _enter(action: LogIn, access: Access, job: Job, visit: Visit, world: W
         hint = advice(action.rental, world.policy) if missing_parts(facts, recipe) else ""
         refused = _refused(action, job, problem + hint, now=visit.now)
         return replace(refused, events=(*told, *refused.events))
-    known = recovered(job).remember(
-        access=access_to_json(access),
+    entered = replace(
+        job.machine,
+        access=access,
         label=action.rental.label,
         gpus=action.rental.offer.gpus_said if action.rental.offer else None,
-        key_attached=None,
+        key_attached=False,
     )
+    known = replace(recovered(job), machine=entered)
     where = access.host if isinstance(access, SshAccess) else "this computer"
     told.append(Told(kind="logged_in", payload={"host": where}))
     if isinstance(access, SshAccess) and access.unverified:
@@ -160,7 +167,7 @@ async def _checked(
 ) -> tuple[dict[str, Any], list[Told]]:
     """What the machine has; where that is allowed, what the recipe needs of its system is installed first."""
     facts = await host.preflight()
-    missing = missing_parts(facts, world.recipe(job.spec.recipe).recipe)
+    missing = missing_parts(facts, visit.recipe)
     told = [machine_told(facts, missing)]
     if missing and may_install(action.rental, world.policy):
         await visit.record(wait(job, 0.0, events=(Told(kind="installing", payload={"parts": list(missing)}),)))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from stationmaster.control.fleet import shows_absence
 from stationmaster.control.policy import Policy
-from stationmaster.control.rental.access_notes import access_from_json
 from stationmaster.control.world import Visit, World
 from stationmaster.errors import ProviderError
 from stationmaster.model import (
     LIVE_RENTAL_STATES,
+    Access,
     Job,
     Listing,
     Machine,
@@ -21,6 +21,7 @@ from stationmaster.model import (
     Requirements,
     SshAccess,
 )
+from stationmaster.recipes.schema import Recipe
 from stationmaster.remote.host import Host
 
 _ABSENCES = 2
@@ -51,8 +52,7 @@ ANSWERING = Sighting(fate=Fate.THERE)
 """The machine answered us itself: nobody else needs to be asked."""
 
 
-def requirements(job: Job, world: World) -> Requirements:
-    recipe = world.recipe(job.spec.recipe).recipe
+def requirements(job: Job, recipe: Recipe) -> Requirements:
     needs, quote = recipe.needs, job.spec.quote
     return Requirements(
         gpus=needs.gpus,
@@ -75,16 +75,28 @@ async def live_rental(job: Job, world: World) -> Rental | None:
 
 def host_of(job: Job, world: World) -> Host:
     """trackside's caller on the job's machine, by what the login wrote down."""
-    return world.host(job, str(job.memory["label"]), access_from_json(job.memory["access"]))
+    return world.host(job, label_of(job), access_of(job))
+
+
+def access_of(job: Job) -> Access:
+    """The way to the job's machine."""
+    assert job.machine.access is not None, "nobody has logged in to the machine yet"
+    return job.machine.access
+
+
+def label_of(job: Job) -> str:
+    """The label of the rental whose machine the job works on."""
+    assert job.machine.label is not None, "nobody has logged in to the machine yet"
+    return job.machine.label
 
 
 async def drop_connection(job: Job, world: World) -> None:
-    await world.forget_remote(str(job.memory["label"]))
+    await world.forget_remote(label_of(job))
 
 
 def may_get_secrets(job: Job, policy: Policy) -> bool:
     """Whether tokens and signed addresses may go to the machine: somebody could verify that it is the right one."""
-    access = access_from_json(job.memory["access"])
+    access = access_of(job)
     return not (isinstance(access, SshAccess) and access.unverified) or policy.allow_unverified
 
 
@@ -107,7 +119,7 @@ async def _sight(rental: Rental, visit: Visit, world: World) -> Sighting:
         return Sighting(fate=known.get(machine.status, Fate.THERE), rental=rental, machine=machine)
     if not shows_absence(listing, account=rental.account):
         return Sighting(fate=Fate.UNKNOWN, rental=rental)
-    if int(visit.job.memory.get("absences", 0)) + 1 < _ABSENCES:
+    if visit.job.machine.absences + 1 < _ABSENCES:
         return Sighting(fate=Fate.MISSING, rental=rental)
     single = await world.provider(rental.provider).describe(str(rental.provider_id))
     if single is not None:
@@ -120,7 +132,7 @@ async def _believed(listing: Listing, rental: Rental, visit: Visit, world: World
     held = [each for each in await world.ask_store(world.store.rentals.not_gone) if each.state is RentalState.HELD]
     listed = {machine.provider_id for machine in listing.machines}
     lost = [each for each in held if each.provider == rental.provider and each.provider_id not in listed]
-    first_read = visit.job.memory.get("gone_read_at")
+    first_read = visit.job.machine.gone_read_at
     if len(lost) < _SUSPICIOUS_LOSSES:
         return Sighting(fate=Fate.GONE, rental=rental)
     if first_read is not None and visit.now - first_read >= world.policy.suspicion_seconds:
@@ -130,5 +142,6 @@ async def _believed(listing: Listing, rental: Rental, visit: Visit, world: World
 
 def missed(job: Job, sighting: Sighting) -> Job:
     """The job with one more look counted that did not find its machine."""
-    absences = int(job.memory.get("absences", 0)) + 1
-    return job.remember(absences=absences, gone_read_at=sighting.single_read_at or job.memory.get("gone_read_at"))
+    known = job.machine
+    gone_read_at = sighting.single_read_at or known.gone_read_at
+    return replace(job, machine=replace(known, absences=known.absences + 1, gone_read_at=gone_read_at))

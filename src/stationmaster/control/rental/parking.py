@@ -20,7 +20,7 @@ from stationmaster.control.training.collecting import at_home
 from stationmaster.control.world import World
 from stationmaster.errors import ProviderError
 from stationmaster.lifecycle import PARKED, Move
-from stationmaster.model import Alert, CostLine, Desired, Job, MachineStatus, Reason, State
+from stationmaster.model import Alert, CostLine, Desired, Job, MachineStatus, Parked, Reason, State
 from stationmaster.money import ZERO
 from stationmaster.providers.base import CanStop
 from stationmaster.store.writes import Told, Write
@@ -38,30 +38,37 @@ class Park:
 
 def parked(job: Job, why: str, policy: Policy, *, now: float) -> Write:
     """The job with its machine to be stopped, and people told what they can do."""
-    marked = job.remember(**{PARKED: {"at": now, "why": why, "seq": job.desired_seq}})
+    note = Parked(at=now, why=why, seq=job.desired_seq)
+    marked = replace(job, ending=replace(job.ending, parked=note))
     base = go_on(marked, Move.EXITED, now=now) if job.state is State.EXECUTING else wait(marked, 0.0)
     told = Told(kind="machine_parked", payload={"problem": why, "abandon_seconds": policy.abandon_seconds})
-    return replace(base, events=(told, *base.events), alerts=(_alert(marked, policy),))
+    return replace(base, events=(told, *base.events), alerts=(_alert(marked, note, policy),))
 
 
 def is_asked_again(job: Job) -> bool:
     """Whether a person has asked for the model since the machine was parked."""
-    return job.desired in (Desired.STOP, Desired.CANCEL_KEEP) and job.desired_seq != job.memory[PARKED]["seq"]
+    return job.desired in (Desired.STOP, Desired.CANCEL_KEEP) and job.desired_seq != _note(job).seq
 
 
 def taken_up_again(job: Job) -> Job:
     """The job as it fetches once more: with its whole time, and with the starts that a machine gets."""
-    return closing_forgotten(recovered(job)).remember(**{PARKED: None}, starts=None, started_at=None)
+    again = closing_forgotten(recovered(job))
+    return replace(
+        again,
+        ending=replace(again.ending, parked=None),
+        machine=replace(again.machine, starts=0, started_at=None),
+    )
 
 
 def while_parked(job: Job, sighting: Sighting, policy: Policy, *, can_stop: bool, now: float) -> Write | Park:
     """What a visit to a parked job comes to."""
-    note = job.memory[PARKED]
-    left_seconds = note["at"] + policy.abandon_seconds - now
+    note = _note(job)
+    left_seconds = note.at + policy.abandon_seconds - now
     if not can_stop or left_seconds <= 0 or sighting.fate is Fate.GONE:
-        ending = Reason(job.memory.get("ending", Reason.HARD_LIMIT.value))
-        reason = Reason.HARD_LIMIT if ending is Reason.FINISHED else ending  # without its model nothing is complete
-        said = f"{note['why']}; its model is lost{at_home(job)}"
+        ending = job.ending.reason
+        # Without its model nothing is complete.
+        reason = Reason.HARD_LIMIT if ending is None or ending is Reason.FINISHED else ending
+        said = f"{note.why}; its model is lost{at_home(job)}"
         return replace(give_up(job, reason, now=now, explanation=said), cleared_alerts=(PARKED,))
     if sighting.fate is Fate.THERE and sighting.machine is not None:
         return Park(provider_id=sighting.machine.provider_id)
@@ -70,7 +77,7 @@ def while_parked(job: Job, sighting: Sighting, policy: Policy, *, can_stop: bool
     rental = sighting.rental
     stopped = sighting.fate is Fate.STOPPED and rental is not None and rental.stopped_at is None
     rentals = (replace(rental, stopped_at=now),) if stopped and rental is not None else ()
-    return wait(recovered(job), min(_LOOK_SECONDS, left_seconds), rentals=rentals, alerts=(_alert(job, policy),))
+    return wait(recovered(job), min(_LOOK_SECONDS, left_seconds), rentals=rentals, alerts=(_alert(job, note, policy),))
 
 
 async def park(action: Park, job: Job, world: World) -> Write:
@@ -101,11 +108,15 @@ def costs_as_seen(lines: Iterable[CostLine], sighting: Sighting, *, now: float) 
     return (replace(again, kind=f"{_GPU}-{len(of_gpu) + 1}", started_at=now, amount=ZERO),)
 
 
-def _alert(job: Job, policy: Policy) -> Alert:
-    note = job.memory[PARKED]
-    goes_at = datetime.fromtimestamp(note["at"] + policy.abandon_seconds, tz=UTC)
+def _note(job: Job) -> Parked:
+    assert job.ending.parked is not None, "the job's machine is parked"
+    return job.ending.parked
+
+
+def _alert(job: Job, note: Parked, policy: Policy) -> Alert:
+    goes_at = datetime.fromtimestamp(note.at + policy.abandon_seconds, tz=UTC)
     said = (
-        f"{note['why']}; the machine is stopped, so that only its disk costs. It is destroyed with the model at "
+        f"{note.why}; the machine is stopped, so that only its disk costs. It is destroyed with the model at "
         f"{goes_at:%Y-%m-%d %H:%M} UTC. `stationmaster stop {job.id}` tries once more, "
         f"`stationmaster cancel {job.id}` gives the model up"
     )

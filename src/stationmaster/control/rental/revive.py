@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from stationmaster.control.policy import Policy
-from stationmaster.control.rental.access_notes import access_from_json, access_to_json
 from stationmaster.control.rental.login import pinned
-from stationmaster.control.rental.machine import Fate, Sighting, drop_connection
+from stationmaster.control.rental.machine import Fate, Sighting, access_of, drop_connection
 from stationmaster.control.rental.parking import parked
 from stationmaster.control.step import cut_off, give_up, wait
 from stationmaster.control.training.collecting import at_home
@@ -22,7 +21,7 @@ from stationmaster.model import Access, Job, MachineStatus, Reason, SshAccess
 from stationmaster.providers.base import CanStop
 from stationmaster.store.writes import Told, Write
 
-STOPPED_ENDINGS = frozenset({Reason.MACHINE_STOPPED.value, Reason.OUTBID.value})
+STOPPED_ENDINGS = frozenset({Reason.MACHINE_STOPPED, Reason.OUTBID})
 """What a stopped machine makes of a training; one that was done by then has finished all the same."""
 
 _MOST_STARTS = 3  # of one machine: each may bill, and something stops it every time
@@ -43,9 +42,10 @@ def needs_reviving(sighting: Sighting, job: Job) -> bool:
 
 def marked_as_stopped(job: Job, sighting: Sighting) -> Job:
     """The training on a stopped machine is over; why is written down before the machine is touched."""
-    if sighting.fate is not Fate.STOPPED or "ending" in job.memory:
+    if sighting.fate is not Fate.STOPPED or job.ending.reason is not None:
         return job
-    return job.remember(ending=(Reason.OUTBID if _may_be_outbid(sighting) else Reason.MACHINE_STOPPED).value)
+    reason = Reason.OUTBID if _may_be_outbid(sighting) else Reason.MACHINE_STOPPED
+    return replace(job, ending=replace(job.ending, reason=reason))
 
 
 async def revive(action: Revive, job: Job, visit: Visit, world: World) -> Write:
@@ -71,7 +71,7 @@ def _may_be_outbid(sighting: Sighting) -> bool:
 
 def _is_bid_to_leave(job: Job) -> bool:
     """Whether the machine may be left to whoever bid more; one whose training had ended by then is waited for."""
-    return job.memory.get("ending") == Reason.OUTBID.value
+    return job.ending.reason is Reason.OUTBID
 
 
 async def _start(sighting: Sighting, job: Job, visit: Visit, world: World) -> Write:
@@ -80,13 +80,13 @@ async def _start(sighting: Sighting, job: Job, visit: Visit, world: World) -> Wr
     provider, policy = world.provider(job.spec.provider), world.policy
     if not isinstance(provider, CanStop) or _was_started_just_now(job, visit, policy.queued_start_seconds):
         return wait(job, policy.provider_look_seconds)
-    starts = int(job.memory.get("starts", 0))
+    starts = job.machine.starts
     if starts >= _MOST_STARTS:
         said = f"it was stopped again after {starts} starts"
         return _outbid(job, visit, said) if _is_bid_to_leave(job) else _left(job, visit, said, policy)
     if await provider.start(sighting.machine.provider_id):
         told = Told(kind="machine_started", payload={"provider_id": sighting.machine.provider_id})
-        started = job.remember(starts=starts + 1, started_at=visit.now)
+        started = replace(job, machine=replace(job.machine, starts=starts + 1, started_at=visit.now))
         return wait(started, policy.provider_look_seconds, events=(told,))
     await provider.stop(sighting.machine.provider_id)
     if _is_bid_to_leave(job):
@@ -96,7 +96,7 @@ async def _start(sighting: Sighting, job: Job, visit: Visit, world: World) -> Wr
 
 def _was_started_just_now(job: Job, visit: Visit, seconds: float) -> bool:
     """A provider's list may go on for a while to show a machine stopped that it is starting."""
-    started_at = job.memory.get("started_at")
+    started_at = job.machine.started_at
     return started_at is not None and visit.now - started_at < seconds
 
 
@@ -114,21 +114,20 @@ async def _find_again(sighting: Sighting, job: Job, visit: Visit, world: World) 
     """After a start the address, and the host key, may be others; the provider's word is asked for both."""
     assert sighting.machine is not None
     assert sighting.rental is not None
-    failures = int(job.memory.get("failures", 0))
-    chosen = sighting.machine.accesses[failures % len(sighting.machine.accesses)]
+    chosen = sighting.machine.accesses[job.setbacks.failures % len(sighting.machine.accesses)]
     access = await pinned(chosen, sighting.rental, sighting.machine, visit, world)
     await drop_connection(job, world)
     if access is None:
         return wait(job, world.policy.provider_look_seconds)
-    known = _with_known_job_root(access, access_from_json(job.memory["access"]))
-    return wait(job.remember(access=access_to_json(known)), 0.0)
+    known = _with_known_job_root(access, access_of(job))
+    return wait(replace(job, machine=replace(job.machine, access=known)), 0.0)
 
 
 def _has_moved(sighting: Sighting, job: Job) -> bool:
     machine = sighting.machine
     if machine is None or machine.status is not MachineStatus.RUNNING or not machine.accesses:
         return False
-    known = access_from_json(job.memory["access"])
+    known = access_of(job)
     return all(_address(access) != _address(known) for access in machine.accesses)
 
 

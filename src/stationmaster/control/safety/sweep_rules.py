@@ -110,4 +110,4 @@ def last_sign(job: Job, *, now: float) -> float:
 def _is_dispensable(rental: Rental, job: Job) -> bool:
     """Whether nothing would be lost: no step has started yet, or the attempt's model is safe."""
     before_steps = job.state in (State.QUEUED, State.PROVISIONING, State.TRANSFERRING_DATA)
-    return before_steps or job.memory.get("model_attempt") == rental.attempt
+    return before_steps or job.model.attempt == rental.attempt

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from stationmaster.config import monitoring_of
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.closing import (
     closing_begun,
@@ -21,7 +20,7 @@ from stationmaster.control.rental.closing import (
 from stationmaster.control.rental.company import alone_seconds
 from stationmaster.control.rental.machine import ANSWERING, Fate, drop_connection, host_of, missed, sight
 from stationmaster.control.rental.revive import STOPPED_ENDINGS, Revive, marked_as_stopped, needs_reviving, revive
-from stationmaster.control.step import Handler, Step, cut_off, give_up, go_on, is_late, wait
+from stationmaster.control.step import Handler, Step, cut_off, give_up, go_on, is_late, recovered, wait
 from stationmaster.control.training.baselines import compare, comparison_due
 from stationmaster.control.training.collecting import Collect, at_home, collect, due
 from stationmaster.control.training.declared import declared
@@ -32,9 +31,7 @@ from stationmaster.control.training.step_failure import failure_explained
 from stationmaster.control.training.step_secrets import held_back, secrets_of
 from stationmaster.control.training.taking_in import Seen, taken_in
 from stationmaster.control.training.telling import end_told
-from stationmaster.control.training.watching import (
-    since_of,
-)
+from stationmaster.control.training.watching import since_of
 from stationmaster.control.world import Visit, World
 from stationmaster.errors import CommandFailed, DeliveryBusy, HostKeyRefused, RemoteError, SecretRefused
 from stationmaster.lifecycle import Move
@@ -67,7 +64,7 @@ Action = Start | Save | Stop | Revive | Follow | Collect | Ask
 
 async def observe(visit: Visit, world: World) -> Seen:
     job = visit.job
-    recipe = world.recipe(job.spec.recipe).recipe
+    recipe = visit.recipe
     seen = Seen(
         visit=visit,
         status=None,
@@ -79,7 +76,7 @@ async def observe(visit: Visit, world: World) -> Seen:
     if job.desired is Desired.CANCEL:
         return seen
     try:
-        since = since_of(job, monitoring_of(job.spec.monitoring, world.policy.monitoring))
+        since = since_of(job, visit.monitoring)
         status = await host_of(job, world).status(since, alone_seconds=alone_seconds(job, now=visit.now))
         # Whether the time of a job that is to end runs, only the provider can say.
         is_due = look_is_due(job, world.policy, now=visit.now)
@@ -99,7 +96,7 @@ def decide(seen: Seen, policy: Policy) -> Step[Action]:
     if seen.status is None:
         return _without_answer(seen, policy)
     status = seen.status
-    write = taken_in(seen, policy)
+    write = taken_in(seen)
     job = write.job
     # What people want and the limit come first: nothing that the machine says puts them off.
     if reason := _reason_to_stop(job, now=now):
@@ -135,7 +132,7 @@ def _is_to_be_read_on(write: Write, status: Status) -> bool:
 
 def _to_its_end(seen: Seen, write: Write, status: Status, reason: Reason, policy: Policy) -> Step[Action]:
     """The training is to end; one that does not is left as it runs, and its model is fetched all the same."""
-    if stop_is_over(write.job, policy) or _stops(write.job) >= _MOST_STOPS:
+    if stop_is_over(write.job, policy) or write.job.ending.stops >= _MOST_STOPS:
         return Step(write=_left_running(write, reason, seen))
     if status.finished:
         if _is_to_be_read_on(write, status):
@@ -148,7 +145,8 @@ def _to_its_end(seen: Seen, write: Write, status: Status, reason: Reason, policy
 
 def _left_running(write: Write, reason: Reason, seen: Seen) -> Write:
     """The stop had no effect, or nobody answered it: the fetch asks once more, and the machine goes after it."""
-    job = write.job.remember(ending=reason.value, unstopped=True, failures=None, stops=None)
+    ending = replace(write.job.ending, reason=reason, unstopped=True, stops=0)
+    job = replace(recovered(write.job), ending=ending)
     told = Told(kind="stop_without_effect", payload={"reason": reason.value})
     moved = go_on(job, Move.EXITED, now=seen.visit.now, events=(*write.events, told, *end_told(job, seen.outputs)))
     return replace(write, job=moved.job, due_in=0.0, events=moved.events)
@@ -156,11 +154,10 @@ def _left_running(write: Write, reason: Reason, seen: Seen) -> Write:
 
 def _ended(seen: Seen, write: Write, reason: Reason, policy: Policy) -> Step[Action]:
     """The training is to end: first it saves, if it can, then it is stopped. Each is written down before it is done."""
-    job = write.job.remember(ending=reason.value)
-    monitoring = monitoring_of(job.spec.monitoring, policy.monitoring)
-    saving = save_first(job, reason, seen.stopping.save, monitoring, now=seen.visit.now)
+    job = replace(write.job, ending=replace(write.job.ending, reason=reason))
+    saving = save_first(job, reason, seen.stopping.save, seen.visit.monitoring, now=seen.visit.now)
     if saving is None:
-        job = job.remember(stops=_stops(job) + 1)
+        job = replace(job, ending=replace(job.ending, stops=job.ending.stops + 1))
         grace = min(seen.stopping.grace, stop_limit(policy))
         return Step(write=replace(write, job=job), then=Stop(grace_seconds=grace))
     told = (*write.events, *save_told(job, saving))
@@ -190,15 +187,15 @@ def _without_answer(seen: Seen, policy: Policy) -> Step[Action]:
 
 
 def _reason_to_stop(job: Job, *, now: float) -> Reason | None:
-    if job.memory.get("ending") in STOPPED_ENDINGS:
-        return Reason(job.memory["ending"])  # it runs again only so that its model can be fetched
+    if job.ending.reason in STOPPED_ENDINGS:
+        return job.ending.reason  # it runs again only so that its model can be fetched
     if job.desired is Desired.STOP:
         return Reason.STOPPED_BY_USER
     if job.desired is Desired.CANCEL_KEEP:
         return Reason.CANCELLED_BY_USER
-    if job.memory.get("stalled"):
+    if job.watching.stalled:
         return Reason.STALLED
-    if job.memory.get("sick"):
+    if job.watching.sick:
         return Reason.ANOMALY
     return Reason.HARD_LIMIT if is_late(job, now=now) else None
 
@@ -210,15 +207,11 @@ def _training_began(status: Status) -> bool:
 def _exited(write: Write, status: Status, outputs: Sequence[Output], *, now: float) -> Write:
     assert status.finished is not None
     job = write.job
-    ending = job.memory.get("ending")
-    explanation = None
-    if status.finished.result == "done":
-        ending = None  # it was done before it could be ended
-    if ending is None:
-        ending = (Reason.FINISHED if status.finished.result == "done" else Reason.STEP_FAILED).value
-    if ending == Reason.STEP_FAILED.value:
-        explanation = failure_explained(job, status)
-    job = job.remember(ending=ending, ending_explanation=explanation, failures=None)
+    # Whatever it was to be ended for: a training that is done was done before.
+    is_done = status.finished.result == "done"
+    reason = Reason.FINISHED if is_done else job.ending.reason or Reason.STEP_FAILED
+    explanation = failure_explained(job, status) if reason is Reason.STEP_FAILED else None
+    job = replace(recovered(job), ending=replace(job.ending, reason=reason, explanation=explanation))
     told = (*write.events, *end_told(job, outputs))
     moved = go_on(job, Move.EXITED, now=now, events=told, checkpoints=write.checkpoints)
     return replace(moved, readings=write.readings, cleared_alerts=write.cleared_alerts)
@@ -237,11 +230,11 @@ async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
             if isinstance(action, Save):
                 return await ask_to_save(job, world)
             if isinstance(action, Ask):
-                return await ask(action, job, seen.visit, world.recipe(job.spec.recipe).recipe, world)
+                return await ask(action, job, seen.visit, world)
             if isinstance(action, Stop):
                 await host.stop(action.grace_seconds)
             else:
-                await host.start(await secrets_of(job, world))
+                await host.start(await secrets_of(job, seen.visit.recipe, world))
     except TimeoutError:
         return _not_stopped(job, "it took too long", world.policy)
     except (SecretRefused, DeliveryBusy) as problem:
@@ -256,19 +249,14 @@ async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
     except RemoteError as problem:
         await drop_connection(job, world)
         return cut_off(job, now=seen.visit.now, policy=world.policy, problem=str(problem))
-    unheard = _stops(job) - 1 if isinstance(action, Stop) else 0
+    unheard = job.ending.stops - 1 if isinstance(action, Stop) else 0
     return wait(job, world.policy.retry_after(unheard - 1) if unheard else _SETTLE_SECONDS)
 
 
-def _stops(job: Job) -> int:
-    """How often the training was asked to stop; one that takes no notice is asked again after growing pauses."""
-    return int(job.memory.get("stops", 0))
-
-
 def _not_stopped(job: Job, problem: str, policy: Policy) -> Write:
-    """The machine answers, and does not stop the training: told once, and tried again while there is time."""
-    told = (Told(kind="stop_failed", payload={"problem": problem}),) if _stops(job) == 1 else ()
-    return wait(job, policy.retry_after(max(0, _stops(job) - 1)), events=told)
+    """The machine answers, and does not stop the training: told once, and tried again after growing pauses."""
+    told = (Told(kind="stop_failed", payload={"problem": problem}),) if job.ending.stops == 1 else ()
+    return wait(job, policy.retry_after(max(0, job.ending.stops - 1)), events=told)
 
 
 def _judged(seen: Seen, policy: Policy, visit: Visit, status: Status) -> tuple[Write, bool]:

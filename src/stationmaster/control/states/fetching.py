@@ -10,10 +10,9 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from stationmaster.control.delivering import notes
-from stationmaster.control.delivering.chain import Deliver, deliver, file_facts, not_delivered
+from stationmaster.control.delivering.chain import Deliver, deliver, not_delivered
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.closing import (
     action_limit,
@@ -51,11 +50,11 @@ from stationmaster.control.step import (
     wants_out,
 )
 from stationmaster.control.training.carrying import metered
-from stationmaster.control.training.collecting import at_home, collected, with_fetched, with_places
+from stationmaster.control.training.collecting import at_home, with_fetched, with_places
 from stationmaster.control.training.declared import declared, refused_told
 from stationmaster.control.training.job_folder import arriving, fetched_path
 from stationmaster.control.training.taking_in import checkpoint_of
-from stationmaster.control.training.wanted_files import ranked_models, steady, wanted
+from stationmaster.control.training.wanted_files import ranked_models, steady, wanted_files
 from stationmaster.control.world import Visit, World
 from stationmaster.delivery.safetensors_header import open_safetensors
 from stationmaster.durations import format_duration
@@ -68,11 +67,10 @@ from stationmaster.errors import (
     Unreachable,
 )
 from stationmaster.lifecycle import PARKED, Move, is_parked, may_try_again
-from stationmaster.model import CostLine, Desired, Job, Reason, Rental
+from stationmaster.model import CostLine, Desired, Fetching, Job, OutputFile, Reason, Rental
 from stationmaster.providers.base import CanStop
 from stationmaster.recipes.outputs import is_safe_to_load
-from stationmaster.recipes.schema import OutputKind
-from stationmaster.remote.host import OutputFile
+from stationmaster.recipes.schema import OutputKind, Recipe
 from stationmaster.remote.transfer import pull_verified
 from stationmaster.store.writes import Told, Write
 
@@ -143,16 +141,17 @@ def _next(job: Job, seen: Seen, policy: Policy) -> Step[Action]:
         return Step(write=_given_no_more_time(job, said, policy, now=now))
     if needs_reviving(seen.sighting, job):
         return Step(then=Revive(sighting=seen.sighting))
-    if "wanted" not in job.memory:
+    wanted = job.fetching.wanted
+    if wanted is None:
         return Step(then=TakeInventory())
-    if not job.memory["wanted"]:
+    if not wanted:
         return Step(write=_all_safe(job, now=now))
-    file = OutputFile(**job.memory["wanted"][0])
+    file = wanted[0]
     if file.kind == OutputKind.CHECKPOINT:
         if (link := notes.next_link(job, policy.links)) is not None:
             return Step(then=Deliver(link=link, file=file))
         if notes.places(job) and not policy.keep_local:
-            return Step(write=wait(job.remember(wanted=job.memory["wanted"][1:]), 0.0))
+            return Step(write=wait(_without_first(job), 0.0))
     return Step(then=Fetch(file=file))
 
 
@@ -180,26 +179,27 @@ def _out_of_time(job: Job, seen: Seen, policy: Policy) -> Write:
 
 def _given_no_more_time(job: Job, why: str, policy: Policy, *, now: float) -> Write:
     """With the model safe the job goes on without the rest; else the machine is stopped, or stays so, and keeps it."""
-    if job.memory.get("model_attempt") == job.attempt:
+    if job.has_model_of_attempt:
         return without_the_rest(job, Reason.HARD_LIMIT, "the time was over", now=now)
     return parked(job, why, policy, now=now)
 
 
 def without_the_rest(job: Job, reason: Reason, why: str, *, now: float) -> Write:
     """Nothing more can be had from the machine: with the model safe the job goes on, else the attempt is lost."""
-    if job.memory.get("model_attempt") == job.attempt:
+    if job.has_model_of_attempt:
         told = Told(kind="results_incomplete", payload={"problem": f"{why} before everything was fetched"})
         return replace(_all_safe(job, now=now), events=(told, *_all_safe(job, now=now).events))
     return give_up(job, reason, now=now, explanation=f"{why} before a model was saved from the machine{at_home(job)}")
 
 
 def _all_safe(job: Job, *, now: float) -> Write:
-    done = job.remember(wanted=None, transfer=None, absences=None, gone_read_at=None)
-    ending = _ending_of_a_bid(done, now=now) if job.memory.get("ending") == Reason.OUTBID.value else None
+    machine = replace(job.machine, transfer=None, absences=0, gone_read_at=None)
+    done = replace(job, fetching=replace(job.fetching, wanted=None), machine=machine)
+    ending = _ending_of_a_bid(done, now=now) if job.ending.reason is Reason.OUTBID else job.ending.reason
     if ending is Reason.OUTBID:
         said = f"a higher bid stopped the machine; what was on it was fetched{at_home(done)}"
         return give_up(done, Reason.OUTBID, now=now, explanation=said)
-    return go_on(done.remember(ending=ending.value) if ending else done, Move.MODEL_SAFE, now=now)
+    return go_on(replace(done, ending=replace(done.ending, reason=ending)), Move.MODEL_SAFE, now=now)
 
 
 def _ending_of_a_bid(job: Job, *, now: float) -> Reason:
@@ -208,8 +208,8 @@ def _ending_of_a_bid(job: Job, *, now: float) -> Reason:
         return Reason.STOPPED_BY_USER
     if is_late(job, now=now):
         return Reason.HARD_LIMIT
-    has_model = job.memory.get("model_attempt") == job.attempt
-    return Reason.MACHINE_STOPPED if has_model and not may_try_again(job, Reason.OUTBID) else Reason.OUTBID
+    is_over = job.has_model_of_attempt and not may_try_again(job, Reason.OUTBID)
+    return Reason.MACHINE_STOPPED if is_over else Reason.OUTBID
 
 
 async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
@@ -221,9 +221,9 @@ async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
     try:
         async with asyncio.timeout(limit), company(host_of(job, world), seen.visit):
             if isinstance(action, TakeInventory):
-                return await _take_inventory(job, world)
+                return await _take_inventory(job, seen.visit.recipe, world)
             if isinstance(action, Deliver):
-                checkpoint = checkpoint_of(job, action.file, world.recipe(job.spec.recipe).recipe.outputs)
+                checkpoint = checkpoint_of(job, action.file, seen.visit.recipe.outputs)
                 return await deliver(action, job, checkpoint, seen.visit, world)
             return await _fetch(action.file, job, seen, world)
     except BrokenModel as problem:
@@ -239,29 +239,32 @@ async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
         return wait(after, seconds, events=told)
 
 
-async def _take_inventory(job: Job, world: World) -> Write:
-    outputs = world.recipe(job.spec.recipe).recipe.outputs
-    host = host_of(job, world)
-    if job.memory.get("unstopped"):
+async def _take_inventory(job: Job, recipe: Recipe, world: World) -> Write:
+    outputs, host = recipe.outputs, host_of(job, world)
+    if job.ending.unstopped:
         with suppress(CommandFailed):  # its model can be had all the same
-            await host.stop(min(world.recipe(job.spec.recipe).recipe.stop.grace, stop_limit(world.policy)))
+            await host.stop(min(recipe.stop.grace, stop_limit(world.policy)))
     told = await host.inventory()
     files = steady(declared(told, outputs))
     checkpoints = tuple(with_places((checkpoint_of(job, file, outputs) for file in files), job))
-    chosen = [_as_memory(file) for file in wanted(files, job, checkpoints)]
-    spare = [_as_memory(file) for file in ranked_models(files, job, checkpoints)[1 : 1 + _SPARE_MODELS]]
+    spare = ranked_models(files, job, checkpoints)[1 : 1 + _SPARE_MODELS]
     steps = [one.step for one in checkpoints if one.kind == OutputKind.CHECKPOINT and one.step is not None]
-    furthest = max(steps, default=None)  # the step that the trainer's state belongs to
-    after = recovered(job).remember(wanted=chosen, spare_models=spare or None, unstopped=None, furthest=furthest)
+    fetching = Fetching(
+        wanted=tuple(wanted_files(files, job, checkpoints)),
+        spare_models=tuple(spare),
+        furthest=max(steps, default=None),
+    )
+    after = replace(recovered(job), fetching=fetching, ending=replace(job.ending, unstopped=False))
     return wait(after, 0.0, checkpoints=checkpoints, events=refused_told(told, outputs))
 
 
 def _with_the_next_model(job: Job, problem: BrokenModel) -> Write:
     """What was called the model is none: the next best may be one. Bytes that came home stay where they are."""
-    broken, *rest = job.memory["wanted"]
-    spare = job.memory.get("spare_models", [])
-    told = Told(kind="model_broken", payload={"path": broken["path"], "problem": str(problem)})
-    after = recovered(job).remember(wanted=[*spare[:1], *rest], spare_models=spare[1:] or None, transfer=None)
+    assert job.fetching.wanted, "a model that is none was wanted"
+    (broken, *rest), spare = job.fetching.wanted, job.fetching.spare_models
+    told = Told(kind="model_broken", payload={"path": broken.path, "problem": str(problem)})
+    next_best = replace(job.fetching, wanted=(*spare[:1], *rest), spare_models=spare[1:])
+    after = replace(recovered(job), fetching=next_best, machine=replace(job.machine, transfer=None))
     return wait(after, 0.0, events=(told,))
 
 
@@ -269,6 +272,11 @@ def _limit_of(action: TakeInventory | Deliver | Fetch, job: Job, policy: Policy)
     """A place that never answers leaves time for the next one, and for the pull home."""
     limit = action_limit(job, policy, until=fetch_limit(policy))
     return limit / len(policy.links) if limit is not None and isinstance(action, Deliver) else limit
+
+
+def _without_first(job: Job) -> Job:
+    """The job without the file that it wanted next."""
+    return replace(job, fetching=replace(job.fetching, wanted=(job.fetching.wanted or ())[1:]))
 
 
 def _took_too_long(action: TakeInventory | Deliver | Fetch, job: Job, policy: Policy) -> Write:
@@ -289,17 +297,15 @@ async def _fetch(file: OutputFile, job: Job, seen: Seen, world: World) -> Write:
         await pull_verified(host, file.path, target, file.sha256, parts=arriving(folder), progress=progress)
     if file.kind == OutputKind.CHECKPOINT and is_safe_to_load(file.path):
         await asyncio.to_thread(open_safetensors, target)
-    outputs = world.recipe(job.spec.recipe).recipe.outputs
+    outputs = seen.visit.recipe.outputs
     safe = replace(checkpoint_of(job, file, outputs), location=str(target), verified_at=seen.visit.now)
     if safe.kind == OutputKind.STATE:
-        safe = replace(safe, step=job.memory.get("furthest"))
-    after = recovered(job).remember(wanted=job.memory["wanted"][1:], transfer=None)
+        safe = replace(safe, step=job.fetching.furthest)
+    after = _without_first(replace(recovered(job), machine=replace(job.machine, transfer=None)))
     told: tuple[Told, ...] = ()
     if safe.kind == OutputKind.CHECKPOINT:
-        after = after.remember(
-            model=str(target), model_step=safe.step, model_attempt=job.attempt, model_file=file_facts(file)
-        )
-        if job.memory.get("ending") == Reason.OUTBID.value:
+        after = notes.with_model(after, file, address=str(target), step=safe.step)
+        if job.ending.reason is Reason.OUTBID:
             after = await with_fetched(after, safe, file, world)
         payload = {"path": file.path, "location": str(target), "sha256": file.sha256, "size": file.size}
         told = (Told(kind="model_safe", payload=payload),)
@@ -308,22 +314,12 @@ async def _fetch(file: OutputFile, job: Job, seen: Seen, world: World) -> Write:
 
 def _take_collected(file: OutputFile, job: Job, target: Path) -> None:
     """Bytes that were collected during the training are not fetched again; whether they are equal is checked after."""
-    same = next((one for one in collected(job) if (one.path, one.sha256) == (file.path, file.sha256)), None)
+    same = next((one for one in job.collection.checkpoints if (one.path, one.sha256) == (file.path, file.sha256)), None)
     if same is None or target.exists():
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     with suppress(OSError):
         target.hardlink_to(same.location)
-
-
-def _as_memory(file: OutputFile) -> dict[str, Any]:
-    return {
-        "path": file.path,
-        "kind": file.kind,
-        "size": file.size,
-        "mtime": file.mtime,
-        "sha256": file.sha256,
-    }
 
 
 HANDLER = Handler(observe=observe, decide=decide, perform=perform)

@@ -25,7 +25,6 @@ from stationmaster.control.rental.company import company
 from stationmaster.control.rental.machine import ANSWERING, Sighting, host_of, sight
 from stationmaster.control.step import Handler, Step, give_up, go_on, outcome_told, wait
 from stationmaster.control.training.baselines import facts_to_remember
-from stationmaster.control.training.collecting import collected
 from stationmaster.control.training.job_folder import LATEST, MODEL, SUMMARY, forget_arriving, keep_only, link
 from stationmaster.control.world import Visit, World
 from stationmaster.errors import RemoteError
@@ -96,9 +95,9 @@ def _next(job: Job, policy: Policy, *, is_over: bool = False) -> Action:
     publishing = None if is_over else next_publishing(job, reason, policy)
     if publishing is not None:
         return publishing
-    if job.memory.get("model_file") and not notes.is_done(job, _CATALOGUED):
+    if job.model.file is not None and not notes.is_done(job, _CATALOGUED):
         return Catalogue(reason=reason)
-    if notes.fact(job, "register") and not notes.is_done(job, _REGISTERED):
+    if notes.delivery_of(job).register and not notes.is_done(job, _REGISTERED):
         return Register()
     return Conclude(reason=reason)
 
@@ -107,8 +106,9 @@ def final_reason(job: Job) -> Reason:
     """Why the training ended; one that says it finished but left no model has failed."""
     if job.desired is Desired.CANCEL_KEEP:
         return Reason.CANCELLED_BY_USER
-    ending = Reason(job.memory["ending"])
-    if ending is Reason.FINISHED and not job.memory.get("model"):
+    ending = job.ending.reason
+    assert ending is not None, "what is fetched has ended for a reason"
+    if ending is Reason.FINISHED and not job.model.address:
         return Reason.NO_MODEL
     return ending
 
@@ -125,17 +125,18 @@ async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
         case _:
             limit = action_limit(job, world.policy, until=world.policy.bound_seconds) if seen.is_bounded else None
             async with company(host_of(job, world), visit):
-                return await publish(action, job, world, limit_seconds=limit)
+                return await publish(action, job, visit, world, limit_seconds=limit)
 
 
 async def _catalogue(reason: Reason, job: Job, visit: Visit, world: World) -> Write:
-    model = await entry(job, reason, world, now=visit.now)
+    model = await entry(job, reason, visit.recipe, world, now=visit.now)
     if model is None:
         return wait(notes.with_done(job, _CATALOGUED), 0.0)
     model = replace(model, registration=first_registration(model, world.policy, now=visit.now))
     due = model.registration.state is Registering.DUE
     told = Told(kind="catalogued", payload={"model": model.slug, "note": model.registration.note})
-    return wait(notes.with_done(job, _CATALOGUED, register=due), 0.0, models=(model,), events=(told,))
+    done = notes.with_done(notes.with_delivery(job, replace(notes.delivery_of(job), register=due)), _CATALOGUED)
+    return wait(done, 0.0, models=(model,), events=(told,))
 
 
 async def _register(job: Job, visit: Visit, world: World) -> Write:
@@ -150,7 +151,7 @@ async def _register(job: Job, visit: Visit, world: World) -> Write:
 
 
 async def _conclude(action: Conclude, job: Job, visit: Visit, world: World) -> Write:
-    explanation = job.memory.get("ending_explanation") or _explanation(action.reason, job)
+    explanation = job.ending.explanation or _explanation(action.reason, job)
     done = concluded(job, action.reason, explanation=explanation)
     await world.ask_store(_put_in_place, world.artifacts(job.id), done)
     run = await facts_to_remember(job, world) if action.reason is Reason.FINISHED else None
@@ -161,16 +162,16 @@ async def _conclude(action: Conclude, job: Job, visit: Visit, world: World) -> W
 
 async def _no_longer_at_home(job: Job, world: World) -> tuple[Checkpoint, ...]:
     """Checkpoints that were collected during the training of a model that is kept elsewhere alone."""
-    if "://" not in job.memory.get("model", ""):
+    if "://" not in (job.model.address or ""):
         return ()
-    places = {one.location for one in collected(job)}
+    places = {one.location for one in job.collection.checkpoints}
     rows = await world.ask_store(world.store.checkpoints.of_job, job.id) if places else []
     return tuple(replace(row, location=None, verified_at=None) for row in rows if row.location in places)
 
 
 async def _acknowledge(job: Job, world: World) -> None:
     """Tell the machine's guard that it may destroy the machine. If it does not hear it, it only stops it."""
-    if job.memory.get("model_attempt") != job.attempt:
+    if not job.has_model_of_attempt:
         return
     try:
         await host_of(job, world).acknowledge()
@@ -179,9 +180,9 @@ async def _acknowledge(job: Job, world: World) -> None:
 
 
 def _explanation(reason: Reason, job: Job) -> str | None:
-    kept = "the model is kept" if job.memory.get("model") else None
-    if job.memory.get("model_step"):
-        kept = f"the checkpoint of step {job.memory['model_step']} is kept"
+    kept = "the model is kept" if job.model.address else None
+    if job.model.step:
+        kept = f"the checkpoint of step {job.model.step} is kept"
     match reason:
         case Reason.NO_MODEL:
             return "the training ended without leaving a model"
@@ -190,7 +191,7 @@ def _explanation(reason: Reason, job: Job) -> str | None:
         case Reason.STALLED:
             return f"the training stalled and its grace period expired; {kept or 'there was no checkpoint to keep'}"
         case Reason.ANOMALY:
-            found = ", ".join(job.memory.get("anomalies") or ())
+            found = ", ".join(job.watching.anomalies)
             return f"ended because of {found}; {kept or 'there was no checkpoint to keep'}"
         case Reason.MACHINE_STOPPED:
             return f"the machine was stopped before the training was done; {kept or 'there was no checkpoint to keep'}"
@@ -202,7 +203,7 @@ def _explanation(reason: Reason, job: Job) -> str | None:
 
 def _put_in_place(folder: Path, job: Job) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    model = job.memory.get("model")
+    model = job.model.address
     if model and "://" in model:  # safe elsewhere, and not wanted here: neither are its earlier checkpoints
         keep_only(folder, ())
         (folder / LATEST).unlink(missing_ok=True)
@@ -223,7 +224,7 @@ def summary(job: Job) -> dict[str, Any]:
         "dataset_sha256": job.spec.dataset.sha256,
         "outcome": job.outcome,
         "reason": job.reason,
-        "model": job.memory.get("model"),
+        "model": job.model.address,
         "places": [place.address for place in notes.places(job)],
         "steps": progress.step,
         "first_loss": progress.first_loss,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from stationmaster.control.fleet import labelled, shows_absence
 from stationmaster.control.policy import Policy
 from stationmaster.control.rental.adoption import Discard, adopted, discard, with_surplus
-from stationmaster.control.rental.login import LogIn, blame, log_in
+from stationmaster.control.rental.login import LogIn, blame, log_in, with_login_problem
 from stationmaster.control.rental.machine import requirements
 from stationmaster.control.rental.spending import agreed_in_words, credit_problem, is_full, within_agreed
 from stationmaster.control.step import Handler, Step, failed_try, give_up, is_late, recovered, wait, wants_out
@@ -108,11 +108,11 @@ async def _look_at_the_market(seen: Seen, rental: Rental, world: World) -> Seen:
     if rental.offer is not None:
         return seen
     try:
-        await sendable_secrets(job, world)
+        await sendable_secrets(job, seen.visit.recipe, world)
     except (SecretRefused, DeliveryBusy) as problem:
         return replace(seen, secret_problem=problem)
     avoided = await world.avoided.of(provider.name)
-    want = replace(requirements(job, world), avoided_machines=avoided)
+    want = replace(requirements(job, seen.visit.recipe), avoided_machines=avoided)
     market = await provider.offers(want)
     agreed = within_agreed(market, job.spec)
     others = tuple(offer for offer in market if offer not in agreed)
@@ -175,7 +175,7 @@ def _ask_or_adopt(
     if isinstance(seen.secret_problem, SecretRefused):  # before anything is rented that could not be used
         return Step(write=_given_up(seen, Reason.ACCESS_REFUSED, refusal_in_words(seen.secret_problem)))
     if seen.secret_problem is not None:
-        after, seconds, _ = failed_try(job.remember(login_problem=str(seen.secret_problem)), policy)
+        after, seconds, _ = failed_try(with_login_problem(job, str(seen.secret_problem)), policy)
         return Step(write=wait(after, seconds, alerts=_slow(seen, policy)))
     if seen.no_credit:
         return Step(write=_given_up(seen, Reason.NO_PROVIDER_CREDIT, seen.no_credit))
@@ -204,7 +204,7 @@ def _out_of_time(seen: Seen, rental: Rental, policy: Policy) -> Write:
             said = f"{said}; it has {best}"
         return _given_up(seen, Reason.NO_OFFER, said)
     said = f"no machine could be logged in to within {waited}"
-    if why := job.memory.get("login_problem"):
+    if why := job.machine.login_problem:
         said = f"{said}: {why}"
     return _given_up(seen, Reason.MACHINE_NOT_READY, said)
 
@@ -219,7 +219,7 @@ def _next_best(seen: Seen) -> str | None:
 
 def _best_offer(seen: Seen) -> Offer | None:
     """The best that was not refused in this attempt; else the best of all: what was taken may be free again."""
-    refused = seen.visit.job.memory.get("refused_offers", ())
+    refused = seen.visit.job.machine.refused_offers
     return next((offer for offer in seen.offers if offer.id not in refused), next(iter(seen.offers), None))
 
 
@@ -305,7 +305,7 @@ async def perform(action: Create | LogIn | Discard, job: Job, seen: Seen, world:
 
 async def _create(action: Create, job: Job, seen: Seen, world: World) -> Write:
     provider = world.provider(job.spec.provider)
-    want = requirements(job, world)
+    want = requirements(job, seen.visit.recipe)
     unsent = replace(action.rental, create_sent_at=None, offer=None)
     seen.visit.guard.check()  # the last thing before sending: a process that slept here must not rent
     try:
@@ -336,11 +336,11 @@ async def _create(action: Create, job: Job, seen: Seen, world: World) -> Write:
 
 def _refused(action: Create, job: Job, seen: Seen, policy: Policy, problem: str) -> Write:
     """Somebody else was quicker: the next best offer is asked for, and the attempt is lost only when there is none."""
-    refused = [*job.memory.get("refused_offers", ()), action.offer.id]
+    refused = (*job.machine.refused_offers, action.offer.id)
     others = any(offer.id not in refused for offer in seen.offers)
     if len(refused) >= (_MOST_REFUSALS if others else _REFUSALS):
         return _given_up(seen, Reason.NO_OFFER, problem)
-    after, seconds, _ = failed_try(job.remember(refused_offers=refused), policy)
+    after, seconds, _ = failed_try(replace(job, machine=replace(job.machine, refused_offers=refused)), policy)
     told = Told(kind="create_refused", payload={"problem": problem})
     return wait(after, policy.provider_look_seconds if others else seconds, events=(told,))
 

@@ -63,7 +63,7 @@ async def observe(visit: Visit, world: World) -> Seen:
         installation=world.store.installation_id,
         rentals=rentals,
         costs=costs,
-        cleanup_limit=cleanup_limit(job, world),
+        cleanup_limit=cleanup_limit(visit, world),
     )
     if not any(_may_exist(rental) for rental in not_gone(rentals)):
         return replace(seen, evidence=_NOTHING_RENTED)  # a provider that refuses us must not keep the job from ending
@@ -129,9 +129,8 @@ def _without_further_attempt(job: Job) -> tuple[Job, tuple[Told, ...]]:
     """A stop or cancel between two attempts ends the job here: INCOMPLETE if something is safe, else CANCELLED."""
     if job.outcome is not None:
         return job, ()
-    reason = (
-        Reason.STOPPED_BY_USER if job.memory.get("model") or job.memory.get("collected") else Reason.CANCELLED_BY_USER
-    )
+    is_something_safe = job.model.address or job.collection.checkpoints
+    reason = Reason.STOPPED_BY_USER if is_something_safe else Reason.CANCELLED_BY_USER
     ended = concluded(job, reason, explanation="ended as asked, before a further attempt")
     return ended, (outcome_told(ended),)
 
@@ -191,15 +190,8 @@ def _all_gone(write: Write, job: Job, *, now: float, policy: Policy) -> Write:
         ended = go_on(job, Move.ALL_GONE, now=now, events=events, rentals=rentals, costs=costs)
         return replace(ended, due_in=None, cleared_alerts=("release", "silence", "provisioning", PARKED))
     failed = job.failed_before_login + job.failed_after_login
-    fresh = replace(job, attempt=job.attempt + 1, memory=_kept_memory(job))
-    again = go_on(fresh, Move.TRY_AGAIN, now=now, events=events, rentals=rentals, costs=costs)
+    again = go_on(job.next_attempt(), Move.TRY_AGAIN, now=now, events=events, rentals=rentals, costs=costs)
     return replace(again, due_in=policy.attempt_after(failed), cleared_alerts=("release", "silence", PARKED))
-
-
-def _kept_memory(job: Job) -> dict[str, object]:
-    """A further attempt starts with nothing of the last machine, except what was saved from it."""
-    kept = ("model", "model_step", "model_attempt", "model_file", "milestone", "collected", "hard_limit_at")
-    return {key: job.memory[key] for key in kept if key in job.memory}
 
 
 def _stubborn(seen: Seen, policy: Policy) -> tuple[Alert, ...]:

@@ -21,7 +21,7 @@ from stationmaster.control.step import (
     wants_out,
 )
 from stationmaster.control.training.carrying import metered
-from stationmaster.control.training.collecting import Collected, intact, intact_state
+from stationmaster.control.training.collecting import intact, intact_state
 from stationmaster.control.training.config_files import written
 from stationmaster.control.training.dataset_cache import kept, may_be_kept, taken
 from stationmaster.control.training.dataset_pull import pulled
@@ -29,7 +29,7 @@ from stationmaster.control.training.job_folder import sent_configs
 from stationmaster.control.world import Visit, World
 from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
 from stationmaster.lifecycle import Move
-from stationmaster.model import Job, Reason
+from stationmaster.model import Collected, Job, Reason
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
 from stationmaster.recipes.registry import StoredRecipe
 from stationmaster.recipes.schema import Recipe
@@ -100,8 +100,12 @@ async def perform(_action: Send, job: Job, seen: Seen, world: World) -> Write:
         return cut_off(job, now=now, policy=world.policy, problem=str(problem))
     except (RemoteError, DiskFull) as problem:
         return _refused(job, problem, now=now, world=world)
-    offset = step_offset(job, sent.resumed, world.recipe(job.spec.recipe).recipe)
-    after = recovered(job).remember(absences=None, gone_read_at=None, transfer=None, step_offset=offset)
+    offset = step_offset(job, sent.resumed, seen.visit.recipe)
+    after = replace(
+        recovered(job),
+        machine=replace(job.machine, absences=0, gone_read_at=None, transfer=None),
+        watching=replace(job.watching, step_offset=offset),
+    )
     return go_on(after, Move.DATA_VERIFIED, now=now, events=(*_data_told(job, sent), *_resume_told(sent.resumed)))
 
 
@@ -132,21 +136,22 @@ async def _send(job: Job, visit: Visit, world: World) -> Sent:
     """Everything is there."""
     host = host_of(job, world)
     await host.install(world.trackside)
-    saved = await intact(job, world) if world.recipe(job.spec.recipe).recipe.resume is not None else None
+    saved = await intact(job, world) if visit.recipe.resume is not None else None
     async with company(host, visit), metered(job, visit, "sending") as progress:
-        how = await _send_all(job, host, world, saved, progress)
+        how = await _send_all(job, host, visit.stored_recipe, world, saved, progress)
     return Sent(resumed=saved, how=how)
 
 
-async def _send_all(job: Job, host: Host, world: World, saved: Collected | None, progress: Progress) -> str | None:
+async def _send_all(
+    job: Job, host: Host, stored: StoredRecipe, world: World, saved: Collected | None, progress: Progress
+) -> str | None:
     """Everything is there; the event that says how the dataset came, unless it was sent."""
-    stored = world.recipe(job.spec.recipe)
     checkpoint = job.spec.resume_from if saved is None else saved.location
     resume = None if checkpoint is None else _RESUME
     step = resume_step(job, saved)
-    state = await _state(job, saved, world)
+    state = await _state(job, saved, stored.recipe)
     beside = None if state is None else _STATE
-    plan = plan_of(job, world, root=host.root, resume_from=resume, step=step, state=beside)
+    plan = plan_of(job, stored.recipe, root=host.root, resume_from=resume, step=step, state=beside)
     await host.put_plan(plan.as_json())
     files = await world.ask_store(_shipped, stored)
     files += await world.ask_store(written, plan.configs, sent_configs(world.artifacts(job.id)))
@@ -156,15 +161,14 @@ async def _send_all(job: Job, host: Host, world: World, saved: Collected | None,
         files.append(Sending(local=Path(checkpoint), path=_RESUME, sha256=sha256))
     if state is not None:
         files.append(Sending(local=state, path=_STATE, sha256=await world.ask_store(_sha256, state)))
-    how = await _send_files(job, host, files, world, progress)
+    how = await _send_files(job, host, files, stored.recipe, world, progress)
     await host.unpack(_ARCHIVE, _DATASET, job.spec.dataset.sha256)  # nothing is done to what was pulled
     return how
 
 
-async def _state(job: Job, saved: Collected | None, world: World) -> Path | None:
+async def _state(job: Job, saved: Collected | None, recipe: Recipe) -> Path | None:
     """What the trainer reads beside the checkpoint, where the recipe says that it does and it lies here."""
-    resume = world.recipe(job.spec.recipe).recipe.resume
-    if resume is None or resume.state is None:
+    if recipe.resume is None or recipe.resume.state is None:
         return None
     if saved is not None:
         return await intact_state(saved)
@@ -172,12 +176,14 @@ async def _state(job: Job, saved: Collected | None, world: World) -> Path | None
     return place if place is not None and place.is_file() else None
 
 
-async def _send_files(job: Job, host: Host, files: list[Sending], world: World, progress: Progress) -> str | None:
+async def _send_files(
+    job: Job, host: Host, files: list[Sending], recipe: Recipe, world: World, progress: Progress
+) -> str | None:
     unpacked_bytes = job.spec.dataset.size
     is_kept = may_be_kept(job, world.policy)
     room_bytes = job.spec.dataset.size + unpacked_bytes + ROOM_TO_SPARE_BYTES
     was_taken = is_kept and await taken(job, host, _ARCHIVE, room_bytes=room_bytes)
-    if not was_taken and await pulled(job, host, _DATASET, world):
+    if not was_taken and await pulled(job, host, _DATASET, recipe, world):
         await push_all_verified(host, [file for file in files if file.path != _ARCHIVE], progress=progress)
         return "data_pulled"
     sent = await push_all_verified(host, files, further_bytes=unpacked_bytes, progress=progress)
@@ -198,7 +204,7 @@ def step_offset(job: Job, saved: Collected | None, recipe: Recipe) -> int | None
 
 def plan_of(
     job: Job,
-    world: World,
+    recipe: Recipe,
     *,
     root: str,
     resume_from: str | None,
@@ -207,7 +213,7 @@ def plan_of(
 ) -> Plan:
     identity = JobIdentity(id=job.id, name=job.spec.name, trigger=job.spec.trigger or "", attempt=job.attempt)
     return render_plan(
-        world.recipe(job.spec.recipe).recipe,
+        recipe,
         parameters=job.spec.parameters,
         job=identity,
         machine_root=root,

@@ -28,7 +28,7 @@ def comparison_due(job: Job) -> int | None:
     if progress.step is None or not progress.total_steps:
         return None
     passed = [mark for mark in COMPARED_AT_PERCENT if mark <= 100 * progress.step / progress.total_steps]
-    return passed[-1] if passed and passed[-1] > int(job.memory.get("compared") or 0) else None
+    return passed[-1] if passed and passed[-1] > job.watching.compared else None
 
 
 async def compare(job: Job, world: World) -> Comparison | None:
@@ -59,4 +59,4 @@ def _facts(job: Job, world: World) -> RunFacts:
 
 def _gpus(job: Job) -> str:
     """As the offer named them, so that all runs on them are found whatever the machine's driver calls them."""
-    return job.memory.get("gpus") or NO_GPU
+    return job.machine.gpus or NO_GPU

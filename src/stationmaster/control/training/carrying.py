@@ -1,17 +1,16 @@
-"""How far a transfer is: kept in the job's memory for those who watch, and told as an event now and then."""
+"""How far a transfer is: kept with the job for those who watch, and told as an event now and then."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
 
 from stationmaster.control.clock import boottime
 from stationmaster.control.step import wait
 from stationmaster.control.world import Visit
-from stationmaster.model import Job
+from stationmaster.model import Job, Transfer
 from stationmaster.remote.base import Progress
 from stationmaster.store.writes import Told
 
@@ -33,17 +32,11 @@ class Meter:
             self.began, self._first = now, done
         self.done, self.total = done, total
 
-    def reading(self, *, now: float) -> dict[str, Any]:
-        """Bytes, rate and the time left; the last two are None while nothing can be said."""
+    def reading(self, way: str, *, now: float) -> Transfer:
         seconds = now - self.began
         rate = (self.done - (self._first or 0)) / seconds if seconds > 0 else 0.0
         left = (self.total - self.done) / rate if rate > 0 else None
-        return {
-            "bytes": self.done,
-            "total": self.total,
-            "bytes_per_second": rate or None,
-            "eta_seconds": left,
-        }
+        return Transfer(way=way, bytes=self.done, total=self.total, bytes_per_second=rate or None, eta_seconds=left)
 
 
 @asynccontextmanager
@@ -83,11 +76,12 @@ async def _tell(
         if meter.done == shown:
             continue
         shown, now = meter.done, boottime()
-        reading = {"way": way, **meter.reading(now=now)}
+        reading = meter.reading(way, now=now)
         events: tuple[Told, ...] = ()
         if now - told_at >= event_seconds:
-            told_at, events = now, (Told(kind="transfer", payload=reading),)
-        await visit.record(wait(job.remember(transfer=reading), 0.0, events=events))
+            told_at, events = now, (Told(kind="transfer", payload=asdict(reading)),)
+        moving = replace(job, machine=replace(job.machine, transfer=reading))
+        await visit.record(wait(moving, 0.0, events=events))
 
 
 async def _is_over(over: asyncio.Event, seconds: float) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stationmaster.control.policy import Policy
@@ -20,7 +20,7 @@ from stationmaster.control.training.mirroring import brought_back, forget_mirror
 from stationmaster.control.world import Visit, World
 from stationmaster.delivery.safetensors_header import SafetensorsFile, open_safetensors
 from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
-from stationmaster.model import Checkpoint, Job
+from stationmaster.model import Checkpoint, Collected, Collection, Job, TrainerState
 from stationmaster.recipes.outputs import is_safe_to_load, step_of
 from stationmaster.recipes.schema import Output, OutputKind
 from stationmaster.remote.host import OutputFile, Status
@@ -29,7 +29,6 @@ from stationmaster.store.writes import Told, Write
 
 _SETTLED_SECONDS = 2.0  # two looks can be a moment apart: the file itself must be this old as well
 _ASKED_SECONDS = 30.0  # that the checkpoint a person asked for is waited for, where a trainer writes all the time
-_ASKED_UNTIL = "collect_newest_until"
 _AGAIN_SECONDS = 60.0  # before a collection that failed is tried again, or sooner where they are more frequent
 
 
@@ -41,36 +40,16 @@ class Collect:
     state: OutputFile | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Collected:
-    """A checkpoint that lies at home, verified; `size` and `mtime` are those it had on the machine."""
-
-    attempt: int
-    path: str
-    size: int
-    mtime: float
-    sha256: str
-    location: str
-    verified_at: float
-    step: int | None = None
-    has_nan: bool = False
-    mirrored: bool = False  # it lies in the bucket as well
-    state: dict[str, str] | None = None  # the trainer's state of that very step: where it lies at home, and its hash
-
-    def is_of(self, job: Job, file: OutputFile) -> bool:
-        return (self.attempt, self.path, self.size, self.mtime) == (job.attempt, file.path, file.size, file.mtime)
-
-
 def due(job: Job, status: Status, *, before: Job, policy: Policy, now: float) -> Collect | None:
     """What to collect now: the newest checkpoint that did not change since the look of `before`, and its state."""
-    last = job.memory.get("collected_at", job.state_since)
-    asked_until = job.memory.get(_ASKED_UNTIL)
+    last = job.state_since if job.collection.at is None else job.collection.at
+    asked_until = job.collection.newest_until
     if policy.collect_seconds <= 0 or (asked_until is None and now - last < policy.collect_seconds):
         return None
-    seen = before.memory.get("outputs", {})
+    seen = before.watching.outputs
     settled = [file for file in status.outputs if _is_settled(file, seen.get(file.path), wall=status.wall)]
     newest = max(settled, key=lambda file: (file.mtime, file.path), default=None)
-    if newest is None or any(one.is_of(job, newest) for one in collected(job)):
+    if newest is None or any(one.is_of(job.attempt, newest) for one in job.collection.checkpoints):
         return None
     if asked_until is not None and now < asked_until and _is_outdone(newest, status):
         return None
@@ -79,7 +58,7 @@ def due(job: Job, status: Status, *, before: Job, policy: Policy, now: float) ->
 
 def with_newest_asked(job: Job, *, now: float) -> Job:
     """The job whose newest checkpoint comes home as soon as it is still, not at its next time."""
-    return job.remember(**{_ASKED_UNTIL: now + _ASKED_SECONDS})
+    return replace(job, collection=replace(job.collection, newest_until=now + _ASKED_SECONDS))
 
 
 def _is_outdone(checkpoint: OutputFile, status: Status) -> bool:
@@ -94,11 +73,6 @@ def _state_of(checkpoint: OutputFile, status: Status) -> OutputFile | None:
     if state is None or state.mtime < checkpoint.mtime or _is_outdone(checkpoint, status):
         return None
     return state
-
-
-def collected(job: Job) -> list[Collected]:
-    """What was collected of the job so far, oldest first."""
-    return [Collected(**one) for one in job.memory.get("collected", ())]
 
 
 def best_first(found: Iterable[Collected]) -> list[Collected]:
@@ -118,7 +92,7 @@ def kept(found: Sequence[Collected], *, keep: int) -> list[Collected]:
 
 def at_home(job: Job) -> str:
     """The end of a sentence about a lost machine."""
-    best = next(iter(best_first(collected(job))), None)
+    best = next(iter(best_first(job.collection.checkpoints)), None)
     if best is None:
         return ""
     return "; the checkpoint " + (f"of step {best.step} " if best.step is not None else "") + "is at home"
@@ -126,7 +100,7 @@ def at_home(job: Job) -> str:
 
 def with_places(checkpoints: Iterable[Checkpoint], job: Job) -> Iterator[Checkpoint]:
     """The same checkpoints, each with its place at home where the very same bytes were collected."""
-    places = {(one.path, one.sha256): one for one in collected(job) if one.attempt == job.attempt}
+    places = {(one.path, one.sha256): one for one in job.collection.checkpoints if one.attempt == job.attempt}
     for checkpoint in checkpoints:
         one = places.get((checkpoint.path, checkpoint.sha256 or ""))
         if one is None:
@@ -158,8 +132,8 @@ async def with_fetched(job: Job, safe: Checkpoint, file: OutputFile, world: Worl
         step=safe.step if safe.step is not None or opened is None else opened.step,
         has_nan=opened is not None and opened.has_nan is True,
     )
-    others = [each for each in collected(job) if each.location != one.location]
-    return job.remember(collected=[asdict(each) for each in (*others, one)])
+    others = [each for each in job.collection.checkpoints if each.location != one.location]
+    return replace(job, collection=replace(job.collection, checkpoints=(*others, one)))
 
 
 async def intact(job: Job, world: World) -> Collected | None:
@@ -168,7 +142,7 @@ async def intact(job: Job, world: World) -> Collected | None:
     Only weights: what one stranger's machine wrote must not run on another's, or on ours, when it is loaded. A file
     that is not there, as on another host than the one that collected it, is brought back from the bucket.
     """
-    for one in best_first(collected(job)):
+    for one in best_first(job.collection.checkpoints):
         if not is_safe_to_load(one.path):
             continue
         if await asyncio.to_thread(_is_intact, one):
@@ -183,8 +157,8 @@ async def intact_state(one: Collected) -> Path | None:
     """The trainer's state of a collected checkpoint, if it lies here as it was fetched."""
     if one.state is None:
         return None
-    place = Path(one.state["location"])
-    return place if await asyncio.to_thread(_has_hash, place, one.state["sha256"]) else None
+    place = Path(one.state.location)
+    return place if await asyncio.to_thread(_has_hash, place, one.state.sha256) else None
 
 
 async def collect(action: Collect, job: Job, visit: Visit, outputs: Sequence[Output], world: World) -> Write:
@@ -200,11 +174,10 @@ async def collect(action: Collect, job: Job, visit: Visit, outputs: Sequence[Out
     except (RemoteError, DiskFull) as problem:
         return _failed(job, problem, visit, world.policy)
     # Only the newest has its state: it is as large as the checkpoint, and overwritten on the machine.
-    older = (replace(one, state=None) for one in collected(job) if one.location != fresh.location)
+    older = (replace(one, state=None) for one in job.collection.checkpoints if one.location != fresh.location)
     found = [*older, fresh]
     stay = kept(found, keep=world.policy.collect_keep)
-    asked = {_ASKED_UNTIL: None, "collect_failed": None}
-    after = job.remember(collected=[asdict(one) for one in stay], collected_at=visit.now, **asked)
+    after = replace(job, collection=Collection(checkpoints=tuple(stay), at=visit.now))
     gone = [replace(_row(one), location=None, verified_at=None) for one in found if one not in stay]
     state = _state_rows(action.state, fresh)
     told = Told(kind="checkpoint_safe", payload=_payload(fresh, opened))
@@ -228,7 +201,7 @@ async def _fetched(
     async with metered(job, visit, "fetching") as progress:
         await pull_verified(host, file.path, target, there.sha256, parts=arriving(folder), progress=progress)
     opened = await asyncio.to_thread(_opened, target)
-    step = step_of(file.path, outputs, offset=job.memory.get("step_offset"))
+    step = step_of(file.path, outputs, offset=job.watching.step_offset)
     one = Collected(
         attempt=job.attempt,
         path=file.path,
@@ -243,7 +216,7 @@ async def _fetched(
     return one, opened
 
 
-async def _fetched_state(file: OutputFile | None, job: Job, visit: Visit, world: World) -> dict[str, str] | None:
+async def _fetched_state(file: OutputFile | None, job: Job, visit: Visit, world: World) -> TrainerState | None:
     """Where the trainer's state lies at home. One that has changed meanwhile belongs to the next checkpoint."""
     if file is None:
         return None
@@ -257,7 +230,7 @@ async def _fetched_state(file: OutputFile | None, job: Job, visit: Visit, world:
             await pull_verified(host, file.path, target, there.sha256, parts=arriving(folder), progress=progress)
         except TransferFailed:
             return None  # the checkpoint counts without it
-    return {"location": str(target), "sha256": there.sha256}
+    return TrainerState(location=str(target), sha256=there.sha256)
 
 
 def _opened(target: Path) -> SafetensorsFile | None:
@@ -280,9 +253,10 @@ def _put_aside(fetched: Path, place: Path) -> None:
 
 def _failed(job: Job, problem: Exception, visit: Visit, policy: Policy) -> Write:
     """The training goes on; it is told once until a collection works again."""
-    told = () if job.memory.get("collect_failed") else (Told(kind="collect_failed", payload={"problem": str(problem)}),)
+    told = () if job.collection.failed else (Told(kind="collect_failed", payload={"problem": str(problem)}),)
     again = visit.now - policy.collect_seconds + min(policy.collect_seconds, _AGAIN_SECONDS)
-    return wait(job.remember(collected_at=again, collect_failed=True, **{_ASKED_UNTIL: None}), 0.0, events=told)
+    later = replace(job.collection, at=again, failed=True, newest_until=None)
+    return wait(replace(job, collection=later), 0.0, events=told)
 
 
 def _tidy(folder: Path, stay: Sequence[Collected]) -> None:
@@ -293,7 +267,7 @@ def _tidy(folder: Path, stay: Sequence[Collected]) -> None:
     best = next((Path(one.location) for one in best_first(stay) if one.path.endswith(".safetensors")), None)
     if best is not None:
         link(folder / LATEST, best)
-    states = [Path(one.state["location"]) for one in stay if one.state is not None]
+    states = [Path(one.state.location) for one in stay if one.state is not None]
     keep_only(folder, [*(Path(one.location) for one in stay), *states])
 
 
@@ -315,7 +289,7 @@ def _state_rows(file: OutputFile | None, one: Collected) -> tuple[Checkpoint, ..
     if file is None or one.state is None:
         return ()
     row = replace(_row(one), path=file.path, size=file.size, kind=OutputKind.STATE.value)
-    return (replace(row, sha256=one.state["sha256"], location=one.state["location"]),)
+    return (replace(row, sha256=one.state.sha256, location=one.state.location),)
 
 
 def _payload(one: Collected, opened: SafetensorsFile | None) -> dict[str, object]:
@@ -324,9 +298,9 @@ def _payload(one: Collected, opened: SafetensorsFile | None) -> dict[str, object
     return {**known, "tensors": tensors, "nan": one.has_nan}
 
 
-def _is_settled(file: OutputFile, seen: object, *, wall: float) -> bool:
+def _is_settled(file: OutputFile, seen: tuple[int, float] | None, *, wall: float) -> bool:
     """A file with a time in the future comes from another clock; that it did not change has to do then."""
-    if file.kind != OutputKind.CHECKPOINT or seen != [file.size, file.mtime]:
+    if file.kind != OutputKind.CHECKPOINT or seen != (file.size, file.mtime):
         return False
     return _is_still(file, wall=wall)
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from stationmaster.control.policy import Policy
 from stationmaster.errors import CommandFailed
-from stationmaster.model import Job
+from stationmaster.model import Job, SshAccess
 from stationmaster.remote.host import Host
 
 
 def may_be_kept(job: Job, policy: Policy) -> bool:
     """Whether a later job could find it: this computer's own machines go with their job."""
-    access: Mapping[str, Any] = job.memory["access"]
-    return policy.cache_bytes > 0 and access["kind"] == "ssh"
+    return policy.cache_bytes > 0 and isinstance(job.machine.access, SshAccess)
 
 
 async def taken(job: Job, host: Host, archive: str, *, room_bytes: int) -> bool:

@@ -17,6 +17,7 @@ from stationmaster.datasets.sources.reference import BucketSource, parse_source
 from stationmaster.delivery.object_store import Bucket
 from stationmaster.errors import CommandFailed, DeliveryError
 from stationmaster.model import DatasetRef, Job
+from stationmaster.recipes.schema import Recipe
 from stationmaster.remote.host import Host
 
 log = structlog.get_logger("stationmaster.transferring")
@@ -26,12 +27,12 @@ _FEW = 200
 _TINY_BYTES = 16 << 10
 
 
-async def pulled(job: Job, host: Host, folder: str, world: World) -> bool:
+async def pulled(job: Job, host: Host, folder: str, recipe: Recipe, world: World) -> bool:
     """Whether `folder` holds the dataset, fetched by the machine, every file with the SHA-256 that it has at home.
 
     The machine gets signed addresses, which read these files and nothing else, on standard input.
     """
-    source = _source(job, world)
+    source = _source(job, recipe)
     if source is None or world.open_bucket is None or not may_get_secrets(job, world.policy):
         return False
     try:
@@ -48,9 +49,9 @@ async def pulled(job: Job, host: Host, folder: str, world: World) -> bool:
     return bool(answer.get("ok"))
 
 
-def _source(job: Job, world: World) -> BucketSource | None:
+def _source(job: Job, recipe: Recipe) -> BucketSource | None:
     """The prefix that the dataset's files lie below; an archive was unpacked at home, and is sent from there."""
-    if "://" not in job.spec.dataset.source or not world.recipe(job.spec.recipe).recipe.dataset.pull:
+    if "://" not in job.spec.dataset.source or not recipe.dataset.pull:
         return None
     source = parse_source(job.spec.dataset.source)
     return source if isinstance(source, BucketSource) else None

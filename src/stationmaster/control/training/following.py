@@ -12,7 +12,6 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from stationmaster.config import monitoring_of
 from stationmaster.control.clock import boottime
 from stationmaster.control.rental.company import company
 from stationmaster.control.rental.machine import drop_connection, host_of
@@ -49,7 +48,7 @@ async def follow(job: Job, visit: Visit, world: World, judge: Judge) -> Write:
     host = host_of(job, world)
     clock = _clock(visit)
     asked = boottime()
-    since = since_of(job, monitoring_of(job.spec.monitoring, world.policy.monitoring))
+    since = since_of(job, visit.monitoring)
     try:
         async with (
             company(host, replace(visit, job=job)),

@@ -1,12 +1,11 @@
 """What the recipe's own health check says while the training runs: told when it changes, and an alert until it is well.
 
-Pure: the last answer that was told is kept in the attempt's memory.
+Pure: the last answer that was told is kept with the attempt.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from stationmaster.model import Alert, Job
 from stationmaster.remote.host import HealthReport, Status
@@ -19,7 +18,7 @@ _FAILURES = {"timeout": "did not answer in time", "could_not_start": "could not 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthNews:
-    memory: dict[str, Any]
+    is_well: bool
     events: tuple[Told, ...] = ()
     alerts: tuple[Alert, ...] = ()
     cleared_alerts: tuple[str, ...] = ()
@@ -27,16 +26,15 @@ class HealthNews:
 
 def health_news(job: Job, status: Status) -> HealthNews:
     """A check that fails is told once, and once more when all is well again."""
-    was_well = job.memory.get("health_ok", True)
+    was_well = job.watching.health_ok
     report = status.health
     if report is None or report.ok == was_well:
-        return HealthNews(memory={"health_ok": was_well})
-    memory = {"health_ok": report.ok}
+        return HealthNews(is_well=was_well)
     if report.ok:
-        return HealthNews(memory=memory, events=(Told(kind="health_well", payload={}),), cleared_alerts=(HEALTH_ALERT,))
+        return HealthNews(is_well=True, events=(Told(kind="health_well", payload={}),), cleared_alerts=(HEALTH_ALERT,))
     said = health_words(report)
     return HealthNews(
-        memory=memory,
+        is_well=False,
         events=(Told(kind="health_failed", payload={"problem": said, "exit_code": report.exit_code}),),
         alerts=(Alert(kind=HEALTH_ALERT, job_id=job.id, message=f"{said}; the training goes on"),),
     )

@@ -1,13 +1,13 @@
 """What a person asks a running training for: a checkpoint or samples now. It goes on afterwards.
 
-The asking is counted in the job; what was answered, and what is being waited for, is in its memory. A worker that goes
+The asking is counted in the job; what was answered, and what is being waited for, is kept with it. A worker that goes
 on after a crash makes the same request, which trackside passes on once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from stationmaster.control.rental.machine import host_of
@@ -18,7 +18,7 @@ from stationmaster.control.training.job_folder import arriving, fetched_path
 from stationmaster.control.training.step_failure import quoted
 from stationmaster.control.world import Visit, World
 from stationmaster.errors import CommandFailed, DiskFull, TransferFailed
-from stationmaster.model import Checkpoint, Job, Request
+from stationmaster.model import Asking, Checkpoint, Job, Request, Requests
 from stationmaster.recipes.outputs import output_of, step_of
 from stationmaster.recipes.schema import Output, OutputKind, Recipe
 from stationmaster.remote.host import Answered, Host
@@ -46,41 +46,42 @@ def next_request(job: Job, *, now: float) -> Ask | None:
     if not job.progress.step:
         return None
     if (pending := _pending(job)) is not None:
-        is_due = now - pending["looked_at"] >= _AGAIN_SECONDS
-        return Ask(request=Request(pending["request"]), number=pending["number"]) if is_due else None
+        is_due = now - pending.looked_at >= _AGAIN_SECONDS
+        return Ask(request=pending.request, number=pending.number) if is_due else None
     unanswered = (one for one in Request if job.times_asked(one) > _answered(job, one))
     return next((Ask(request=one, number=job.times_asked(one)) for one in unanswered), None)
 
 
-async def ask(action: Ask, job: Job, visit: Visit, recipe: Recipe, world: World) -> Write:
+async def ask(action: Ask, job: Job, visit: Visit, world: World) -> Write:
     """Ask, once, and look; what the training made comes home. Raises RemoteError."""
     host, now = host_of(job, world), visit.now
-    pending = _pending(job) or {"request": action.request.value, "number": action.number, "at": now}
+    pending = _pending(job) or Asking(
+        request=action.request, number=action.number, at=now, attempt=job.attempt, looked_at=now
+    )
     name = f"attempt-{job.attempt}-{action.request.value}-{action.number}"
-    first_look = _LOOK_SECONDS if pending["at"] == now else 0.0
+    first_look = _LOOK_SECONDS if pending.at == now else 0.0
     found = await _passed_on(host, action.request, name, first_look)
-    seconds = _most_seconds(action.request, recipe) + _SPARE_SECONDS
-    if goes_on(found, pending, step=job.progress.step) and now - pending["at"] < seconds:
-        noted = looked_after(pending, found, step=job.progress.step)
-        after = job.remember(asking={**noted, "attempt": job.attempt, "looked_at": now})
+    seconds = _most_seconds(action.request, visit.recipe) + _SPARE_SECONDS
+    if goes_on(found, pending, step=job.progress.step) and now - pending.at < seconds:
+        asking = replace(looked_after(pending, found, step=job.progress.step), looked_at=now)
+        after = replace(job, requests=replace(job.requests, asking=asking))
         return wait(after, 0.0 if visit.watched else _AGAIN_SECONDS)
-    return await _ended(found, action, job, visit, recipe, world)
+    return await _ended(found, action, job, visit, world)
 
 
-def goes_on(found: Answered, pending: Mapping[str, Any], *, step: int | None) -> bool:
+def goes_on(found: Answered, pending: Asking, *, step: int | None) -> bool:
     """Whether more is to come. Of several samples the first is there before the last: all are once it trains again."""
     if found.state in _AT_IT:
         return True
-    first_seen = pending.get("made_at_step")
+    first_seen = pending.made_at_step
     return found.state == "sampled" and (first_seen is None or step == first_seen)
 
 
-def looked_after(pending: Mapping[str, Any], found: Answered, *, step: int | None) -> dict[str, Any]:
+def looked_after(pending: Asking, found: Answered, *, step: int | None) -> Asking:
     """What is known of the request after a look: at which step the first of what it asked for was there."""
-    first_seen = pending.get("made_at_step")
-    if first_seen is None and found.state not in _AT_IT:
-        first_seen = step
-    return {**pending, "made_at_step": first_seen}
+    if pending.made_at_step is None and found.state not in _AT_IT:
+        return replace(pending, made_at_step=step)
+    return pending
 
 
 async def _passed_on(host: Host, request: Request, name: str, wait_seconds: float) -> Answered:
@@ -97,7 +98,7 @@ def _most_seconds(request: Request, recipe: Recipe) -> float:
     return 0.0 if how is None else how.timeout
 
 
-async def _ended(found: Answered, action: Ask, job: Job, visit: Visit, recipe: Recipe, world: World) -> Write:
+async def _ended(found: Answered, action: Ask, job: Job, visit: Visit, world: World) -> Write:
     """The request is answered: told, and what came of it is brought home."""
     kind = f"{action.request.value}_ended"
     state = "timed_out" if found.state in _AT_IT else quoted(found.state)
@@ -108,12 +109,12 @@ async def _ended(found: Answered, action: Ask, job: Job, visit: Visit, recipe: R
     rows: tuple[Checkpoint, ...] = ()
     if action.request is Request.SAMPLE and files:
         try:
-            rows = await _brought_home(files, job, visit, recipe.outputs, world)
+            rows = await _brought_home(files, job, visit, visit.recipe.outputs, world)
         except (TransferFailed, DiskFull) as problem:
             payload["problem"] = str(problem)
         payload["places"] = [row.location for row in rows]
-    answered = {**job.memory.get("answered", {}), action.request.value: action.number}
-    after = job.remember(answered=answered, asking=None)
+    answered = {**job.requests.answered, action.request.value: action.number}
+    after = replace(job, requests=Requests(answered=answered))
     if action.request is Request.SAVE and files:
         after = with_newest_asked(after, now=visit.now)
     return wait(after, 0.0, checkpoints=rows, events=(Told(kind=kind, payload=payload),))
@@ -133,7 +134,7 @@ async def _brought_home(
             continue
         target = fetched_path(folder, attempt=job.attempt, path=path)
         await pull_verified(host, path, target, there.sha256, parts=arriving(folder))
-        step = step_of(path, outputs, offset=job.memory.get("step_offset"))
+        step = step_of(path, outputs, offset=job.watching.step_offset)
         rows.append(
             Checkpoint(
                 attempt=job.attempt,
@@ -154,11 +155,11 @@ def _is_sample(path: str, outputs: Sequence[Output]) -> bool:
     return output is not None and output.kind is OutputKind.SAMPLE
 
 
-def _pending(job: Job) -> dict[str, Any] | None:
+def _pending(job: Job) -> Asking | None:
     """The request that is being waited for; one of an earlier attempt was lost with its machine and is made again."""
-    pending = job.memory.get("asking")
-    return pending if pending is not None and pending["attempt"] == job.attempt else None
+    pending = job.requests.asking
+    return pending if pending is not None and pending.attempt == job.attempt else None
 
 
 def _answered(job: Job, request: Request) -> int:
-    return int(job.memory.get("answered", {}).get(request.value, 0))
+    return job.requests.answered.get(request.value, 0)

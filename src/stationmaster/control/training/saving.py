@@ -6,14 +6,14 @@ a crash looks for the same checkpoint and does not ask twice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from stationmaster.control.rental.machine import host_of
 from stationmaster.control.step import wait
 from stationmaster.control.training.step_failure import quoted
 from stationmaster.control.world import World
-from stationmaster.model import Job, Reason
+from stationmaster.model import Job, LastSave, Reason
 from stationmaster.parsers.base import Phase
 from stationmaster.recipes.commands import Save as SaveRequest
 from stationmaster.settings import MonitoringSettings
@@ -36,30 +36,36 @@ def save_first(
     job: Job, reason: Reason, request: SaveRequest | None, monitoring: MonitoringSettings, *, now: float
 ) -> Job | None:
     """The job with the asking written down, while a checkpoint is still to be waited for; None: it is to be stopped."""
-    asked = job.memory.get("save")
+    asked = job.ending.save
     if request is None or (asked is None and not _is_worth_saving(job, reason)):
         return None  # judged once: after the asking the phase is `saving` because of it
-    asked = asked or {"state": _SAVING, "at": now}
-    is_over = now - asked["at"] >= min(request.timeout, monitoring.save_timeout)
-    return None if is_over or asked["state"] != _SAVING else job.remember(save=asked)
+    asked = asked or LastSave(state=_SAVING, at=now)
+    is_over = now - asked.at >= min(request.timeout, monitoring.save_timeout)
+    return None if is_over or asked.state != _SAVING else _noted(job, asked)
 
 
 def save_told(before: Job, after: Job) -> tuple[Told, ...]:
     """That a checkpoint was asked for, told once."""
-    is_new = "save" in after.memory and "save" not in before.memory
-    return (Told(kind="save_asked", payload={"reason": after.memory.get("ending")}),) if is_new else ()
+    is_new = after.ending.save is not None and before.ending.save is None
+    return (Told(kind="save_asked", payload={"reason": after.ending.reason}),) if is_new else ()
 
 
 async def ask_to_save(job: Job, world: World) -> Write:
     """Ask the training, once, and look for what it saves. Raises RemoteError."""
+    asked = job.ending.save
+    assert asked is not None, "that it is asked is written down first"
     found = await host_of(job, world).save(f"attempt-{job.attempt}", wait_seconds=_LOOK_SECONDS)
     if found.state == _SAVING:
         return wait(job, _PAUSE_SECONDS)
-    after = job.remember(save={**job.memory["save"], "state": found.state})
+    after = _noted(job, replace(asked, state=found.state))
     payload: dict[str, Any] = {"state": found.state, "files": list(found.files)}
     if found.problem:
         payload["problem"] = quoted(found.problem)
     return wait(after, 0.0, events=(Told(kind="save_ended", payload=payload),))
+
+
+def _noted(job: Job, asked: LastSave) -> Job:
+    return replace(job, ending=replace(job.ending, save=asked))
 
 
 def _is_worth_saving(job: Job, reason: Reason) -> bool:
@@ -67,4 +73,4 @@ def _is_worth_saving(job: Job, reason: Reason) -> bool:
         return False  # nobody who could save, or nothing to save; before its first step it may not know how yet
     if reason is Reason.STALLED and job.progress.phase == Phase.SAVING:
         return False  # it hangs in the very thing that it would be asked for
-    return reason is not Reason.ANOMALY or not set(job.memory.get("anomalies") or ()) & set(_BETTER_NOT_SAVED)
+    return reason is not Reason.ANOMALY or not set(job.watching.anomalies) & set(_BETTER_NOT_SAVED)

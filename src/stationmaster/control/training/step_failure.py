@@ -42,9 +42,9 @@ def failure_explained(job: Job, status: Status) -> str:
 
 def error_read(job: Job, step: StepStatus) -> str | None:
     """The error that the log reader found in this step's log: one that ends a run, or else the last one."""
-    if "reader" not in job.memory or job.memory.get("error_step") != step.index:
+    if job.watching.reader is None or job.watching.error_step != step.index:
         return None
-    errors = LogReader.restore(job.memory["reader"]).summary().errors
+    errors = LogReader.restore(job.watching.reader).summary().errors
     fatal = [error for error in errors if error.fatal]
     others = errors if step.failure == "exit" else ()
     return next((error.message for error in reversed(fatal or others)), None)

@@ -10,6 +10,7 @@ from stationmaster.control.step import failed_try, give_up, wait
 from stationmaster.control.world import Visit, World
 from stationmaster.errors import DeliveryBusy, DeliveryRefused, SecretRefused
 from stationmaster.model import Job, Reason
+from stationmaster.recipes.schema import Recipe
 from stationmaster.store.writes import Told, Write
 
 _OURS = ("ssh", "loopback")  # providers of machines that no stranger has root on
@@ -19,7 +20,7 @@ _HUB_TOKENS_BEGIN_WITH = "hf_"  # also those that a recipe calls by another name
 _WHERE = "https://huggingface.co/settings/tokens"
 
 
-async def secrets_of(job: Job, world: World) -> dict[str, str]:
+async def secrets_of(job: Job, recipe: Recipe, world: World) -> dict[str, str]:
     """What the recipe declares by name; nothing where nobody could say whether the machine is the right one.
 
     Raises SecretRefused for a token that may write on a machine that is not ours, and DeliveryBusy while the Hub
@@ -27,12 +28,11 @@ async def secrets_of(job: Job, world: World) -> dict[str, str]:
     """
     if not may_get_secrets(job, world.policy):
         return {}
-    return await sendable_secrets(job, world)
+    return await sendable_secrets(job, recipe, world)
 
 
-async def sendable_secrets(job: Job, world: World) -> dict[str, str]:
+async def sendable_secrets(job: Job, recipe: Recipe, world: World) -> dict[str, str]:
     """What the recipe declares and somebody has set, with every token of the Hub checked. Raises as `secrets_of`."""
-    recipe = world.recipe(job.spec.recipe).recipe
     found = {name: value for name in recipe.secrets if (value := world.secrets(name)) is not None}
     for name, value in tokens_to_check(found, provider=job.spec.provider).items():
         await _require_reader(name, value, world)

@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from stationmaster.config import monitoring_of
-from stationmaster.control.policy import Policy
 from stationmaster.control.rental.machine import ANSWERING, Sighting
 from stationmaster.control.step import recovered
 from stationmaster.control.training.baselines import Comparison
@@ -55,21 +53,21 @@ class _Learnt:
     health: HealthNews
 
 
-def taken_in(seen: Seen, policy: Policy) -> Write:
+def taken_in(seen: Seen) -> Write:
     """Everything new in the status, as it is written: log, readings, checkpoints, progress."""
     status = seen.status
     assert status is not None
     before = seen.visit.job
-    monitoring = monitoring_of(before.spec.monitoring, policy.monitoring)
+    monitoring = seen.visit.monitoring
     learnt = _learnt(seen, status, monitoring)
     watched, vitals, health = learnt.watched, learnt.vitals, learnt.health
     milestone, passed = milestone_told(before, watched.progress)
-    epoch, epochs = epoch_told(before, watched.progress, names_beginning=watched.names_beginning_epoch)
-    job = _with_news(seen, status, learnt).remember(**milestone, **epoch)
+    epoch_told_at, epochs = epoch_told(before, watched.progress, names_beginning=watched.names_beginning_epoch)
+    job = _with_news(seen, status, learnt, milestone=milestone, epoch_told_at=epoch_told_at)
     event = watched.event
     saved = checkpoint_step(job, seen.outputs)
     return Write(
-        job=replace(job, progress=watched.progress),
+        job=job,
         due_in=_next_look(seen, watched.progress, monitoring),
         logs=tuple(_chunk(before.attempt, piece) for piece in status.log if piece.data),
         readings=watched.readings,
@@ -80,7 +78,7 @@ def taken_in(seen: Seen, policy: Policy) -> Write:
             *passed,
             *epochs,
             *((stall_told(event, monitoring, checkpoint_step=saved),) if event else ()),
-            *vitals.told(),
+            *vitals.events(),
             *health.events,
         ),
         alerts=(
@@ -116,24 +114,27 @@ def _learnt(seen: Seen, status: Status, monitoring: MonitoringSettings) -> _Lear
     return _Learnt(watched=watched, checkpoints=checkpoints, vitals=vitals, health=health_news(before, status))
 
 
-def _with_news(seen: Seen, status: Status, learnt: _Learnt) -> Job:
+def _with_news(seen: Seen, status: Status, learnt: _Learnt, *, milestone: int, epoch_told_at: int) -> Job:
     """The job with what the next visit has to know."""
     before = seen.visit.job
-    since = Since.from_json(before.memory.get("since"))
-    return recovered(before).remember(
-        **learnt.watched.memory,
-        **learnt.vitals.memory,
-        **learnt.health.memory,
-        since=since.after(status).to_json(),
-        absences=None,
-        gone_read_at=None,
-        transfer=None,
-        compared=seen.comparison.percent if seen.comparison else before.memory.get("compared"),
-        stalled=True if learnt.watched.is_to_end else before.memory.get("stalled"),
-        sick=True if learnt.vitals.is_to_end else before.memory.get("sick"),
-        steps=_step_memory(status),
-        outputs={file.path: [file.size, file.mtime] for file in _models(status.outputs)},
+    known, watched, vitals = before.watching, learnt.watched, learnt.vitals
+    news = replace(
+        watched.watching,
+        vitals=vitals.kept,
+        anomalies=vitals.told,
+        spoilt_at=vitals.spoilt_at,
+        health_ok=learnt.health.is_well,
+        since=Since.from_json(known.since).after(status).to_json(),
+        compared=seen.comparison.percent if seen.comparison else known.compared,
+        stalled=known.stalled or watched.is_to_end,
+        sick=known.sick or vitals.is_to_end,
+        milestone=milestone,
+        epoch_told_at=epoch_told_at,
+        steps=_steps_seen(status),
+        outputs={file.path: (file.size, file.mtime) for file in _models(status.outputs)},
     )
+    machine = replace(before.machine, absences=0, gone_read_at=None, transfer=None)
+    return replace(recovered(before), progress=watched.progress, watching=news, machine=machine)
 
 
 def _soft_limit(seen: Seen) -> tuple[Alert, ...]:
@@ -162,8 +163,8 @@ def _chunk(attempt: int, piece: LogPiece) -> LogChunk:
 
 def _checkpoints(job: Job, files: Iterable[OutputFile], outputs: Sequence[Output]) -> tuple[Checkpoint, ...]:
     """Outputs that are new or have changed since they were last written down."""
-    known = job.memory.get("outputs", {})
-    changed = (file for file in _models(files) if known.get(file.path) != [file.size, file.mtime])
+    known = job.watching.outputs
+    changed = (file for file in _models(files) if known.get(file.path) != (file.size, file.mtime))
     return tuple(checkpoint_of(job, file, outputs) for file in changed)
 
 
@@ -178,18 +179,18 @@ def checkpoint_of(job: Job, file: OutputFile, outputs: Sequence[Output]) -> Chec
         path=file.path,
         kind=file.kind,
         size=file.size,
-        step=step_of(file.path, outputs, offset=job.memory.get("step_offset")),
+        step=step_of(file.path, outputs, offset=job.watching.step_offset),
         sha256=file.sha256,
     )
 
 
-def _step_memory(status: Status) -> dict[str, str]:
+def _steps_seen(status: Status) -> dict[str, str]:
     return {step.name: f"{step.state}.{step.try_number}" for step in status.steps if step.state != "pending"}
 
 
 def _step_events(job: Job, steps: Iterable[StepStatus]) -> Iterable[Told]:
     """A step's changes since the last look, each told once."""
-    known = job.memory.get("steps", {})
+    known = job.watching.steps
     for step in steps:
         if step.state != "pending" and known.get(step.name) != f"{step.state}.{step.try_number}":
             payload = {"step": step.name, "state": step.state, "try": step.try_number, "exit_code": step.exit_code}

@@ -19,54 +19,52 @@ _ENDED_FOR_PEOPLE = {Reason.STALLED, Reason.ANOMALY, Reason.HARD_LIMIT, Reason.M
 
 def start_told(job: Job, steps: Iterable[StepStatus]) -> tuple[Told, ...]:
     """The training itself has begun, told at the first look that sees it."""
-    known = job.memory.get("steps", {})
+    known = job.watching.steps
     fresh = (step for step in steps if step.training and step.state != "pending" and step.name not in known)
     return tuple(Told(kind="training_started", payload={"attempt": job.attempt, "step": step.name}) for step in fresh)
 
 
-def milestone_told(job: Job, progress: Progress) -> tuple[dict[str, Any], tuple[Told, ...]]:
-    """What to remember, and the highest milestone that was passed since the last one told; each is told once a job."""
-    told = int(job.memory.get("milestone") or 0)
+def milestone_told(job: Job, progress: Progress) -> tuple[int, tuple[Told, ...]]:
+    """The last milestone told, and the highest that was passed since the one before; each is told once a job."""
+    told = job.watching.milestone
     if progress.step is None or not progress.total_steps or progress.step >= progress.total_steps:
-        return {}, ()
+        return told, ()
     passed = [percent for percent in MILESTONES if told < percent <= 100 * progress.step / progress.total_steps]
     if not passed:
-        return {}, ()
+        return told, ()
     payload = {"percent": passed[-1], **_where(progress), "loss": progress.loss, "eta_seconds": progress.eta_seconds}
-    return {"milestone": passed[-1]}, (Told(kind="milestone", payload=payload),)
+    return passed[-1], (Told(kind="milestone", payload=payload),)
 
 
-def epoch_told(
-    job: Job, progress: Progress, *, names_beginning: bool = False
-) -> tuple[dict[str, Any], tuple[Told, ...]]:
-    """An epoch has ended when the trainer counts a later one. Of epochs that follow closely only some are told.
+def epoch_told(job: Job, progress: Progress, *, names_beginning: bool = False) -> tuple[int, tuple[Told, ...]]:
+    """The step at which an epoch was last told, and the event of one that has ended since, if it is to be told.
 
-    Most trainers count the epochs that are done; `names_beginning`: this one says which epoch begins.
+    An epoch has ended when the trainer counts a later one. Of epochs that follow closely only some are told. Most
+    trainers count the epochs that are done; `names_beginning`: this one says which epoch begins.
     """
-    before, after = job.progress.epoch, progress.epoch
+    before, after, told_at = job.progress.epoch, progress.epoch, job.watching.epoch_told_at
     if before is None or after is None or math.floor(after) <= math.floor(before):
-        return {}, ()
+        return told_at, ()
     step = progress.step or 0
-    since = step - int(job.memory.get("epoch_told_at") or 0)
-    if progress.total_steps and 0 <= since < _EPOCH_SHARE * progress.total_steps:
-        return {}, ()
+    if progress.total_steps and 0 <= step - told_at < _EPOCH_SHARE * progress.total_steps:
+        return told_at, ()
     told = Told(kind="epoch_ended", payload={"epoch": math.floor(after) - names_beginning, **_where(progress)})
-    return {"epoch_told_at": step}, (told,)
+    return step, (told,)
 
 
 def end_told(job: Job, outputs: Sequence[Output]) -> tuple[Told, ...]:
     """A training that was ended early, though nobody asked for it."""
-    ending = job.memory.get("ending")
+    ending = job.ending.reason
     if ending not in _ENDED_FOR_PEOPLE:
         return ()
-    saved = checkpoint_step(job, outputs, before=job.memory.get("spoilt_at"))
+    saved = checkpoint_step(job, outputs, before=job.watching.spoilt_at)
     payload = {"reason": ending, "checkpointStep": saved}
     return (Told(kind="terminated", payload=payload),)
 
 
 def checkpoint_step(job: Job, outputs: Sequence[Output], *, before: int | None = None) -> int | None:
     """The step of the latest checkpoint among the machine's files, `before` its loss was no number; None for none."""
-    files, offset = job.memory.get("outputs") or {}, job.memory.get("step_offset")
+    files, offset = job.watching.outputs, job.watching.step_offset
     steps = [step for path in files if (step := step_of(path, outputs, offset=offset)) is not None]
     sound = [step for step in steps if before is None or step < before]
     return max(sound or steps, default=None)

@@ -37,14 +37,16 @@ Row = list[float | None]
 class Health:
     """What a look at the vital signs came to."""
 
-    memory: dict[str, Any]
+    kept: Mapping[str, Any]  # for the next look
+    told: tuple[str, ...]  # every kind of trouble so far
+    spoilt_at: int | None
     findings: tuple[Finding, ...]
 
     @property
     def is_to_end(self) -> bool:
         return any(finding.reaction is Reaction.STOP for finding in self.findings)
 
-    def told(self) -> tuple[Told, ...]:
+    def events(self) -> tuple[Told, ...]:
         return tuple(
             Told(
                 kind="anomaly",
@@ -81,15 +83,15 @@ def check_vitals(
 
     `unusual` is what past runs make of this one.
     """
-    kept = _extended(job.memory.get("vitals") or {}, status, readings, checkpoints, now=now)
-    told = list(job.memory.get("anomalies") or ())
+    kept = _extended(job.watching.vitals or {}, status, readings, checkpoints, now=now)
+    told = list(job.watching.anomalies)
     vitals = _vitals(job, kept, progress, now=now)
     reactions = read_reactions(monitoring.reactions)
     findings = find_anomalies(vitals, reactions, told=told) if status.training_alive else []
     findings += [with_reaction(anomaly, reactions) for anomaly in unusual if anomaly.name not in told]
     told += [finding.anomaly.name for finding in findings]
-    spoilt = job.memory.get("spoilt_at") or (spoilt_from(vitals.losses) if "nan_loss" in told else None)
-    return Health(memory={"vitals": kept, "anomalies": told or None, "spoilt_at": spoilt}, findings=tuple(findings))
+    spoilt_at = job.watching.spoilt_at or (spoilt_from(vitals.losses) if "nan_loss" in told else None)
+    return Health(kept=kept, told=tuple(told), spoilt_at=spoilt_at, findings=tuple(findings))
 
 
 def spoilt_from(losses: Sequence[LossPoint]) -> int | None:
@@ -107,7 +109,7 @@ def spoilt_from(losses: Sequence[LossPoint]) -> int | None:
 
 def gpu_samples(job: Job) -> list[list[GpuSample]]:
     """What is kept of each GPU's use and memory."""
-    return [_gpu_samples(rows) for rows in (job.memory.get("vitals") or {}).get("gpus", ())]
+    return [_gpu_samples(rows) for rows in (job.watching.vitals or {}).get("gpus", ())]
 
 
 def _extended(

@@ -20,7 +20,7 @@ def steady(files: Sequence[OutputFile]) -> list[OutputFile]:
     return hashed
 
 
-def wanted(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoint]) -> list[OutputFile]:
+def wanted_files(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoint]) -> list[OutputFile]:
     """The model first, then what explains it. Of several checkpoints only the best: the final one, else the latest.
 
     Last what the trainer needs to go on, unless it has finished.
@@ -33,7 +33,7 @@ def wanted(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoi
 
 
 def _has_finished(job: Job) -> bool:
-    return job.memory.get("ending") == Reason.FINISHED.value
+    return job.ending.reason is Reason.FINISHED
 
 
 def ranked_models(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoint]) -> list[OutputFile]:
@@ -45,7 +45,7 @@ def ranked_models(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[C
 
 def is_spoilt(checkpoint: Checkpoint | None, job: Job) -> bool:
     """Whether it was saved when the loss had become no number; what was saved before is worth more."""
-    spoilt_at = job.memory.get("spoilt_at")
+    spoilt_at = job.watching.spoilt_at
     return spoilt_at is not None and checkpoint is not None and (checkpoint.step or 0) >= spoilt_at
 
 

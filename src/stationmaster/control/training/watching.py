@@ -1,6 +1,6 @@
 """What the new part of a log says of the training: readings, progress, and whether it has stalled. Pure.
 
-The log reader and the stall watch are kept in the job's memory between visits, so another worker can go on with them.
+The log reader and the stall watch are kept with the job between visits, so another worker can go on with them.
 """
 
 from __future__ import annotations
@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from stationmaster.model import Alert, Job, Progress, StepReading
+from stationmaster.model import Alert, Job, Progress, StepReading, Watching
 from stationmaster.parsers.base import Reading
 from stationmaster.parsers.patterns import UserPattern
 from stationmaster.parsers.reader import LogReader
@@ -33,7 +32,7 @@ _GRAINS_PER_WINDOW = 20
 class Watched:
     """Everything learnt from one status about the training itself."""
 
-    memory: dict[str, Any]  # for the next visit
+    watching: Watching  # as the next visit goes on with it
     progress: Progress
     log_readings: tuple[Reading, ...]
     readings: tuple[StepReading, ...]
@@ -60,7 +59,7 @@ def watch_log(
     watch, signs = _watch(job, monitoring)
     readings: list[Reading] = []
     training = _training_streams(status)
-    error_step = job.memory.get("error_step")
+    error_step = job.watching.error_step
     for piece in status.log:
         for at, part in _timed(piece, wall=written_at(piece, status), finely=job.progress.first_loss is None):
             found = reader.feed(part, at=now - (status.wall - at))
@@ -72,12 +71,9 @@ def watch_log(
     event = watch.look(status.wall).event if status.training_alive else None
     readings = [_shifted(reading, _offset(job)) for reading in readings]
     return Watched(
-        memory={
-            "reader": reader.state(),
-            "error_step": error_step,
-            "watch": watch.state(),
-            "signs": signs.state(),
-        },
+        watching=replace(
+            job.watching, reader=reader.state(), watch=watch.state(), signs=signs.state(), error_step=error_step
+        ),
         progress=_progress(job.progress, reader, readings, status, now=now, offset=_offset(job)),
         log_readings=tuple(readings),
         readings=_step_readings(job, readings, now=now),
@@ -111,8 +107,8 @@ def _ends(monitoring: MonitoringSettings) -> bool:
 
 
 def _reader(job: Job, framework: str, patterns: Sequence[UserPattern]) -> LogReader:
-    if "reader" in job.memory:
-        return LogReader.restore(job.memory["reader"])
+    if job.watching.reader is not None:
+        return LogReader.restore(job.watching.reader)
     return LogReader(framework=framework, total_steps=_configured_steps(job), patterns=patterns)
 
 
@@ -124,7 +120,7 @@ def _configured_steps(job: Job) -> int | None:
 
 def _offset(job: Job) -> int:
     """The step from which a trainer that counts from 0 went on; reader and watch see what it counts itself."""
-    return int(job.memory.get("step_offset") or 0)
+    return job.watching.step_offset or 0
 
 
 def _shifted(reading: Reading, offset: int) -> Reading:
@@ -136,10 +132,10 @@ def _shifted(reading: Reading, offset: int) -> Reading:
 
 def _watch(job: Job, monitoring: MonitoringSettings) -> tuple[StallWatch, SignsOfLife]:
     policy, steps = stall_policy(monitoring), _configured_steps(job)
-    if "watch" not in job.memory:
+    known = job.watching
+    if known.watch is None or known.signs is None:
         return StallWatch(policy, total_steps=steps), SignsOfLife()
-    watch = StallWatch.restore(job.memory["watch"], policy, total_steps=steps)
-    return watch, SignsOfLife.restore(job.memory["signs"])
+    return StallWatch.restore(known.watch, policy, total_steps=steps), SignsOfLife.restore(known.signs)
 
 
 def stall_policy(monitoring: MonitoringSettings) -> StallPolicy:
@@ -158,7 +154,7 @@ def stall_policy(monitoring: MonitoringSettings) -> StallPolicy:
 
 def since_of(job: Job, monitoring: MonitoringSettings) -> Since:
     """How far the job's log was read. A watch with a short window needs the rest dated finely beside that."""
-    read = Since.from_json(job.memory.get("since"))
+    read = Since.from_json(job.watching.since)
     if not monitoring.stall_detection.thresholds:
         return read
     return replace(read, grain_seconds=min(_GRAIN_SECONDS, stall_policy(monitoring).min_window / _GRAINS_PER_WINDOW))

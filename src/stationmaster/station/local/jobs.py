@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from stationmaster.control.delivering.places import HOME
-from stationmaster.control.rental.access_notes import access_from_json
 from stationmaster.errors import IllegalMove, NotFound
 from stationmaster.lifecycle import TERMINAL, is_parked, shown, stage
 from stationmaster.model import Access, Desired, Job, Request, State
@@ -60,7 +59,7 @@ class LocalJobs:
             checkpoints=tuple(store.checkpoints.of_job(job_id)),
             alerts=tuple(store.alerts.open(job_id)),
             access=_access(job),
-            trained=store.models.of_job(job_id) if job.memory.get("model_file") else None,
+            trained=store.models.of_job(job_id) if job.model.file is not None else None,
         )
 
     def listed(self, *, with_ended: bool, limit: int = 100) -> Sequence[Job]:
@@ -123,8 +122,7 @@ class LocalJobs:
 
 
 def _access(job: Job) -> Access | None:
-    known = job.memory.get("access")
-    return access_from_json(known) if known and job.state is not State.ENDED else None
+    return job.machine.access if job.state is not State.ENDED else None
 
 
 def _what_follows(job: Job, desired: Desired) -> str:

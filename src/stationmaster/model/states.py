@@ -1,0 +1,70 @@
+"""Where a job is, how and why it ended, and what people want of it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from stationmaster.model.words import OpenEnum
+
+
+class State(OpenEnum):
+    """Where a job is."""
+
+    QUEUED = "QUEUED"  # accepted, validated, price quoted; nothing rented
+    PROVISIONING = "PROVISIONING"  # an attempt with a unique label exists; the provider may be billing
+    TRANSFERRING_DATA = "TRANSFERRING_DATA"  # the machine is ours and healthy; the dataset is on its way
+    EXECUTING = "EXECUTING"  # trackside runs the plan's steps, detached
+    FETCHING_RESULTS = "FETCHING_RESULTS"  # training is over; its files are brought to safety
+    FINALIZING = "FINALIZING"  # the model is safe; it is published and catalogued
+    RELEASING = "RELEASING"  # nothing more is wanted from the machine; asked to go until it is gone
+    ENDED = "ENDED"  # every rental is confirmed gone; `outcome` and `reason` say how it went
+
+
+class Outcome(OpenEnum):
+    """How a job ended."""
+
+    COMPLETED = "COMPLETED"
+    INCOMPLETE = "INCOMPLETE"  # ended early, the best checkpoint kept
+    FAILED = "FAILED"
+    FAILED_PROVISIONING = "FAILED_PROVISIONING"  # no machine could be had
+    CANCELLED = "CANCELLED"
+
+
+class Reason(OpenEnum):
+    """Why a job ended, or why an attempt was given up. `lifecycle.REASONS` says what follows from each."""
+
+    FINISHED = "FINISHED"
+    STOPPED_BY_USER = "STOPPED_BY_USER"
+    CANCELLED_BY_USER = "CANCELLED_BY_USER"
+    STALLED = "STALLED"
+    ANOMALY = "ANOMALY"  # a rule whose reaction is to stop found something, as NaN losses
+    HARD_LIMIT = "HARD_LIMIT"
+    STEP_FAILED = "STEP_FAILED"
+    NO_MODEL = "NO_MODEL"
+    NO_OFFER = "NO_OFFER"
+    ACCESS_REFUSED = "ACCESS_REFUSED"
+    NO_PROVIDER_CREDIT = "NO_PROVIDER_CREDIT"
+    MACHINE_NOT_READY = "MACHINE_NOT_READY"
+    PREFLIGHT_FAILED = "PREFLIGHT_FAILED"
+    TRANSFER_FAILED = "TRANSFER_FAILED"
+    MACHINE_LOST = "MACHINE_LOST"
+    MACHINE_STOPPED = "MACHINE_STOPPED"
+    OUTBID = "OUTBID"
+    OUT_OF_CREDIT = "OUT_OF_CREDIT"
+    INTERNAL_ERROR = "INTERNAL_ERROR"
+
+
+class Desired(StrEnum):
+    """What the person wants of a job; faces write only this."""
+
+    RUN = "RUN"
+    STOP = "STOP"  # save, deliver, end INCOMPLETE
+    CANCEL = "CANCEL"  # release at once and discard
+    CANCEL_KEEP = "CANCEL_KEEP"  # pull the best checkpoint first, then as CANCEL
+
+
+class Request(StrEnum):
+    """What a person may ask a running training for; it goes on afterwards."""
+
+    SAVE = "save"
+    SAMPLE = "sample"

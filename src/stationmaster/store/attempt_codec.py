@@ -1,0 +1,209 @@
+"""The parts of a job's attempt as one flat JSON object, and back.
+
+Reading is tolerant: what newer code wrote, and what cannot be read, is kept beside the parts and written back. How each
+field is read and written follows from its type and is worked out once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from stationmaster.model import (
+    Collection,
+    Ending,
+    Fetching,
+    Funding,
+    Job,
+    LocalAccess,
+    RentedMachine,
+    Requests,
+    SavedModel,
+    Setbacks,
+    SshAccess,
+    Watching,
+)
+
+_PARTS: dict[str, type[Any]] = {  # by the field of the job
+    "machine": RentedMachine,
+    "ending": Ending,
+    "watching": Watching,
+    "collection": Collection,
+    "requests": Requests,
+    "fetching": Fetching,
+    "model": SavedModel,
+    "funding": Funding,
+    "setbacks": Setbacks,
+}
+_ACCESSES = {"ssh": SshAccess, "local": LocalAccess}
+_UNREADABLE = (TypeError, ValueError, KeyError)
+
+Convert = Callable[[Any], Any]
+
+
+def attempt_to_json(job: Job) -> dict[str, Any]:
+    """What is stored of the job's attempt; whatever is at its default is left out."""
+    stored = dict(job.unread)
+    for part, fields in _tables().fields.items():
+        value = getattr(job, part)
+        for key, name, default, write in fields:
+            found = getattr(value, name)
+            if found != default:
+                stored[key] = write(found) if write else found
+    return stored
+
+
+def attempt_from_text(text: str) -> dict[str, Any]:
+    """The parts of the job's attempt, by the job's fields."""
+    places = _tables().places
+    known: dict[str, dict[str, Any]] = {part: {} for part in _PARTS}
+    unread: dict[str, Any] = {}
+    for key, value in json.loads(text).items():
+        if key not in places:
+            unread[key] = value
+            continue
+        part, name, read = places[key]
+        try:
+            known[part][name] = read(value)
+        except _UNREADABLE:
+            unread[key] = value
+    return {"unread": unread, **{part: _PARTS[part](**values) for part, values in known.items()}}
+
+
+class _Converter(NamedTuple):
+    read: Convert
+    write: Convert
+
+
+class _Field(NamedTuple):
+    key: str
+    name: str
+    default: Any
+    write: Convert | None  # None: as it is
+
+
+class _Place(NamedTuple):
+    part: str
+    name: str
+    read: Convert
+
+
+class _Tables(NamedTuple):
+    fields: dict[str, list[_Field]]  # by part
+    places: dict[str, _Place]  # by key
+
+
+@cache
+def _tables() -> _Tables:
+    fields: dict[str, list[_Field]] = {}
+    places: dict[str, _Place] = {}
+    for part, cls in _PARTS.items():
+        hints, empty, fields[part] = get_type_hints(cls), cls(), []
+        for item in dataclasses.fields(cls):
+            key, (read, write) = item.metadata.get("key", item.name), _converter(hints[item.name])
+            assert key not in places, f"two fields are stored as {key}"
+            places[key] = _Place(part, item.name, read)
+            default = getattr(empty, item.name)
+            fields[part].append(_Field(key, item.name, default, None if write is _as_it_is else write))
+    return _Tables(fields, places)
+
+
+def _converter(hint: Any) -> _Converter:
+    """How values of a type are read from JSON and written. A type that has no such form is a KeyError, at once."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return _one_of(inner)
+    if origin is tuple:
+        return _sequence(inner[0]) if inner[1:] == (...,) else _row(inner)
+    if origin is Mapping:
+        return _mapping(inner[1])
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return _value(hint)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return _Converter(hint, lambda word: word.value)
+    plain = getattr(hint, "__supertype__", hint)  # of a NewType
+    return _Converter(_SCALARS[plain], _as_it_is)
+
+
+def _one_of(members: tuple[Any, ...]) -> _Converter:
+    """A value or None, or one of the ways to a machine."""
+    some = [member for member in members if member is not NoneType]
+    read, write = _tagged(_ACCESSES) if len(some) > 1 else _converter(some[0])
+    return _Converter(
+        lambda value: None if value is None else read(value),
+        write if write is _as_it_is else lambda value: None if value is None else write(value),
+    )
+
+
+def _tagged(classes: Mapping[str, type]) -> _Converter:
+    """One of several dataclasses; `kind` says which."""
+    by_kind = {kind: _value(cls) for kind, cls in classes.items()}
+    by_class = {cls: (kind, by_kind[kind].write) for kind, cls in classes.items()}
+
+    def write(value: Any) -> dict[str, Any]:
+        kind, write_fields = by_class[type(value)]
+        return {"kind": kind, **write_fields(value)}
+
+    return _Converter(lambda value: by_kind[value["kind"]].read(value), write)
+
+
+def _value(cls: type) -> _Converter:
+    """A dataclass inside a part, written whole; a key that it does not know is left out."""
+    hints = get_type_hints(cls)
+    converters = {item.name: _converter(hints[item.name]) for item in dataclasses.fields(cls)}
+    readers = {name: converter.read for name, converter in converters.items()}
+    writers = [(name, converter.write) for name, converter in converters.items()]
+
+    def read(value: Any) -> Any:
+        return cls(**{name: readers[name](one) for name, one in _mapping_only(value).items() if name in readers})
+
+    return _Converter(read, lambda value: {name: write(getattr(value, name)) for name, write in writers})
+
+
+def _sequence(inner: Any) -> _Converter:
+    read, write = _converter(inner)
+
+    def read_all(value: Any) -> tuple[Any, ...]:
+        return tuple([read(one) for one in _list_only(value)])
+
+    return _Converter(read_all, _as_it_is if write is _as_it_is else lambda value: [write(one) for one in value])
+
+
+def _row(inner: tuple[Any, ...]) -> _Converter:
+    """A tuple of a fixed length; only for what JSON has as it is."""
+    readers = [_converter(one).read for one in inner]
+
+    def read(value: Any) -> tuple[Any, ...]:
+        return tuple([read(one) for read, one in zip(readers, _list_only(value), strict=True)])
+
+    return _Converter(read, _as_it_is)
+
+
+def _mapping(inner: Any) -> _Converter:
+    """A mapping of what JSON has as it is, or of Any: that is looked at by nobody here."""
+    if inner is Any:
+        return _Converter(_mapping_only, _as_it_is)
+    read = _converter(inner).read
+    return _Converter(lambda value: {key: read(one) for key, one in _mapping_only(value).items()}, _as_it_is)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _only(*accepted: type) -> Convert:
+    def read(value: Any) -> Any:
+        if type(value) not in accepted:
+            raise TypeError
+        return value
+
+    return read
+
+
+_mapping_only, _list_only = _only(dict), _only(list)
+_SCALARS: dict[Any, Convert] = {str: _only(str), bool: _only(bool), int: _only(int, float), float: _only(int, float)}
