@@ -48,9 +48,11 @@ Convert = Callable[[Any], Any]
 
 def attempt_to_json(job: Job) -> dict[str, Any]:
     """What is stored of the job's attempt; whatever is at its default is left out."""
-    stored = dict(job.unread)
-    for part, fields in _tables().fields.items():
+    stored, tables = dict(job.unread), _tables()
+    for part, fields in tables.fields.items():
         value = getattr(job, part)
+        if value is tables.empty[part]:
+            continue
         for key, name, default, write in fields:
             found = getattr(value, name)
             if found != default:
@@ -60,19 +62,19 @@ def attempt_to_json(job: Job) -> dict[str, Any]:
 
 def attempt_from_text(text: str) -> dict[str, Any]:
     """The parts of the job's attempt, by the job's fields."""
-    places = _tables().places
-    known: dict[str, dict[str, Any]] = {part: {} for part in _PARTS}
+    tables = _tables()
+    known: dict[str, dict[str, Any]] = {}
     unread: dict[str, Any] = {}
     for key, value in json.loads(text).items():
-        if key not in places:
+        if key not in tables.places:
             unread[key] = value
             continue
-        part, name, read = places[key]
+        part, name, read = tables.places[key]
         try:
-            known[part][name] = read(value)
+            known.setdefault(part, {})[name] = read(value)
         except _UNREADABLE:
             unread[key] = value
-    return {"unread": unread, **{part: _PARTS[part](**values) for part, values in known.items()}}
+    return {**tables.empty, **{part: _PARTS[part](**values) for part, values in known.items()}, "unread": unread}
 
 
 class _Converter(NamedTuple):
@@ -94,23 +96,25 @@ class _Place(NamedTuple):
 
 
 class _Tables(NamedTuple):
+    empty: dict[str, Any]  # the part of which nothing is known
     fields: dict[str, list[_Field]]  # by part
     places: dict[str, _Place]  # by key
 
 
 @cache
 def _tables() -> _Tables:
+    empty = {part: cls() for part, cls in _PARTS.items()}
     fields: dict[str, list[_Field]] = {}
     places: dict[str, _Place] = {}
     for part, cls in _PARTS.items():
-        hints, empty, fields[part] = get_type_hints(cls), cls(), []
+        hints, fields[part] = get_type_hints(cls), []
         for item in dataclasses.fields(cls):
             key, (read, write) = item.metadata.get("key", item.name), _converter(hints[item.name])
             assert key not in places, f"two fields are stored as {key}"
             places[key] = _Place(part, item.name, read)
-            default = getattr(empty, item.name)
+            default = getattr(empty[part], item.name)
             fields[part].append(_Field(key, item.name, default, None if write is _as_it_is else write))
-    return _Tables(fields, places)
+    return _Tables(empty, fields, places)
 
 
 def _converter(hint: Any) -> _Converter:
