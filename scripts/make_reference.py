@@ -12,6 +12,7 @@ import json
 import sys
 import tokenize
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from enum import Enum
 from pathlib import Path
 from typing import Any, get_args
@@ -28,6 +29,7 @@ from stationmaster.durations import format_duration, parse_duration
 from stationmaster.lifecycle import MOVES, REASONS, Payer
 from stationmaster.model import Outcome, Reason, State
 from stationmaster.money import MicroDollars, format_dollars, from_dollars
+from stationmaster.recipes.field_texts import field_texts
 from stationmaster.recipes.schema import json_schema
 from stationmaster.settings import Settings
 
@@ -210,8 +212,10 @@ def settings_page() -> str:
 
 def settings(section: type[BaseModel] = Settings, path: str = "") -> Iterator[tuple[str, FieldInfo]]:
     """Every setting by its dotted name. An item of a list of sections is named with [] after the list."""
-    for name, info in section.model_fields.items():
-        dotted = f"{path}{name}"
+    texts = field_texts(section)
+    for name, declared in section.model_fields.items():
+        dotted, info = f"{path}{name}", copy(declared)
+        info.description = texts.get(name)
         inner = _section_of(info.annotation)
         if inner is None:
             yield dotted, info

@@ -41,6 +41,4 @@ VariableName = Annotated[str, Field(pattern=_VARIABLE_NAME)]
 class Part(BaseModel):
     """A part of a recipe: strict, unchangeable, without unknown fields."""
 
-    model_config = ConfigDict(
-        strict=True, frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)

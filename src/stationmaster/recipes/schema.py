@@ -11,6 +11,7 @@ from pydantic import Field, JsonValue, model_validator
 from stationmaster.durations import Duration
 from stationmaster.recipes.commands import Argument, Health, SampleRequest, Samples, Save, Step, Stop, When
 from stationmaster.recipes.containers import Container, Mount
+from stationmaster.recipes.field_texts import DescribedSchema
 from stationmaster.recipes.fields import (
     IMAGE,
     STEP_NAME,
@@ -61,7 +62,7 @@ _OWN_STEPS = (HEALTH_STEP, IMAGE_STEP, SAMPLES_STEP)
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a recipe file, for editors and other tools."""
-    return Recipe.model_json_schema()
+    return Recipe.model_json_schema(schema_generator=DescribedSchema)
 
 
 class Needs(Part):

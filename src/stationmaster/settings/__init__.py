@@ -34,7 +34,7 @@ from stationmaster.settings.machines import (
     VastSettings,
 )
 from stationmaster.settings.messages import NotifySettings
-from stationmaster.settings.section import Section, checked_hours, checked_zone
+from stationmaster.settings.section import Section, checked_hours, checked_zone, section_of_defaults
 
 __all__ = [
     "LEAST_POLL_SECONDS",
@@ -81,23 +81,23 @@ class Settings(Section):
     """Further secrets that recipes may declare, by name; handed to the steps that name them."""
     log_cap_bytes: int = Field(default=64 * 1024 * 1024, ge=1024)
     """How much of one job's log is kept at home."""
-    worker: WorkerSettings = WorkerSettings()
-    monitoring: MonitoringSettings = MonitoringSettings()
-    logs: LogSettings = LogSettings()
-    limits: LimitSettings = LimitSettings()
-    billing: BillingSettings = BillingSettings()
-    transfer: TransferSettings = TransferSettings()
-    artifacts: ArtifactSettings = ArtifactSettings()
-    bucket: BucketSettings = BucketSettings()
-    hub: HubSettings = HubSettings()
-    comfydeploy: ComfyDeploySettings = ComfyDeploySettings()
-    serve: ServeSettings = ServeSettings()
-    sweep: SweepSettings = SweepSettings()
-    loopback: LoopbackSettings = LoopbackSettings()
-    ssh: SshSettings = SshSettings()
-    bootstrap: BootstrapSettings = BootstrapSettings()
-    vastai: VastSettings = VastSettings()
-    notify: NotifySettings = NotifySettings()
+    worker: WorkerSettings = section_of_defaults()
+    monitoring: MonitoringSettings = section_of_defaults()
+    logs: LogSettings = section_of_defaults()
+    limits: LimitSettings = section_of_defaults()
+    billing: BillingSettings = section_of_defaults()
+    transfer: TransferSettings = section_of_defaults()
+    artifacts: ArtifactSettings = section_of_defaults()
+    bucket: BucketSettings = section_of_defaults()
+    hub: HubSettings = section_of_defaults()
+    comfydeploy: ComfyDeploySettings = section_of_defaults()
+    serve: ServeSettings = section_of_defaults()
+    sweep: SweepSettings = section_of_defaults()
+    loopback: LoopbackSettings = section_of_defaults()
+    ssh: SshSettings = section_of_defaults()
+    bootstrap: BootstrapSettings = section_of_defaults()
+    vastai: VastSettings = section_of_defaults()
+    notify: NotifySettings = section_of_defaults()
 
     @model_validator(mode="after")
     def _may_publish(self) -> Settings:

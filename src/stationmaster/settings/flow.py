@@ -12,7 +12,7 @@ from pydantic import (
 
 from stationmaster.durations import Duration
 from stationmaster.money import MicroDollars
-from stationmaster.settings.section import Dollars, Section
+from stationmaster.settings.section import Dollars, Section, section_of_defaults
 
 LEAST_POLL_SECONDS = 0.01  # a job that is always due would leave no time for the others
 
@@ -82,7 +82,7 @@ class MonitoringSettings(Section):
     """A machine that has not answered for so long raises an alert."""
     provisioning_alert: Duration = 600.0
     """A machine that is not there after so long raises an alert."""
-    stall_detection: StallSettings = StallSettings()
+    stall_detection: StallSettings = section_of_defaults()
     """How a stall is told from a slow training."""
     reactions: dict[str, str] = Field(default_factory=dict)
     """What is done about an anomaly, by its name: note, alert or stop, as in {"nan_loss": "stop"}."""

@@ -21,7 +21,7 @@ from stationmaster.settings.addresses import (
     Token,
     WebAddress,
 )
-from stationmaster.settings.section import Dollars, QuietHours, Section, TimeZone
+from stationmaster.settings.section import Dollars, QuietHours, Section, TimeZone, section_of_defaults
 
 
 class MailSettings(Section):
@@ -99,5 +99,5 @@ class NotifySettings(Section):
     """How often a worker looks for something to tell."""
     timeout: Duration = Field(default=10.0, gt=0)
     """How long a service may take to answer."""
-    mail: MailSettings = MailSettings()
-    operators: OperatorSettings = OperatorSettings()
+    mail: MailSettings = section_of_defaults()
+    operators: OperatorSettings = section_of_defaults()

@@ -12,6 +12,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     SecretStr,
     field_validator,
 )
@@ -44,8 +45,18 @@ QuietHours = Annotated[str, AfterValidator(checked_hours)]
 TimeZone = Annotated[str, AfterValidator(checked_zone)]
 
 
+def section_of_defaults() -> Any:
+    """The default of a section: an empty table, which the validator of the whole settings fills.
+
+    An instance would need a validator of its own for each section, at every start of the program.
+    """
+    return Field(default_factory=dict, validate_default=True)
+
+
 class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+    """Part of the settings. The text beneath each field is its meaning, from which the reference page is made."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     @field_validator("*")
     @classmethod

@@ -1,0 +1,46 @@
+"""The text beneath each field of a model, for reference pages and schemas.
+
+Read from the source when it is asked for: pydantic's own `use_attribute_docstrings` reads it at every start.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from itertools import pairwise
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
+
+
+def field_texts(model: type[BaseModel]) -> dict[str, str]:
+    """By the field's name; fields that a model has from another one included."""
+    texts: dict[str, str] = {}
+    for kind in reversed(model.__mro__):
+        if issubclass(kind, BaseModel) and kind is not BaseModel:
+            texts |= _own_texts(kind)
+    return texts
+
+
+def _own_texts(model: type[BaseModel]) -> dict[str, str]:
+    declared = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
+    assert isinstance(declared, ast.ClassDef)
+    texts = {}
+    for field, beneath in pairwise(declared.body):
+        match field, beneath:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                texts[name] = inspect.cleandoc(text)
+    return texts
+
+
+class DescribedSchema(GenerateJsonSchema):
+    """JSON Schema with the text beneath each field as its description."""
+
+    def model_schema(self, schema: Any) -> dict[str, Any]:
+        described = super().model_schema(schema)
+        for name, text in field_texts(schema["cls"]).items():
+            if name in described.get("properties", {}):
+                described["properties"][name]["description"] = text
+        return described
