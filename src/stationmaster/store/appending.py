@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Connection
 
 
@@ -30,6 +29,8 @@ def _insert(table: sa.Table) -> sa.Insert:
 @cache
 def _by_columns(table: sa.Table, names: tuple[str, ...]) -> sa.Insert:
     """PostgreSQL takes a whole column as one value; otherwise each row is a statement of its own."""
+    from sqlalchemy.dialects import postgresql  # takes long, and SQLite does without
+
     columns = [sa.bindparam(name, type_=postgresql.ARRAY(table.c[name].type)) for name in names]
     rows = sa.func.unnest(*columns).table_valued(*names, with_ordinality="place", name="rows").render_derived()
     return table.insert().from_select(list(names), sa.select(*(rows.c[name] for name in names)).order_by(rows.c.place))

@@ -69,7 +69,9 @@ def _is_empty(connection: Connection) -> bool:
 
 def _create(connection: Connection) -> None:
     """Create the newest schema without running migrations; a test compares the two."""
-    metadata.create_all(connection, checkfirst=False)
+    from stationmaster.store.partial_indexes import whole_metadata  # imports both engines' dialects: only once
+
+    whole_metadata.create_all(connection, checkfirst=False)
     _alembic_version.create(connection)
     connection.execute(_alembic_version.insert().values(version_num=HEAD))
 
@@ -79,9 +81,11 @@ def migrate(connection: Connection) -> None:
     from alembic import command  # costs a quarter of a second: only when there is something to do
     from alembic.config import Config
 
+    from stationmaster.store.partial_indexes import whole_metadata
+
     config = Config()
     config.set_main_option("script_location", "stationmaster:store/migrations")
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
     # A database that lost tables after its version was written (half restored, half created) is completed.
-    metadata.create_all(connection, checkfirst=True)
+    whole_metadata.create_all(connection, checkfirst=True)

@@ -1,4 +1,7 @@
-"""The tables. JSON columns are text, written and read by `codec.py`; instants are seconds by the database's clock."""
+"""The tables. JSON columns are text, written and read by `codec.py`; instants are seconds by the database's clock.
+
+Indexes over some of a table's rows are in `partial_indexes.py`.
+"""
 
 from __future__ import annotations
 
@@ -79,14 +82,6 @@ rentals = sa.Table(
     Column("absent_listings", Integer, nullable=False),
     Column("gone_at", Double),
     Index("rentals_of_job", "job_id"),
-    # One job never uses two machines: the database itself refuses the second.
-    Index(
-        "rentals_one_live_per_job",
-        "job_id",
-        unique=True,
-        sqlite_where=sa.text("state IN ('REQUESTED', 'HELD')"),
-        postgresql_where=sa.text("state IN ('REQUESTED', 'HELD')"),
-    ),
 )
 
 cost_lines = sa.Table(
@@ -342,13 +337,6 @@ ledger_entries = sa.Table(
     Index("ledger_entries_of_user", "user", "seq"),
     # One hold and one settlement per job and attempt: the database itself refuses the second.
     Index("ledger_entries_once", "job", "attempt", "kind", "part", unique=True),
-    Index(
-        "ledger_entries_key",
-        "key",
-        unique=True,
-        sqlite_where=sa.text("key IS NOT NULL"),
-        postgresql_where=sa.text("key IS NOT NULL"),
-    ),
 )
 
 # The catalogue. A model stays in it when its job is removed.
@@ -400,13 +388,4 @@ tickets = sa.Table(
     Column("expires_at", Double, nullable=False),
     Column("closed_at", Double),
     Column("problem", Text),
-    Index(
-        "tickets_live",
-        "job_id",
-        "attempt",
-        "path",
-        unique=True,
-        sqlite_where=sa.text("state IN ('OPEN', 'ISSUED')"),
-        postgresql_where=sa.text("state IN ('OPEN', 'ISSUED')"),
-    ),
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection
 
 
@@ -25,7 +25,7 @@ def upsert(
 
 def insert_if_absent(connection: Connection, table: sa.Table, row: Mapping[str, Any]) -> bool:
     """Whether `row` was inserted; one with its key that is there, or being written elsewhere, is left as it is."""
-    insert = _insert(connection.dialect.name, table).values(**row).on_conflict_do_nothing().returning(sa.literal(1))
+    insert = insert_into(connection.dialect.name, table).values(**row).on_conflict_do_nothing().returning(sa.literal(1))
     return connection.execute(insert).first() is not None
 
 
@@ -34,11 +34,12 @@ def insert_if_absent(connection: Connection, table: sa.Table, row: Mapping[str, 
 def _upsert(
     dialect: str, table: sa.Table, names: tuple[str, ...], key: tuple[str, ...], where: sa.ColumnElement[bool] | None
 ) -> sa.Executable:
-    insert = _insert(dialect, table)
+    insert = insert_into(dialect, table)
     others = {name: insert.excluded[name] for name in names if name not in key}
     statement: sa.Executable = insert.on_conflict_do_update(index_elements=list(key), set_=others, where=where)
     return statement
 
 
-def _insert(dialect: str, table: sa.Table) -> Any:
-    return (sqlite if dialect == "sqlite" else postgresql).insert(table)
+def insert_into(dialect: str, table: sa.Table) -> Any:
+    """An INSERT that knows ON CONFLICT. Only the dialect in use is imported: PostgreSQL's takes long."""
+    return import_module(f"sqlalchemy.dialects.{dialect}").insert(table)

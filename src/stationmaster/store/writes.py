@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stationmaster.model import (
     Alert,
@@ -18,7 +18,9 @@ from stationmaster.model import (
     TrainedModel,
 )
 from stationmaster.money import MicroDollars
-from stationmaster.watch.baseline import RunFacts
+
+if TYPE_CHECKING:
+    from stationmaster.watch.baseline import RunFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
