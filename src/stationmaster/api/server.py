@@ -6,16 +6,16 @@ import socket
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 
-import structlog
 import uvicorn
 
 from stationmaster.api.app import build_app
 from stationmaster.control.delivering.bucket import open_shelf
 from stationmaster.control.opening import open_store
 from stationmaster.errors import ConfigInvalid
+from stationmaster.event_log import get_logger
 from stationmaster.settings import Settings
 
-log = structlog.get_logger("stationmaster.serve")
+log = get_logger("stationmaster.serve")
 
 _CLOSING_SECONDS = 5
 

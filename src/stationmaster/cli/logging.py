@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import logging
 import sys
+from functools import partial
 
-import structlog
+from stationmaster.event_log import configure_logging
 
 
 def service_logging(level: str) -> None:
     """For processes that run on their own."""
     number = logging.getLevelNamesMapping()[level]
+    configure_logging(partial(_log_everything, number))
+    # asyncssh tells every connection at INFO; its trouble reaches us as exceptions anyway.
+    logging.basicConfig(
+        level=max(number, logging.WARNING), format="%(asctime)s - %(name)s - %(levelname)s - %(message)s"
+    )
+
+
+def quiet_logging() -> None:
+    """For commands that people run: only what they must know."""
+    configure_logging(_log_errors)
+    logging.basicConfig(level=logging.ERROR, format="%(asctime)s - %(name)s - %(levelname)s - %(message)s")
+
+
+def _log_everything(level: int) -> None:
+    import structlog  # with the first event, as `event_log` says
+
     terminal = sys.stderr.isatty()
     structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(number),
+        wrapper_class=structlog.make_filtering_bound_logger(level),
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
@@ -23,16 +40,12 @@ def service_logging(level: str) -> None:
         ],
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-    # asyncssh tells every connection at INFO; its trouble reaches us as exceptions anyway.
-    logging.basicConfig(
-        level=max(number, logging.WARNING), format="%(asctime)s - %(name)s - %(levelname)s - %(message)s"
-    )
 
 
-def quiet_logging() -> None:
-    """For commands that people run: only what they must know."""
+def _log_errors() -> None:
+    import structlog  # with the first event, as `event_log` says
+
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-    logging.basicConfig(level=logging.ERROR, format="%(asctime)s - %(name)s - %(levelname)s - %(message)s")

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import structlog
-
 from stationmaster.control.world import World
 from stationmaster.datasets.leftovers import remove_archive, remove_unused
 from stationmaster.errors import StoreError
+from stationmaster.event_log import get_logger
 from stationmaster.model import DatasetRef, Job, State
 from stationmaster.store.store import Store
 
-log = structlog.get_logger("stationmaster.leftovers")
+log = get_logger("stationmaster.leftovers")
 
 _EVERY_SECONDS = 3600.0
 _LEAST_SECONDS = 3600.0  # datasets are fetched, checked and packed before the job that needs them is written

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 
-import structlog
-
 from stationmaster.control.abilities import abilities_of, digests_of
 from stationmaster.control.background import WorkerLock, running_worker
 from stationmaster.control.build import build_world, sweep_policy_of
@@ -15,9 +13,10 @@ from stationmaster.control.safety.sweep import Sweeper
 from stationmaster.control.settings_source import SettingsSource
 from stationmaster.control.shifts import Shifts
 from stationmaster.errors import StationmasterError
+from stationmaster.event_log import get_logger
 from stationmaster.store.store import Store
 
-log = structlog.get_logger("stationmaster.worker")
+log = get_logger("stationmaster.worker")
 
 
 def serve_worker(source: SettingsSource, *, background: bool) -> bool:

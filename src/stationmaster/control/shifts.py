@@ -11,8 +11,6 @@ import asyncio
 import signal
 from collections.abc import Awaitable, Callable
 
-import structlog
-
 from stationmaster.control.abilities import abilities_of, differing, digests_of
 from stationmaster.control.background import WorkerLock
 from stationmaster.control.build import build_world, sweep_policy_of, tempo_of
@@ -24,9 +22,10 @@ from stationmaster.control.opening import open_store
 from stationmaster.control.settings_source import SettingsSource
 from stationmaster.control.worker import Worker
 from stationmaster.errors import StationmasterError, StoreError
+from stationmaster.event_log import get_logger
 from stationmaster.model import Alert
 
-log = structlog.get_logger("stationmaster.worker")
+log = get_logger("stationmaster.worker")
 
 SETTINGS = "settings"
 """The alert while the settings at hand cannot be used, and those from before stay in force."""

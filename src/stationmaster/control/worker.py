@@ -11,8 +11,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-import structlog
-
 from stationmaster.control.billing.spend_alert import watch_spending
 from stationmaster.control.clock import boottime
 from stationmaster.control.messages.notifier import Notifier
@@ -25,12 +23,13 @@ from stationmaster.control.safety.sweep_rules import SweepPolicy
 from stationmaster.control.tripping import after_trip
 from stationmaster.control.world import World
 from stationmaster.errors import LeaseLost, StationmasterError, StoreError
+from stationmaster.event_log import get_logger
 from stationmaster.model import Alert
 from stationmaster.money import ZERO, MicroDollars
 from stationmaster.store.leases import Lease
 from stationmaster.store.writes import Write
 
-log = structlog.get_logger("stationmaster.worker")
+log = get_logger("stationmaster.worker")
 
 _SWEEP = "sweep"
 _MOST_AT_ONCE = 100  # jobs in one claim; fewer means that nothing more was due, or no slot is free

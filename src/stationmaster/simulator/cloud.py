@@ -9,8 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 
-import structlog
-
+from stationmaster.event_log import get_logger
 from stationmaster.money import MicroDollars
 from stationmaster.simulator import refusals
 from stationmaster.simulator.accounts import Account, Identity
@@ -23,7 +22,7 @@ from stationmaster.simulator.market import Market, Offer
 from stationmaster.simulator.records import Records
 from stationmaster.simulator.shapes import Telemetry
 
-log = structlog.get_logger("simulator")
+log = get_logger("simulator")
 
 _TELEMETRY_SECONDS = 1.0
 _FIRST_INSTANCE = 7_000_000

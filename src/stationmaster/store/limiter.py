@@ -12,14 +12,14 @@ import time
 from collections.abc import Awaitable, Callable
 
 import sqlalchemy as sa
-import structlog
-from sqlalchemy.dialects import postgresql, sqlite
 
 from stationmaster.errors import StoreError
+from stationmaster.event_log import get_logger
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import call_turns
+from stationmaster.store.upsert import insert_into
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 _SOON = 0.001  # seconds; the turn of somebody else may end while it is looked at
 
 
@@ -78,7 +78,7 @@ class TurnLimiter:
     def take_turn(self, account: str, endpoint: str, *, interval_seconds: float, continues: bool = False) -> float:
         """0 when the turn is taken; else nothing is, and the seconds until somebody may try again."""
         now, next_at = self._database.now, call_turns.c.next_at
-        insert = (sqlite if self._database.is_sqlite else postgresql).insert(call_turns)
+        insert = insert_into(self._database.dialect.name, call_turns)
         later = sa.func.max if self._database.is_sqlite else sa.func.greatest
         is_free = next_at <= now
         if continues and (account, endpoint) in self._last_turns:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-import structlog
-
 from stationmaster.control.delivering.bucket import bucket_key
 from stationmaster.control.delivering.outlets import Outlets
 from stationmaster.control.delivering.places import HUB
 from stationmaster.delivery.safetensors_header import require_safetensors
 from stationmaster.errors import BrokenModel, DeliveryError
+from stationmaster.event_log import get_logger
 from stationmaster.model import Job, Place
 from stationmaster.recipes.outputs import is_safe_to_load
 from stationmaster.remote.host import OutputFile
 
-log = structlog.get_logger("stationmaster.delivering")
+log = get_logger("stationmaster.delivering")
 
 
 async def require_model(file: OutputFile, place: Place, job: Job, outlets: Outlets) -> None:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-import structlog
-
 from stationmaster.control.delivering.outlets import Outlets
 from stationmaster.control.delivering.places import BUCKET, HUB
 from stationmaster.control.policy import Policy
 from stationmaster.control.world import World
 from stationmaster.delivery.comfydeploy import Download
 from stationmaster.errors import DeliveryError
+from stationmaster.event_log import get_logger
 from stationmaster.model import Registering, Registration, TrainedModel
 
-log = structlog.get_logger("stationmaster.registering")
+log = get_logger("stationmaster.registering")
 
 _WORK = "register"
 _LINK_SECONDS = 24 * 3600.0

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import structlog
-
 from stationmaster.control.messages.address_book import Recipient
 from stationmaster.errors import NotifyBusy, NotifyError
+from stationmaster.event_log import get_logger
 from stationmaster.model import Delivery
 from stationmaster.notify.base import Channel, Rendered
 
-log = structlog.get_logger("stationmaster.notify")
+log = get_logger("stationmaster.notify")
 
 NO_CHANNEL = "none"
 _INBOX = "inbox"

@@ -14,21 +14,20 @@ from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar
 
-import structlog
-
 from stationmaster.control.clock import boottime
 from stationmaster.control.messages.address_book import AddressBook, Recipient
 from stationmaster.control.messages.courier import Courier
 from stationmaster.control.messages.notices import Notices, message_of
 from stationmaster.control.messages.quiet_hours import seconds_until_loud
 from stationmaster.errors import LeaseLost, StoreError
+from stationmaster.event_log import get_logger
 from stationmaster.model import Delivery
 from stationmaster.notify.base import Priority, Rendered
 from stationmaster.notify.templates import TOLD_EVENTS
 from stationmaster.store.outbox import Letter, NewLetter
 from stationmaster.store.store import Store
 
-log = structlog.get_logger("stationmaster.notify")
+log = get_logger("stationmaster.notify")
 
 _EVENTS, _ALERTS = "events", "alerts"
 _PAGE = 500

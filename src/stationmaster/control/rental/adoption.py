@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import structlog
-
 from stationmaster.control.step import wait
 from stationmaster.control.world import World
 from stationmaster.errors import ProviderError
+from stationmaster.event_log import get_logger
 from stationmaster.model import CostLine, Job, Listing, Machine, Rental, RentalState
 from stationmaster.money import ZERO, cost
 from stationmaster.store.writes import Told, Write
 
-log = structlog.get_logger("stationmaster.adoption")
+log = get_logger("stationmaster.adoption")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

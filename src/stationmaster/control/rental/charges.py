@@ -6,15 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 
-import structlog
-
 from stationmaster.control.world import World
 from stationmaster.errors import ProviderError
+from stationmaster.event_log import get_logger
 from stationmaster.model import Charge, CostLine, Rental
 from stationmaster.money import ZERO, MicroDollars
 from stationmaster.providers.base import KnowsMoney
 
-log = structlog.get_logger("stationmaster.charges")
+log = get_logger("stationmaster.charges")
 
 SETTLED_SECONDS = 3600.0
 """Providers add to a machine's bill for a while after its end; before that our estimate stands."""

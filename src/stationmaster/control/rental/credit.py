@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import structlog
-
 from stationmaster.control.world import World
 from stationmaster.errors import ProviderError
+from stationmaster.event_log import get_logger
 from stationmaster.model import Alert
 from stationmaster.money import MicroDollars, format_dollars
 from stationmaster.providers.base import KnowsMoney
 
-log = structlog.get_logger("stationmaster.credit")
+log = get_logger("stationmaster.credit")
 
 LOW_CREDIT = "low_credit"
 

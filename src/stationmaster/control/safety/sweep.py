@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import structlog
-
 from stationmaster.control.rental.adoption import opened_cost, surplus_rental
 from stationmaster.control.rental.release import Next, closed_cost, judge
 from stationmaster.control.safety.sweep_report import Act, Finding, Report, Verdict
@@ -19,10 +17,11 @@ from stationmaster.control.safety.sweep_rules import Subject, SweepPolicy, judge
 from stationmaster.control.states.releasing import gather_evidence
 from stationmaster.control.world import World
 from stationmaster.errors import ProviderError, StoreError
+from stationmaster.event_log import get_logger
 from stationmaster.model import Alert, Job, Label, Machine, Rental, RentalState, State
 from stationmaster.providers.base import CanStop
 
-log = structlog.get_logger("stationmaster.sweep")
+log = get_logger("stationmaster.sweep")
 
 
 @dataclass(frozen=True, slots=True)

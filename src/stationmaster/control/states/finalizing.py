@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import structlog
-
 from stationmaster.control.delivering import notes
 from stationmaster.control.delivering.publishing import Publishing, entry, next_publishing, publish
 from stationmaster.control.delivering.registering import first_registration, step_on
@@ -28,12 +26,13 @@ from stationmaster.control.training.baselines import facts_to_remember
 from stationmaster.control.training.job_folder import LATEST, MODEL, SUMMARY, forget_arriving, keep_only, link
 from stationmaster.control.world import Visit, World
 from stationmaster.errors import RemoteError
+from stationmaster.event_log import get_logger
 from stationmaster.lifecycle import Move, concluded
 from stationmaster.model import Checkpoint, Desired, Job, Reason, Registering
 from stationmaster.providers.base import CanStop
 from stationmaster.store.writes import Told, Write
 
-log = structlog.get_logger("stationmaster.finalizing")
+log = get_logger("stationmaster.finalizing")
 
 
 _CATALOGUED = "catalogued"

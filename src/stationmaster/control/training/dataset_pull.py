@@ -9,18 +9,17 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import structlog
-
 from stationmaster.control.rental.machine import may_get_secrets
 from stationmaster.control.world import World
 from stationmaster.datasets.sources.reference import BucketSource, parse_source
 from stationmaster.delivery.object_store import Bucket
 from stationmaster.errors import CommandFailed, DeliveryError
+from stationmaster.event_log import get_logger
 from stationmaster.model import DatasetRef, Job
 from stationmaster.recipes.schema import Recipe
 from stationmaster.remote.host import Host
 
-log = structlog.get_logger("stationmaster.transferring")
+log = get_logger("stationmaster.transferring")
 
 _ADDRESS_SECONDS = 3600.0
 _FEW = 200

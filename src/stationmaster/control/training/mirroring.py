@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import structlog
-
 from stationmaster.control.delivering.bucket import bucket_key, send_from_machine
 from stationmaster.control.rental.machine import host_of, may_get_secrets
 from stationmaster.control.world import World
 from stationmaster.errors import CommandFailed, DeliveryError, DiskFull, TransferFailed
+from stationmaster.event_log import get_logger
 from stationmaster.model import Job
 from stationmaster.remote.host import OutputFile
 
-log = structlog.get_logger("stationmaster.collecting")
+log = get_logger("stationmaster.collecting")
 
 
 async def mirrored(file: OutputFile, job: Job, world: World) -> bool:

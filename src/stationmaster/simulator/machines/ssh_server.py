@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import asyncssh
-import structlog
 
-log = structlog.get_logger("simulator")
+from stationmaster.event_log import get_logger
+
+log = get_logger("simulator")
 
 USER = "root"
 _CHUNK_BYTES = 64 * 1024
