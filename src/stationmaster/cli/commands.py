@@ -6,6 +6,7 @@ import at its top whatever it needs.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -173,7 +174,11 @@ class LazyCommand(TyperCommand):
         """The way into a command, for running it, for its help and for completing its words: from here on it is the
         command itself that acts.
         """
-        return self.loaded.make_context(info_name, args, parent=parent, **extra)
+        context = self.loaded.make_context(info_name, args, parent=parent, **extra)
+        if not gc.isenabled():  # as `main` left it; from here on there may be garbage, but not among what was imported
+            gc.freeze()
+            gc.enable()
+        return context
 
 
 def _find(place: str) -> Any:

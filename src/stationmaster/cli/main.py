@@ -5,6 +5,7 @@ Everything that takes long to import is imported inside `main`: Ctrl-C may come 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -23,10 +24,13 @@ def main(*, own_command: Sequence[str] | None = None) -> None:
     `own_command` is the command line that runs Stationmaster again, for example as a background worker; by default
     `python -m stationmaster` with this Python.
     """
+    gc.disable()  # until the command runs: imports leave nothing to collect, and looking takes a seventh of the time
     try:
         code = _run(sys.argv[1:], own_command)
     except KeyboardInterrupt:
         code = 130
+    finally:
+        gc.freeze()  # everything goes with the process: Python need not search it for garbage first
     sys.exit(code)
 
 
