@@ -15,12 +15,14 @@ from types import NoneType, UnionType
 from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from stationmaster.model import (
+    Cleanup,
     Collection,
     Ending,
     Fetching,
     Funding,
     Job,
     LocalAccess,
+    ModelDelivery,
     RentedMachine,
     Requests,
     SavedModel,
@@ -41,7 +43,12 @@ _PARTS: dict[str, type[Any]] = {  # by the field of the job
     "setbacks": Setbacks,
 }
 _ACCESSES = {"ssh": SshAccess, "local": LocalAccess}
+_SPARSE = (Cleanup, ModelDelivery)
+"""Values that are stored as the parts are: without what is at its default. All others are stored whole."""
+
 _UNREADABLE = (TypeError, ValueError, KeyError)
+
+_NOTHING = object()  # that no value is equal to
 
 Convert = Callable[[Any], Any]
 
@@ -157,16 +164,31 @@ def _tagged(classes: Mapping[str, type]) -> _Converter:
 
 
 def _value(cls: type) -> _Converter:
-    """A dataclass inside a part, written whole; a key that it does not know is left out."""
+    """A dataclass inside a part; a key that it does not know is left out."""
     hints = get_type_hints(cls)
     converters = {item.name: _converter(hints[item.name]) for item in dataclasses.fields(cls)}
     readers = {name: converter.read for name, converter in converters.items()}
-    writers = [(name, converter.write) for name, converter in converters.items()]
+    left_out = _defaults(cls) if cls in _SPARSE else {}
+    writers = [(name, write, left_out.get(name, _NOTHING)) for name, (_, write) in converters.items()]
 
     def read(value: Any) -> Any:
         return cls(**{name: readers[name](one) for name, one in _mapping_only(value).items() if name in readers})
 
-    return _Converter(read, lambda value: {name: write(getattr(value, name)) for name, write in writers})
+    def write_all(value: Any) -> dict[str, Any]:
+        found = ((name, write, getattr(value, name), default) for name, write, default in writers)
+        return {name: write(one) for name, write, one, default in found if one != default}
+
+    return _Converter(read, write_all)
+
+
+def _defaults(cls: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for item in dataclasses.fields(cls):
+        if item.default is not dataclasses.MISSING:
+            found[item.name] = item.default
+        elif item.default_factory is not dataclasses.MISSING:
+            found[item.name] = item.default_factory()
+    return found
 
 
 def _sequence(inner: Any) -> _Converter:

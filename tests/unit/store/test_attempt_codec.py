@@ -231,6 +231,11 @@ def test_what_older_rows_leave_out_or_spell_out_is_understood(row: str, same: Jo
     assert read(stored(same)) == same
 
 
+@pytest.mark.parametrize("row", ['{"cleanup": {"since": 1.0}}', '{"delivery": {"attempt": 1, "done": ["card"]}}'])
+def test_what_is_noted_bit_by_bit_is_stored_as_far_as_it_is_known(row: str) -> None:
+    assert json.loads(stored(read(row))) == json.loads(row)
+
+
 def test_what_newer_code_wrote_is_written_back() -> None:
     newer = '{"failures": 1, "mood": {"of": ["the", null, 1.5]}}'
     assert read(newer).unread == {"mood": {"of": ["the", None, 1.5]}}
