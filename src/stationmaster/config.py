@@ -24,8 +24,7 @@ from pydantic import (
 
 from stationmaster.errors import ConfigInvalid
 from stationmaster.settings import LEAST_POLL_SECONDS, MonitoringSettings, Settings
-from stationmaster.settings.addresses import checked_text
-from stationmaster.settings.documents import read_yaml, texts_in
+from stationmaster.settings.addresses import checked_text, texts_in
 from stationmaster.settings.problems import nearest_setting, problem_in_words
 
 PREFIX = "STATIONMASTER_"
@@ -286,7 +285,7 @@ def _config_candidates(home: Path, folder: Path) -> list[Path]:
 def _read_config_file(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text()
-        data = tomllib.loads(text) if path.suffix == ".toml" else read_yaml(text)
+        data = tomllib.loads(text) if path.suffix == ".toml" else _read_yaml(text)
     except (OSError, ValueError) as problem:
         raise ConfigInvalid(f"{path}: {' '.join(str(problem).split())}", hint=_SEE) from None
     except RecursionError:
@@ -300,6 +299,12 @@ def _read_config_file(path: Path) -> dict[str, Any]:
     if isinstance(data.get("monitoring"), dict):
         data["monitoring"] = read_monitoring(data["monitoring"])
     return data
+
+
+def _read_yaml(text: str) -> Any:
+    from stationmaster.settings.documents import read_yaml  # the YAML reader takes 15 ms to import, and few have YAML
+
+    return read_yaml(text)
 
 
 def _put(merged: dict[str, Any], dotted: str, value: Any) -> None:

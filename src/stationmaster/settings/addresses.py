@@ -6,8 +6,9 @@ What a service would choke on later (a port that cannot be, a key with a letter 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
@@ -69,6 +70,24 @@ def checked_text(value: str) -> str:
     if _NO_TEXT.search(value):
         raise ValueError("holds characters that are no text")
     return value
+
+
+def texts_in(data: Any, place: str = "") -> Iterator[tuple[str, str]]:
+    """(dotted name, text) of every name and text in plain data.
+
+    >>> list(texts_in({"a": ["x"]}))
+    [('a', 'a'), ('a', 'x')]
+    """
+    if isinstance(data, str):
+        yield place, data
+    elif isinstance(data, dict):
+        for name, value in data.items():
+            inner = f"{place}.{name}" if place else str(name)
+            yield inner, str(name)
+            yield from texts_in(value, inner)
+    elif isinstance(data, list | tuple):
+        for value in data:
+            yield from texts_in(value, place)
 
 
 def known_person(path: Path) -> Path:

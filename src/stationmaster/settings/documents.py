@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import yaml
@@ -24,24 +23,6 @@ def read_yaml(text: str) -> Any:
         raise ValueError(f"{problem.problem or problem.context}{line}") from None
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as problem:
         raise ValueError(" ".join(str(problem).split())) from None
-
-
-def texts_in(data: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    """(dotted name, text) of every name and text in plain data.
-
-    >>> list(texts_in({"a": ["x"]}))
-    [('a', 'a'), ('a', 'x')]
-    """
-    if isinstance(data, str):
-        yield place, data
-    elif isinstance(data, dict):
-        for name, value in data.items():
-            inner = f"{place}.{name}" if place else str(name)
-            yield inner, str(name)
-            yield from texts_in(value, inner)
-    elif isinstance(data, list | tuple):
-        for value in data:
-            yield from texts_in(value, place)
 
 
 class _Loader(yaml.SafeLoader):

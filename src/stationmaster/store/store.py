@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import TYPE_CHECKING
+
 from stationmaster.store.alerts import Alerts
 from stationmaster.store.bad_machines import BadMachines
 from stationmaster.store.checkpoints import Checkpoints
@@ -14,13 +17,10 @@ from stationmaster.store.inbox import InboxNotes
 from stationmaster.store.installation import read_id
 from stationmaster.store.interests import Interests
 from stationmaster.store.jobs import Jobs
-from stationmaster.store.leases import Leases
-from stationmaster.store.ledger import Ledger
 from stationmaster.store.limiter import TurnLimiter
 from stationmaster.store.logs import Logs
 from stationmaster.store.models import Models
 from stationmaster.store.outbox import Outbox
-from stationmaster.store.past_runs import PastRuns
 from stationmaster.store.periodic import Periodic
 from stationmaster.store.proposals import Proposals
 from stationmaster.store.readings import Readings
@@ -29,6 +29,11 @@ from stationmaster.store.schema import bring_up_to_date
 from stationmaster.store.tickets import Tickets
 from stationmaster.store.users import Users
 from stationmaster.store.wake import Waker
+
+if TYPE_CHECKING:
+    from stationmaster.store.leases import Leases
+    from stationmaster.store.ledger import Ledger
+    from stationmaster.store.past_runs import PastRuns
 
 DEFAULT_LOG_CAP_BYTES = 64 * 1024 * 1024
 
@@ -42,15 +47,13 @@ class Store:
         self.installation_id = read_id(database)
         self.jobs = Jobs(database)
         self.proposals = Proposals(database)
-        self.leases = Leases(database, log_cap_bytes=log_cap_bytes)
+        self._log_cap_bytes = log_cap_bytes
         self.rentals = Rentals(database)
         self.costs = Costs(database)
-        self.ledger = Ledger(database)
         self.finished_runs = FinishedRuns(database)
         self.events = Events(database)
         self.logs = Logs(database)
         self.readings = Readings(database)
-        self.past_runs = PastRuns(database)
         self.checkpoints = Checkpoints(database)
         self.tickets = Tickets(database)
         self.models = Models(database)
@@ -63,6 +66,26 @@ class Store:
         self.inbox = InboxNotes(database)
         self.followed = Followed(database)
         self.limiter = TurnLimiter(database)
+
+    # What workers write with, and what only some commands ask for: imported by the first use.
+
+    @cached_property
+    def leases(self) -> Leases:
+        from stationmaster.store.leases import Leases
+
+        return Leases(self.database, log_cap_bytes=self._log_cap_bytes)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        from stationmaster.store.ledger import Ledger
+
+        return Ledger(self.database)
+
+    @cached_property
+    def past_runs(self) -> PastRuns:
+        from stationmaster.store.past_runs import PastRuns
+
+        return PastRuns(self.database)
 
     def now(self) -> float:
         return self.database.current_time()
