@@ -1,8 +1,13 @@
-"""How fast tqdm output is read on one core, as it usually is and as dense as it gets: prints two JSON lines."""
+"""How fast tqdm output is read on one core, as it usually is and as dense as it gets.
+
+Beside the absolute budget stands one that holds on any computer: the log reader, which understands what it reads, is no
+slower than a plain scan of the same bytes, a loop over the lines with one regular expression.
+"""
 
 from __future__ import annotations
 
 import random
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -15,22 +20,33 @@ NAMES = {
     "parsers: tqdm output with a record every 50 steps, or a line for each redraw": ("hf-trainer-dense", "lines"),
 }
 BUDGET_MB_PER_SECOND = 20.0
+LEAST_TIMES_PLAIN_SCAN = 1.0
 MEGABYTES = 24
 REPEATS = 3  # the best counts: the machine may be busy
 CHUNK_BYTES = 64 * 1024
 _BLOCKS = " ▏▎▍▌▋▊▉█"
+_LINE_ENDS = re.compile(r"[\r\n]+")
+_BAR = re.compile(r"(\d+)/(\d+) \[.*?(?:loss[=:] ?([\d.e+-]+))?\]")
 
 
 def main() -> int:
     """Read some megabytes of each kind of output in chunks, as a worker receives it."""
     for name, kinds in NAMES.items():
         outputs = [_output(kind) for kind in kinds]
-        slowest = min(max(_speed(output) for _ in range(REPEATS)) for output in outputs)
-        report(name, slowest, "MB/s", at_least=BUDGET_MB_PER_SECOND)
+        speeds = [_best_of(output) for output in outputs]
+        report(name, min(read for read, _ in speeds), "MB/s", at_least=BUDGET_MB_PER_SECOND)
+        ratio = min(read / scanned for read, scanned in speeds)
+        report(f"{name}, of a plain scan", ratio, "times", at_least=LEAST_TIMES_PLAIN_SCAN)
     return 0
 
 
-def _speed(data: bytes) -> float:
+def _best_of(data: bytes) -> tuple[float, float]:
+    """The log reader's speed and that of a plain scan, which take turns."""
+    speeds = [(_read_speed(data), _scan_speed(data)) for _ in range(REPEATS)]
+    return max(read for read, _ in speeds), max(scanned for _, scanned in speeds)
+
+
+def _read_speed(data: bytes) -> float:
     reader = LogReader()
     started = time.process_time()
     for start in range(0, len(data), CHUNK_BYTES):
@@ -38,6 +54,20 @@ def _speed(data: bytes) -> float:
     seconds = time.process_time() - started
     if reader.summary().step is None:
         raise SystemExit("nothing was read: the measure is worthless")
+    return len(data) / 1e6 / seconds
+
+
+def _scan_speed(data: bytes) -> float:
+    bars, rest = 0, ""
+    started = time.process_time()
+    for start in range(0, len(data), CHUNK_BYTES):
+        *lines, rest = _LINE_ENDS.split(rest + data[start : start + CHUNK_BYTES].decode("utf-8", "replace"))
+        for line in lines:
+            if _BAR.search(line):
+                bars += 1
+    seconds = time.process_time() - started
+    if not bars:
+        raise SystemExit("nothing was found: the measure is worthless")
     return len(data) / 1e6 / seconds
 
 
