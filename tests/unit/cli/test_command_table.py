@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from stationmaster.cli.commands import COMMANDS, Command, command_tree, loaded_tree
+from tests.support.commands.imports import run
 
 _MODULES = {f"stationmaster.cli.{line.place.partition(':')[0]}" for line in COMMANDS}
-
-_RUN = """
-import json, sys
-from stationmaster.cli.main import main
-sys.argv = ["stationmaster", *sys.argv[1:]]
-try:
-    main()
-finally:
-    print(json.dumps(sorted(sys.modules)))
-"""
-
-
-def run(*words: str, environ: Mapping[str, str] | None = None) -> tuple[str, set[str]]:
-    """What a command printed, and the modules that it had imported by its end."""
-    command = [sys.executable, "-c", _RUN, *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=150, env={**os.environ, **(environ or {})})
-    printed, _, modules = done.stdout.rstrip("\n").rpartition("\n")
-    return printed + done.stderr, set(json.loads(modules))
 
 
 @pytest.mark.parametrize("line", COMMANDS, ids=lambda line: line.name)
