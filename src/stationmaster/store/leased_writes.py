@@ -93,7 +93,7 @@ class LeasedWrites:
         places = sorted(range(len(entries)), key=lambda place: entries[place].lease.job.id)
         ready = [self._made_ready(connection, entries[place]) for place in places]
         written = []
-        answers = self._update.for_each(connection, [_job_values(entry) for entry in ready])
+        answers = self._update.for_each(connection, [job_values(entry) for entry in ready])
         for place, entry, answer in zip(places, ready, answers, strict=True):
             if answer is not None:
                 row = Updated(*answer)
@@ -206,7 +206,7 @@ def _update_statement(database: Database) -> ReturningUpdate[Any]:
     )
 
 
-def _job_values(entry: Entry) -> dict[str, Any]:
+def job_values(entry: Entry) -> dict[str, Any]:
     write, job = entry.write, entry.write.job
     return {
         "b_id": entry.lease.job.id,

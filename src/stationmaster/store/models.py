@@ -68,11 +68,11 @@ class Models:
 
 
 def put(connection: Connection, changed: Iterable[TrainedModel]) -> None:
-    if rows := [_to_row(model) for model in changed]:
+    if rows := [model_to_row(model) for model in changed]:
         upsert(connection, trained_models, rows, key=("slug",))
 
 
-def _to_row(model: TrainedModel) -> dict[str, Any]:
+def model_to_row(model: TrainedModel) -> dict[str, Any]:
     plain = {item.name: getattr(model, item.name) for item in dataclasses.fields(model)}
     registration = plain.pop("registration")
     return {

@@ -1,0 +1,217 @@
+"""What a worker wrote, written again twice: by the store, and by a bare SQL loop without anything of ours around it.
+
+The loop has its statements as text and its rows ready; it makes the same changes in the same transactions, on the same
+engine with the same pragmas. What the store takes beyond it is what Stationmaster costs: encoding, guarding, building.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+
+from stationmaster.store import checkpoints, events, logs, past_runs, readings
+from stationmaster.store.codec import rental_to_row, shallow
+from stationmaster.store.leased_writes import job_values
+from stationmaster.store.leases import Entry, Lease, Leases
+from stationmaster.store.models import model_to_row
+from stationmaster.store.store import DEFAULT_LOG_CAP_BYTES, Store
+
+Row = Mapping[str, Any]
+Batch = Sequence[Entry]
+
+_PLACE = re.compile(r"<(\w+)>")  # of a value in a statement; each driver writes it in its own way
+_SET_BY_VALUE = (
+    "state", "state_since", "seen_seq", "outcome", "reason", "explanation", "attempt", "failed_before_login",
+    "failed_after_login", "deadline_at", "unreachable_since", "progress", "memory",
+)  # fmt: skip
+_UPDATE_JOB = f"""
+UPDATE jobs SET {", ".join(f"{name} = <b_{name}>" for name in _SET_BY_VALUE)},
+    lease_owner = CASE WHEN <b_keep> THEN lease_owner END,
+    lease_until = CASE WHEN <b_keep> THEN lease_until END,
+    version = version + <b_told>,
+    log_bytes = log_bytes + <b_logged>,
+    due_at = {{now}} + <b_due_in>,
+    ended_at = CASE WHEN <b_ended> THEN coalesce(ended_at, {{now}}) END
+WHERE id = <b_id> AND lease_token = <b_token>
+RETURNING version, log_bytes, desired, desired_seq, {{now}},
+    EXISTS (SELECT * FROM interests WHERE interests.job_id = jobs.id AND interests.until > {{now}})
+"""
+_CLEAR_ALERT = "UPDATE alerts SET cleared_at = {now} WHERE job_id = <job_id> AND kind = <kind> AND cleared_at IS NULL"
+_KEYS = {
+    "rentals": "label",
+    "cost_lines": "rental_label, kind",
+    "checkpoints": "job_id, attempt, path",
+    "past_runs": "job_id",
+    "models": "slug",
+}
+
+
+class RecordingLeases(Leases):
+    """The store's leases, which keep what was written in each transaction."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store.database, log_cap_bytes=DEFAULT_LOG_CAP_BYTES)
+        self.batches: list[Batch] = []
+
+    def write(self, entries: Sequence[Entry]) -> list[Lease | None]:
+        after = super().write(entries)
+        self.batches.append(tuple(entries))
+        return after
+
+
+def seconds_by_the_store(store: Store, batches: Sequence[Batch]) -> float:
+    """How long the store takes for the transactions of a worker; its jobs are claimed once and not begun."""
+    tokens = _claimed(store)
+    again = [tuple(_with_token(entry, tokens) for entry in batch) for batch in batches]
+    began = time.perf_counter()
+    for batch in again:
+        store.leases.write(batch)
+    return time.perf_counter() - began
+
+
+def seconds_by_a_bare_loop(store: Store, batches: Sequence[Batch]) -> float:
+    """The same with the driver alone, on the store's database, whose jobs are claimed once and not begun."""
+    tokens = _claimed(store)
+    rows = _JobRows()
+    ready = [rows.of_batch([_with_token(entry, tokens) for entry in batch]) for batch in batches]
+    if store.database.is_sqlite:
+        return _seconds_on_sqlite(str(store.database.url.database), ready)
+    return _seconds_on_postgresql(store.database.url.set(drivername="postgresql").render_as_string(False), ready)
+
+
+def _claimed(store: Store) -> dict[str, int]:
+    return {lease.job.id: lease.token for lease in store.leases.claim("bench", limit=1_000_000, seconds=3600.0)}
+
+
+def _with_token(entry: Entry, tokens: Mapping[str, int]) -> Entry:
+    lease = entry.lease
+    return Entry(
+        lease=Lease(job=lease.job, token=tokens[lease.job.id], now=lease.now), write=entry.write, keep=entry.keep
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ready:
+    """One transaction: updates of jobs, then rows by table."""
+
+    jobs: list[Row]
+    rows: dict[str, list[Row]]
+    cleared: list[Row]
+
+
+@dataclass(slots=True)
+class _JobRows:
+    """Rows as the store would make them; a job's version and the length of its log are counted along."""
+
+    versions: dict[str, int] = field(default_factory=dict)
+    log_bytes: dict[str, int] = field(default_factory=dict)
+
+    def of_batch(self, batch: Sequence[Entry]) -> _Ready:
+        found: dict[str, list[Row]] = {}
+        for entry in batch:
+            for table, rows in self._of_entry(entry).items():
+                found.setdefault(table, []).extend(rows)
+        cleared = [
+            {"job_id": entry.lease.job.id, "kind": kind} for entry in batch for kind in entry.write.cleared_alerts
+        ]
+        return _Ready(
+            jobs=[job_values(entry) for entry in batch],
+            rows={table: rows for table, rows in found.items() if rows},
+            cleared=cleared,
+        )
+
+    def _of_entry(self, entry: Entry) -> dict[str, Sequence[Row]]:
+        job, write, now = entry.lease.job.id, entry.write, entry.lease.now
+        assert not (write.ledger or write.alerts or write.bad_machines), "the loop does not know these"
+        version = self.versions[job] = self.versions.get(job, 1) + len(write.events)
+        length = self.log_bytes[job] = self.log_bytes.get(job, 0) + sum(len(chunk.data) for chunk in write.logs)
+        return {
+            "events": events.rows(job, write.events, version=version, now=now),
+            "log_chunks": logs.rows(job, write.logs, log_bytes=length, cap_bytes=DEFAULT_LOG_CAP_BYTES, now=now),
+            "readings": readings.rows(job, write.readings),
+            "rentals": [rental_to_row(rental) for rental in write.rentals],
+            "cost_lines": [shallow(line) for line in write.costs],
+            "checkpoints": checkpoints.rows_of(job, write.checkpoints),
+            "past_runs": [past_runs.row_of(job, write.past_run, now=now)] if write.past_run else [],
+            "models": [model_to_row(model) for model in write.models],
+        }
+
+
+def _insert(table: str, names: Sequence[str]) -> str:
+    text = f'INSERT INTO {table} ({", ".join(map(_quoted, names))}) VALUES ({", ".join(f"<{name}>" for name in names)})'
+    if table not in _KEYS:
+        return text
+    others = ", ".join(f"{name} = excluded.{name}" for name in names if name not in _KEYS[table].split(", "))
+    return f"{text} ON CONFLICT ({_KEYS[table]}) DO UPDATE SET {others}"
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
+
+
+def _seconds_on_sqlite(path: str, ready: Sequence[_Ready]) -> float:
+    def bound(text: str) -> str:
+        return _PLACE.sub(r":\1", text).format(now="((julianday('now') - 2440587.5) * 86400.0)")
+
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        cursor = connection.cursor()
+
+        def update(text: str, jobs: Sequence[Row]) -> int:
+            return sum(cursor.execute(text, job).fetchone() is not None for job in jobs)
+
+        return _seconds(cursor, ready, bound, update, begin="BEGIN IMMEDIATE")
+    finally:
+        connection.close()
+
+
+def _seconds_on_postgresql(url: str, ready: Sequence[_Ready]) -> float:
+    def bound(text: str) -> str:
+        clock = "cast(extract(epoch from clock_timestamp()) as double precision)"
+        return _PLACE.sub(r"%(\1)s", text).format(now=clock)
+
+    with psycopg.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
+
+        def update(text: str, jobs: Sequence[Row]) -> int:
+            cursor.executemany(text, jobs, returning=True)  # all of them in one round trip
+            updated = int(cursor.fetchone() is not None)
+            while cursor.nextset():
+                updated += cursor.fetchone() is not None
+            return updated
+
+        return _seconds(cursor, ready, bound, update, begin="BEGIN", news="NOTIFY stationmaster_news")
+
+
+def _seconds(
+    cursor: Any,
+    ready: Sequence[_Ready],
+    bound: Callable[[str], str],
+    update: Callable[[str, Sequence[Row]], int],
+    *,
+    begin: str,
+    news: str | None = None,
+) -> float:
+    """The loop itself."""
+    inserts = {table: bound(_insert(table, tuple(rows[0]))) for batch in ready for table, rows in batch.rows.items()}
+    update_job, clear_alert = bound(_UPDATE_JOB), bound(_CLEAR_ALERT)
+    began = time.perf_counter()
+    for batch in ready:
+        cursor.execute(begin)
+        if update(update_job, batch.jobs) != len(batch.jobs):
+            raise SystemExit("a job was not updated: the measure is worthless")
+        for table, rows in batch.rows.items():
+            cursor.executemany(inserts[table], rows)
+        if batch.cleared:
+            cursor.executemany(clear_alert, batch.cleared)
+        if news is not None and ("events" in batch.rows or "log_chunks" in batch.rows):
+            cursor.execute(news)
+        cursor.execute("COMMIT")
+    return time.perf_counter() - began
