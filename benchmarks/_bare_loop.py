@@ -6,17 +6,19 @@ engine with the same pragmas. What the store takes beyond it is what Stationmast
 
 from __future__ import annotations
 
+import gc
 import re
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import psycopg
 
 from stationmaster.store import checkpoints, events, logs, past_runs, readings
 from stationmaster.store.codec import rental_to_row, shallow
+from stationmaster.store.job_texts import texts_of
 from stationmaster.store.leased_writes import job_values
 from stationmaster.store.leases import Entry, Lease, Leases
 from stationmaster.store.models import model_to_row
@@ -69,10 +71,12 @@ def seconds_by_the_store(store: Store, batches: Sequence[Batch]) -> float:
     """How long the store takes for the transactions of a worker; its jobs are claimed once and not begun."""
     tokens = _claimed(store)
     again = [tuple(_with_token(entry, tokens) for entry in batch) for batch in batches]
-    began = time.perf_counter()
+    clock = _clock(store)
+    _set_aside()
+    began = clock()
     for batch in again:
         store.leases.write(batch)
-    return time.perf_counter() - began
+    return clock() - began
 
 
 def seconds_by_a_bare_loop(store: Store, batches: Sequence[Batch]) -> float:
@@ -80,9 +84,22 @@ def seconds_by_a_bare_loop(store: Store, batches: Sequence[Batch]) -> float:
     tokens = _claimed(store)
     rows = _JobRows()
     ready = [rows.of_batch([_with_token(entry, tokens) for entry in batch]) for batch in batches]
+    clock = _clock(store)
     if store.database.is_sqlite:
-        return _seconds_on_sqlite(str(store.database.url.database), ready)
-    return _seconds_on_postgresql(store.database.url.set(drivername="postgresql").render_as_string(False), ready)
+        return _seconds_on_sqlite(str(store.database.url.database), ready, clock)
+    url = store.database.url.set(drivername="postgresql").render_as_string(hide_password=False)
+    return _seconds_on_postgresql(url, ready, clock)
+
+
+def _clock(store: Store) -> Callable[[], float]:
+    """SQLite is part of our process: its own time tells more on a computer that does other things as well."""
+    return time.process_time if store.database.is_sqlite else time.perf_counter
+
+
+def _set_aside() -> None:
+    """What is kept for the measurement alone is not gone through by the collector in the middle of it."""
+    gc.collect()
+    gc.freeze()
 
 
 def _claimed(store: Store) -> dict[str, int]:
@@ -90,19 +107,16 @@ def _claimed(store: Store) -> dict[str, int]:
 
 
 def _with_token(entry: Entry, tokens: Mapping[str, int]) -> Entry:
-    lease = entry.lease
-    return Entry(
-        lease=Lease(job=lease.job, token=tokens[lease.job.id], now=lease.now), write=entry.write, keep=entry.keep
-    )
+    return replace(entry, lease=replace(entry.lease, token=tokens[entry.lease.job.id]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ready:
     """One transaction: updates of jobs, then rows by table."""
 
-    jobs: list[Row]
-    rows: dict[str, list[Row]]
-    cleared: list[Row]
+    jobs: Sequence[Row]
+    rows: Mapping[str, Sequence[Row]]
+    cleared: Sequence[Row]
 
 
 @dataclass(slots=True)
@@ -121,7 +135,7 @@ class _JobRows:
             {"job_id": entry.lease.job.id, "kind": kind} for entry in batch for kind in entry.write.cleared_alerts
         ]
         return _Ready(
-            jobs=[job_values(entry) for entry in batch],
+            jobs=[job_values(entry, texts_of(entry.write.job, entry.lease.texts)) for entry in batch],
             rows={table: rows for table, rows in found.items() if rows},
             cleared=cleared,
         )
@@ -144,7 +158,7 @@ class _JobRows:
 
 
 def _insert(table: str, names: Sequence[str]) -> str:
-    text = f'INSERT INTO {table} ({", ".join(map(_quoted, names))}) VALUES ({", ".join(f"<{name}>" for name in names)})'
+    text = f"INSERT INTO {table} ({', '.join(map(_quoted, names))}) VALUES ({', '.join(f'<{name}>' for name in names)})"
     if table not in _KEYS:
         return text
     others = ", ".join(f"{name} = excluded.{name}" for name in names if name not in _KEYS[table].split(", "))
@@ -155,7 +169,7 @@ def _quoted(name: str) -> str:
     return f'"{name}"'
 
 
-def _seconds_on_sqlite(path: str, ready: Sequence[_Ready]) -> float:
+def _seconds_on_sqlite(path: str, ready: Sequence[_Ready], clock: Callable[[], float]) -> float:
     def bound(text: str) -> str:
         return _PLACE.sub(r":\1", text).format(now="((julianday('now') - 2440587.5) * 86400.0)")
 
@@ -168,12 +182,12 @@ def _seconds_on_sqlite(path: str, ready: Sequence[_Ready]) -> float:
         def update(text: str, jobs: Sequence[Row]) -> int:
             return sum(cursor.execute(text, job).fetchone() is not None for job in jobs)
 
-        return _seconds(cursor, ready, bound, update, begin="BEGIN IMMEDIATE")
+        return _seconds(cursor, ready, bound, update, clock=clock, begin="BEGIN IMMEDIATE")
     finally:
         connection.close()
 
 
-def _seconds_on_postgresql(url: str, ready: Sequence[_Ready]) -> float:
+def _seconds_on_postgresql(url: str, ready: Sequence[_Ready], clock: Callable[[], float]) -> float:
     def bound(text: str) -> str:
         clock = "cast(extract(epoch from clock_timestamp()) as double precision)"
         return _PLACE.sub(r"%(\1)s", text).format(now=clock)
@@ -187,7 +201,7 @@ def _seconds_on_postgresql(url: str, ready: Sequence[_Ready]) -> float:
                 updated += cursor.fetchone() is not None
             return updated
 
-        return _seconds(cursor, ready, bound, update, begin="BEGIN", news="NOTIFY stationmaster_news")
+        return _seconds(cursor, ready, bound, update, clock=clock, begin="BEGIN", news="NOTIFY stationmaster_news")
 
 
 def _seconds(
@@ -196,13 +210,15 @@ def _seconds(
     bound: Callable[[str], str],
     update: Callable[[str, Sequence[Row]], int],
     *,
+    clock: Callable[[], float],
     begin: str,
     news: str | None = None,
 ) -> float:
     """The loop itself."""
     inserts = {table: bound(_insert(table, tuple(rows[0]))) for batch in ready for table, rows in batch.rows.items()}
     update_job, clear_alert = bound(_UPDATE_JOB), bound(_CLEAR_ALERT)
-    began = time.perf_counter()
+    _set_aside()
+    began = clock()
     for batch in ready:
         cursor.execute(begin)
         if update(update_job, batch.jobs) != len(batch.jobs):
@@ -214,4 +230,4 @@ def _seconds(
         if news is not None and ("events" in batch.rows or "log_chunks" in batch.rows):
             cursor.execute(news)
         cursor.execute("COMMIT")
-    return time.perf_counter() - began
+    return clock() - began

@@ -136,9 +136,7 @@ async def _work(store: Store, folder: Path) -> Measured:
         async with asyncio.timeout(_MOST_SECONDS):
             await worker.run(until=all_ended)
         seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - used
-    return Measured(
-        seconds=seconds, cpu_seconds=cpu_seconds, moves=_moves(store), batches=tuple(recording.batches)
-    )
+    return Measured(seconds=seconds, cpu_seconds=cpu_seconds, moves=_moves(store), batches=tuple(recording.batches))
 
 
 class _Machines:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import Any, Protocol
 
 from stationmaster.control.pen import Pen
@@ -20,7 +19,8 @@ from stationmaster.control.states import (
 from stationmaster.control.step import Handler
 from stationmaster.control.tripping import well_again
 from stationmaster.control.world import Guard, Visit, World
-from stationmaster.model import State
+from stationmaster.model import Job, State
+from stationmaster.model.copying import changed
 from stationmaster.store.leases import Lease
 from stationmaster.store.writes import Write
 
@@ -60,7 +60,7 @@ async def _visit(hold: Hold, world: World, pen: Pen, record: Callable[[Write], A
     """observe → decide → record → perform; what is still to be written."""
     lease = hold.lease
     handler = HANDLERS[lease.job.state]
-    job = replace(lease.job, seen_seq=lease.job.desired_seq)  # whatever is written next has seen this wish
+    job = _with_wish_seen(lease.job)  # whatever is written next has seen this wish
     rules = world.rules(job)
     visit = Visit(job=job, now=lease.now, watched=lease.watched, guard=hold, record=record, rules=rules)
     seen = await handler.observe(visit, world)
@@ -71,6 +71,11 @@ async def _visit(hold: Hold, world: World, pen: Pen, record: Callable[[Write], A
     if step.write is not None:
         # Due at once: whoever takes over from a worker that died in between must not wait for the next look.
         # What people want by now is not taken up here: a change of it interrupts the action.
-        await pen.record(lease, replace(step.write, due_in=0.0))
+        intent = step.write if step.write.due_in == 0.0 else changed(step.write, due_in=0.0)
+        hold.lease = changed(lease, texts=(await pen.record(lease, intent)).texts)
         job = step.write.job
     return well_again(await handler.perform(step.then, job, seen, world))
+
+
+def _with_wish_seen(job: Job) -> Job:
+    return job if job.seen_seq == job.desired_seq else changed(job, seen_seq=job.desired_seq)

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
+
+from stationmaster.store.prepared import Prepared
 
 
 def append_rows(connection: Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert `rows`, all of which have the same columns."""
     if not rows:
         return
-    if connection.dialect.name == "sqlite" or len(rows) == 1:
-        connection.execute(_insert(table), rows)
-        return
     names = tuple(rows[0])
-    connection.execute(_by_columns(table, names), {name: [row[name] for row in rows] for name in names})
+    by_columns = connection.dialect.name != "sqlite" and len(rows) > 1
+    known = (connection.dialect.name, table, names, by_columns)
+    if known not in _PREPARED:
+        statement = _by_columns(table, names) if by_columns else table.insert()
+        _PREPARED[known] = Prepared(connection.dialect, statement, names)
+    columns = [{name: [row[name] for row in rows] for name in names}]
+    _PREPARED[known].carry_out(connection, columns if by_columns else rows)
 
 
-@cache
-def _insert(table: sa.Table) -> sa.Insert:
-    return table.insert()
+_PREPARED: dict[tuple[object, ...], Prepared] = {}
 
 
-@cache
 def _by_columns(table: sa.Table, names: tuple[str, ...]) -> sa.Insert:
     """PostgreSQL takes a whole column as one value; otherwise each row is a statement of its own."""
     from sqlalchemy.dialects import postgresql  # takes long, and SQLite does without

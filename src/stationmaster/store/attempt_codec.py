@@ -31,7 +31,7 @@ from stationmaster.model import (
     Watching,
 )
 
-_PARTS: dict[str, type[Any]] = {  # by the field of the job
+PARTS: dict[str, type[Any]] = {  # by the field of the job
     "machine": RentedMachine,
     "ending": Ending,
     "watching": Watching,
@@ -55,16 +55,22 @@ Convert = Callable[[Any], Any]
 
 def attempt_to_json(job: Job) -> dict[str, Any]:
     """What is stored of the job's attempt; whatever is at its default is left out."""
-    stored, tables = dict(job.unread), _tables()
-    for part, fields in tables.fields.items():
-        value = getattr(job, part)
-        if value is tables.empty[part]:
-            continue
-        for key, name, default, write in fields:
-            found = getattr(value, name)
-            if found != default:
-                stored[key] = write(found) if write else found
+    stored = dict(job.unread)
+    for part in PARTS:
+        stored.update(part_to_json(part, getattr(job, part)))
     return stored
+
+
+def part_to_json(part: str, value: Any) -> dict[str, Any]:
+    """What is stored of one part, which is this field of the job."""
+    tables = _tables()
+    if value is tables.empty[part]:
+        return {}
+    return {
+        key: write(found) if write else found
+        for key, name, default, write in tables.fields[part]
+        if (found := getattr(value, name)) != default
+    }
 
 
 def attempt_from_text(text: str) -> dict[str, Any]:
@@ -81,7 +87,7 @@ def attempt_from_text(text: str) -> dict[str, Any]:
             known.setdefault(part, {})[name] = read(value)
         except _UNREADABLE:
             unread[key] = value
-    return {**tables.empty, **{part: _PARTS[part](**values) for part, values in known.items()}, "unread": unread}
+    return {**tables.empty, **{part: PARTS[part](**values) for part, values in known.items()}, "unread": unread}
 
 
 class _Converter(NamedTuple):
@@ -110,10 +116,10 @@ class _Tables(NamedTuple):
 
 @cache
 def _tables() -> _Tables:
-    empty = {part: cls() for part, cls in _PARTS.items()}
+    empty = {part: cls() for part, cls in PARTS.items()}
     fields: dict[str, list[_Field]] = {}
     places: dict[str, _Place] = {}
-    for part, cls in _PARTS.items():
+    for part, cls in PARTS.items():
         hints, fields[part] = get_type_hints(cls), []
         for item in dataclasses.fields(cls):
             key, (read, write) = item.metadata.get("key", item.name), _converter(hints[item.name])

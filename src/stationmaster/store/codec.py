@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from sqlalchemy.engine import RowMapping
@@ -33,9 +34,14 @@ from stationmaster.store.words import is_storable
 Value = TypeVar("Value")
 
 
+# Made once: `json.dumps` makes an encoder for every call that wants other than its usual separators.
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
+_encode_in_ascii = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+
+
 def dumps(value: Any) -> str:
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    return text if is_storable(text) else json.dumps(value, separators=(",", ":"))
+    text = _encode(value)
+    return text if is_storable(text) else _encode_in_ascii(value)
 
 
 def known_fields(cls: type[Value], data: Mapping[str, Any]) -> Value:
@@ -48,6 +54,7 @@ def spec_to_text(spec: JobSpec) -> str:
     return dumps(dataclasses.asdict(spec))
 
 
+@lru_cache(maxsize=2048)  # a job's never changes, and is read with every claim
 def spec_from_text(text: str) -> JobSpec:
     data = json.loads(text)
     data["dataset"] = known_fields(DatasetRef, data["dataset"])

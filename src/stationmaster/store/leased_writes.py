@@ -13,6 +13,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from stationmaster.errors import LeaseLost
 from stationmaster.model import Desired, Job, State
+from stationmaster.model.copying import changed
 from stationmaster.store import (
     alerts,
     bad_machines,
@@ -25,11 +26,10 @@ from stationmaster.store import (
     readings,
     rentals,
 )
-from stationmaster.store.answering import Answering
-from stationmaster.store.attempt_codec import attempt_to_json
-from stationmaster.store.codec import dumps, progress_to_text
 from stationmaster.store.engine import Database
+from stationmaster.store.job_texts import Texts, texts_of
 from stationmaster.store.ledger_posting import Posting
+from stationmaster.store.prepared import Prepared
 from stationmaster.store.tables import interests, jobs
 from stationmaster.store.wake import announce_news
 from stationmaster.store.words import storable
@@ -44,6 +44,7 @@ class Lease:
     token: int
     now: float
     watched: bool = False  # whether somebody looked at the job then
+    texts: Texts | None = None  # as far as they are known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +83,9 @@ class LeasedWrites:
         self._posting = Posting(database)
 
     @cached_property
-    def _update(self) -> Answering:
+    def _update(self) -> Prepared:
         """Built when it is first needed: whoever only reads the store does without."""
-        return Answering(self._database, _update_statement(self._database))
+        return Prepared(self._database.dialect, _update_statement(self._database))
 
     def apply(self, connection: Connection, entries: Sequence[Entry]) -> list[Lease | None]:
         """The leases as they are afterwards; None where the lease is somebody else's, and nothing was written."""
@@ -93,11 +94,13 @@ class LeasedWrites:
         places = sorted(range(len(entries)), key=lambda place: entries[place].lease.job.id)
         ready = [self._made_ready(connection, entries[place]) for place in places]
         written = []
-        answers = self._update.for_each(connection, [job_values(entry) for entry in ready])
-        for place, entry, answer in zip(places, ready, answers, strict=True):
+        texts = [texts_of(entry.write.job, entry.lease.texts) for entry in ready]
+        values = [job_values(entry, text) for entry, text in zip(ready, texts, strict=True)]
+        answers = self._update.answers(connection, values)
+        for place, entry, text, answer in zip(places, ready, texts, answers, strict=True):
             if answer is not None:
                 row = Updated(*answer)
-                after[place] = _lease_after(entry, row)
+                after[place] = _lease_after(entry, text, row)
                 written.append(Written(job_id=entry.lease.job.id, write=entry.write, row=row))
             elif entries[place].write.ledger:
                 raise LeaseLost(f"job {entry.lease.job.id} has been taken over")  # its credits stay as they were
@@ -150,18 +153,20 @@ class LeasedWrites:
         )
         over = [(one.job_id, kind) for one in written for kind in one.write.cleared_alerts]
         alerts.clear(connection, over, now=max((one.row.now for one in written), default=0.0))
+        models.put(connection, [model for one in written for model in one.write.models])
         for one in written:
-            models.put(connection, one.write.models)
-            bad_machines.put(connection, one.write.bad_machines, now=one.row.now)
-            alerts.put(connection, one.write.alerts, now=one.row.now)
+            if one.write.bad_machines:
+                bad_machines.put(connection, one.write.bad_machines, now=one.row.now)
+            if one.write.alerts:
+                alerts.put(connection, one.write.alerts, now=one.row.now)
         if any(one.write.events or one.write.logs for one in written):
             announce_news(connection)
 
 
-def _lease_after(entry: Entry, row: Updated) -> Lease:
+def _lease_after(entry: Entry, texts: Texts, row: Updated) -> Lease:
     wanted = Desired(row.desired)
-    job = replace(entry.write.job, version=row.version, desired=wanted, desired_seq=row.desired_seq)
-    return replace(entry.lease, job=job, now=row.now, watched=bool(row.watched))
+    job = changed(entry.write.job, version=row.version, desired=wanted, desired_seq=row.desired_seq)
+    return Lease(job=job, token=entry.lease.token, now=row.now, watched=bool(row.watched), texts=texts)
 
 
 def _with_alerts_told(connection: Connection, write: Write) -> Write:
@@ -206,7 +211,8 @@ def _update_statement(database: Database) -> ReturningUpdate[Any]:
     )
 
 
-def job_values(entry: Entry) -> dict[str, Any]:
+def job_values(entry: Entry, texts: Texts) -> dict[str, Any]:
+    """What `_update_statement` wants to know."""
     write, job = entry.write, entry.write.job
     return {
         "b_id": entry.lease.job.id,
@@ -227,6 +233,6 @@ def job_values(entry: Entry) -> dict[str, Any]:
         "b_failed_after_login": job.failed_after_login,
         "b_deadline_at": job.deadline_at,
         "b_unreachable_since": job.unreachable_since,
-        "b_progress": progress_to_text(job.progress),
-        "b_memory": dumps(attempt_to_json(job)),
+        "b_progress": texts.progress[1],
+        "b_memory": texts.memory,
     }

@@ -14,6 +14,7 @@ from stationmaster.errors import LeaseLost
 from stationmaster.model import State
 from stationmaster.store.codec import job_from_row
 from stationmaster.store.engine import Database
+from stationmaster.store.job_texts import texts_as_read
 from stationmaster.store.leased_writes import Entry, Lease, LeasedWrites, is_watched
 from stationmaster.store.tables import jobs
 from stationmaster.store.wake import announce
@@ -58,10 +59,7 @@ class Leases:
         }
         with self._database.write() as connection:
             rows = connection.execute(self._claim, values).mappings().all()
-        return [
-            Lease(job=job_from_row(row), token=row["lease_token"], now=row["now"], watched=bool(row["watched"]))
-            for row in rows
-        ]
+        return [_lease(row) for row in rows]
 
     def renew(self, owner: str, job_ids: Collection[str], *, seconds: float) -> dict[str, Renewal]:
         """Prolong the leases of `owner` on these jobs at once; what is missing from the answer is no longer ours.
@@ -145,6 +143,17 @@ class Leases:
         if after is None:
             raise LeaseLost(f"job {entry.lease.job.id} has been taken over; what was learnt is dropped")
         return after
+
+
+def _lease(row: sa.RowMapping) -> Lease:
+    job = job_from_row(row)
+    return Lease(
+        job=job,
+        token=row["lease_token"],
+        now=row["now"],
+        watched=bool(row["watched"]),
+        texts=texts_as_read(job, progress=row["progress"], memory=row["memory"]),
+    )
 
 
 def _claim_statement(database: Database) -> ReturningUpdate[Any]:

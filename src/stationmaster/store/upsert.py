@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from importlib import import_module
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
+
+from stationmaster.store.prepared import Prepared
 
 
 def upsert(
@@ -20,7 +21,12 @@ def upsert(
     where: sa.ColumnElement[bool] | None = None,
 ) -> None:
     """Insert `rows`; where the key is there already replace the rest, but only rows for which `where` holds."""
-    connection.execute(_upsert(connection.dialect.name, table, tuple(rows[0]), key, where), list(rows))
+    names = tuple(rows[0])
+    known = (connection.dialect.name, table, names, key, where)
+    if known not in _PREPARED:
+        statement = _upsert(connection.dialect.name, table, names, key, where)
+        _PREPARED[known] = Prepared(connection.dialect, statement, names)
+    _PREPARED[known].carry_out(connection, rows)
 
 
 def insert_if_absent(connection: Connection, table: sa.Table, row: Mapping[str, Any]) -> bool:
@@ -29,8 +35,9 @@ def insert_if_absent(connection: Connection, table: sa.Table, row: Mapping[str, 
     return connection.execute(insert).first() is not None
 
 
-# Kept, since a worker writes the same few kinds of rows all day and putting a statement together takes a millisecond.
-@cache
+_PREPARED: dict[tuple[object, ...], Prepared] = {}
+
+
 def _upsert(
     dialect: str, table: sa.Table, names: tuple[str, ...], key: tuple[str, ...], where: sa.ColumnElement[bool] | None
 ) -> sa.Executable:

@@ -1,0 +1,36 @@
+"""Copies of frozen values with some fields changed, for where many are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from functools import cache
+from operator import attrgetter
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
+
+
+def changed(value: Value, **changes: Any) -> Value:
+    """As `dataclasses.replace`, several times as fast: for frozen dataclasses with slots that check nothing when made.
+
+    >>> from stationmaster.model import LogChunk
+    >>> changed(LogChunk(attempt=1, stream="1.1", start=0, end=2, data=b"ab"), attempt=2).attempt
+    2
+    """
+    cls = type(value)
+    read, setters = _slots(cls)
+    copy = object.__new__(cls)
+    for put, found in zip(setters, read(value), strict=True):
+        put(copy, found)
+    for name, found in changes.items():
+        object.__setattr__(copy, name, found)
+    return copy
+
+
+@cache
+def _slots(cls: type[Any]) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[Callable[[Any, Any], None], ...]]:
+    assert not hasattr(cls, "__post_init__"), f"{cls.__name__} checks what it is made of"
+    names = [item.name for item in fields(cls)]
+    assert len(names) > 1, "attrgetter answers for one name without a tuple"
+    return attrgetter(*names), tuple(getattr(cls, name).__set__ for name in names)
