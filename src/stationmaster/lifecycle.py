@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from stationmaster.errors import IllegalMove
 from stationmaster.model import Job, Outcome, Reason, State
+from stationmaster.model.copying import changed
 
 
 class Move(StrEnum):
@@ -99,7 +100,7 @@ def advance(state: State, move: Move) -> State:
 
 def moved(job: Job, move: Move, *, now: float) -> Job:
     """The job after `move`, in its new state since `now`."""
-    return replace(job, state=advance(job.state, move), state_since=now)
+    return changed(job, state=advance(job.state, move), state_since=now)
 
 
 def concluded(job: Job, reason: Reason, *, explanation: str | None = None) -> Job:

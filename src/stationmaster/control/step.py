@@ -45,7 +45,9 @@ def is_late(job: Job, *, now: float) -> bool:
 
 def go_on(job: Job, move: Move, *, now: float, **extra: Any) -> Write:
     """The job in the next state, with the event that tells it."""
-    after = replace(moved(job, move, now=now), unreachable_since=None)
+    after = moved(job, move, now=now)
+    if after.unreachable_since is not None:
+        after = replace(after, unreachable_since=None)
     events = (*extra.pop("events", ()), state_told(job, after))
     return Write(job=after, events=events, **extra)
 

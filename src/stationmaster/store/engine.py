@@ -6,6 +6,7 @@ import os
 import select
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
+        """For questions, each answered as of its own moment."""
         with _translated(), self._reader.connect() as connection:
             yield connection
 
@@ -69,6 +71,7 @@ class Database:
         """Many questions, all answered as of one moment, whatever others write meanwhile."""
         if self.is_sqlite:
             with self.read() as connection:
+                connection.exec_driver_sql("BEGIN")
                 yield connection
             return
         still = self._writer.execution_options(isolation_level="REPEATABLE READ")
@@ -90,9 +93,13 @@ class Database:
     def dialect(self) -> sa.Dialect:
         return self._writer.dialect
 
+    @cached_property
+    def _ask_time(self) -> sa.Select[tuple[float]]:
+        return sa.select(self.now)
+
     def current_time(self) -> float:
         with self.read() as connection:
-            return float(connection.execute(sa.select(self.now)).scalar_one())
+            return float(connection.execute(self._ask_time).scalar_one())
 
     def driver_connection(self) -> Any:
         """A connection of the database driver itself, for waiting on changes; the caller closes it."""
@@ -156,10 +163,6 @@ def _open_sqlite(url: URL) -> tuple[Engine, Engine]:
         cursor = connection.cursor()
         cursor.execute("PRAGMA query_only=ON")
         cursor.close()
-
-    @sa.event.listens_for(reader, "begin")
-    def _begin_snapshot(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN")
 
     return writer, reader
 
