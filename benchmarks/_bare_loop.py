@@ -142,7 +142,7 @@ class _JobRows:
 
     def _of_entry(self, entry: Entry) -> dict[str, Sequence[Row]]:
         job, write, now = entry.lease.job.id, entry.write, entry.lease.now
-        assert not (write.ledger or write.alerts or write.bad_machines), "the loop does not know these"
+        assert not any((write.ledger, write.alerts, write.bad_machines)), "the loop does not know these"
         version = self.versions[job] = self.versions.get(job, 1) + len(write.events)
         length = self.log_bytes[job] = self.log_bytes.get(job, 0) + sum(len(chunk.data) for chunk in write.logs)
         return {

@@ -18,9 +18,9 @@ def changed(value: Value, **changes: Any) -> Value:
     >>> changed(LogChunk(attempt=1, stream="1.1", start=0, end=2, data=b"ab"), attempt=2).attempt
     2
     """
-    cls = type(value)
+    cls: type[Any] = type(value)
     read, setters = _slots(cls)
-    copy = object.__new__(cls)
+    copy: Value = object.__new__(cls)
     for put, found in zip(setters, read(value), strict=True):
         put(copy, found)
     for name, found in changes.items():

@@ -94,7 +94,7 @@ class Database:
         return self._writer.dialect
 
     @cached_property
-    def _ask_time(self) -> sa.Select[tuple[float]]:
+    def _ask_time(self) -> sa.Select[Any]:
         return sa.select(self.now)
 
     def current_time(self) -> float:
