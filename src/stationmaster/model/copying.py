@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from functools import cache
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -19,7 +18,9 @@ def changed(value: Value, **changes: Any) -> Value:
     2
     """
     cls: type[Any] = type(value)
-    read, setters = _slots(cls)
+    if cls not in _SLOTS:
+        _SLOTS[cls] = _slots(cls)
+    read, setters = _SLOTS[cls]
     copy: Value = object.__new__(cls)
     for put, found in zip(setters, read(value), strict=True):
         put(copy, found)
@@ -28,8 +29,11 @@ def changed(value: Value, **changes: Any) -> Value:
     return copy
 
 
-@cache
-def _slots(cls: type[Any]) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[Callable[[Any, Any], None], ...]]:
+_Slots = tuple[Callable[[Any], tuple[Any, ...]], tuple[Callable[[Any, Any], None], ...]]
+_SLOTS: dict[type[Any], _Slots] = {}
+
+
+def _slots(cls: type[Any]) -> _Slots:
     assert not hasattr(cls, "__post_init__"), f"{cls.__name__} checks what it is made of"
     names = [item.name for item in fields(cls)]
     assert len(names) > 1, "attrgetter answers for one name without a tuple"
