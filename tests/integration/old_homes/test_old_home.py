@@ -30,6 +30,7 @@ USER = "ann"
 GIVEN = 20_000_000
 TROUBLE = {"internal_error", "release", "silence", "provisioning", "parked", "unknown_state"}
 MEMORIES = "memory-"  # jobs that nobody works on: each has notes that some handler made
+KEYS = 56  # that a memory could have; all of them are there
 ENDED = {
     "ended-completed": (Outcome.COMPLETED, Reason.FINISHED, 1),
     "ended-stopped": (Outcome.INCOMPLETE, Reason.STOPPED_BY_USER, 1),
@@ -108,6 +109,7 @@ def test_the_store_brings_itself_up_to_date_and_every_job_is_read(url: str, stor
     jobs = {job.id: job for job in store.jobs.listed(with_ended=True, limit=1000)}
     assert jobs.keys() == memories(url).keys()
     assert {job.state for job in jobs.values()} == set(State)
+    assert len({key for memory in memories(url).values() for key in memory}) == KEYS
     assert {name for name in jobs if not name.startswith(MEMORIES)} == ENDED.keys() | GOES_ON.keys()
     for name, expected in ENDED.items():
         assert _ending(jobs[name]) == expected
