@@ -112,12 +112,12 @@ class Watching:
     spoilt_at: int | None = None  # the training step from which on the loss is no number
     stalled: bool = False  # a stall has outlasted its grace
     sick: bool = False  # an anomaly whose reaction is to stop was found
-    health_ok: bool = True  # what the recipe's own check said last
+    health_ok: bool | None = None  # what the recipe's own check said last, or True while it said nothing
     compared: int = 0  # percent of the run at which it was last compared with past ones
     milestone: int = 0  # percent
     epoch_told_at: int = 0  # training step
-    steps: Mapping[str, str] = field(default_factory=dict)  # of the plan: state and try by name
-    outputs: Mapping[str, tuple[int, float]] = field(default_factory=dict)  # size and mtime by path
+    steps: Mapping[str, str] | None = None  # of the plan: state and try by name; None before the first look
+    outputs: Mapping[str, tuple[int, float]] | None = None  # checkpoints on the machine: size and mtime by path
     step_offset: int | None = None  # what is added to the steps that the trainer counts
 
 
@@ -215,7 +215,7 @@ class ModelDelivery:
     failed: Mapping[str, str] = field(default_factory=dict)  # the problem by link or step
     tries: Mapping[str, int] = field(default_factory=dict)  # by link or step
     done: tuple[str, ...] = ()
-    register: bool = False
+    register: bool | None = None  # whether the model is to be registered; None before it is in the catalogue
     samples: tuple[ShownSample, ...] = ()
 
 

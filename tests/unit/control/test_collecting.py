@@ -68,7 +68,7 @@ def test_the_checkpoint_that_a_person_asked_for_is_waited_for_and_comes_before_i
     asked = with_newest_asked(running(collected_at=690.0), now=700.0)
     written = replace(FILE, path="output/asked.safetensors", mtime=FILE.mtime + 99.0)  # a moment ago
     assert chosen(asked, FILE, written, now=701.0) is None, "the older one is not what was asked for"
-    outputs = {**asked.watching.outputs, written.path: (written.size, written.mtime)}
+    outputs = {FILE.path: (FILE.size, FILE.mtime), written.path: (written.size, written.mtime)}
     seen = replace(asked, watching=Watching(outputs=outputs))
     assert chosen(seen, FILE, written, now=704.0, wall=1003.0) == written
     assert chosen(asked, FILE, written, now=731.0) == FILE, "a trainer that writes all the time keeps nothing from home"

@@ -215,7 +215,7 @@ def test_a_job_of_which_nothing_is_known_is_an_empty_object() -> None:
     ("row", "same"),
     [
         ('{"wanted": []}', job(fetching=Fetching(wanted=()))),  # all is fetched, which is not: nothing is known
-        ('{"health_ok": true, "steps": {}, "outputs": {}}', job()),
+        ('{"failures": 0, "stalled": false, "anomalies": [], "save": null}', job()),
         ('{"cleanup": {"since": 1.0}}', job(machine=RentedMachine(cleanup=Cleanup(since=1.0)))),
         ('{"closing": {"spent": 1.0, "at": 2.0}}', job(ending=Ending(closing=Closing(spent=1.0, at=2.0)))),
         ('{"delivery": {"attempt": 1}}', job(model=SavedModel(delivery=ModelDelivery(attempt=1)))),
@@ -231,7 +231,15 @@ def test_what_older_rows_leave_out_or_spell_out_is_understood(row: str, same: Jo
     assert read(stored(same)) == same
 
 
-@pytest.mark.parametrize("row", ['{"cleanup": {"since": 1.0}}', '{"delivery": {"attempt": 1, "done": ["card"]}}'])
+@pytest.mark.parametrize(
+    "row",
+    [
+        '{"cleanup": {"since": 1.0}}',
+        '{"delivery": {"attempt": 1, "done": ["catalogued"], "register": false}}',
+        '{"delivery": {"attempt": 1, "tries": {"hub": 1}}}',
+        '{"health_ok": true, "steps": {}, "outputs": {}}',
+    ],
+)
 def test_what_is_noted_bit_by_bit_is_stored_as_far_as_it_is_known(row: str) -> None:
     assert json.loads(stored(read(row))) == json.loads(row)
 

@@ -46,7 +46,7 @@ def due(job: Job, status: Status, *, before: Job, policy: Policy, now: float) ->
     asked_until = job.collection.newest_until
     if policy.collect_seconds <= 0 or (asked_until is None and now - last < policy.collect_seconds):
         return None
-    seen = before.watching.outputs
+    seen = before.watching.outputs or {}
     settled = [file for file in status.outputs if _is_settled(file, seen.get(file.path), wall=status.wall)]
     newest = max(settled, key=lambda file: (file.mtime, file.path), default=None)
     if newest is None or any(one.is_of(job.attempt, newest) for one in job.collection.checkpoints):

@@ -26,7 +26,7 @@ class HealthNews:
 
 def health_news(job: Job, status: Status) -> HealthNews:
     """A check that fails is told once, and once more when all is well again."""
-    was_well = job.watching.health_ok
+    was_well = job.watching.health_ok is not False
     report = status.health
     if report is None or report.ok == was_well:
         return HealthNews(is_well=was_well)

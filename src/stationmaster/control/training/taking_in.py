@@ -163,7 +163,7 @@ def _chunk(attempt: int, piece: LogPiece) -> LogChunk:
 
 def _checkpoints(job: Job, files: Iterable[OutputFile], outputs: Sequence[Output]) -> tuple[Checkpoint, ...]:
     """Outputs that are new or have changed since they were last written down."""
-    known = job.watching.outputs
+    known = job.watching.outputs or {}
     changed = (file for file in _models(files) if known.get(file.path) != (file.size, file.mtime))
     return tuple(checkpoint_of(job, file, outputs) for file in changed)
 
@@ -190,7 +190,7 @@ def _steps_seen(status: Status) -> dict[str, str]:
 
 def _step_events(job: Job, steps: Iterable[StepStatus]) -> Iterable[Told]:
     """A step's changes since the last look, each told once."""
-    known = job.watching.steps
+    known = job.watching.steps or {}
     for step in steps:
         if step.state != "pending" and known.get(step.name) != f"{step.state}.{step.try_number}":
             payload = {"step": step.name, "state": step.state, "try": step.try_number, "exit_code": step.exit_code}

@@ -19,7 +19,7 @@ _ENDED_FOR_PEOPLE = {Reason.STALLED, Reason.ANOMALY, Reason.HARD_LIMIT, Reason.M
 
 def start_told(job: Job, steps: Iterable[StepStatus]) -> tuple[Told, ...]:
     """The training itself has begun, told at the first look that sees it."""
-    known = job.watching.steps
+    known = job.watching.steps or {}
     fresh = (step for step in steps if step.training and step.state != "pending" and step.name not in known)
     return tuple(Told(kind="training_started", payload={"attempt": job.attempt, "step": step.name}) for step in fresh)
 
@@ -64,7 +64,7 @@ def end_told(job: Job, outputs: Sequence[Output]) -> tuple[Told, ...]:
 
 def checkpoint_step(job: Job, outputs: Sequence[Output], *, before: int | None = None) -> int | None:
     """The step of the latest checkpoint among the machine's files, `before` its loss was no number; None for none."""
-    files, offset = job.watching.outputs, job.watching.step_offset
+    files, offset = job.watching.outputs or (), job.watching.step_offset
     steps = [step for path in files if (step := step_of(path, outputs, offset=offset)) is not None]
     sound = [step for step in steps if before is None or step < before]
     return max(sound or steps, default=None)
