@@ -185,6 +185,7 @@ def settings_page() -> str:
         "- Lists are words with commas (folders: with the system's path separator) or JSON; tables are JSON.",
         "- Durations are seconds, or texts such as `45s`, `15m`, `4h`, `1h30m`. Money is dollars.",
         "- A name that is not a setting is an error, with the nearest one as a hint; so is a value out of its bounds.",
+        "  A setting that an earlier version had is ignored, with one warning line on standard error.",
         "",
         "Running workers and sweepers read the files again: a worker looks before every claim, so that the next visit",
         "of any job goes by what the files say then. Files with an error change nothing: the worker keeps the settings",

@@ -12,8 +12,10 @@ import json
 import os
 import shlex
 import subprocess
+import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -26,6 +28,7 @@ from stationmaster.errors import ConfigInvalid
 from stationmaster.settings import LEAST_POLL_SECONDS, MonitoringSettings, Settings
 from stationmaster.settings.addresses import checked_text, texts_in
 from stationmaster.settings.problems import nearest_setting, problem_in_words
+from stationmaster.settings.removed import REMOVED, removed_name, take_removed, warning_of
 
 PREFIX = "STATIONMASTER_"
 
@@ -56,24 +59,39 @@ def secret_of(settings: Settings, name: str) -> str | None:
     return None if found is None else found.get_secret_value()
 
 
+@cache
+def warn_once(line: str) -> None:
+    """One line on standard error, however often the settings are read."""
+    print(f"warning: {line}", file=sys.stderr)
+
+
 def load_settings(
     environ: Mapping[str, str],
     *,
     overrides: Mapping[str, Any] | None = None,
     folder: Path | None = None,
+    removed: Mapping[str, str] = REMOVED,
+    warn: Callable[[str], None] = warn_once,
 ) -> Settings:
     """The settings in force; `overrides` are dotted names from the command line. Raises ConfigInvalid.
+
+    What `removed` names is ignored, with one warning.
 
     >>> load_settings({"STATIONMASTER_HOME": "/tmp/h", "STATIONMASTER_WORKER__SLOTS": "3"}).worker.slots
     3
     """
     folder = folder or Path.cwd()
     dotenv = _dotenv(folder / _DOTENV)
-    given = {**_from_environment(dotenv), **_from_environment(environ)}
+    given = {**_from_environment(dotenv, removed), **_from_environment(environ, removed)}
     given.update({name: value for name, value in (overrides or {}).items() if value is not None})
     home = _home(given.get("home") or _default_home(), folder)
     config_file = _find_config_file({**dotenv, **environ}, home, folder)
     merged = {} if config_file is None else _read_config_file(config_file)
+    gone = {*take_removed(merged, removed), *(name for name in removed if given.pop(name, None) is not None)}
+    if gone:
+        warn(warning_of(sorted(gone), removed))
+    if isinstance(merged.get("monitoring"), dict):
+        merged["monitoring"] = read_monitoring(merged["monitoring"])
     if "home" in merged and "home" not in given:
         home = _home(merged["home"], folder)
     for name, value in sorted(given.items(), key=lambda item: item[0].count(".")):  # a table before its entries
@@ -155,18 +173,23 @@ def _dotenv(path: Path) -> dict[str, str]:
         raise ConfigInvalid(f"{path} cannot be read: {problem}", hint="put it right, or take it away") from None
 
 
-def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:
-    """Dotted names and values of everything in the environment that is ours; our own names beat the seeds'."""
+def _from_environment(variables: Mapping[str, str], removed: Mapping[str, str]) -> dict[str, Any]:
+    """Dotted names and values of everything in the environment that is ours; our own names beat the seeds'.
+
+    What is gone has the name under which it is in `removed`.
+    """
     found: dict[str, Any] = {}
     known = dict(_known_names())
     for variable, name in SEED_NAMES.items():
         if (value := _value(variables, variable)) is not None:
             found[name] = value
     for variable in _our_variables(variables):
-        dotted = known.get(variable) or _name_in_table(variable)
+        dotted = known.get(variable) or _name_in_table(variable) or removed_name(_dotted(variable), removed)
         if dotted is None:
             raise _unknown_variable(variable, known)
-        if (value := _value(variables, variable)) is not None:
+        if dotted in removed:
+            found[dotted] = ""  # whatever it says, it is not read
+        elif (value := _value(variables, variable)) is not None:
             found[dotted] = value
     return found
 
@@ -225,6 +248,10 @@ def _known_names(model: type[BaseModel] = Settings, path: str = "") -> Iterator[
             yield from _known_names(section, f"{dotted}.")
         else:
             yield PREFIX + dotted.upper().replace(".", "__"), dotted
+
+
+def _dotted(variable: str) -> str:
+    return variable.removeprefix(PREFIX).lower().replace("__", ".")
 
 
 def _name_in_table(variable: str) -> str | None:
@@ -295,10 +322,7 @@ def _read_config_file(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ConfigInvalid(f"{path}: must hold settings by name", hint=_SEE)
     _refuse_what_is_no_text(data)
-    data = {name: value for name, value in data.items() if value is not None}  # a section with nothing in it
-    if isinstance(data.get("monitoring"), dict):
-        data["monitoring"] = read_monitoring(data["monitoring"])
-    return data
+    return {name: value for name, value in data.items() if value is not None}  # a section with nothing in it
 
 
 def _read_yaml(text: str) -> Any:

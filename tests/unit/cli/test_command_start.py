@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from stationmaster.cli.commands import command_tree
 from stationmaster.model import LogChunk, Outcome, Reason, State
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
@@ -66,3 +68,14 @@ def test_a_look_at_jobs_imports_only_what_it_needs(home: Path, words: tuple[str,
     printed, modules = run("--home", str(home), *words)
     assert said in printed
     assert sorted(modules & _NEEDLESS) == []
+
+
+def test_garbage_is_collected_again_once_a_command_runs() -> None:
+    """Without it a worker would grow for as long as it lives."""
+    gc.disable()  # as `main` does
+    try:
+        command_tree().commands["jobs"].make_context("jobs", ["--all"])
+        assert gc.isenabled()
+    finally:
+        gc.enable()
+        gc.unfreeze()

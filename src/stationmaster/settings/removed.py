@@ -1,0 +1,42 @@
+"""Settings that earlier versions had: a file that still names them loads, with one warning line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+REMOVED: Mapping[str, str] = {}
+"""Dotted name of a setting or section that is gone, and what to use instead. None has been removed so far."""
+
+
+def take_removed(data: dict[str, Any], removed: Mapping[str, str]) -> list[str]:
+    """Take what is gone out of `data`; its names.
+
+    >>> data = {"worker": {"pace": 3, "slots": 4}}
+    >>> take_removed(data, {"worker.pace": "set worker.slots"}), data
+    (['worker.pace'], {'worker': {'slots': 4}})
+    """
+    return [name for name in removed if _take(data, name.split("."))]
+
+
+def removed_name(dotted: str, removed: Mapping[str, str]) -> str | None:
+    """The entry of `removed` that this setting falls under, by its own name or by its section's."""
+    return next((name for name in removed if dotted == name or dotted.startswith(f"{name}.")), None)
+
+
+def warning_of(names: Sequence[str], removed: Mapping[str, str]) -> str:
+    """
+    >>> warning_of(["worker.pace"], {"worker.pace": "set worker.slots"})
+    'worker.pace is no longer a setting and is ignored (set worker.slots)'
+    """
+    return "; ".join(f"{name} is no longer a setting and is ignored ({removed[name]})" for name in names)
+
+
+def _take(data: Any, path: list[str]) -> bool:
+    *sections, last = path
+    for section in sections:
+        data = data.get(section) if isinstance(data, dict) else None
+    if not isinstance(data, dict) or last not in data:
+        return False
+    del data[last]
+    return True
