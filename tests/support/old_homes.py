@@ -45,9 +45,7 @@ class OldHome:
                 self._write(path, entry)
 
     def _write(self, path: Path, entry: dict[str, Any]) -> None:
-        if "same" in entry:
-            shutil.copyfile(self._fixture / entry["same"], path)
-        elif "as" in entry:
+        if "as" in entry:
             shutil.copyfile(self.home / entry["as"], path)
         elif "base64" in entry:
             path.write_bytes(base64.b64decode(entry["base64"]))
