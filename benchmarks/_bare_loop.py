@@ -1,7 +1,8 @@
-"""What a worker wrote, written again twice: by the store, and by a bare SQL loop without anything of ours around it.
+"""What a worker wrote, written again: by the store, and by a bare SQL loop without anything of ours around it.
 
-The loop has its statements as text and its rows ready; it makes the same changes in the same transactions, on the same
-engine with the same pragmas. What the store takes beyond it is what Stationmaster costs: encoding, guarding, building.
+The loop has its statements as text and its rows ready, JSON included, and makes the same changes on the same engine
+with the same pragmas: each write in a transaction of its own, as a loop does, or in the transactions that the worker's
+writes shared. What the store takes beyond that is what Stationmaster costs: encoding, guarding, building.
 """
 
 from __future__ import annotations
@@ -79,11 +80,12 @@ def seconds_by_the_store(store: Store, batches: Sequence[Batch]) -> float:
     return clock() - began
 
 
-def seconds_by_a_bare_loop(store: Store, batches: Sequence[Batch]) -> float:
+def seconds_by_a_bare_loop(store: Store, batches: Sequence[Batch], *, shares_transactions: bool) -> float:
     """The same with the driver alone, on the store's database, whose jobs are claimed once and not begun."""
     tokens = _claimed(store)
     rows = _JobRows()
-    ready = [rows.of_batch([_with_token(entry, tokens) for entry in batch]) for batch in batches]
+    transactions = batches if shares_transactions else [(entry,) for batch in batches for entry in batch]
+    ready = [rows.of_batch([_with_token(entry, tokens) for entry in batch]) for batch in transactions]
     clock = _clock(store)
     if store.database.is_sqlite:
         return _seconds_on_sqlite(str(store.database.url.database), ready, clock)

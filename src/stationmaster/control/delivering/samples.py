@@ -86,7 +86,7 @@ def spread(values: Sequence[Value], count: int) -> list[Value]:
 def captions_of(archive: Path, *, trigger: str | None, count: int = COUNT) -> list[str]:
     """Captions spread over a packed dataset, each with the trigger; none where the set has none or is gone."""
     try:
-        with tarfile.open(archive) as tar:
+        with tarfile.open(archive, "r:") as tar:  # as it was packed: else every kind of compression is tried first
             members = sorted((one for one in tar if _is_caption(one)), key=lambda one: one.name)
             texts = [_read(tar, one) for one in spread(members, count)]
     except (OSError, tarfile.TarError):
