@@ -79,7 +79,7 @@ COMMANDS = (
     ),
     Command(
         "retry",
-        "jobs:retry",
+        "retry:retry",
         "Make a new job like an ended one, with its own attempts and outcome, at the price of today.",
     ),
     Command("ssh", "ssh:ssh", "Open a shell on a job's machine; on this computer, in the machine's folder."),

@@ -1,4 +1,4 @@
-"""`jobs`, `show`, `stop`, `save`, `sample`, `cancel`, `retry`: looking at jobs and wanting something of them."""
+"""`jobs`, `show`, `stop`, `save`, `sample`, `cancel`: looking at jobs and wanting something of them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
+from stationmaster.cli.render import event_json, instant, job_json, job_line, view_lines
+from stationmaster.cli.requests import answer_lines, awaited_answer
+from stationmaster.errors import UserError
+from stationmaster.model import Desired, Request
+from stationmaster.station.jobs import JobView
 
 if TYPE_CHECKING:
-    from stationmaster.model import Request
-    from stationmaster.station.jobs import JobView
-    from stationmaster.station.local.station import LocalStation
+    from stationmaster.station.base import Station  # with every noun, of which these commands need few
 
 WaitOption = Annotated[bool, typer.Option("--wait", help="Stay until it is done, and tell what came of it.")]
 
@@ -36,8 +39,6 @@ def jobs(
     """
     if context.invoked_subcommand is not None:
         return None
-    from stationmaster.cli.render import job_json, job_line
-
     with station_of(context) as station:
         found = station.jobs.listed(with_ended=everything, limit=limit)
         _tell_unread(station)
@@ -72,8 +73,6 @@ def remove(
 
       stationmaster jobs rm 7f3k2q9a --yes --json
     """
-    from stationmaster.errors import UserError
-
     with station_of(context) as station:
         found = station.jobs.find(job)
         if not yes and not sys.stdin.isatty():
@@ -101,8 +100,6 @@ def show(
 
       stationmaster show cats --events --json
     """
-    from stationmaster.cli.render import event_json, instant, job_json, view_lines
-
     with station_of(context) as station:
         found = station.jobs.find(job)
         told = station.events.of_job(found.id)
@@ -129,8 +126,6 @@ def stop(context: typer.Context, job: JobArgument, as_json: JsonOption = False) 
 
       stationmaster stop cats --json
     """
-    from stationmaster.model import Desired
-
     with station_of(context) as station:
         wanted = station.jobs.desire(station.jobs.find(job).id, Desired.STOP)
         _answer(context, wanted.job.id, wanted.note, as_json=as_json)
@@ -145,8 +140,6 @@ def save(context: typer.Context, job: JobArgument, wait: WaitOption = False, as_
 
       stationmaster save cats --wait
     """
-    from stationmaster.model import Request
-
     _request(context, job, Request.SAVE, wait=wait, as_json=as_json)
 
 
@@ -159,8 +152,6 @@ def sample(context: typer.Context, job: JobArgument, wait: WaitOption = False, a
 
       stationmaster sample cats --wait
     """
-    from stationmaster.model import Request
-
     _request(context, job, Request.SAMPLE, wait=wait, as_json=as_json)
 
 
@@ -179,9 +170,6 @@ def cancel(
 
       stationmaster cancel 7f3k2q9a --yes
     """
-    from stationmaster.errors import UserError
-    from stationmaster.model import Desired
-
     with station_of(context) as station:
         found = station.jobs.find(job)
         lost = _would_be_lost(station.jobs.view(found.id)) if found.outcome is None and not keep else None
@@ -194,44 +182,7 @@ def cancel(
         _answer(context, found.id, wanted.note, as_json=as_json)
 
 
-def retry(
-    context: typer.Context,
-    job: JobArgument,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the old job's best checkpoint.")] = False,
-    new_id: Annotated[str | None, typer.Option("--id", help="The new job's id.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Make a new job like an ended one, with its own attempts and outcome, at the price of today.
-
-    Examples:
-
-      stationmaster retry 7f3k2q9a
-
-      stationmaster retry cats --resume --yes
-    """
-    from stationmaster.cli.render import job_json, terms_lines
-    from stationmaster.cli.submitting import submit_confirmed  # with all that proposing needs, which `jobs` does not
-    from stationmaster.station.proposals import RetryRequest
-
-    as_json = as_json or options_of(context).as_json
-    with station_of(context) as station:
-        request = RetryRequest(job=job, resume=resume, id=new_id)
-        submitted = submit_confirmed(
-            context, station, request, shown=lambda terms: () if as_json else terms_lines(terms), yes=yes
-        )
-        job_id = submitted.job.id
-        if as_json:
-            return print_json({**job_json(station.jobs.view(job_id)), "notes": list(submitted.notes)})
-        said = f"submitted, a retry of {submitted.job.spec.retry_of}" if submitted.created else "was there already"
-        typer.echo(f"job {job_id} {said}")
-        typer.echo(f"follow it: stationmaster watch {job_id}")
-    return None
-
-
 def _request(context: typer.Context, reference: str, request: Request, *, wait: bool, as_json: bool) -> None:
-    from stationmaster.cli.requests import answer_lines, awaited_answer
-
     with station_of(context) as station:
         wanted = station.jobs.ask(station.jobs.find(reference).id, request)
         if not wait:
@@ -248,7 +199,7 @@ def _request(context: typer.Context, reference: str, request: Request, *, wait: 
     return None
 
 
-def _tell_unread(station: LocalStation) -> None:
+def _tell_unread(station: Station) -> None:
     if unread := station.notifications.count_unread():
         typer.echo(f"{unread} unread message(s): stationmaster notify inbox", err=True)
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stationmaster.cli.context import JobArgument, options_of, station_of
+from stationmaster.model import LogChunk
 
 if TYPE_CHECKING:
-    from stationmaster.model import LogChunk
-    from stationmaster.station.base import Station
+    from stationmaster.station.base import Station  # with every noun, of which these commands need few
 
 
 def logs(

@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stationmaster.durations import format_duration
 from stationmaster.lifecycle import shown
 from stationmaster.model import Event, Job, Outcome, Progress, Quote, Rental, SshAccess, Transfer
 from stationmaster.money import MicroDollars, format_dollars
 from stationmaster.station.jobs import JobView
-from stationmaster.station.proposals import Terms
+
+if TYPE_CHECKING:
+    from stationmaster.station.proposals import Terms  # with all that a proposal is made of, which `jobs` does without
 
 EXIT_CODES: dict[Outcome, int] = {
     Outcome.COMPLETED: 0,

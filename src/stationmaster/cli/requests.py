@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stationmaster.model import Request
-from stationmaster.station.base import Station
+
+if TYPE_CHECKING:
+    from stationmaster.station.base import Station  # with every noun, of which these commands need few
 
 _MADE = {Request.SAVE: "saved", Request.SAMPLE: "made"}
 _NOT_MADE = {

@@ -1,0 +1,43 @@
+"""`stationmaster retry`: a new job like an ended one."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
+from stationmaster.cli.render import job_json, terms_lines
+from stationmaster.cli.submitting import submit_confirmed
+from stationmaster.station.proposals import RetryRequest
+
+
+def retry(
+    context: typer.Context,
+    job: JobArgument,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the old job's best checkpoint.")] = False,
+    new_id: Annotated[str | None, typer.Option("--id", help="The new job's id.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a new job like an ended one, with its own attempts and outcome, at the price of today.
+
+    Examples:
+
+      stationmaster retry 7f3k2q9a
+
+      stationmaster retry cats --resume --yes
+    """
+    as_json = as_json or options_of(context).as_json
+    with station_of(context) as station:
+        request = RetryRequest(job=job, resume=resume, id=new_id)
+        submitted = submit_confirmed(
+            context, station, request, shown=lambda terms: () if as_json else terms_lines(terms), yes=yes
+        )
+        job_id = submitted.job.id
+        if as_json:
+            return print_json({**job_json(station.jobs.view(job_id)), "notes": list(submitted.notes)})
+        said = f"submitted, a retry of {submitted.job.spec.retry_of}" if submitted.created else "was there already"
+        typer.echo(f"job {job_id} {said}")
+        typer.echo(f"follow it: stationmaster watch {job_id}")
+    return None
