@@ -14,7 +14,7 @@ from stationmaster.cli.live import follow
 from stationmaster.cli.recipe_options import given_parameters, pairs
 from stationmaster.cli.render import job_json, quote_lines, terms_json
 from stationmaster.cli.submitting import Submission, submit_confirmed
-from stationmaster.station.job_file import JobFile, job_from, read_job_file
+from stationmaster.station.job_file import JobFile, problems_in_words, read_job_file
 from stationmaster.station.proposals import Terms
 
 
@@ -60,13 +60,24 @@ def train(
     A recipe's parameters are options too: `stationmaster train --recipe tiny-lora@1 --help` shows them.
     """
     as_json = as_json or options_of(context).as_json
-    options = {
-        "recipe": recipe, "dataset": dataset, "name": name, "trigger": trigger, "steps": steps, "provider": provider,
-        "account": account, "id": job_id, "owner": owner, "max_price": max_price, "max_hours": max_hours,
-        "max_spend": max_spend, "parameters": {**given_parameters(context), **pairs(parameter or [])},
-    }  # fmt: skip
     written = JobFile() if job_file is None else read_job_file(job_file)
-    request = written.overlaid(job_from(options)).request()
+    with problems_in_words():
+        given = JobFile(
+            recipe=recipe,
+            dataset=dataset,
+            name=name,
+            trigger=trigger,
+            steps=steps,
+            parameters={**given_parameters(context), **pairs(parameter or [])},
+            provider=provider,
+            account=account,
+            id=job_id,
+            owner=owner,
+            max_price=max_price,
+            max_hours=max_hours,
+            max_spend=max_spend,
+        )
+    request = written.overlaid(given).request()
     with station_of(context) as station:
         if dry_run:
             with shown_progress(request.dataset) as progress:

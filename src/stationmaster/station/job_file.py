@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -120,16 +122,18 @@ def read_job_file(path: Path) -> JobFile:
         raise UserError(f"{path} cannot be read: {problem}", hint="it must be YAML in UTF-8") from None
     if not isinstance(data, dict):
         raise UserError(f"{path} must hold options by name", hint="for example: recipe: tiny-lora@1")
-    job = job_from(with_trainer_monitoring(data, path), place=f"{path}: ")
+    with problems_in_words(f"{path}: "):
+        job = JobFile.model_validate(with_trainer_monitoring(data, path))
     if not job.dataset or not isinstance(source := parse_source(job.dataset), Path):
         return job
     return job.model_copy(update={"dataset": str(path.parent / source)})
 
 
-def job_from(data: dict[Any, Any], *, place: str = "") -> JobFile:
-    """The job in plain data. Raises UserError, whose text begins with the place."""
+@contextmanager
+def problems_in_words(place: str = "") -> Iterator[None]:
+    """A job that cannot be meant so is a UserError, whose text begins with the place."""
     try:
-        return JobFile.model_validate(data)
+        yield
     except ValidationError as error:
         raise _in_words(error, place) from None
 

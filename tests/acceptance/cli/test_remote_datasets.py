@@ -16,7 +16,7 @@ from stationmaster.cli.commands import app
 from stationmaster.config import load_settings
 from stationmaster.delivery.r2 import open_other_bucket
 from stationmaster.errors import StationmasterError
-from stationmaster.station.job_file import job_from
+from stationmaster.station.job_file import JobFile
 from tests.support.jobs.local_world import LocalWorld, write_pictures
 from tests.support.jobs.submitting import submit
 from tests.support.servers.hub_server import HubServer
@@ -68,7 +68,7 @@ def test_a_dataset_that_cannot_be_had_is_one_line_and_a_hint(rclone: S3Server, t
 
 
 def test_a_job_file_may_name_a_dataset_elsewhere() -> None:
-    request = job_from({"recipe": "tiny-lora@1", "dataset": "hf://datasets/anna/cats@v1"}).request()
+    request = JobFile(recipe="tiny-lora@1", dataset="hf://datasets/anna/cats@v1").request()
     assert str(request.dataset) == "hf://datasets/anna/cats@v1"
     assert request.dataset.name == "cats"
 
@@ -89,10 +89,12 @@ def test_the_machine_fetches_a_set_from_the_bucket_itself_and_is_sent_what_it_ca
     key = f"trained-{secrets.token_hex(4)}/cats"
     with LocalWorld(tmp_path, **rclone.environment()) as world:
         put_pictures(folder, key, world, rclone)
-        request = job_from(
-            {"recipe": "tiny-lora@1", "dataset": f"s3://{rclone.bucket}/{key}", "id": "from-a-bucket",
-             "parameters": {"steps": 10, "seconds_per_step": 0}}
-        ).request()  # fmt: skip
+        request = JobFile(
+            recipe="tiny-lora@1",
+            dataset=f"s3://{rclone.bucket}/{key}",
+            id="from-a-bucket",
+            parameters={"steps": 10, "seconds_per_step": 0},
+        ).request()
         job = submit(world.station, request).job
         assert job.spec.name == "cats"
         assert job.spec.dataset.source == f"s3://{rclone.bucket}/{key}"
