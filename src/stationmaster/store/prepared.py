@@ -80,15 +80,19 @@ def _binder(compiled: Any, dialect: sa.Dialect) -> Callable[[Row], Any]:
         if not isinstance(bind.type, sa.Boolean)  # every driver takes these as they are
         and (process := bind.type.dialect_impl(dialect).bind_processor(dialect)) is not None
     }
-    fixed = {name: bind.effective_value for name, bind in compiled.binds.items() if not bind.required}
+    given = {name: bind for name, bind in compiled.binds.items() if not bind.required}
+    fixed = {name: bind.value for name, bind in given.items() if bind.callable is None}
+    asked = {name: bind.callable for name, bind in given.items() if bind.callable is not None}  # each time anew
     places = tuple(compiled.positiontup or ())
     pick: Callable[[Row], Any] = itemgetter(*places) if len(places) > 1 else lambda row: tuple(map(row.get, places))
     last = pick if compiled.positional else lambda row: row
-    if not processors and not fixed:
+    if not processors and not given:
         return last
 
     def bound(row: Row) -> Any:
         values = {**fixed, **row}
+        for name, ask in asked.items():
+            values[name] = ask()
         for name, process in processors.items():
             values[name] = process(values[name])
         return last(values)
