@@ -43,7 +43,7 @@ HANDLER = Handler(observe=observe, decide=decide, perform=perform)
 
 _EDITS = (
     (
-        "model/jobs.py",
+        "model/states.py",
         '    FINALIZING = "FINALIZING"',
         f'    {NEW_STATE} = "{NEW_STATE}"\n    FINALIZING = "FINALIZING"',
     ),
