@@ -29,7 +29,15 @@ class Customer:
     def __init__(self, url: str, key: str = API_KEY) -> None:
         self.url = url
         self.key = key
-        self.http = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=150, verify=False)
+        self.http = httpx.Client(
+            base_url=url,
+            headers={"Authorization": f"Bearer {key}"},
+            timeout=150,
+            verify=False,
+            # A server closes a connection that was idle for some seconds. A request sent on it in that moment
+            # fails, so each request here opens its own.
+            limits=httpx.Limits(max_keepalive_connections=0),
+        )
 
     def close(self) -> None:
         self.http.close()
