@@ -56,7 +56,7 @@ COMMANDS = (
     Command(
         "costs",
         "costs:costs",
-        "List what machines cost: trained, stalled and idle time told apart, our estimate or the provider's bill.",
+        "List what machines cost: split into training, stalled and idle time; estimated, or as billed by the provider.",
     ),
     Command("show", "jobs:show", "Show how a job stands."),
     Command("logs", "logs:logs", "Print a job's log, all attempts and steps in order."),
@@ -88,7 +88,7 @@ COMMANDS = (
     Command(
         "replay",
         "replay:replay",
-        "Run parser and stall watch over a recorded run and print what they would have told, and when.",
+        "Run the log parser and the stall detector over a recorded run and print what they report, with times.",
     ),
     Command(
         "monitor",
@@ -109,7 +109,7 @@ COMMANDS = (
     Command(
         "sweep",
         "sweep:sweep",
-        "Find machines that bill although nobody needs them. Tells only, unless --force is given.",
+        "Find rented machines that no job needs. Dry run unless --force is given.",
     ),
     Command("up", "services:up", "Run the worker with its sweeps in this terminal until Ctrl-C."),
     Command(
@@ -125,7 +125,7 @@ COMMANDS = (
     Command(
         "sweeper",
         "services:sweeper",
-        "Run the safety net on its own: it ends what nobody needs, also when every worker is dead.",
+        "Destroy machines that no job needs, at an interval. Needs no worker.",
     ),
     Command(
         "simulator",
@@ -135,17 +135,17 @@ COMMANDS = (
     Command(
         "doctor",
         "doctor:doctor",
-        "Check settings, store, worker and tools. Exit code 1 if something needs a hand.",
+        "Check settings, store, worker and tools. Exit code 1 if a check fails.",
     ),
     Command("jobs", "jobs:app", "List jobs, newest first."),
     Command("models", "models:app", "Models that were trained, and where they can be had."),
     Command("recipes", "recipes:app", "List, show, check and begin recipes."),
     Command("dataset", "dataset:app", "Look at a dataset before money is spent, or pack it."),
     Command("keys", "keys:app", "The SSH key for rented machines, and the host keys of your own."),
-    Command("users", "users:app", "People who are told of their jobs, and how."),
+    Command("users", "users:app", "Manage the people who own jobs, and how notifications reach them."),
     # Hidden: most installations have no credits, and their users need not learn the word.
     Command("credits", "credits:app", "Prepaid credits of the users.", hidden=True),
-    Command("notify", "notify:app", "Try the ways to people, and read the inbox."),
+    Command("notify", "notify:app", "Send test notifications, and read the inbox."),
 )
 
 

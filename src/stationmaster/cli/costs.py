@@ -28,7 +28,7 @@ def costs(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV; amounts are whole micro-dollars.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List what machines cost: trained, stalled and idle time told apart, our estimate or the provider's bill.
+    """List what machines cost: split into training, stalled and idle time; estimated, or as billed by the provider.
 
     A line whose source is the provider is final and never changes.
 

@@ -31,7 +31,7 @@ def doctor(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Check settings, store, worker and tools. Exit code 1 if something needs a hand.
+    """Check settings, store, worker and tools. Exit code 1 if a check fails.
 
     Examples:
 

@@ -14,7 +14,7 @@ from stationmaster.station.datasets import Progress, Source
 
 @contextmanager
 def shown_progress(source: Source | None) -> Iterator[Progress | None]:
-    """What to tell the progress to: a line on the terminal that goes away; None where nobody would see it."""
+    """A callback that shows progress on one line of the terminal; None where there is no terminal."""
     if source is None or isinstance(source, Path) or not sys.stderr.isatty():
         yield None
         return

@@ -76,7 +76,9 @@ def remove(
     with station_of(context) as station:
         found = station.jobs.find(job)
         if not yes and not sys.stdin.isatty():
-            raise UserError("this removes the model at home and nobody can be asked", hint="add --yes")
+            raise UserError(
+                "this deletes the local model: confirmation needed, but stdin is not a terminal", hint="pass --yes"
+            )
         if not yes and not typer.confirm(f"Remove {found.spec.name} ({found.id}) and its files?"):
             return
         station.jobs.remove(found.id)
@@ -175,7 +177,10 @@ def cancel(
         lost = _would_be_lost(station.jobs.view(found.id)) if found.outcome is None and not keep else None
         if lost and not yes:
             if not sys.stdin.isatty():
-                raise UserError(f"{lost} would be lost and nobody can be asked", hint="add --keep, or --yes")
+                raise UserError(
+                    f"{lost} would be lost: confirmation needed, but stdin is not a terminal",
+                    hint="pass --keep or --yes",
+                )
             if not typer.confirm(f"{lost} would be lost. Cancel anyway?"):
                 return
         wanted = station.jobs.desire(found.id, Desired.CANCEL_KEEP if keep else Desired.CANCEL)

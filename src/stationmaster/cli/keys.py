@@ -133,6 +133,8 @@ def _confirm(*, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UserError("nobody can be asked whether this is the right key", hint="add --yes once you have compared it")
+        raise UserError(
+            "confirmation of the host key needed, but stdin is not a terminal", hint="compare the key, then pass --yes"
+        )
     if not typer.confirm("Is this the machine's key?"):
         raise typer.Exit(1)

@@ -121,7 +121,7 @@ def _tell_of_the_command_line(error: Exception) -> int | None:
     if isinstance(error, typer.Abort):
         if isinstance(error.__context__, KeyboardInterrupt):
             return 130
-        _say("error: nobody answered; nothing was changed")
+        _say("error: aborted; nothing was changed")
         return 1
     if not hasattr(error, "format_message"):
         return None

@@ -10,7 +10,7 @@ import typer
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
 from stationmaster.cli.render import instant
 
-app = typer.Typer(help="Try the ways to people, and read the inbox.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Send test notifications, and read the inbox.", no_args_is_help=True, rich_markup_mode=None)
 
 UserOption = Annotated[str, typer.Option(help="Whose; `me` is the single user of the settings.")]
 

@@ -175,7 +175,7 @@ def terms_lines(terms: Terms) -> Iterator[str]:
     yield from price_lines(terms.quote, most_per_hour=terms.max_price_per_hour)
     spend = f" and {format_dollars(terms.max_spend)}" if terms.max_spend else ""
     why = f" ({terms.spend_note})" if terms.spend_note else ""
-    yield f"  limit  {format_duration(terms.max_seconds)}{spend}{why}, then it is ended and the model saved"
+    yield f"  limit  {format_duration(terms.max_seconds)}{spend}{why}, then it is stopped and the model kept"
     for note in terms.notes:
         yield f"  note   {note}"
 

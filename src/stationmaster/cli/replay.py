@@ -46,7 +46,7 @@ def replay(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per event.")] = False,
 ) -> None:
-    """Run parser and stall watch over a recorded run and print what they would have told, and when.
+    """Run the log parser and the stall detector over a recorded run and print what they report, with times.
 
     Examples:
 

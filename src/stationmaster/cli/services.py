@@ -1,4 +1,4 @@
-"""`worker`, `up`, `sweeper`, `serve`: processes that stay in this terminal until they are told to leave."""
+"""`worker`, `up`, `sweeper`, `serve`: processes that run in this terminal until they are stopped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stationmaster.station.local.services import LocalService, settings_to_serve
 def worker(
     context: typer.Context,
     background: Annotated[
-        bool, typer.Option("--background", help="Leave when nothing is left to do; started so by `train`.")
+        bool, typer.Option("--background", help="Exit when no work is left; `train` starts workers this way.")
     ] = False,
 ) -> None:
     """Run a worker in this terminal. TERM or Ctrl-C hands its jobs back at once; trainings do not notice.
@@ -43,9 +43,9 @@ def up(context: typer.Context) -> None:
 
 def sweeper(
     context: typer.Context,
-    once: Annotated[bool, typer.Option("--once", help="One sweep, then leave.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Sweep once, then exit.")] = False,
 ) -> None:
-    """Run the safety net on its own: it ends what nobody needs, also when every worker is dead.
+    """Destroy machines that no job needs, at an interval. Needs no worker.
 
     Examples:
 
@@ -58,8 +58,10 @@ def sweeper(
 
 def serve(
     context: typer.Context,
-    host: Annotated[str | None, typer.Option(help="Where to listen.", show_default=False)] = None,
-    port: Annotated[int | None, typer.Option(min=0, max=65535, help="0 takes a free one.", show_default=False)] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default=False)] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.", show_default=False)
+    ] = None,
 ) -> None:
     """Answer over HTTP: whether all is well, and, where serve.public_url is set, machines that upload their models.
 
@@ -92,4 +94,4 @@ def _work(service: LocalService, *, background: bool) -> None:
     with with_hint("choose a home that you may write to: --home", unusable=ConfigInvalid):
         is_served = service.work(background=background)
     if not is_served:
-        typer.echo(f"a worker of {service.home} is running already")
+        typer.echo(f"a worker of {service.home} is already running")

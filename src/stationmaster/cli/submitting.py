@@ -25,7 +25,7 @@ class Submission:
     job: Job
     created: bool
     notes: tuple[str, ...] = ()
-    started_worker: str | None = None  # in words, where one was started for it
+    started_worker: str | None = None  # a sentence, if one was started for it
 
 
 def submit_confirmed(
@@ -42,18 +42,33 @@ def submit_confirmed(
         return Submission(job=there, created=False, started_worker=_worker(context, station, is_new=False))
     with shown_progress(request.dataset if isinstance(request, TrainRequest) else None) as progress:
         proposal = station.proposals.propose(request, progress=progress)
-    with _withdrawn_unless_submitted(station, proposal):
+    with settled_if_left(station, proposal):
         for line in shown(proposal.terms):
             typer.echo(line)
         _confirm_price(proposal.terms.quote, yes=yes)
         is_new = prepare_worker(context, station)
         accepted = station.proposals.submit(proposal.id)
+        started_worker = _worker(context, station, is_new=is_new)
     return Submission(
-        job=accepted.job,
-        created=accepted.created,
-        notes=proposal.terms.notes,
-        started_worker=_worker(context, station, is_new=is_new),
+        job=accepted.job, created=accepted.created, notes=proposal.terms.notes, started_worker=started_worker
     )
+
+
+@contextlib.contextmanager
+def settled_if_left(station: Station, proposal: Proposal) -> Iterator[None]:
+    """Someone who says no, or leaves before the job is queued, leaves nothing behind; someone who leaves just after
+    it is told that it is queued, since it costs money from then on.
+    """
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(StationmasterError):  # an open proposal expires on its own
+            if (job := station.jobs.with_id(proposal.job_id)) is None:
+                station.proposals.withdraw(proposal.id)
+            else:
+                typer.echo(f"note: job {job.id} is already queued", err=True)
+                typer.echo(f"hint: to take it back, run stationmaster cancel {job.id}", err=True)
+        raise
 
 
 def _confirm_price(quote: Quote, *, yes: bool) -> None:
@@ -61,20 +76,9 @@ def _confirm_price(quote: Quote, *, yes: bool) -> None:
     if yes or not quote.cost_high:
         return
     if not sys.stdin.isatty():
-        raise UserError("this costs money and nobody can be asked", hint="add --yes")
+        raise UserError("this costs money: confirmation needed, but stdin is not a terminal", hint="pass --yes")
     if not typer.confirm("Go ahead?"):
         raise typer.Exit(0)
-
-
-@contextlib.contextmanager
-def _withdrawn_unless_submitted(station: Station, proposal: Proposal) -> Iterator[None]:
-    """A person who says no, or leaves, leaves no packed dataset behind."""
-    try:
-        yield
-    except BaseException:
-        with contextlib.suppress(StationmasterError):  # it expires by itself
-            station.proposals.withdraw(proposal.id)
-        raise
 
 
 def _worker(context: typer.Context, station: LocalStation, *, is_new: bool) -> str | None:

@@ -15,24 +15,24 @@ from stationmaster.station.instances import Act, Fleet, Report
 
 def sweep(
     context: typer.Context,
-    force: Annotated[bool, typer.Option("--force", help="Do it; without this only tell.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Act on the findings (default: dry run).")] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="End every machine of this installation and cancel their jobs.")
+        bool, typer.Option("--all", help="Destroy every machine of this installation and cancel their jobs.")
     ] = False,
     foreign: Annotated[
-        bool, typer.Option("--include-foreign", help="With --all: machines that are not Stationmaster's, too.")
+        bool, typer.Option("--include-foreign", help="With --all: also machines that Stationmaster did not rent.")
     ] = False,
     installation: Annotated[
-        str | None, typer.Option(help="End every machine of another installation.", show_default=False)
+        str | None, typer.Option(help="Destroy every machine of another installation.", show_default=False)
     ] = None,
     count: Annotated[
-        int | None, typer.Option("--count", help="How many machines will end, instead of being asked.")
+        int | None, typer.Option("--count", help="Number of machines to destroy, instead of typing it.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find machines that bill although nobody needs them. Tells only, unless --force is given.
+    """Find rented machines that no job needs. Dry run unless --force is given.
 
-    With --all or --installation the number of machines is asked for, and they end at once with what is on them.
+    With --all or --installation you must type the number of machines; they are destroyed at once, data included.
 
     Examples:
 
@@ -74,7 +74,7 @@ def instances(context: typer.Context, as_json: JsonOption = False) -> None:
 
 
 def _end(station: Station, fleet: Fleet, count: int | None) -> tuple[bool, Report]:
-    """End the machines that a person has counted; whether there were any, and what came of it."""
+    """Destroy the machines, once their number is confirmed; whether there were any, and the report."""
     machines = station.instances.meant(fleet)
     ended = station.instances.end(machines, count=_typed_count(len(machines), count))
     for job_id in ended.cancelled:
@@ -83,12 +83,17 @@ def _end(station: Station, fleet: Fleet, count: int | None) -> tuple[bool, Repor
 
 
 def _typed_count(machines: int, count: int | None) -> int:
-    """The number is typed, so that nobody ends a fleet by reflex."""
+    """The number must be typed, so that a fleet is not destroyed by reflex."""
     if count is not None:
         return count
     if not sys.stdin.isatty():
-        raise UserError(f"this would end {machines} machine(s) and nobody can be asked", hint=f"add --count {machines}")
-    typed: int = typer.prompt(f"This ends {machines} machine(s) and what is on them. Type the number", type=int)
+        raise UserError(
+            f"this destroys {machines} machine(s): confirmation needed, but stdin is not a terminal",
+            hint=f"pass --count {machines}",
+        )
+    typed: int = typer.prompt(
+        f"This destroys {machines} machine(s) with all data on them. Type the number of machines", type=int
+    )
     return typed
 
 
@@ -108,4 +113,4 @@ def _show(report: Report, *, acted: bool) -> None:
     if not report.findings and not report.problems:
         typer.echo("no machines")
     elif waiting and not acted:
-        typer.echo(f"{len(waiting)} machine(s) would be ended or stopped: add --force")
+        typer.echo(f"{len(waiting)} machine(s) would be destroyed or stopped: pass --force")

@@ -40,7 +40,7 @@ def train(
     job_id: Annotated[str | None, typer.Option("--id", help="The job's id; the same id again changes nothing.")] = None,
     owner: Annotated[str | None, typer.Option(help="Who is told of it; see `users`. By default you.")] = None,
     max_price: Annotated[str | None, typer.Option(help="The most that an hour may cost, in dollars.")] = None,
-    max_hours: Annotated[float | None, typer.Option(help="After so long it is ended, the model saved.")] = None,
+    max_hours: Annotated[float | None, typer.Option(help="Stop after this many hours and keep the model.")] = None,
     max_spend: Annotated[str | None, typer.Option(help="The most that the job may cost, in dollars.")] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Stay and show it live.")] = False,
     dry_run: Annotated[

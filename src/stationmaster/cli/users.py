@@ -1,4 +1,4 @@
-"""`stationmaster users`: the people who are told of their jobs, and how."""
+"""`stationmaster users`: the people who own jobs, and how notifications reach them."""
 
 from __future__ import annotations
 
@@ -11,19 +11,25 @@ from stationmaster.cli.context import JsonOption, options_of, print_json, statio
 from stationmaster.money import Unit
 from stationmaster.station.users import ListedUser, User, UserChanges
 
-app = typer.Typer(help="People who are told of their jobs, and how.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Manage the people who own jobs, and how notifications reach them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="What the person is called.")]
-TelegramOption = Annotated[str | None, typer.Option(help="Their chat with the Telegram bot; '' takes it away.")]
-DiscordOption = Annotated[str | None, typer.Option(help="Their number at Discord; '' takes it away.")]
-EmailOption = Annotated[str | None, typer.Option(help="Their address; '' takes it away.")]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the person.")]
+TelegramOption = Annotated[str | None, typer.Option(help="Id of their chat with the Telegram bot; '' removes it.")]
+DiscordOption = Annotated[str | None, typer.Option(help="Their Discord user id; '' removes it.")]
+EmailOption = Annotated[str | None, typer.Option(help="Their e-mail address; '' removes it.")]
 InboxOption = Annotated[
     bool | None, typer.Option("--inbox/--no-inbox", help="Whether the inbox counts as a way to reach them.")
 ]
-QuietOption = Annotated[str | None, typer.Option(help="Hours without what can wait, as 22:00-07:00; '' for none.")]
-ZoneOption = Annotated[str | None, typer.Option(help="Where those hours are, as Europe/Berlin.")]
-MuteOption = Annotated[list[str] | None, typer.Option(help="A kind of message that is not sent; repeat for more.")]
-UnmuteOption = Annotated[list[str] | None, typer.Option(help="A kind of message that is sent again.")]
+QuietOption = Annotated[
+    str | None, typer.Option(help="Hours without notifications that can wait, e.g. 22:00-07:00; '' for none.")
+]
+ZoneOption = Annotated[str | None, typer.Option(help="Time zone of --quiet, e.g. Europe/Berlin.")]
+MuteOption = Annotated[list[str] | None, typer.Option(help="Kind of notification not to send; repeatable.")]
+UnmuteOption = Annotated[list[str] | None, typer.Option(help="Kind of notification to send again; repeatable.")]
 
 
 @app.command("add")
@@ -75,7 +81,7 @@ def change(
     unmute: UnmuteOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change how a person is told; what is not given stays as it is.
+    """Change how notifications reach a person. Options that you leave out stay as they are.
 
     Examples:
 
@@ -100,7 +106,7 @@ def change(
 
 @app.command("list")
 def list_users(context: typer.Context, as_json: JsonOption = False) -> None:
-    """List the people who were added. The single user is not among them: they are in the settings.
+    """List the people who were added, without the single user of the settings.
 
     Examples:
 
@@ -123,7 +129,7 @@ def list_users(context: typer.Context, as_json: JsonOption = False) -> None:
 
 @app.command("rm")
 def remove(context: typer.Context, name: NameArgument, as_json: JsonOption = False) -> None:
-    """Remove a person. Their jobs stay; messages about them then reach nobody.
+    """Remove a person. Their jobs stay, without notifications.
 
     Examples:
 

@@ -33,7 +33,7 @@ async def keep_tidy(world: World) -> None:
 
 
 def remove_leftovers(home: Path, store: Store, *, unused_seconds: float) -> list[Path]:
-    """Archives and fetched datasets that no job used for so long are gone; what they were. Expired proposals go too.
+    """Delete archives and downloaded datasets that no job used for that time, and expired proposals; what was deleted.
 
     What a job needs that has not ended stays, and so does what a retry of one that ended within this time would need.
     """

@@ -43,7 +43,7 @@ class Cleanup:
 class RentedMachine:
     """The machine of this attempt: how it is reached, and what was tried with it."""
 
-    label: str | None = None  # of its rental; known, as `access` is, once somebody could log in
+    label: str | None = None  # of its rental; known, as `access` is, after the first login
     access: Access | None = None
     gpus: str | None = None  # as the offer named them
     key_attached: bool = False
@@ -181,9 +181,9 @@ class Requests:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetching:
-    """Which of the machine's files are still to be brought home."""
+    """Which of the machine's files are still to be fetched."""
 
-    wanted: tuple[OutputFile, ...] | None = None  # None: nobody has asked the machine yet
+    wanted: tuple[OutputFile, ...] | None = None  # None: the machine was not asked yet
     spare_models: tuple[OutputFile, ...] = ()  # tried in this order if the best one does not open
     furthest: int | None = None  # the training step that the trainer's state belongs to
 

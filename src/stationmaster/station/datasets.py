@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 Progress = Callable[[int, int], None]
-"""Is told how many bytes are done, and of how many."""
+"""Called with the bytes done and the total."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

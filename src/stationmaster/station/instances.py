@@ -37,11 +37,12 @@ class Instances(Protocol):
     def look(self) -> Report:
         """Every machine of every provider with the sweep's verdict; nothing is done, and nothing needs to be written.
 
-        A provider that cannot be asked is told in the report's problems.
+        A provider that does not answer is listed in the report's problems.
         """
 
     def sweep(self) -> Report:
-        """Look, and do what the verdicts say: end what nobody needs, stop what nobody watches. May be repeated.
+        """Look and act on the verdicts: destroy machines that no job needs; stop, with their disk kept, those that
+        still have the only copy of a model. May be repeated.
 
         Raises ConfigInvalid where the home cannot be written to.
         """

@@ -108,7 +108,7 @@ class Proposals(Protocol):
     def check(self, request: TrainRequest | RetryRequest, *, progress: Progress | None = None) -> Terms:
         """Check a request in full: recipe, parameters, dataset, offers, price. Writes nothing.
 
-        `progress` is told how far the fetching of a dataset from elsewhere is.
+        `progress` is called while a dataset is downloaded.
         """
 
     def propose(self, request: TrainRequest | RetryRequest, *, progress: Progress | None = None) -> Proposal:
@@ -127,7 +127,7 @@ class Proposals(Protocol):
         """
 
     def withdraw(self, proposal_id: str) -> None:
-        """The person does not want it; what was kept for it goes."""
+        """Delete the proposal, and the packed dataset unless something else uses it."""
 
     def estimate(self, request: EstimateRequest) -> Estimate:
-        """What a training on so many images would take and cost now, and what was assumed. Writes nothing."""
+        """Estimate time and cost of a training on that many images now, with the assumptions. Writes nothing."""

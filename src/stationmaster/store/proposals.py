@@ -1,4 +1,4 @@
-"""What was proposed to people: kept until it is submitted, withdrawn or expired."""
+"""What was proposed to people: stored until it is submitted, withdrawn or expired."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Proposals:
         self._database = database
 
     def put(self, proposal_id: str, spec: JobSpec, terms: Mapping[str, Any], *, seconds: float) -> StoredProposal:
-        """Keep a proposal for so long."""
+        """Store a proposal that expires after that many seconds."""
         with self._database.write() as connection:
             now = self._now(connection)
             kept = StoredProposal(id=proposal_id, spec=spec, terms=terms, created_at=now, expires_at=now + seconds)
@@ -57,7 +57,7 @@ class Proposals:
             connection.execute(proposals.delete().where(proposals.c.id == proposal_id))
 
     def remove_expired(self) -> int:
-        """How many were forgotten."""
+        """Delete the expired ones; how many there were."""
         with self._database.write() as connection:
             return connection.execute(proposals.delete().where(proposals.c.expires_at < self._database.now)).rowcount
 

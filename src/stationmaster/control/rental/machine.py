@@ -80,13 +80,13 @@ def host_of(job: Job, world: World) -> Host:
 
 def access_of(job: Job) -> Access:
     """The way to the job's machine."""
-    assert job.machine.access is not None, "nobody has logged in to the machine yet"
+    assert job.machine.access is not None, "no login to the machine has succeeded yet"
     return job.machine.access
 
 
 def label_of(job: Job) -> str:
     """The label of the rental whose machine the job works on."""
-    assert job.machine.label is not None, "nobody has logged in to the machine yet"
+    assert job.machine.label is not None, "no login to the machine has succeeded yet"
     return job.machine.label
 
 

@@ -10,7 +10,7 @@ from stationmaster.model import Job, Machine, Rental
 
 
 class Act(StrEnum):
-    LEAVE = "leave"  # somebody works on it, or it is not ours
+    LEAVE = "leave"  # in use, or not ours
     DESTROY = "destroy"
     STOP = "stop"
     ALERT = "alert"  # a person should look
@@ -20,7 +20,7 @@ class Act(StrEnum):
 class Verdict:
     act: Act
     why: str
-    leak: bool = False  # it billed although nobody wanted it
+    leak: bool = False  # it was billing although no job needed it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -187,7 +187,7 @@ def _ask_or_adopt(
 
 
 def _wait_for_an_offer(seen: Seen, policy: Policy) -> Write:
-    """Nothing is bought that nobody agreed to: the market may offer it again in a minute."""
+    """Wait rather than rent above the agreed price: the market may have a fitting offer in a minute."""
     after, seconds, failures = failed_try(seen.visit.job, policy)
     told = Told(kind="waiting_for_offer", payload={"agreed": agreed_in_words(after.spec), "offered": _next_best(seen)})
     return wait(after, seconds, events=() if failures else (told,), alerts=_slow(seen, policy))

@@ -1,4 +1,4 @@
-"""Sending a test message by every channel that leads to somebody."""
+"""Sending a test message through every channel that reaches a person."""
 
 from __future__ import annotations
 

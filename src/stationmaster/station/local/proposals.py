@@ -220,7 +220,7 @@ class LocalProposals:
             found.require_key()
 
     def _require_owner(self, name: str | None) -> None:
-        """A job's messages must reach somebody. Raises NotFound for a person whom nobody has added."""
+        """Raises NotFound for a user that was not added: the job's notifications would reach no one."""
         if name is None or name == SINGLE_USER or self._store.users.find(name) is not None:
             return
         known = ", ".join([SINGLE_USER, *(user.name for user in self._store.users.listed())])
@@ -230,12 +230,12 @@ class LocalProposals:
         return replace(terms, notes=(*terms.notes, *self._purse_notes(terms.quote, owner)))
 
     def _purse_notes(self, quote: Quote, owner: str | None) -> tuple[str, ...]:
-        """What to tell beside the price. Raises OutOfCredit."""
+        """Notes to show beside the price. Raises OutOfCredit."""
         return purse_notes(self._store, quote, owner, policy_of(self._settings))
 
 
 def _with_prompts(checked: Checked, request: TrainRequest, archive: Path) -> Mapping[str, Any]:
-    """A trainer that makes samples shows captions of the set itself, unless somebody wrote prompts."""
+    """Unless the request has sample prompts, use captions of the dataset."""
     parameters = checked.terms.parameters
     if "sample_prompts" not in checked.stored.recipe.parameters or "sample_prompts" in request.parameters:
         return parameters

@@ -1,4 +1,4 @@
-"""Processes that stay in a terminal until they are told to leave: worker, sweeper, HTTP service.
+"""Processes that run in a terminal until they are stopped: worker, sweeper, HTTP service.
 
 None of this is part of the Station protocol, as with `processes`.
 """
@@ -29,11 +29,11 @@ class LocalService:
         return self._source.settings.log_level
 
     def work(self, *, background: bool = False) -> bool:
-        """Take jobs further until told to leave; False at once when this home has a worker already."""
+        """Run jobs until stopped; False at once if this home already has a worker."""
         return serve_worker(self._source, background=background)
 
     def sweep(self, *, once: bool = False) -> None:
-        """End what nobody needs, every so often or once; it needs nothing but the store and the providers."""
+        """Destroy machines that no job needs, at an interval or once; needs only the store and the providers."""
         serve_sweeper(self._source, once=once)
 
 
