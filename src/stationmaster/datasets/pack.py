@@ -81,7 +81,7 @@ def require_replaceable(target: Path, *, force: bool = False) -> None:
         raise UserError(f"{shown(str(target))} is neither a file nor a folder", hint="choose another name")
     if not force and not _is_archive(target):
         raise UserError(
-            f"{shown(str(target))} is there already and is no archive", hint="choose another name, or add --force"
+            f"{shown(str(target))} is there already and is no archive", hint="choose another name, or pass --force"
         )
 
 

@@ -49,7 +49,7 @@ def test_it_outlives_the_terminal_is_private_and_refuses_company(home: Home, pic
     assert os.getsid(worker) == worker
     assert (home.path / "worker.log").stat().st_mode & 0o077 == 0
     second = home.run("worker")
-    assert (second.code, "running already" in second.out) == (0, True)
+    assert (second.code, "already running" in second.out) == (0, True)
     assert home.worker_pid() == worker
     _goes_on_after_a_kill(home, worker)
 
@@ -91,7 +91,7 @@ def test_an_older_worker_is_asked_to_leave_and_settings_of_the_folder_hold(home:
         assert old.stdout is not None
         assert old.stdout.readline() == "ready\n"
         refused = home.run(*train(pictures, "a"), cwd=here)
-        assert (refused.code, "add --yes" in refused.err) == (2, True)  # at that price somebody has to be asked
+        assert (refused.code, "pass --yes" in refused.err) == (2, True)  # at that price a person must confirm
         ran = home.run(*train(pictures, "a", "--yes", "--watch", "--json"), cwd=here)
         assert ran.code == 0, ran.err
         assert old.stdout.read() == "asked to leave\n"

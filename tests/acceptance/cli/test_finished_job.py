@@ -165,7 +165,7 @@ def test_a_job_is_removed_only_when_somebody_says_yes(trained: Trained, pictures
     train = ("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--id", "short")
     assert home.run(*train, "--watch", "--json", *QUICK).json()["outcome"] == "COMPLETED"
     refused = home.run("jobs", "rm", "short")
-    assert (refused.code, "hint: add --yes" in refused.err) == (2, True)
+    assert (refused.code, "hint: pass --yes" in refused.err) == (2, True)
     assert home.run("jobs", "rm", "short", "--yes", "--json").json() == {"id": "short", "removed": True}
     assert not (home.path / "jobs" / "short").exists()
 
