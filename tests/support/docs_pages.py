@@ -11,7 +11,7 @@ from tests.support.programs import ROOT
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 _SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_SAMPLE = re.compile(r"^<!-- run -->\n```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_SAMPLE = re.compile(r"^<!-- run -->\n```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -28,8 +28,9 @@ def name_of(page: Path) -> str:
 
 
 def samples(page: Path) -> list[str]:
-    """Shell blocks marked `<!-- run -->`, in order."""
-    return _SAMPLE.findall(page.read_text(encoding="utf-8"))
+    """Blocks marked `<!-- run -->` as shell commands, in order: shell as it is, Python as a program for `python`."""
+    found = _SAMPLE.findall(page.read_text(encoding="utf-8"))
+    return [block if language == "sh" else f"python - <<'END'\n{block}END\n" for language, block in found]
 
 
 def shell_blocks(page: Path) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import structlog
 
+from stationmaster.library import TrainingNotifier
 from stationmaster.model import Alert, User
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Told
@@ -191,7 +192,7 @@ async def test_programs_can_tell_people_at_once(
     post = opened(store, tmp_path, server.environ)
     try:
         with structlog.testing.capture_logs() as logs:
-            told = await post.training_notifier.notify(user, "hello", priority="high", job_id="job")
+            told = await TrainingNotifier(store, post).notify(user, "hello", priority="high", job_id="job")
     finally:
         await post.close()
     assert told == {"channel": result[0], "success": result[1]}

@@ -10,7 +10,6 @@ from stationmaster.control.messages.address_book import AddressBook
 from stationmaster.control.messages.courier import Courier
 from stationmaster.control.messages.notices import Notices, note_of
 from stationmaster.control.messages.notifier import Notifier
-from stationmaster.control.messages.training_notifier import TrainingNotifier
 from stationmaster.notify.apprise import Apprise
 from stationmaster.notify.base import Channel, Rendered
 from stationmaster.notify.discord import Discord
@@ -32,7 +31,6 @@ class Post:
     book: AddressBook
     courier: Courier
     notifier: Notifier
-    training_notifier: TrainingNotifier
 
     async def close(self) -> None:
         await self.client.aclose()
@@ -57,7 +55,6 @@ def open_post(settings: Settings, store: Store) -> Post:
             look_seconds=settings.notify.look,
             lease_seconds=60.0 + 12 * settings.notify.timeout,  # six requests at most, twice over
         ),
-        training_notifier=TrainingNotifier(store, book, courier),
     )
 
 

@@ -1,12 +1,12 @@
-"""Watching a training on any machine, without the rest of Stationmaster: a log file, a pid file, an output folder.
+"""Watches a training on any machine, without the rest of Stationmaster: a log file, a pid file, an output folder.
 
     monitor = TrainingMonitor(remote, JobInfo(log_file="/w/train.log", pid_file="/w/pid", output_dir="/w/out"))
     found = await monitor.poll()
     if found.stall.is_stalling:
         await monitor.stop_training()
 
-Each poll is one round trip and needs nothing but `python3` on the machine. The monitor's memory is `state()`, plain
-JSON, so that a process that comes after can go on with it.
+Each poll is one round trip and needs nothing but `python3` on the machine. `state()` returns what the monitor
+remembers as plain JSON; a later process continues with `restore()`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _STEP_IN_NAME = re.compile(r"(\d+)(?!.*\d)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobInfo:
-    """Where the training is on its machine; the names of the original design, `logFile` and so on, are read too."""
+    """Where the training's files are on its machine. `from_mapping` also accepts camelCase names such as `logFile`."""
 
     log_file: str
     pid_file: str
@@ -46,7 +46,7 @@ class JobInfo:
     total_steps: int | None = None
     checkpoint_pattern: str = "*.safetensors"
     log_patterns: tuple[UserPattern, ...] = ()
-    """For output that no parser knows; in a mapping each is a text, or a table with pattern, phase and fatal."""
+    """For output that no parser knows. In a mapping, each is a string or a table with pattern, phase and fatal."""
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> JobInfo:
@@ -65,7 +65,7 @@ class FoundCheckpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Poll:
-    """One look. `is_running` None: the machine did not say; that never means that the training has ended."""
+    """The result of one poll. `is_running` is None if the machine did not answer, which never means that it ended."""
 
     is_running: bool | None
     parsed: Summary
@@ -85,10 +85,10 @@ class Poll:
 
 @dataclass(slots=True)
 class _Memory:
-    """What a monitor knows between polls."""
+    """What a monitor remembers between polls."""
 
     inode: int = 0
-    offset: int = -1  # nothing read yet: begin with the last lines
+    offset: int = -1  # nothing read yet: start with the last lines
     checkpoints: tuple[FoundCheckpoint, ...] = ()
     eta_history: list[dict[str, float]] = field(default_factory=list)
     speed_history: list[dict[str, float]] = field(default_factory=list)
@@ -117,7 +117,7 @@ class TrainingMonitor:
         self._last = no_verdict("Nothing was read yet.")
 
     async def poll(self) -> Poll:
-        """Read what is new and judge it. A machine that does not answer gives what was known, and no verdict."""
+        """Read new output and judge it. If the machine does not answer, return what was known, without a verdict."""
         try:
             answer = await self._ask()
         except RemoteError as problem:
@@ -126,30 +126,36 @@ class TrainingMonitor:
         return self._poll(is_running=bool(answer["alive"]))
 
     def start_streaming(self, callback: Callable[[Poll], None], *, interval_seconds: float = 1.0) -> Callable[[], None]:
-        """Call `callback` whenever something new was read; returns what stops it. Needs a running event loop."""
+        """Call `callback` after every poll that read something new. Needs a running event loop.
+
+        Returns a function that stops the streaming.
+        """
         task = asyncio.create_task(self._stream(callback, interval_seconds))
-        return lambda: None if task.done() else _end(task)
+        return lambda: None if task.done() else _cancel(task)
 
     def check_for_stall(self) -> StallAnalysis:
         """The verdict of the last poll."""
         return self._last
 
     async def stop_training(self, *, grace_seconds: float = _STOP_GRACE_SECONDS) -> bool:
-        """TERM to the training's process group, then KILL; whether it is dead. Raises Unreachable if nobody knows."""
-        said = await check(
+        """Send TERM to the training's process group, then KILL, and return whether it is dead.
+
+        Raises Unreachable if the machine does not answer, because then it is unknown.
+        """
+        output = await check(
             self._remote,
             ["python3", "-c", _STOP, self._info.pid_file, f"{grace_seconds:g}"],
             timeout=self._limit + grace_seconds,
         )
-        return bool(_parsed(said)["dead"])
+        return bool(_parsed(output)["dead"])
 
     async def get_checkpoints(self) -> tuple[FoundCheckpoint, ...]:
-        """Checkpoints in the output folder, the latest step last."""
+        """Poll, and return the checkpoints in the output folder, the latest step last."""
         await self.poll()
         return self._memory.checkpoints
 
     def state(self) -> dict[str, Any]:
-        """All that the monitor knows, as plain JSON."""
+        """Everything that the monitor remembers, as plain JSON."""
         memory = self._memory
         return {
             "reader": self._reader.state(),
@@ -163,7 +169,7 @@ class TrainingMonitor:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state` was taken."""
+        """Continue from where `state` was taken."""
         self._reader = LogReader.restore(state["reader"])
         self._watch = StallWatch.restore(state["watch"], self._policy, total_steps=self._info.total_steps)
         self._signs = SignsOfLife.restore(state["signs"])
@@ -225,27 +231,27 @@ class TrainingMonitor:
             if now != before:
                 callback(found)
                 before = now
-            # A machine that does not answer is asked less and less often, up to the usual poll.
+            # Back off while the machine does not answer, up to the usual interval between polls.
             pause = interval_seconds if found.problem is None else min(pause * 2, _POLL_SECONDS)
             await asyncio.sleep(pause)
 
 
 def _pattern(given: UserPattern | str | Mapping[str, Any]) -> UserPattern:
-    """Raises ConfigInvalid for one that cannot work."""
+    """Raises ConfigInvalid if the pattern is invalid."""
     if isinstance(given, UserPattern):
         return given
     return checked_pattern(given) if isinstance(given, str) else checked_pattern(**given)
 
 
-def _end(task: asyncio.Task[None]) -> None:
+def _cancel(task: asyncio.Task[None]) -> None:
     task.cancel()
 
 
-def _parsed(said: bytes) -> dict[str, Any]:
+def _parsed(output: bytes) -> dict[str, Any]:
     try:
-        answer: dict[str, Any] = json.loads(said.splitlines()[-1])
+        answer: dict[str, Any] = json.loads(output.splitlines()[-1])
     except (IndexError, ValueError):
-        raise CommandFailed(f"the machine's answer cannot be read: {said[:200]!r}") from None
+        raise CommandFailed(f"the machine's answer is not JSON: {output[:200]!r}") from None
     return answer
 
 
@@ -307,7 +313,7 @@ def alive(pid):
         return open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return not os.path.isdir("/proc/self")
-def tell(pid, number):
+def send(pid, number):
     try:
         group = os.getpgid(pid)
         os.killpg(group, number) if group != os.getpgid(0) else os.kill(pid, number)
@@ -319,12 +325,12 @@ except (OSError, ValueError, IndexError):
     print(json.dumps({"dead": True, "known": False}))
     sys.exit()
 if alive(pid):
-    tell(pid, signal.SIGTERM)
+    send(pid, signal.SIGTERM)
     ends = time.monotonic() + float(sys.argv[2])
     while alive(pid) and time.monotonic() < ends:
         time.sleep(0.1)
 if alive(pid):
-    tell(pid, signal.SIGKILL)
+    send(pid, signal.SIGKILL)
     ends = time.monotonic() + 5
     while alive(pid) and time.monotonic() < ends:
         time.sleep(0.1)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.control.training.training_monitor import JobInfo, Poll, TrainingMonitor
 from stationmaster.errors import ConfigInvalid
+from stationmaster.library import JobInfo, Poll, TrainingMonitor
 from stationmaster.remote.fake import FakeRemote, Fault
 from stationmaster.remote.local import LocalRemote
 from stationmaster.watch.policy import StallPolicy
