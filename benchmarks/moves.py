@@ -27,9 +27,9 @@ from _bare_loop import Batch, RecordingLeases, seconds_by_a_bare_loop, seconds_b
 from _jobs import RECIPE, job_spec, small_dataset
 from _postgres import empty_database, postgresql_url
 from _report import report, tell
-from stationmaster.control.policy import Policy
-from stationmaster.control.worker import Tempo, Worker
-from stationmaster.control.world import World
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.world import World
+from stationmaster.control.worker.worker import Tempo, Worker
 from stationmaster.model import Access, LocalAccess, Outcome
 from stationmaster.providers.fake import FakeProvider
 from stationmaster.recipes.registry import find

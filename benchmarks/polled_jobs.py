@@ -25,8 +25,8 @@ from _jobs import RECIPE, job_spec, small_dataset
 from _postgres import postgresql_url
 from _process import cpu_seconds, resident_megabytes
 from _report import report
-from stationmaster.control.worker import Worker
-from stationmaster.control.world import World
+from stationmaster.control.flow.world import World
+from stationmaster.control.worker.worker import Worker
 from stationmaster.model import Label, LocalAccess, Rental, RentalState, RentedMachine, State
 from stationmaster.providers.fake import FakeProvider
 from stationmaster.recipes.registry import find

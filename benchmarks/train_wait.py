@@ -30,7 +30,7 @@ import structlog
 
 from _report import report, tell
 from _terminal import AtTerminal
-from stationmaster.control.background import running_worker
+from stationmaster.control.worker.background import running_worker
 from stationmaster.datasets.sample_set import write_sample_set
 from stationmaster.simulator.harness import simulator_thread
 from stationmaster.simulator.server import SimulatorSettings

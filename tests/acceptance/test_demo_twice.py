@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.background import running_worker
+from stationmaster.control.worker.background import running_worker
 from tests.support.waiting import until
 
 _LEAVE_SECONDS = 30.0

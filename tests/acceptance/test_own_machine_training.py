@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.control.background import running_worker
+from stationmaster.control.worker.background import running_worker
 from tests.support.asynchronous_tests import names_in
 from tests.support.commands.command_line import answer_of, stationmaster
 from tests.support.jobs.tiny_lora_runs import write_images

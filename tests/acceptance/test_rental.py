@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.background import running_worker
+from stationmaster.control.worker.background import running_worker
 from stationmaster.model import Outcome, State
 from tests.support.capabilities import require
 from tests.support.commands.command_line import stationmaster

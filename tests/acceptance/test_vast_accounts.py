@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.build import build_world, sweep_policy_of
-from stationmaster.control.rental.charges import reconcile_charges
-from stationmaster.control.safety.sweep import Sweeper
-from stationmaster.control.safety.sweep_report import Report
+from stationmaster.control.periodic.provider_bills import reconcile_charges
+from stationmaster.control.periodic.sweep import Sweeper
+from stationmaster.control.periodic.sweep_report import Report
+from stationmaster.control.wiring.build import build_world, sweep_policy_of
 from stationmaster.errors import ConfigInvalid
 from stationmaster.model import Desired, Outcome
 from stationmaster.providers.vastai.keys import ensure_pair

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.control.background import running_worker
+from stationmaster.control.worker.background import running_worker
 from stationmaster.datasets.sample_set import write_sample_set
 from tests.support.commands.command_line import command_server
 from tests.support.docs_pages import PAGES, Link, anchors, links, name_of, samples

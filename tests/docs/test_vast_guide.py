@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.control.background import running_worker
+from stationmaster.control.worker.background import running_worker
 from stationmaster.datasets.sample_set import write_sample_set
 from stationmaster.simulator.harness import simulator_thread
 from tests.support.commands.command_line import command_server

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.build import build_world, tempo_of
-from stationmaster.control.worker import Worker
+from stationmaster.control.wiring.build import build_world, tempo_of
+from stationmaster.control.worker.worker import Worker
 from stationmaster.model import DatasetRef, Outcome, Reason, State
 from stationmaster.simulator.harness import simulator_thread
 from tests.support.asynchronous_tests import until

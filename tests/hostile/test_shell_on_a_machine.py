@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.background import WorkerLock
+from stationmaster.control.worker.background import WorkerLock
 from stationmaster.model import RentedMachine, SshAccess
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 
 from stationmaster import __version__
 from stationmaster.api.uploads import upload_routes
-from stationmaster.control.delivering.tickets import TicketOffice
+from stationmaster.control.destinations.tickets import TicketOffice
 from stationmaster.errors import StationmasterError
 from stationmaster.store.store import Store
 

@@ -9,8 +9,8 @@ from contextlib import ExitStack, closing
 import uvicorn
 
 from stationmaster.api.app import build_app
-from stationmaster.control.delivering.bucket import open_shelf
-from stationmaster.control.opening import open_store
+from stationmaster.control.destinations.job_bucket import open_shelf
+from stationmaster.control.wiring.open_store import open_store
 from stationmaster.errors import ConfigInvalid
 from stationmaster.event_log import get_logger
 from stationmaster.settings import Settings

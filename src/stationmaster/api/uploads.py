@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Response
 
-from stationmaster.control.delivering.tickets import Standing, TicketOffice
+from stationmaster.control.destinations.tickets import Standing, TicketOffice
 from stationmaster.errors import NotFound, TokenMissing
 from stationmaster.store.tickets import Ticket
 

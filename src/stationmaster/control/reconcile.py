@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-from stationmaster.control.pen import Pen
-from stationmaster.control.states import (
-    ended,
-    executing,
-    fetching,
-    finalizing,
-    provisioning,
-    queued,
-    releasing,
-    transferring,
-)
-from stationmaster.control.step import Handler
-from stationmaster.control.tripping import well_again
-from stationmaster.control.world import Guard, Visit, World
+from stationmaster.control.flow.lease_writer import Pen
+from stationmaster.control.flow.step import Handler
+from stationmaster.control.flow.world import Guard, Visit, World
+from stationmaster.control.internal_errors import well_again
+from stationmaster.control.states import ended, queued
+from stationmaster.control.states.executing import handler as executing
+from stationmaster.control.states.fetching import handler as fetching
+from stationmaster.control.states.finalizing import handler as finalizing
+from stationmaster.control.states.provisioning import handler as provisioning
+from stationmaster.control.states.releasing import handler as releasing
+from stationmaster.control.states.transferring import handler as transferring
 from stationmaster.model import Job, State
 from stationmaster.model.copying import changed
 from stationmaster.store.leases import Lease

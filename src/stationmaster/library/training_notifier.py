@@ -11,7 +11,7 @@ from typing import TypedDict
 from stationmaster.config import load_settings
 from stationmaster.control.messages.notices import note_of
 from stationmaster.control.messages.post import Post, open_post
-from stationmaster.control.opening import open_store
+from stationmaster.control.wiring.open_store import open_store
 from stationmaster.notify.base import Priority, Rendered
 from stationmaster.notify.markup import clean
 from stationmaster.store.store import Store

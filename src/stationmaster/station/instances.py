@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from stationmaster.control.safety.sweep_report import Act, Finding, Report, Verdict
+from stationmaster.control.periodic.sweep_report import Act, Finding, Report, Verdict
 
 __all__ = ["Act", "EndedMachines", "Finding", "Fleet", "Instances", "MeantMachine", "Report", "Verdict"]
 

@@ -9,9 +9,9 @@ from typing import NoReturn
 
 import pytest
 
-from stationmaster.control.billing.spend_alert import SPENDING, watch_spending
-from stationmaster.control.policy import Policy
-from stationmaster.control.world import World
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.world import World
+from stationmaster.control.periodic.spend_alert import SPENDING, watch_spending
 from stationmaster.errors import OutOfCredit, UserError
 from stationmaster.model import CostLine, Outcome
 from stationmaster.money import MicroDollars, from_dollars

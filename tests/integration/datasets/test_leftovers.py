@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.control.leftovers import forget_dataset, remove_leftovers
+from stationmaster.control.periodic.dataset_cleanup import forget_dataset, remove_leftovers
 from stationmaster.datasets.leftovers import take_away
 from stationmaster.datasets.pack import Packed, pack_into, write_manifest
 from stationmaster.datasets.sources.base import RemoteFile

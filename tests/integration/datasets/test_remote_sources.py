@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from stationmaster.config import load_settings
-from stationmaster.control.sources import brought_home
 from stationmaster.datasets.source import opened
 from stationmaster.datasets.sources.base import RemoteFile
 from stationmaster.datasets.sources.bucket_files import BucketFiles
@@ -24,6 +23,7 @@ from stationmaster.datasets.sources.reference import BucketSource, HubSource, pa
 from stationmaster.delivery.r2 import open_other_bucket
 from stationmaster.errors import ConfigInvalid, DatasetInvalid, DeliveryBusy, DeliveryRefused, NotFound, UserError
 from stationmaster.settings import Settings
+from stationmaster.station.local.dataset_sources import brought_home
 from tests.support.servers.hub_server import HUB_TOKEN, HubServer
 from tests.support.servers.s3_servers import S3Server
 

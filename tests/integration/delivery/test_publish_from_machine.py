@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from stationmaster.control.delivering.machine_source import OnMachine
+from stationmaster.control.publishing.machine_source import OnMachine
 from stationmaster.delivery.hub_files import HubFile
 from stationmaster.delivery.huggingface import HubClient
 from stationmaster.delivery.signed_requests import Piece, Sent, Source

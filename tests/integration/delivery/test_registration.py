@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from stationmaster.config import load_settings
-from stationmaster.control.delivering.outlets import Outlets, open_outlets
-from stationmaster.control.delivering.registering import PRIVATE, first_registration, step_on
-from stationmaster.control.policy import policy_of
+from stationmaster.control.destinations.destinations import Outlets, open_outlets
+from stationmaster.control.flow.policy import policy_of
+from stationmaster.control.publishing.registering import PRIVATE, first_registration, step_on
 from stationmaster.model import Outcome, Place, Registering, Registration, TrainedModel
 from stationmaster.station.local.station import LocalStation
 from stationmaster.store.engine import Database

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from stationmaster.config import load_settings
-from stationmaster.control.build import build_world
-from stationmaster.control.opening import open_store
+from stationmaster.control.wiring.build import build_world
+from stationmaster.control.wiring.open_store import open_store
 from stationmaster.model import LocalAccess, MachineStatus, Requirements
 from stationmaster.providers.loopback import LoopbackProvider, processes_of
 from stationmaster.remote.connect import connect

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.policy import Policy
-from stationmaster.control.rental.drivers import install, may_install
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.machine.drivers import install, may_install
 from stationmaster.errors import CommandFailed
 from stationmaster.model import Reason
 from stationmaster.remote.ssh import SshRemote

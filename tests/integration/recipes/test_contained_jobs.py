@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.control.rental.login import engine_problem
+from stationmaster.control.machine.login import engine_problem
 from stationmaster.model import Outcome, Reason
 from tests.support.jobs.recipe_jobs import MODEL, RecipeWorld, scripted
 from tests.support.machines.container_bench import IMAGE, Podman

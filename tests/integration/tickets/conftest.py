@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.control.delivering.bucket import BucketShelf
-from stationmaster.control.delivering.tickets import TicketOffice
+from stationmaster.control.destinations.job_bucket import BucketShelf
+from stationmaster.control.destinations.tickets import TicketOffice
 from stationmaster.delivery.artifact_store import BucketStore
 from stationmaster.delivery.object_store import Bucket
 from stationmaster.delivery.s3_client import new_client

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from stationmaster.control.delivering.bucket import bucket_key
-from stationmaster.control.delivering.checked_models import require_model
-from stationmaster.control.delivering.outlets import Outlets
-from stationmaster.control.delivering.places import BUCKET, HUB
+from stationmaster.control.destinations.destinations import Outlets
+from stationmaster.control.destinations.job_bucket import bucket_key
+from stationmaster.control.destinations.places import BUCKET, HUB
+from stationmaster.control.publishing.checked_models import require_model
 from stationmaster.delivery.huggingface import HubClient
 from stationmaster.errors import BrokenModel
 from stationmaster.model import Place

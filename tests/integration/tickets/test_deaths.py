@@ -9,8 +9,8 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from stationmaster.control.delivering.bucket import BucketShelf, bucket_key, send_from_machine
-from stationmaster.control.delivering.tickets import TicketOffice
+from stationmaster.control.destinations.job_bucket import BucketShelf, bucket_key, send_from_machine
+from stationmaster.control.destinations.tickets import TicketOffice
 from stationmaster.delivery.artifact_store import BucketStore
 from stationmaster.remote.host import Host, OutputFile
 from stationmaster.store.store import Store

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.delivering.bucket import bucket_key, send_from_home, send_from_machine
+from stationmaster.control.destinations.job_bucket import bucket_key, send_from_home, send_from_machine
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
 from stationmaster.remote.base import Completed
 from stationmaster.remote.host import Host, OutputFile

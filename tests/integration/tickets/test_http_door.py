@@ -17,8 +17,8 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 from stationmaster.api.app import build_app
-from stationmaster.control.delivering.bucket import BucketShelf, bucket_key, send_from_machine
-from stationmaster.control.delivering.tickets import TicketOffice
+from stationmaster.control.destinations.job_bucket import BucketShelf, bucket_key, send_from_machine
+from stationmaster.control.destinations.tickets import TicketOffice
 from stationmaster.errors import DeliveryError
 from stationmaster.remote.host import Host, OutputFile
 from stationmaster.store.store import Store

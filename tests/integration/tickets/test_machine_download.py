@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.delivering.bucket import BucketShelf
+from stationmaster.control.destinations.job_bucket import BucketShelf
 from stationmaster.errors import CommandFailed
 from stationmaster.remote.host import Host
 from tests.support.asynchronous_tests import asynchronous

@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from stationmaster.control.delivering.bucket import BucketShelf
-from stationmaster.control.delivering.tickets import Standing
+from stationmaster.control.destinations.job_bucket import BucketShelf
+from stationmaster.control.destinations.tickets import Standing
 from stationmaster.delivery.signed_requests import Piece
 from stationmaster.errors import TicketRefused
 from stationmaster.store.store import Store

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from stationmaster.control.delivering.outlets import Outlets
-from stationmaster.control.policy import Policy
+from stationmaster.control.destinations.destinations import Outlets
+from stationmaster.control.flow.policy import Policy
 from stationmaster.model import Access, Job, Registering, TrainedModel
 from stationmaster.remote.base import Remote
 from stationmaster.remote.fake_run import safetensors_bytes

@@ -10,11 +10,11 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 
-from stationmaster.control.delivering.outlets import Outlets
-from stationmaster.control.policy import Policy
-from stationmaster.control.safety.sweep import Sweeper
-from stationmaster.control.worker import Worker
-from stationmaster.control.world import World
+from stationmaster.control.destinations.destinations import Outlets
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.world import World
+from stationmaster.control.periodic.sweep import Sweeper
+from stationmaster.control.worker.worker import Worker
 from stationmaster.errors import Unreachable
 from stationmaster.model import Access, Job, JobSpec, LocalAccess, Offer, Requirements, State
 from stationmaster.providers.fake import FakeProvider

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from stationmaster.control.billing.charges import Billing, cost_of_attempt
-from stationmaster.control.policy import Policy
+from stationmaster.control.flow.policy import Policy
 from stationmaster.model import Job, JobSpec, Quote
 from stationmaster.money import MicroDollars
 from stationmaster.remote.fake_trackside import Script

@@ -19,8 +19,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from stationmaster.config import load_settings
-from stationmaster.control.build import build_world
-from stationmaster.control.rental.charges import reconcile_charges
+from stationmaster.control.periodic.provider_bills import reconcile_charges
+from stationmaster.control.wiring.build import build_world
 from stationmaster.model import Job, JobSpec, Rental, RentalState, State
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store

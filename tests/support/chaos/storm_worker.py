@@ -19,12 +19,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from stationmaster.control.background import WorkerLock
-from stationmaster.control.build import build_world, sweep_policy_of, tempo_of
-from stationmaster.control.opening import open_store
-from stationmaster.control.service import serve_sweeper
-from stationmaster.control.settings_source import SettingsSource
-from stationmaster.control.worker import Worker
+from stationmaster.control.wiring.build import build_world, sweep_policy_of, tempo_of
+from stationmaster.control.wiring.open_store import open_store
+from stationmaster.control.worker.background import WorkerLock
+from stationmaster.control.worker.service import serve_sweeper
+from stationmaster.control.worker.settings_source import SettingsSource
+from stationmaster.control.worker.worker import Worker
 from stationmaster.settings import Settings
 from stationmaster.simulator.server import Simulator, SimulatorSettings
 from stationmaster.store.store import Store

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from stationmaster.control.worker import Tempo
+from stationmaster.control.worker.worker import Tempo
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from stationmaster.store.tables import jobs as jobs_table

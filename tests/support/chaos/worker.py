@@ -18,11 +18,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from stationmaster.control.background import WorkerLock
-from stationmaster.control.policy import Policy
-from stationmaster.control.safety.sweep_rules import SweepPolicy
-from stationmaster.control.worker import Tempo, Worker
-from stationmaster.control.world import World
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.world import World
+from stationmaster.control.periodic.sweep_rules import SweepPolicy
+from stationmaster.control.worker.background import WorkerLock
+from stationmaster.control.worker.worker import Tempo, Worker
 from stationmaster.model import Access, Listing
 from stationmaster.providers.base import Provider
 from stationmaster.providers.fake import FakeProvider

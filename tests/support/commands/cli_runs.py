@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from stationmaster.control.background import running_worker
+from stationmaster.control.worker.background import running_worker
 from stationmaster.model import Job
 from stationmaster.providers.loopback import processes_of
 from stationmaster.store.engine import Database

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from stationmaster.config import load_settings
-from stationmaster.control.build import build_world, tempo_of
-from stationmaster.control.worker import Worker
+from stationmaster.control.wiring.build import build_world, tempo_of
+from stationmaster.control.worker.worker import Worker
 from stationmaster.datasets.sample_set import write_sample_set
 from stationmaster.model import State
 from stationmaster.providers.loopback import processes_of

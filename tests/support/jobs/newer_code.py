@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from stationmaster.control.step import Handler, Step, go_on, wait
-from stationmaster.control.world import Visit, World
-from stationmaster.control.policy import Policy
+from stationmaster.control.flow.step import Handler, Step, go_on, wait
+from stationmaster.control.flow.world import Visit, World
+from stationmaster.control.flow.policy import Policy
 from stationmaster.lifecycle import Move
 from stationmaster.model import Job
 from stationmaster.store.writes import Write
@@ -55,7 +55,7 @@ _EDITS = (
         f"    (State.{NEW_STATE}, Move.VERIFIED): State.FINALIZING,\n",
     ),
     ("lifecycle.py", "    State.FINALIZING: 5,\n", f"    State.{NEW_STATE}: 5,\n    State.FINALIZING: 5,\n"),
-    ("control/reconcile.py", "    transferring,\n)", "    transferring,\n    verifying,\n)"),
+    ("control/reconcile.py", "import ended, queued\n", "import ended, queued, verifying\n"),
     (
         "control/reconcile.py",
         "    State.FINALIZING: finalizing.HANDLER,\n",

@@ -12,9 +12,9 @@ from typing import Any
 
 from stationmaster.cli.logging import service_logging
 from stationmaster.config import load_settings
-from stationmaster.control.build import build_world, tempo_of
-from stationmaster.control.delivering.registering import Registrar
-from stationmaster.control.worker import Worker
+from stationmaster.control.publishing.registering import Registrar
+from stationmaster.control.wiring.build import build_world, tempo_of
+from stationmaster.control.worker.worker import Worker
 from stationmaster.model import State
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.proposals import TrainRequest

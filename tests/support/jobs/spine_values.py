@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from stationmaster.control.world import Rules, Visit
+from stationmaster.control.flow.world import Rules, Visit
 from stationmaster.model import (
     DatasetRef,
     Job,

@@ -32,7 +32,7 @@ _NEEDLESS = {
     "sqlalchemy.dialects.postgresql",
     "sqlalchemy.orm",
     "stationmaster.api",
-    "stationmaster.control.worker",
+    "stationmaster.control.worker.worker",
     "stationmaster.delivery",
     "stationmaster.notify",
     "stationmaster.parsers",

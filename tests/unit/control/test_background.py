@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from stationmaster import __version__
-from stationmaster.control.background import WorkerLock, ensure_worker, running_worker, worker_after_reread
-from stationmaster.control.idle import Idle
+from stationmaster.control.worker.background import WorkerLock, ensure_worker, running_worker, worker_after_reread
+from stationmaster.control.worker.idle import Idle
 from stationmaster.errors import StoreError
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
@@ -157,7 +157,7 @@ def test_a_worker_is_given_time_to_read_a_file_that_has_just_changed(tmp_path: P
 _HOLDER = """
 import json, signal, sys
 from pathlib import Path
-from stationmaster.control.background import WorkerLock
+from stationmaster.control.worker.background import WorkerLock
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 home = Path(sys.argv[1])
 lock = WorkerLock(home)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from stationmaster.cli.render import transfer_words
-from stationmaster.control.training.carrying import Meter, metered
+from stationmaster.control.results.transfer_progress import Meter, metered
 from stationmaster.errors import LeaseLost
 from stationmaster.model import Transfer
 from stationmaster.store.writes import Write

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from stationmaster.control.rental.cleaning import is_to_be_cleaned, with_cleanup_begun
-from stationmaster.control.rental.login import preflight_problem
-from stationmaster.control.rental.release import Judgement, Next
-from stationmaster.control.training.health_news import health_news, health_words
+from stationmaster.control.machine.login import preflight_problem
+from stationmaster.control.machine.release import Judgement, Next
+from stationmaster.control.states.executing.health_news import health_news, health_words
+from stationmaster.control.states.releasing.cleanup import is_to_be_cleaned, with_cleanup_begun
 from stationmaster.model import Cleanup, RentedMachine, Watching
 from stationmaster.recipes.schema import Needs
 from stationmaster.remote.host import HealthReport, Status

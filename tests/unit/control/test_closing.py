@@ -9,14 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stationmaster.control.policy import Policy
-from stationmaster.control.rental.closing import action_limit, look_is_due, seconds_left, stop_limit
-from stationmaster.control.rental.machine import ANSWERING, Fate, Sighting
-from stationmaster.control.rental.parking import Park, costs_as_seen
-from stationmaster.control.rental.revive import Revive
-from stationmaster.control.states import executing, fetching, finalizing
-from stationmaster.control.step import failed_try
-from stationmaster.control.training.taking_in import Seen
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.step import failed_try
+from stationmaster.control.machine.access import ANSWERING, Fate, Sighting
+from stationmaster.control.machine.closing_time import action_limit, look_is_due, seconds_left, stop_limit
+from stationmaster.control.machine.parking import Park, costs_as_seen
+from stationmaster.control.machine.revive import Revive
+from stationmaster.control.states.executing import handler as executing
+from stationmaster.control.states.executing.status_intake import Seen
+from stationmaster.control.states.fetching import handler as fetching
+from stationmaster.control.states.finalizing import handler as finalizing
 from stationmaster.lifecycle import is_parked
 from stationmaster.model import (
     Closing,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stationmaster.control.policy import Policy
-from stationmaster.control.training.collecting import (
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.results.collecting import (
     at_home,
     best_first,
     due,

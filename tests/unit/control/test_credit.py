@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from stationmaster.control.rental.credit import watch_credit
-from stationmaster.control.world import World
+from stationmaster.control.flow.world import World
+from stationmaster.control.periodic.credit import watch_credit
 from stationmaster.errors import ProviderBusy
 from stationmaster.model import Charge
 from stationmaster.money import MicroDollars, from_dollars

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from stationmaster.control.training.watching import Watched, since_of, watch_log, written_at
+from stationmaster.control.states.executing.log_watch import Watched, since_of, watch_log, written_at
 from stationmaster.model import Job, State
 from stationmaster.remote.host import LogPiece, Status, StepStatus
 from stationmaster.settings import MonitoringSettings, StallSettings

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.delivering import notes
-from stationmaster.control.delivering.chain import Deliver, deliver, not_delivered
-from stationmaster.control.delivering.machine_source import sent_by_machine
-from stationmaster.control.delivering.publishing import SendOn, ShowCard, ShowSamples, next_publishing
-from stationmaster.control.policy import Policy
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.publishing import delivery_notes as notes
+from stationmaster.control.publishing.chain import Deliver, deliver, not_delivered
+from stationmaster.control.publishing.machine_source import sent_by_machine
+from stationmaster.control.publishing.publish import SendOn, ShowCard, ShowSamples, next_publishing
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
 from stationmaster.model import Checkpoint, Desired, Ending, Job, Place, Reason, RentedMachine, SshAccess, State
 from stationmaster.remote.host import OutputFile

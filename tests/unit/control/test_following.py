@@ -13,8 +13,8 @@ from typing import Any, cast
 
 import pytest
 
-from stationmaster.control.training.following import follow
-from stationmaster.control.world import Visit, World
+from stationmaster.control.flow.world import Visit, World
+from stationmaster.control.states.executing.live_stream import follow
 from stationmaster.errors import Unreachable
 from stationmaster.model import Alert, Job, LogChunk, Progress, State
 from stationmaster.remote.base import Completed, Remote

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stationmaster.control.policy import Policy
-from stationmaster.control.rental.login import LogIn
-from stationmaster.control.rental.spending import within_agreed
-from stationmaster.control.states.provisioning import Create, Seen, decide, perform
-from stationmaster.control.step import Step
-from stationmaster.control.world import World
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.step import Step
+from stationmaster.control.flow.world import World
+from stationmaster.control.machine.login import LogIn
+from stationmaster.control.states.provisioning.agreed_price import within_agreed
+from stationmaster.control.states.provisioning.handler import Create, Seen, decide, perform
 from stationmaster.errors import AccessRefused, DeliveryBusy, ProviderBusy, SecretRefused
 from stationmaster.model import Job, Listing, MachineStatus, Outcome, Reason, Rental, RentalState, RentedMachine, State
 from stationmaster.money import ZERO, MicroDollars

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stationmaster.control.policy import Policy
-from stationmaster.control.rental.adoption import opened_cost
-from stationmaster.control.rental.release import Evidence, Next, judge, needs_single_read
-from stationmaster.control.states import releasing
-from stationmaster.control.step import Step
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.step import Step
+from stationmaster.control.machine.adoption import opened_cost
+from stationmaster.control.machine.release import Evidence, Next, judge, needs_single_read
+from stationmaster.control.states.releasing import handler as releasing
 from stationmaster.model import (
     Ending,
     Job,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.training.requests import Ask, goes_on, looked_after, next_request
+from stationmaster.control.states.executing.user_requests import Ask, goes_on, looked_after, next_request
 from stationmaster.model import Asking, Job, Progress, Request, Requests, State
 from stationmaster.remote.host import Answered
 from tests.support.jobs.spine_values import job

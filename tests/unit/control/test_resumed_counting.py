@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from stationmaster.control.states.transferring import step_offset
-from stationmaster.control.training.taking_in import checkpoint_of
-from stationmaster.control.training.telling import checkpoint_step
-from stationmaster.control.training.watching import watch_log
+from stationmaster.control.states.executing.log_watch import watch_log
+from stationmaster.control.states.executing.status_intake import checkpoint_of
+from stationmaster.control.states.executing.training_events import checkpoint_step
+from stationmaster.control.states.transferring.handler import step_offset
 from stationmaster.model import Collected, Job, State, Watching
 from stationmaster.recipes.registry import find
 from stationmaster.recipes.schema import Recipe

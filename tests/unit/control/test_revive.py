@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.rental.machine import Fate, Sighting
-from stationmaster.control.rental.revive import Revive, marked_as_stopped, revive
-from stationmaster.control.world import World
+from stationmaster.control.flow.world import World
+from stationmaster.control.machine.access import Fate, Sighting
+from stationmaster.control.machine.revive import Revive, marked_as_stopped, revive
 from stationmaster.model import Ending, Job, MachineStatus, Reason, State
 from stationmaster.providers.fake import FakeProvider, Trouble
 from stationmaster.store.engine import Database

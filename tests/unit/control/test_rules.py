@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.rental.cleaning import cleanup_limit
-from stationmaster.control.world import Rules, Visit
+from stationmaster.control.flow.world import Rules, Visit
+from stationmaster.control.states.releasing.cleanup import cleanup_limit
 from stationmaster.errors import NotFound
 from stationmaster.model import State
 from stationmaster.recipes.registry import StoredRecipe, find

@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stationmaster.control.policy import Policy
-from stationmaster.control.rental.machine import Fate, Sighting
-from stationmaster.control.states import executing, fetching, transferring
-from stationmaster.control.step import Step
-from stationmaster.control.training import wanted_files
-from stationmaster.control.training.taking_in import Seen
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.step import Step
+from stationmaster.control.machine.access import Fate, Sighting
+from stationmaster.control.states.executing import handler as executing
+from stationmaster.control.states.executing.status_intake import Seen
+from stationmaster.control.states.fetching import handler as fetching
+from stationmaster.control.states.fetching import wanted_files
+from stationmaster.control.states.transferring import handler as transferring
 from stationmaster.errors import TransferFailed
 from stationmaster.model import Checkpoint, Closing, Ending, Fetching, Job, Outcome, Reason, SavedModel, Setbacks, State
 from stationmaster.remote.host import Finished, LogPiece, OutputFile, Status, StepStatus, Supervisor

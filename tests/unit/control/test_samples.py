@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stationmaster.control.delivering.samples import captions_of, choose_samples, sample_names, spread
+from stationmaster.control.publishing.samples import captions_of, choose_samples, sample_names, spread
 from stationmaster.model import Checkpoint, Job
 from tests.support.jobs.spine_values import job, spec
 

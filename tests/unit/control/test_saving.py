@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stationmaster.control.policy import Policy
-from stationmaster.control.states import executing
-from stationmaster.control.step import Step
-from stationmaster.control.training.saving import Save
-from stationmaster.control.training.taking_in import Seen
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.step import Step
+from stationmaster.control.states.executing import handler as executing
+from stationmaster.control.states.executing.last_save import Save
+from stationmaster.control.states.executing.status_intake import Seen
 from stationmaster.model import Desired, Ending, Job, LastSave, Reason, State, Watching
 from stationmaster.recipes.commands import Save as SaveRequest
 from stationmaster.recipes.commands import Stop as StopRules

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.control.settings_source import SettingsSource
+from stationmaster.control.worker.settings_source import SettingsSource
 from stationmaster.errors import ConfigInvalid
 
 

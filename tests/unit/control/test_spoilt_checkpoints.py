@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from stationmaster.control.training.vitals import spoilt_from
+from stationmaster.control.states.executing.vitals import spoilt_from
 from stationmaster.watch.anomalies.base import LossPoint
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.policy import Policy
-from stationmaster.control.states import executing
-from stationmaster.control.step import outcome_told
-from stationmaster.control.training.step_failure import failure_explained, quoted
-from stationmaster.control.training.taking_in import Seen
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.step import outcome_told
+from stationmaster.control.states.executing import handler as executing
+from stationmaster.control.states.executing.status_intake import Seen
+from stationmaster.control.states.executing.step_failure import failure_explained, quoted
 from stationmaster.lifecycle import concluded
 from stationmaster.model import Event, Job, Reason, State
 from stationmaster.notify.templates import Facts, words_of

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.policy import Policy
-from stationmaster.control.training.step_secrets import held_back, sendable_secrets
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.machine.step_secrets import held_back, sendable_secrets
 from stationmaster.errors import DeliveryBusy, DeliveryRefused, SecretRefused
 from stationmaster.model import Job, Reason, State
 from tests.support.jobs.spine_values import job, visit

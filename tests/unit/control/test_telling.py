@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stationmaster.control.training.telling import (
+from stationmaster.control.states.executing.training_events import (
     MILESTONES,
     checkpoint_step,
     end_told,

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from stationmaster.control.together import Together
+from stationmaster.control.flow.batched_query import Together
 from stationmaster.errors import StoreError
 from tests.support.asynchronous_tests import asynchronous, until
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.policy import Policy
-from stationmaster.control.tripping import after_trip, well_again
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.internal_errors import after_trip, well_again
 from stationmaster.lifecycle import is_parked
 from stationmaster.model import Desired, Ending, Job, Outcome, Reason, SavedModel, Setbacks, State
 from stationmaster.store.writes import Write

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.policy import Policy
-from stationmaster.control.rental.machine import Fate, Sighting
-from stationmaster.control.safety.sweep_report import Act
-from stationmaster.control.safety.sweep_rules import Subject, SweepPolicy, judge_machine
-from stationmaster.control.states import executing, fetching, provisioning
-from stationmaster.control.training.taking_in import Seen
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.machine.access import Fate, Sighting
+from stationmaster.control.periodic.sweep_report import Act
+from stationmaster.control.periodic.sweep_rules import Subject, SweepPolicy, judge_machine
+from stationmaster.control.states.executing import handler as executing
+from stationmaster.control.states.executing.status_intake import Seen
+from stationmaster.control.states.fetching import handler as fetching
+from stationmaster.control.states.provisioning import handler as provisioning
 from stationmaster.model import (
     Desired,
     Ending,

@@ -6,21 +6,18 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.policy import Policy
-from stationmaster.control.rental.machine import Fate, Sighting
-from stationmaster.control.rental.release import Evidence
-from stationmaster.control.states import (
-    ended,
-    executing,
-    fetching,
-    finalizing,
-    provisioning,
-    queued,
-    releasing,
-    transferring,
-)
-from stationmaster.control.step import Step
-from stationmaster.control.training.taking_in import Seen
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.step import Step
+from stationmaster.control.machine.access import Fate, Sighting
+from stationmaster.control.machine.release import Evidence
+from stationmaster.control.states import ended, queued
+from stationmaster.control.states.executing import handler as executing
+from stationmaster.control.states.executing.status_intake import Seen
+from stationmaster.control.states.fetching import handler as fetching
+from stationmaster.control.states.finalizing import handler as finalizing
+from stationmaster.control.states.provisioning import handler as provisioning
+from stationmaster.control.states.releasing import handler as releasing
+from stationmaster.control.states.transferring import handler as transferring
 from stationmaster.model import Desired, Ending, Job, Outcome, Reason, SavedModel, State
 from stationmaster.remote.host import Finished, Status, StepStatus, Supervisor
 from tests.support.jobs.spine_values import (

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.clock import boottime
-from stationmaster.control.policy import Policy
-from stationmaster.control.worker import Holding, Tempo, Worker
-from stationmaster.control.world import World
+from stationmaster.control.flow.clock import boottime
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.world import World
+from stationmaster.control.worker.worker import Holding, Tempo, Worker
 from stationmaster.errors import LeaseLost, NotFound
 from stationmaster.model import Desired, Listing, Reason, State
 from stationmaster.providers.fake import FakeProvider

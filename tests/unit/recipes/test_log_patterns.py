@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from stationmaster.config import load_settings
+from stationmaster.control.flow.policy import policy_of
 from stationmaster.control.monitoring.monitor import with_log
-from stationmaster.control.policy import policy_of
 from stationmaster.errors import ConfigInvalid
 from stationmaster.parsers import Phase, UserPattern
 from stationmaster.recipes.log_patterns import user_patterns

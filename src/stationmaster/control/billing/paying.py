@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from stationmaster.control.billing.charges import Billing, charge, cost_of_attempt, least_hold
-from stationmaster.control.policy import Policy
-from stationmaster.control.step import go_on, outcome_told, state_told, wait
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.step import go_on, outcome_told, state_told, wait
 from stationmaster.lifecycle import Move, concluded, moved
 from stationmaster.model import SINGLE_USER, Alert, CostLine, Job, Reason, Rental, State
 from stationmaster.money import MicroDollars, format_dollars, rounded_up

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from stationmaster.control.delivering import notes
 from stationmaster.control.messages.address_book import AddressBook, Recipient
+from stationmaster.control.publishing import delivery_notes as notes
 from stationmaster.errors import NotFound
 from stationmaster.lifecycle import PARKED
 from stationmaster.model import Alert, CostLine, Event, Job, Note

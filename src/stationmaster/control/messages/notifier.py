@@ -14,7 +14,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar
 
-from stationmaster.control.clock import boottime
+from stationmaster.control.flow.clock import boottime
 from stationmaster.control.messages.address_book import AddressBook, Recipient
 from stationmaster.control.messages.courier import Courier
 from stationmaster.control.messages.notices import Notices, message_of

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from stationmaster.control.monitoring.monitor import Sighting, Sightings
-from stationmaster.control.providers import ssh_key_path
+from stationmaster.control.wiring.providers import ssh_key_path
 from stationmaster.errors import CommandFailed, ConfigInvalid, Unreachable
 from stationmaster.model import Access, SshAccess
 from stationmaster.providers.base import Pause

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from stationmaster.control.policy import Policy
-from stationmaster.control.step import Handler, Step
-from stationmaster.control.world import Visit, World
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.step import Handler, Step
+from stationmaster.control.flow.world import Visit, World
 from stationmaster.model import Job
 from stationmaster.store.writes import Write
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import NoReturn
 
 from stationmaster.control.billing.paying import with_claim
-from stationmaster.control.policy import Policy
-from stationmaster.control.step import Handler, Step, give_up, go_on, wants_out
-from stationmaster.control.world import Visit, World
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.step import Handler, Step, give_up, go_on, wants_out
+from stationmaster.control.flow.world import Visit, World
 from stationmaster.lifecycle import Move
 from stationmaster.model import Job, Reason
 from stationmaster.store.writes import Write

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 
 from stationmaster import __version__
-from stationmaster.control.background import running_worker
+from stationmaster.control.worker.background import running_worker
 from stationmaster.delivery.r2 import open_bucket
 from stationmaster.errors import StationmasterError
 from stationmaster.settings import Settings

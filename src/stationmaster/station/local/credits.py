@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stationmaster.control.policy import billing_of
+from stationmaster.control.flow.policy import billing_of
 from stationmaster.durations import LONGEST_SECONDS
 from stationmaster.errors import ConfigInvalid, NotFound, UserError
 from stationmaster.model import SINGLE_USER, CreditAccount, LedgerEntry, LedgerProof

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stationmaster.control.sources import opened_source
 from stationmaster.datasets import pack, repair, validate
 from stationmaster.datasets.archive_writer import Compression
 from stationmaster.datasets.report import Report
@@ -13,6 +12,7 @@ from stationmaster.datasets.sample_set import TRIGGER, write_sample_set
 from stationmaster.datasets.sources.reference import Source
 from stationmaster.recipes.registry import find
 from stationmaster.station.datasets import PackedDataset, Progress, SampleSet
+from stationmaster.station.local.dataset_sources import opened_source
 from stationmaster.station.local.file_errors import user_errors_of_files
 from stationmaster.station.local.installation import Installation
 

@@ -25,20 +25,24 @@ class Installation:
 
     @cached_property
     def store(self) -> Store:
-        from stationmaster.control.opening import open_store  # loads SQLAlchemy, which recipes and datasets do not need
+        from stationmaster.control.wiring.open_store import (
+            open_store,  # loads SQLAlchemy, which recipes and datasets do not need
+        )
 
         return open_store(self.settings)
 
     @cached_property
     def readable_store(self) -> Store:
         """The store for a look, which asks nothing of the home: it may be one that can only be read."""
-        from stationmaster.control.opening import open_store
+        from stationmaster.control.wiring.open_store import open_store
 
         return self.store if "store" in self.__dict__ else open_store(self.settings, writable=False)
 
     def provider(self, name: str | None, account: str | None = None) -> Provider:
         """The provider of this name, else the settings' one, under one of its accounts. Raises ConfigInvalid."""
-        from stationmaster.control.providers import find_provider  # loads every provider, which few questions need
+        from stationmaster.control.wiring.providers import (
+            find_provider,  # loads every provider, which few questions need
+        )
 
         wanted = name or self.settings.provider
         return find_provider(wanted, self.settings, self.environ, self.store, account=account, pause=self.pause)

@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 
-from stationmaster.control.build import build_world, sweep_policy_of
-from stationmaster.control.providers import Waiting
-from stationmaster.control.safety.sweep import Sweeper
-from stationmaster.control.safety.sweep_report import Report
+from stationmaster.control.periodic.sweep import Sweeper
+from stationmaster.control.periodic.sweep_report import Report
+from stationmaster.control.wiring.build import build_world, sweep_policy_of
+from stationmaster.control.wiring.providers import Waiting
 from stationmaster.errors import AlreadyEnded, NotFound, UserError
 from stationmaster.model import Desired, Label
 from stationmaster.station.instances import EndedMachines, Fleet, MeantMachine

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from stationmaster.control.delivering.places import HOME
+from stationmaster.control.destinations.places import HOME
 from stationmaster.errors import IllegalMove, NotFound
 from stationmaster.lifecycle import TERMINAL, is_parked, shown, stage
 from stationmaster.model import Access, Desired, Job, Request, State
@@ -99,7 +99,7 @@ class LocalJobs:
         return Wanted(job=asked, note=_ASKED[request].format(WHEN=when))
 
     def remove(self, job_id: str) -> None:
-        from stationmaster.control.leftovers import forget_dataset  # as above
+        from stationmaster.control.periodic.dataset_cleanup import forget_dataset  # as above
         from stationmaster.remote.shell import shell_folder
 
         dataset = self._store.jobs.get(job_id).spec.dataset

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from stationmaster.control.delivering.bucket import open_shelf
-from stationmaster.control.delivering.later import download, publish_from_home
-from stationmaster.control.delivering.outlets import Outlets, open_hub
-from stationmaster.control.delivering.registering import first_registration
-from stationmaster.control.policy import policy_of
+from stationmaster.control.destinations.destinations import Outlets, open_hub
+from stationmaster.control.destinations.job_bucket import open_shelf
+from stationmaster.control.flow.policy import policy_of
+from stationmaster.control.publishing.on_request import download, publish_from_home
+from stationmaster.control.publishing.registering import first_registration
 from stationmaster.errors import NotFound
 from stationmaster.model import Registering, TrainedModel
 from stationmaster.settings import Settings

@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stationmaster.control.abilities import abilities_of, differing, digests_of, lacking, of_money
-from stationmaster.control.background import Running, ensure_worker, running_worker, worker_after_reread
-from stationmaster.control.settings_source import files_changed_at
-from stationmaster.control.simulator_address import (
+from stationmaster.control.wiring.simulator_address import (
     remove_simulator_address,
     simulator_address,
     simulator_home,
     write_simulator_address,
 )
+from stationmaster.control.worker.abilities import abilities_of, differing, digests_of, lacking, of_money
+from stationmaster.control.worker.background import Running, ensure_worker, running_worker, worker_after_reread
+from stationmaster.control.worker.settings_source import files_changed_at
 from stationmaster.errors import IllegalMove, UserError
 from stationmaster.model import LocalAccess, SshAccess
 from stationmaster.remote.shell import shell_command, shell_folder

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from stationmaster.config import read_monitoring
-from stationmaster.control.billing.asking import purse_notes
-from stationmaster.control.delivering.samples import captions_of
-from stationmaster.control.leftovers import forget_dataset
-from stationmaster.control.policy import policy_of
-from stationmaster.control.training.job_folder import fetched_path
+from stationmaster.control.flow.policy import policy_of
+from stationmaster.control.periodic.dataset_cleanup import forget_dataset
+from stationmaster.control.publishing.samples import captions_of
+from stationmaster.control.results.job_folder import fetched_path
 from stationmaster.datasets.pack import pack_into, write_manifest
 from stationmaster.datasets.source import opened
 from stationmaster.errors import IllegalMove, NotFound
@@ -27,6 +26,7 @@ from stationmaster.station.datasets import Progress
 from stationmaster.station.local.artifacts import can_be_had, copied, is_resumable, state_beside
 from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.jobs import LocalJobs
+from stationmaster.station.local.proposing.affordability import purse_notes
 from stationmaster.station.local.proposing.checking import Checked, check_again, check_request
 from stationmaster.station.local.proposing.limits import limits_of
 from stationmaster.station.local.proposing.naming import checked_id

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from stationmaster.config import load_settings
-from stationmaster.control.service import serve_sweeper, serve_worker
-from stationmaster.control.settings_source import SettingsSource
+from stationmaster.control.worker.service import serve_sweeper, serve_worker
+from stationmaster.control.worker.settings_source import SettingsSource
 from stationmaster.settings import Settings
 
 

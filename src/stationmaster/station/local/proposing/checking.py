@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from stationmaster.config import read_monitoring
-from stationmaster.control.sources import LocalDataset, brought_home
 from stationmaster.datasets.report import Report
 from stationmaster.datasets.rules import rules_of
 from stationmaster.datasets.source import opened
@@ -22,6 +21,7 @@ from stationmaster.recipes.registry import StoredRecipe, find
 from stationmaster.recipes.schema import Dataset
 from stationmaster.settings import Settings
 from stationmaster.station.datasets import Progress
+from stationmaster.station.local.dataset_sources import LocalDataset, brought_home
 from stationmaster.station.local.proposing.gates import check_gates, check_tokens, require_secrets
 from stationmaster.station.local.proposing.hooks import run_hooks
 from stationmaster.station.local.proposing.limits import Limits, limits_again, limits_of

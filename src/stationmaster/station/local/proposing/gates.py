@@ -32,7 +32,7 @@ def check_tokens(recipe: Recipe, settings: Settings, *, provider: str) -> tuple[
     """
     if not recipe.secrets:
         return ()
-    from stationmaster.control.training.step_secrets import tokens_to_check
+    from stationmaster.control.machine.step_secrets import tokens_to_check
 
     secrets = {name: value for name in recipe.secrets if (value := secret_of(settings, name)) is not None}
     tokens = tokens_to_check(secrets, provider=provider)
@@ -43,7 +43,7 @@ def check_tokens(recipe: Recipe, settings: Settings, *, provider: str) -> tuple[
 def _check_token(name: str, token: str, settings: Settings) -> str | None:
     import httpx
 
-    from stationmaster.control.training.step_secrets import may_write, not_accepted
+    from stationmaster.control.machine.step_secrets import may_write, not_accepted
     from stationmaster.delivery.token_roles import only_reads
 
     url = f"{settings.hub.url.rstrip('/')}/api/whoami-v2"

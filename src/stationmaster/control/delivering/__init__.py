@@ -1,1 +1,0 @@
-"""Bringing models to where they are kept: the Hub, a bucket, home."""

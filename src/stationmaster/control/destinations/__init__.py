@@ -1,0 +1,1 @@
+"""Where models go besides home: the Hub, a bucket, ComfyDeploy."""

@@ -1,0 +1,110 @@
+"""What a visit comes to: what to write down, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.world import Visit, World
+from stationmaster.lifecycle import Move, concluded, counted, may_try_again, moved
+from stationmaster.model import Alert, Desired, Job, Reason, State
+from stationmaster.store.writes import Told, Write
+
+SeenT = TypeVar("SeenT")
+ActionT = TypeVar("ActionT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step(Generic[ActionT]):
+    """`write` is recorded before `then` is performed; without `then` it is all there is to do."""
+
+    write: Write | None = None
+    then: ActionT | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handler(Generic[SeenT, ActionT]):
+    """How jobs in one state are taken further. `observe` only reads, `decide` is pure, `perform` can be repeated."""
+
+    observe: Callable[[Visit, World], Awaitable[SeenT]]
+    decide: Callable[[SeenT, Policy], Step[ActionT]]
+    perform: Callable[[ActionT, Job, SeenT, World], Awaitable[Write]]
+
+
+def wants_out(job: Job) -> bool:
+    """Whether the person asked for the end; before a training has started both words mean the same."""
+    return job.desired is not Desired.RUN
+
+
+def is_late(job: Job, *, now: float) -> bool:
+    """Whether the hard limit of time or money is reached; it holds over all attempts."""
+    return job.deadline_at is not None and now >= job.deadline_at
+
+
+def go_on(job: Job, move: Move, *, now: float, **extra: Any) -> Write:
+    """The job in the next state, with the event that tells it."""
+    after = moved(job, move, now=now)
+    if after.unreachable_since is not None:
+        after = replace(after, unreachable_since=None)
+    events = (*extra.pop("events", ()), state_told(job, after))
+    return Write(job=after, events=events, **extra)
+
+
+def give_up(job: Job, reason: Reason, *, now: float, explanation: str) -> Write:
+    """Leave this attempt: for a further one if the reason and the count allow it, else for good."""
+    again = not wants_out(job) and may_try_again(job, reason)
+    after = moved(counted(job, reason), Move.GIVE_UP, now=now)
+    told = [Told(kind="attempt_failed", payload={"reason": reason.value, "explanation": explanation})]
+    if again:
+        ending = replace(after.ending, further=reason, further_explanation=explanation)
+        after = replace(after, ending=ending)
+    else:
+        after = concluded(after, reason, explanation=explanation)
+        told.append(outcome_told(after))
+    told.append(state_told(job, after))
+    return Write(job=after, due_in=None if after.state is State.ENDED else 0.0, events=tuple(told))
+
+
+def wait(job: Job, seconds: float, **extra: Any) -> Write:
+    return Write(job=job, due_in=seconds, **extra)
+
+
+def failed_try(job: Job, policy: Policy) -> tuple[Job, float, int]:
+    """The job with one more failure in a row counted, how long to wait, and how many there were before."""
+    failures = job.setbacks.failures
+    after = replace(job, setbacks=replace(job.setbacks, failures=failures + 1))
+    return after, policy.retry_after(failures), failures
+
+
+def recovered(job: Job) -> Job:
+    """The job after something worked: failures in a row are forgotten."""
+    if job.setbacks.failures or job.unreachable_since is not None:
+        return replace(job, setbacks=replace(job.setbacks, failures=0), unreachable_since=None)
+    return job
+
+
+def cut_off(job: Job, *, now: float, policy: Policy, problem: str) -> Write:
+    """The machine did not answer: nothing is concluded from it but that we try again, loudly after a while."""
+    since = job.unreachable_since if job.unreachable_since is not None else now
+    after, seconds, failures = failed_try(replace(job, unreachable_since=since), policy)
+    told = () if failures else (Told(kind="unreachable", payload={"problem": problem}),)
+    alerts: tuple[Alert, ...] = ()
+    if now - since >= policy.monitoring.silence_alert:
+        minutes = int((now - since) // 60)
+        alerts = (Alert(kind="silence", job_id=job.id, message=f"no answer for {minutes} min: {problem}"),)
+    return wait(after, seconds, events=told, alerts=alerts)
+
+
+def state_told(before: Job, after: Job) -> Told:
+    return Told(kind="state", payload={"from": before.state.value, "to": after.state.value, "attempt": after.attempt})
+
+
+def outcome_told(job: Job) -> Told:
+    assert job.outcome is not None
+    assert job.reason is not None
+    return Told(
+        kind="outcome",
+        payload={"outcome": job.outcome.value, "reason": job.reason.value, "explanation": job.explanation},
+    )

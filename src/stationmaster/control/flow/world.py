@@ -1,0 +1,197 @@
+"""Everything that the main flow touches, handed in: the store, the providers, the way to machines, the numbers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from stationmaster.config import monitoring_of
+from stationmaster.control.destinations.destinations import Outlets
+from stationmaster.control.flow.batched_query import Together
+from stationmaster.control.flow.listings import Fleet
+from stationmaster.control.flow.policy import Policy
+from stationmaster.delivery.object_store import Bucket
+from stationmaster.errors import DeliveryBusy, NotFound
+from stationmaster.model import Access, CostLine, Job, JobSpec, Rental
+from stationmaster.providers.base import Provider
+from stationmaster.recipes.registry import StoredRecipe
+from stationmaster.recipes.schema import Recipe
+from stationmaster.remote.base import Remote
+from stationmaster.remote.host import Host
+from stationmaster.settings import MonitoringSettings
+from stationmaster.store.store import Store
+from stationmaster.store.writes import Write
+from stationmaster.watch.baseline import RunFacts
+
+Answer = TypeVar("Answer")
+Bill = tuple[tuple[Rental, ...], tuple[CostLine, ...]]  # a job's rentals with their cost lines
+
+
+class Guard(Protocol):
+    """The worker's hold on the job being handled."""
+
+    def check(self) -> None:
+        """Raises LeaseLost if the lease may have ended, by a clock that goes on while the computer sleeps."""
+
+
+class Rules:
+    """A job's recipe and monitoring settings: each is resolved when somebody asks for it, and then only once.
+
+    A state that needs no recipe goes on without one that was taken away.
+    """
+
+    def __init__(self, spec: JobSpec, find_recipe: Callable[[str], StoredRecipe], defaults: MonitoringSettings) -> None:
+        self._spec, self._find_recipe, self._defaults = spec, find_recipe, defaults
+
+    @cached_property
+    def stored(self) -> StoredRecipe:
+        return self._find_recipe(self._spec.recipe)
+
+    @cached_property
+    def monitoring(self) -> MonitoringSettings:
+        return monitoring_of(self._spec.monitoring, self._defaults)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """One look at one job; `now` is the database's time when the job was read, `watched` whether somebody looks at it.
+
+    `record` writes under the lease in the middle of a long action; what it wrote stays if the action is interrupted.
+    """
+
+    job: Job
+    now: float
+    guard: Guard
+    record: Callable[[Write], Awaitable[None]]
+    rules: Rules
+    watched: bool = False
+
+    @property
+    def stored_recipe(self) -> StoredRecipe:
+        """The recipe with the files that belong to it. Raises NotFound where there is none of that name any more."""
+        return self.rules.stored
+
+    @property
+    def recipe(self) -> Recipe:
+        return self.rules.stored.recipe
+
+    @property
+    def monitoring(self) -> MonitoringSettings:
+        """The job's own settings, laid over the installation's."""
+        return self.rules.monitoring
+
+
+async def nobody_can_say(_token: str) -> bool:
+    """Where there is no Hub to ask, what a token may do is unknown, and unknown is not no."""
+    raise DeliveryBusy("there is no Hub to ask")
+
+
+@dataclass(slots=True, kw_only=True)
+class World:
+    store: Store
+    providers: dict[str, Provider]
+    connect: Callable[[Access], Remote]
+    find_recipe: Callable[[str], StoredRecipe]
+    secrets: Callable[[str], str | None]
+    home: Path
+    trackside: Path
+    only_reads: Callable[[str], Awaitable[bool]] = nobody_can_say  # whether a token of the Hub can change nothing
+    policy: Policy = field(default_factory=Policy)
+    outlets: Outlets = field(default_factory=Outlets)
+    public_key: str | None = None  # lets us in on rented machines
+    open_bucket: Callable[[str], Bucket] | None = None  # any bucket that the settings' key may read
+    reload_providers: Callable[[], Mapping[str, Provider]] = dict  # those that came up since we started
+    threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "store"))
+    fleet: Fleet = field(init=False)
+    rentals: Together[str, list[Rental]] = field(init=False)  # by the job's id
+    bills: Together[str, Bill] = field(init=False)  # by the job's id
+    avoided: Together[str, frozenset[str]] = field(init=False)  # machines by their provider's name
+    past_runs: Together[tuple[str, str], list[RunFacts]] = field(init=False)  # by recipe and GPU
+    _clock: Together[None, float] = field(init=False)
+    _remotes: dict[str, Remote] = field(default_factory=dict)
+    _recipes: dict[str, StoredRecipe] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.fleet = Fleet(self.providers)
+        self.rentals = Together(partial(self.ask_store, _rentals, self.store))
+        self.bills = Together(partial(self.ask_store, _bills, self.store))
+        self.avoided = Together(partial(self.ask_store, _avoided, self.store))
+        self.past_runs = Together(partial(self.ask_store, _past_runs, self.store))
+        self._clock = Together(partial(self.ask_store, _clock, self.store))
+
+    async def ask_store(self, function: Callable[..., Answer], *args: Any, **kwargs: Any) -> Answer:
+        """A store call off the event loop's thread."""
+        return await asyncio.get_running_loop().run_in_executor(self.threads, partial(function, *args, **kwargs))
+
+    async def now(self) -> float:
+        """The database's time."""
+        return await self._clock.of(None)
+
+    def provider(self, name: str) -> Provider:
+        if name not in self.providers:
+            self.providers.update(self.reload_providers())
+        if name not in self.providers:
+            raise NotFound(f"there is no provider {name}", hint=f"use one of: {', '.join(sorted(self.providers))}")
+        return self.providers[name]
+
+    def recipe(self, reference: str) -> StoredRecipe:
+        if reference not in self._recipes:
+            self._recipes[reference] = self.find_recipe(reference)
+        return self._recipes[reference]
+
+    def remote(self, label: str, access: Access) -> Remote:
+        """The connection to a machine, kept open from visit to visit."""
+        if label not in self._remotes:
+            self._remotes[label] = self.connect(access)
+        return self._remotes[label]
+
+    def host(self, job: Job, label: str, access: Access) -> Host:
+        return Host(
+            self.remote(label, access),
+            root=f"{access.job_root}/{job.id}",
+            time_limit_seconds=self.policy.answer_seconds,
+        )
+
+    def rules(self, job: Job) -> Rules:
+        return Rules(job.spec, self.recipe, self.policy.monitoring)
+
+    async def forget_remote(self, label: str) -> None:
+        remote = self._remotes.pop(label, None)
+        if remote is not None:
+            await remote.close()
+
+    def artifacts(self, job_id: str) -> Path:
+        """Where a job's files are kept at home."""
+        return self.home / "jobs" / job_id
+
+    async def close(self) -> None:
+        for label in list(self._remotes):
+            await self.forget_remote(label)
+        await self.outlets.close()
+        self.threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _rentals(store: Store, job_ids: frozenset[str]) -> dict[str, list[Rental]]:
+    return store.rentals.of_jobs(job_ids)
+
+
+def _bills(store: Store, job_ids: frozenset[str]) -> dict[str, Bill]:
+    rentals, costs = store.rentals.of_jobs(job_ids), store.costs.of_jobs(job_ids)
+    return {job_id: (tuple(rentals[job_id]), tuple(costs[job_id])) for job_id in job_ids}
+
+
+def _avoided(store: Store, providers: frozenset[str]) -> dict[str, frozenset[str]]:
+    return {name: store.bad_machines.avoided(name) for name in providers}
+
+
+def _past_runs(store: Store, kinds: frozenset[tuple[str, str]]) -> dict[tuple[str, str], list[RunFacts]]:
+    return {(recipe, gpu): store.past_runs.like(recipe, gpu) for recipe, gpu in kinds}
+
+
+def _clock(store: Store, _all: frozenset[None]) -> dict[None, float]:
+    return {None: store.now()}

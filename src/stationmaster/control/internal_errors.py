@@ -1,0 +1,78 @@
+"""A job whose handler broke off with an error that nobody foresaw: told, and tried again with growing pauses.
+
+It is not tried for ever: a machine bills meanwhile. Past the job's limit, or when somebody wants its end, it goes on
+without the handler that cannot be had, towards the release of its machine and with the model as far as that works.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.step import give_up, go_on, is_late, outcome_told, recovered, wants_out
+from stationmaster.control.machine.parking import parked
+from stationmaster.control.states.fetching.handler import without_the_rest
+from stationmaster.control.states.finalizing.handler import final_reason
+from stationmaster.lifecycle import Move, concluded, is_parked
+from stationmaster.model import Alert, Desired, Job, Reason, State
+from stationmaster.store.writes import Told, Write
+
+INTERNAL_ERROR = "internal_error"
+_PATIENCE = 3  # trips in a row before anything is given up: what passes by itself was no reason
+
+
+def after_trip(job: Job, said: str, *, now: float, policy: Policy) -> Write:
+    """What is written after a trip over `said`."""
+    trips = job.setbacks.trips + 1
+    if trips >= _PATIENCE and (way_out := _way_out(_with_trips(job, 0), said, now=now, policy=policy)):
+        return replace(way_out, cleared_alerts=(*way_out.cleared_alerts, INTERNAL_ERROR))
+    return Write(
+        job=_with_trips(job, trips),
+        due_in=policy.retry_after(trips - 1),
+        events=() if trips > 1 else (Told(kind="tripped", payload={"problem": said}),),
+        alerts=(Alert(kind=INTERNAL_ERROR, job_id=job.id, message=f"in {job.state}: {said}"),),
+    )
+
+
+def well_again(write: Write) -> Write:
+    """A visit that went well after one that tripped: what was told of it is no longer so."""
+    if not write.job.setbacks.trips:
+        return write
+    return replace(write, job=_with_trips(write.job, 0), cleared_alerts=(*write.cleared_alerts, INTERNAL_ERROR))
+
+
+def _with_trips(job: Job, trips: int) -> Job:
+    return replace(job, setbacks=replace(job.setbacks, trips=trips))
+
+
+def _way_out(job: Job, said: str, *, now: float, policy: Policy) -> Write | None:
+    if not (wants_out(job) or is_late(job, now=now)):
+        return None
+    why = f"Stationmaster itself failed in {job.state}: {said}"
+    match job.state:
+        case State.QUEUED | State.PROVISIONING | State.TRANSFERRING_DATA:
+            reason = Reason.CANCELLED_BY_USER if wants_out(job) else Reason.INTERNAL_ERROR
+            return give_up(job, reason, now=now, explanation=why)
+        case State.EXECUTING | State.FETCHING_RESULTS if job.desired is Desired.CANCEL:
+            return give_up(job, Reason.CANCELLED_BY_USER, now=now, explanation=why)
+        case State.EXECUTING:
+            ending = replace(job.ending, reason=_ending(job), explanation=why, unstopped=True)
+            return go_on(replace(recovered(job), ending=ending), Move.EXITED, now=now)
+        case State.FETCHING_RESULTS if now - job.state_since >= policy.fetch_seconds and not is_parked(job):
+            if job.has_model_of_attempt:
+                return without_the_rest(job, Reason.INTERNAL_ERROR, why, now=now)
+            return parked(job, why, policy, now=now)
+        case State.FINALIZING:
+            done = concluded(job, final_reason(job), explanation=why)
+            return go_on(done, Move.PUBLISHED, now=now, events=(outcome_told(done),))
+    return None  # a machine is asked to go until it is gone, whatever happens
+
+
+def _ending(job: Job) -> Reason:
+    match job.desired:
+        case Desired.STOP:
+            return Reason.STOPPED_BY_USER
+        case Desired.CANCEL_KEEP:
+            return Reason.CANCELLED_BY_USER
+        case _:
+            return Reason.HARD_LIMIT

@@ -1,0 +1,123 @@
+"""A machine becomes ours: the newest with the label is held, every other is surplus and only ever destroyed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from stationmaster.control.flow.step import wait
+from stationmaster.control.flow.world import World
+from stationmaster.errors import ProviderError
+from stationmaster.event_log import get_logger
+from stationmaster.model import CostLine, Job, Listing, Machine, Rental, RentalState
+from stationmaster.money import ZERO, cost
+from stationmaster.store.writes import Told, Write
+
+log = get_logger("stationmaster.adoption")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discard:
+    """These machines are surplus, and written down as such: nobody is to use them."""
+
+    provider_ids: tuple[str, ...]
+
+
+def adopted(job: Job, rental: Rental, machines: list[Machine], listing: Listing, *, now: float) -> Write:
+    """The newest machine becomes the rental's; any other with the same label is surplus and goes."""
+    newest, *others = machines
+    held = replace(
+        rental,
+        state=RentalState.HELD,
+        provider_id=newest.provider_id,
+        held_at=now,
+        account=listing.account,
+        absent_listings=0,
+    )
+    surplus = [surplus_rental(held, machine, now=now) for machine in others]
+    told = [Told(kind="rental_held", payload={"label": rental.label, "provider_id": newest.provider_id})]
+    told += [Told(kind="surplus_found", payload={"provider_id": each.provider_id}) for each in surplus]
+    return Write(
+        job=_with_deadline(job, held, newest, now=now),
+        rentals=(held, *surplus),
+        costs=(
+            opened_cost(held, newest, now=now),
+            *(opened_cost(each, machine, now=now) for each, machine in zip(surplus, others, strict=True)),
+        ),
+        events=tuple(told),
+    )
+
+
+def with_surplus(job: Job, rental: Rental, machines: list[Machine], *, now: float) -> Write:
+    """Rows and cost lines for machines that carry the label of a rental which has its machine already."""
+    surplus = [surplus_rental(rental, machine, now=now) for machine in machines]
+    return Write(
+        job=job,
+        rentals=tuple(surplus),
+        costs=tuple(opened_cost(each, machine, now=now) for each, machine in zip(surplus, machines, strict=True)),
+        events=tuple(Told(kind="surplus_found", payload={"provider_id": each.provider_id}) for each in surplus),
+    )
+
+
+async def discard(action: Discard, job: Job, world: World) -> Write:
+    """Ask for the end of surplus machines. One that does not go stays in its row, for the sweep and the release."""
+    for provider_id in action.provider_ids:
+        try:
+            await world.provider(job.spec.provider).destroy(provider_id)
+        except ProviderError as problem:
+            log.warning("surplus.not_destroyed", job=job.id, instance=provider_id, problem=str(problem))
+    return wait(job, 0.0)
+
+
+def surplus_rental(rental: Rental, machine: Machine, *, now: float) -> Rental:
+    """A row of its own for a machine that a lost answer or a sleeping process made; it is only ever destroyed."""
+    return Rental(
+        label=f"{machine.label}#{machine.provider_id}",
+        job_id=rental.job_id,
+        attempt=rental.attempt,
+        provider=rental.provider,
+        account=rental.account,
+        provider_id=machine.provider_id,
+        state=RentalState.RELEASING,
+        offer=rental.offer,
+        surplus=True,
+        requested_at=now,
+        create_sent_at=rental.create_sent_at,
+    )
+
+
+def opened_cost(rental: Rental, machine: Machine, *, now: float) -> CostLine:
+    """Billing is counted from the moment the machine was asked for: too much rather than too little."""
+    rate = machine.price_per_hour or (rental.offer.price_per_hour if rental.offer else ZERO)
+    started = rental.create_sent_at if rental.create_sent_at is not None else now
+    return CostLine(
+        rental_label=rental.label,
+        job_id=rental.job_id,
+        kind="gpu",
+        rate_per_hour=rate,
+        started_at=started,
+        ended_at=None,
+        amount=cost(rate, max(0.0, now - started)),
+        source="estimate",
+    )
+
+
+def _with_deadline(job: Job, rental: Rental, machine: Machine, *, now: float) -> Job:
+    """The hard limit counts from the first machine on: hours, or what the money buys at this machine's rate.
+
+    Credits that are held for an attempt are another such limit, and each attempt has its own.
+    """
+    started = rental.create_sent_at or now
+    deadline_at = started + _limit_seconds(job, machine) if job.deadline_at is None else job.deadline_at
+    held = job.funding.hold
+    if held is None or machine.price_per_hour <= 0:
+        return replace(job, deadline_at=deadline_at)
+    hard = deadline_at if job.funding.hard_limit_at is None else job.funding.hard_limit_at
+    credit_ends_at = started + held / machine.price_per_hour * 3600
+    return replace(job, funding=replace(job.funding, hard_limit_at=hard), deadline_at=min(hard, credit_ends_at))
+
+
+def _limit_seconds(job: Job, machine: Machine) -> float:
+    seconds = job.spec.max_seconds
+    if machine.price_per_hour > 0 and job.spec.max_spend > 0:
+        seconds = min(seconds, job.spec.max_spend / machine.price_per_hour * 3600)
+    return seconds

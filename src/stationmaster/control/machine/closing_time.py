@@ -1,0 +1,122 @@
+"""Closing time: how long a machine may still bill once its training is to end, whatever the machine says.
+
+The clock begins with the reason to end (a person's stop, the limit, a stall) and counts only the time in which the
+provider answers and says that the machine runs: home's own line is up then, and what nobody could help does not count
+against a model. Three hands are on it: the stop must have had its effect, the fetch must be done, all must be over.
+The time for which a machine is stopped, and could not be started, is counted apart: its GPU does not bill meanwhile.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.step import is_late, wants_out
+from stationmaster.control.machine.access import ANSWERING, Fate, Sighting
+from stationmaster.model import Closing, Job
+
+_STOP_SHARE = 2 / 3  # of the time beside the fetch; the rest is for what comes after it
+_LOOK_SECONDS = 15.0
+_LOOK_SPARE_SECONDS = 120.0  # between two looks, on top of the longest action
+
+
+def is_closing(job: Job) -> bool:
+    return job.ending.closing is not None
+
+
+def closing_begun(job: Job, *, now: float) -> Job:
+    """The clock runs from now on, unless it does already."""
+    return job if is_closing(job) else _noted(job, Closing(spent=0.0, at=now))
+
+
+def closing_if_due(job: Job, *, now: float) -> Job:
+    """The clock runs where a person wants the end, or the limit has passed."""
+    return closing_begun(job, now=now) if wants_out(job) or is_late(job, now=now) else job
+
+
+def look_is_due(job: Job, policy: Policy, *, now: float) -> bool:
+    """Whether the provider is to be asked again what the machine does; many small files need not each wait for it."""
+    often = min(_LOOK_SECONDS, policy.bound_seconds / 100)
+    last = last_counted(job)
+    return last is not None and now - last >= often
+
+
+def closing_counted(job: Job, sighting: Sighting, policy: Policy, *, now: float) -> Job:
+    """The clock moved on to now. A gap that nobody looked into, as after a sleep, counts as one long action."""
+    known = job.ending.closing
+    if known is None or sighting is ANSWERING:
+        return job  # the next look at the provider counts this time too
+    passed = max(0.0, min(now - known.at, longest_action(policy) + _LOOK_SPARE_SECONDS))
+    if sighting.fate is Fate.THERE and sighting.machine is not None:
+        return _noted(job, replace(known, spent=known.spent + passed, at=now))
+    if sighting.fate is Fate.STOPPED:
+        return _noted(job, replace(known, stopped=known.stopped + passed, at=now))
+    return _noted(job, replace(known, at=now))
+
+
+def closing_forgotten(job: Job) -> Job:
+    """A person asked anew: the whole time begins again."""
+    return _noted(job, None)
+
+
+def last_counted(job: Job) -> float | None:
+    """When somebody last saw to a job that is to end."""
+    return None if job.ending.closing is None else job.ending.closing.at
+
+
+def stop_is_over(job: Job, policy: Policy) -> bool:
+    """The training was given its time to save and to stop; what it says now is no reason to wait longer."""
+    return _spent(job) >= stop_limit(policy)
+
+
+def fetch_is_over(job: Job, policy: Policy) -> bool:
+    """The model was given its time to be fetched."""
+    return _spent(job) >= fetch_limit(policy)
+
+
+def is_stopped_for_good(job: Job, policy: Policy) -> bool:
+    """The machine was stopped, and for as long as a job has to end nobody could start it."""
+    closing = job.ending.closing
+    return closing is not None and closing.stopped >= policy.bound_seconds
+
+
+def closing_is_over(job: Job, bound_seconds: float) -> bool:
+    """Nothing more is waited for: the GPU must not bill any longer."""
+    return _spent(job) >= bound_seconds
+
+
+def stop_limit(policy: Policy) -> float:
+    return policy.closing_seconds * _STOP_SHARE
+
+
+def fetch_limit(policy: Policy) -> float:
+    return stop_limit(policy) + policy.fetch_seconds
+
+
+def longest_action(policy: Policy) -> float:
+    """One try at one file: half of the fetch, so that a place which never answers leaves time for a pull home."""
+    return policy.fetch_seconds / 2
+
+
+def action_limit(job: Job, policy: Policy, *, until: float) -> float | None:
+    """How long the next action on the machine may take, the clock being at `until` then; None: as it likes."""
+    return min(longest_action(policy), seconds_left(job, until=until)) if is_closing(job) else None
+
+
+def stop_seconds_left(job: Job, policy: Policy) -> float | None:
+    """How long the training may still be asked to save and to stop; None while the clock does not run."""
+    return seconds_left(job, until=stop_limit(policy)) if is_closing(job) else None
+
+
+def seconds_left(job: Job, *, until: float) -> float:
+    """What is left before the clock is at `until`; without end while it does not run."""
+    return max(0.0, until - _spent(job)) if is_closing(job) else math.inf
+
+
+def _spent(job: Job) -> float:
+    return 0.0 if job.ending.closing is None else job.ending.closing.spent
+
+
+def _noted(job: Job, closing: Closing | None) -> Job:
+    return replace(job, ending=replace(job.ending, closing=closing))

@@ -1,0 +1,123 @@
+"""Parking: a machine whose model could not be fetched in time is stopped. Its GPU bills no more, its disk is kept.
+
+It waits for a person: a further `stop` starts it once more and gives the fetch its whole time again, `cancel` gives
+the model up. When nobody comes for `abandon_seconds` the machine goes, and the job says what was lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.step import failed_try, give_up, go_on, recovered, wait
+from stationmaster.control.flow.world import World
+from stationmaster.control.machine.access import Fate, Sighting, missed
+from stationmaster.control.machine.adoption import opened_cost
+from stationmaster.control.machine.closing_time import closing_forgotten
+from stationmaster.control.machine.release import closed_cost
+from stationmaster.control.results.collecting import at_home
+from stationmaster.errors import ProviderError
+from stationmaster.lifecycle import PARKED, Move
+from stationmaster.model import Alert, CostLine, Desired, Job, MachineStatus, Parked, Reason, State
+from stationmaster.money import ZERO
+from stationmaster.providers.base import CanStop
+from stationmaster.store.writes import Told, Write
+
+_LOOK_SECONDS = 300.0
+_GPU = "gpu"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Park:
+    """Stop the machine; that it is to be stopped is written down already."""
+
+    provider_id: str
+
+
+def parked(job: Job, why: str, policy: Policy, *, now: float) -> Write:
+    """The job with its machine to be stopped, and people told what they can do."""
+    note = Parked(at=now, why=why, seq=job.desired_seq)
+    marked = replace(job, ending=replace(job.ending, parked=note))
+    base = go_on(marked, Move.EXITED, now=now) if job.state is State.EXECUTING else wait(marked, 0.0)
+    told = Told(kind="machine_parked", payload={"problem": why, "abandon_seconds": policy.abandon_seconds})
+    return replace(base, events=(told, *base.events), alerts=(_alert(marked, note, policy),))
+
+
+def is_asked_again(job: Job) -> bool:
+    """Whether a person has asked for the model since the machine was parked."""
+    return job.desired in (Desired.STOP, Desired.CANCEL_KEEP) and job.desired_seq != _note(job).seq
+
+
+def taken_up_again(job: Job) -> Job:
+    """The job as it fetches once more: with its whole time, and with the starts that a machine gets."""
+    again = closing_forgotten(recovered(job))
+    return replace(
+        again,
+        ending=replace(again.ending, parked=None),
+        machine=replace(again.machine, starts=0, started_at=None),
+    )
+
+
+def while_parked(job: Job, sighting: Sighting, policy: Policy, *, can_stop: bool, now: float) -> Write | Park:
+    """What a visit to a parked job comes to."""
+    note = _note(job)
+    left_seconds = note.at + policy.abandon_seconds - now
+    if not can_stop or left_seconds <= 0 or sighting.fate is Fate.GONE:
+        ending = job.ending.reason
+        # Without its model nothing is complete.
+        reason = Reason.HARD_LIMIT if ending is None or ending is Reason.FINISHED else ending
+        said = f"{note.why}; its model is lost{at_home(job)}"
+        return replace(give_up(job, reason, now=now, explanation=said), cleared_alerts=(PARKED,))
+    if sighting.fate is Fate.THERE and sighting.machine is not None:
+        return Park(provider_id=sighting.machine.provider_id)
+    if sighting.fate is Fate.MISSING:
+        return wait(missed(job, sighting), policy.provider_look_seconds)
+    rental = sighting.rental
+    stopped = sighting.fate is Fate.STOPPED and rental is not None and rental.stopped_at is None
+    rentals = (replace(rental, stopped_at=now),) if stopped and rental is not None else ()
+    return wait(recovered(job), min(_LOOK_SECONDS, left_seconds), rentals=rentals, alerts=(_alert(job, note, policy),))
+
+
+async def park(action: Park, job: Job, world: World) -> Write:
+    """Ask the provider to stop the machine; its listing is the proof, so the next visit looks again."""
+    provider = world.provider(job.spec.provider)
+    assert isinstance(provider, CanStop), "others are given up"
+    try:
+        await provider.stop(action.provider_id)
+    except ProviderError as problem:
+        after, seconds, failures = failed_try(job, world.policy)
+        told = () if failures else (Told(kind="stop_failed", payload={"problem": str(problem)}),)
+        return wait(after, seconds, events=told)
+    return wait(job, world.policy.provider_look_seconds)
+
+
+def costs_as_seen(lines: Iterable[CostLine], sighting: Sighting, *, now: float) -> tuple[CostLine, ...]:
+    """Cost lines that change with what the provider says: the GPU of a stopped machine costs nothing."""
+    rental, machine = sighting.rental, sighting.machine
+    if rental is None or machine is None:
+        return ()
+    of_gpu = [line for line in lines if line.rental_label == rental.label and line.kind.startswith(_GPU)]
+    running = [line for line in of_gpu if line.ended_at is None]
+    if machine.status is MachineStatus.STOPPED:
+        return tuple(closed_cost(line, now=now) for line in running)
+    if machine.status is not MachineStatus.RUNNING or running or not of_gpu:
+        return ()
+    again = opened_cost(rental, machine, now=now)
+    return (replace(again, kind=f"{_GPU}-{len(of_gpu) + 1}", started_at=now, amount=ZERO),)
+
+
+def _note(job: Job) -> Parked:
+    assert job.ending.parked is not None, "the job's machine is parked"
+    return job.ending.parked
+
+
+def _alert(job: Job, note: Parked, policy: Policy) -> Alert:
+    goes_at = datetime.fromtimestamp(note.at + policy.abandon_seconds, tz=UTC)
+    said = (
+        f"{note.why}; the machine is stopped, so that only its disk costs. It is destroyed with the model at "
+        f"{goes_at:%Y-%m-%d %H:%M} UTC. `stationmaster stop {job.id}` tries once more, "
+        f"`stationmaster cancel {job.id}` gives the model up"
+    )
+    return Alert(kind=PARKED, job_id=job.id, message=said)

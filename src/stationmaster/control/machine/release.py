@@ -1,0 +1,94 @@
+"""When a rental is gone: destroyed until the provider itself says, twice and once more, that it does not exist."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from stationmaster.control.flow.listings import labelled, shows_absence
+from stationmaster.model import CostLine, Listing, Rental, RentalState
+from stationmaster.money import cost
+
+_ABSENCES = 2
+
+
+class Next(StrEnum):
+    """What a rental needs now."""
+
+    DESTROY = "DESTROY"
+    LOOK_AGAIN = "LOOK_AGAIN"
+    NOTHING = "NOTHING"  # it is gone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    rental: Rental
+    next: Next
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What the provider says: the listing, and for machines missing from it the single read (True: it exists)."""
+
+    listing: Listing
+    single_reads: dict[str, bool]
+    create_limit_seconds: float
+
+
+def needs_single_read(rental: Rental, listing: Listing) -> bool:
+    """Whether the listing has lost the machine for the last time that counts, so that only the single read is left."""
+    if rental.provider_id is None or not shows_absence(listing, account=rental.account):
+        return False
+    listed = any(machine.provider_id == rental.provider_id for machine in listing.machines)
+    return not listed and rental.absent_listings + 1 >= _ABSENCES
+
+
+def judge(rental: Rental, evidence: Evidence, *, now: float) -> Judgement:
+    """What is known of a rental that is to go, and what it needs next. Unknown is never gone."""
+    rental = replace(rental, state=RentalState.RELEASING)
+    listing = evidence.listing
+    if rental.provider_id is None:
+        return _judge_unnamed(rental, evidence, now=now)
+    if any(machine.provider_id == rental.provider_id for machine in listing.machines):
+        return Judgement(rental=_listed(rental, listing, now=now), next=Next.DESTROY)
+    return _count_absence(rental, evidence, now=now)
+
+
+def _judge_unnamed(rental: Rental, evidence: Evidence, *, now: float) -> Judgement:
+    """A rental whose create was never answered: its machine, if there is one, is found by its label."""
+    found = labelled(evidence.listing, rental.label)
+    if found:
+        named = replace(rental, provider_id=found[0].provider_id)
+        return Judgement(rental=_listed(named, evidence.listing, now=now), next=Next.DESTROY)
+    if rental.create_sent_at is None:
+        return Judgement(rental=_gone(rental, now=now), next=Next.NOTHING)  # it was never asked for
+    if now <= rental.create_sent_at + evidence.create_limit_seconds:
+        return Judgement(rental=rental, next=Next.LOOK_AGAIN)
+    return _count_absence(rental, evidence, now=now)
+
+
+def _listed(rental: Rental, listing: Listing, *, now: float) -> Rental:
+    """It exists, and the account that lists it is the one that can show its absence, whatever was noted before."""
+    return replace(rental, account=listing.account, absent_listings=0, release_asked_at=now)
+
+
+def _count_absence(rental: Rental, evidence: Evidence, *, now: float) -> Judgement:
+    if not shows_absence(evidence.listing, account=rental.account):
+        return Judgement(rental=rental, next=Next.LOOK_AGAIN)
+    counted = replace(rental, absent_listings=rental.absent_listings + 1)
+    if counted.absent_listings < _ABSENCES:
+        return Judgement(rental=counted, next=Next.LOOK_AGAIN)
+    if rental.provider_id is not None and evidence.single_reads.get(rental.provider_id, True):
+        return Judgement(rental=counted, next=Next.DESTROY)  # the listing lies, or nobody could say
+    return Judgement(rental=_gone(counted, now=now), next=Next.NOTHING)
+
+
+def _gone(rental: Rental, *, now: float) -> Rental:
+    return replace(rental, state=RentalState.GONE, gone_at=now)
+
+
+def closed_cost(line: CostLine, *, now: float) -> CostLine:
+    """The line with its end; the time until the provider's own word is counted, never less."""
+    if line.ended_at is not None:
+        return line
+    return replace(line, ended_at=now, amount=cost(line.rate_per_hour, max(0.0, now - line.started_at)))

@@ -1,0 +1,139 @@
+"""A machine that is there but does not answer: one that was stopped is started, one that has moved is found again.
+
+A machine is stopped by its own guard when nobody came, by the provider when credit ran out, or by a higher bid. Its
+training is over then, but the model may still lie on its disk. Who stopped a bid's machine is not told, so it is
+started as any other is: only a start that is refused, or has to wait for a free GPU, shows that it was outbid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.step import cut_off, give_up, wait
+from stationmaster.control.flow.world import Visit, World
+from stationmaster.control.machine.access import Fate, Sighting, access_of, drop_connection
+from stationmaster.control.machine.login import pinned
+from stationmaster.control.machine.parking import parked
+from stationmaster.control.results.collecting import at_home
+from stationmaster.errors import AccessRefused, AnswerLost, ProviderBusy, ProviderError, ProviderFault
+from stationmaster.model import Access, Job, MachineStatus, Reason, SshAccess
+from stationmaster.providers.base import CanStop
+from stationmaster.store.writes import Told, Write
+
+STOPPED_ENDINGS = frozenset({Reason.MACHINE_STOPPED, Reason.OUTBID})
+"""What a stopped machine makes of a training; one that was done by then has finished all the same."""
+
+_MOST_STARTS = 3  # of one machine: each may bill, and something stops it every time
+# Errors of a start after which it may work later: the provider's state, or its credit and key, which people mend.
+_PASSING = (ProviderBusy, AnswerLost, ProviderFault, AccessRefused)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revive:
+    """Start the machine, or learn where it is now."""
+
+    sighting: Sighting
+
+
+def needs_reviving(sighting: Sighting, job: Job) -> bool:
+    return sighting.fate is Fate.STOPPED or _has_moved(sighting, job)
+
+
+def marked_as_stopped(job: Job, sighting: Sighting) -> Job:
+    """The training on a stopped machine is over; why is written down before the machine is touched."""
+    if sighting.fate is not Fate.STOPPED or job.ending.reason is not None:
+        return job
+    reason = Reason.OUTBID if _may_be_outbid(sighting) else Reason.MACHINE_STOPPED
+    return replace(job, ending=replace(job.ending, reason=reason))
+
+
+async def revive(action: Revive, job: Job, visit: Visit, world: World) -> Write:
+    sighting = action.sighting
+    try:
+        if sighting.fate is Fate.STOPPED:
+            return await _start(sighting, job, visit, world)
+        return await _find_again(sighting, job, visit, world)
+    except _PASSING as problem:
+        return cut_off(job, now=visit.now, policy=world.policy, problem=str(problem))
+    except ProviderError as problem:
+        if _is_bid_to_leave(job) and sighting.fate is Fate.STOPPED:
+            return _outbid(job, visit, str(problem))
+        return cut_off(job, now=visit.now, policy=world.policy, problem=str(problem))
+
+
+def _may_be_outbid(sighting: Sighting) -> bool:
+    """A bid's machine that is stopped, and not by our own sweep, which does so to keep what is on its disk."""
+    if sighting.machine is None or sighting.rental is None:
+        return False
+    return sighting.machine.interruptible and sighting.rental.stopped_at is None
+
+
+def _is_bid_to_leave(job: Job) -> bool:
+    """Whether the machine may be left to whoever bid more; one whose training had ended by then is waited for."""
+    return job.ending.reason is Reason.OUTBID
+
+
+async def _start(sighting: Sighting, job: Job, visit: Visit, world: World) -> Write:
+    """A start that the provider only queues could bill at any time, so it is taken back and tried again later."""
+    assert sighting.machine is not None
+    provider, policy = world.provider(job.spec.provider), world.policy
+    if not isinstance(provider, CanStop) or _was_started_just_now(job, visit, policy.queued_start_seconds):
+        return wait(job, policy.provider_look_seconds)
+    starts = job.machine.starts
+    if starts >= _MOST_STARTS:
+        said = f"it was stopped again after {starts} starts"
+        return _outbid(job, visit, said) if _is_bid_to_leave(job) else _left(job, visit, said, policy)
+    if await provider.start(sighting.machine.provider_id):
+        told = Told(kind="machine_started", payload={"provider_id": sighting.machine.provider_id})
+        started = replace(job, machine=replace(job.machine, starts=starts + 1, started_at=visit.now))
+        return wait(started, policy.provider_look_seconds, events=(told,))
+    await provider.stop(sighting.machine.provider_id)
+    if _is_bid_to_leave(job):
+        return _outbid(job, visit, "a start would have to wait until its GPU is free")
+    return wait(job, policy.queued_start_seconds)
+
+
+def _was_started_just_now(job: Job, visit: Visit, seconds: float) -> bool:
+    """A provider's list may go on for a while to show a machine stopped that it is starting."""
+    started_at = job.machine.started_at
+    return started_at is not None and visit.now - started_at < seconds
+
+
+def _outbid(job: Job, visit: Visit, why: str) -> Write:
+    said = f"somebody bid more and got the machine: {why}{at_home(job)}"
+    return give_up(job, Reason.OUTBID, now=visit.now, explanation=said)
+
+
+def _left(job: Job, visit: Visit, why: str, policy: Policy) -> Write:
+    said = f"the model could not be fetched from the stopped machine: {why}"
+    return parked(job, said, policy, now=visit.now)
+
+
+async def _find_again(sighting: Sighting, job: Job, visit: Visit, world: World) -> Write:
+    """After a start the address, and the host key, may be others; the provider's word is asked for both."""
+    assert sighting.machine is not None
+    assert sighting.rental is not None
+    chosen = sighting.machine.accesses[job.setbacks.failures % len(sighting.machine.accesses)]
+    access = await pinned(chosen, sighting.rental, sighting.machine, visit, world)
+    await drop_connection(job, world)
+    if access is None:
+        return wait(job, world.policy.provider_look_seconds)
+    known = _with_known_job_root(access, access_of(job))
+    return wait(replace(job, machine=replace(job.machine, access=known)), 0.0)
+
+
+def _has_moved(sighting: Sighting, job: Job) -> bool:
+    machine = sighting.machine
+    if machine is None or machine.status is not MachineStatus.RUNNING or not machine.accesses:
+        return False
+    known = access_of(job)
+    return all(_address(access) != _address(known) for access in machine.accesses)
+
+
+def _address(access: Access) -> tuple[str, int]:
+    return (access.host, access.port) if isinstance(access, SshAccess) else (access.root, 0)
+
+
+def _with_known_job_root(access: Access, known: Access) -> Access:
+    return replace(access, job_root=known.job_root)

@@ -1,0 +1,1 @@
+"""Work that is due every so often, whatever the jobs do."""

@@ -1,0 +1,66 @@
+"""Datasets at home are removed when no job needs them: with their last job, or when nobody used them for long."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from stationmaster.control.flow.world import World
+from stationmaster.datasets.leftovers import remove_archive, remove_unused
+from stationmaster.errors import StoreError
+from stationmaster.event_log import get_logger
+from stationmaster.model import DatasetRef, Job, State
+from stationmaster.store.store import Store
+
+log = get_logger("stationmaster.leftovers")
+
+_EVERY_SECONDS = 3600.0
+_LEAST_SECONDS = 3600.0  # datasets are fetched, checked and packed before the job that needs them is written
+
+
+async def keep_tidy(world: World) -> None:
+    """Look through the home once an hour, for ever; trouble is told and the next look tried."""
+    while True:
+        try:
+            gone = await asyncio.to_thread(
+                remove_leftovers, world.home, world.store, unused_seconds=world.policy.cache_seconds
+            )
+            if gone:
+                log.info("datasets.removed", files=[path.name for path in gone])
+        except (StoreError, OSError) as problem:
+            log.warning("datasets.not_removed", problem=str(problem))
+        await asyncio.sleep(_EVERY_SECONDS)
+
+
+def remove_leftovers(home: Path, store: Store, *, unused_seconds: float) -> list[Path]:
+    """Delete archives and downloaded datasets that no job used for that time, and expired proposals; what was deleted.
+
+    What a job needs that has not ended stays, and so does what a retry of one that ended within this time would need.
+    """
+    seconds = max(unused_seconds, _LEAST_SECONDS)
+    store.proposals.remove_expired()
+
+    def is_wanted(sha256: str) -> bool:
+        since = store.now() - seconds
+        proposed = store.proposals.wants_dataset(sha256)
+        return proposed or any(_may_need(job, since) for job in store.jobs.of_dataset(sha256))
+
+    return remove_unused(home / "datasets", seconds=seconds, is_wanted=is_wanted)
+
+
+def forget_dataset(dataset: DatasetRef, home: Path, store: Store) -> None:
+    """The dataset of a removed job or proposal is gone from home, unless another job, ended or not, or another
+    proposal has the same.
+
+    One that is proposed with the same dataset at this moment packs it anew: it looks for it when it is written.
+    """
+    remove_archive(
+        home / "datasets",
+        dataset.sha256,
+        seconds=0.0,
+        is_wanted=lambda sha256: store.proposals.wants_dataset(sha256) or bool(store.jobs.of_dataset(sha256)),
+    )
+
+
+def _may_need(job: Job, since: float) -> bool:
+    return job.state is not State.ENDED or (job.ended_at or job.state_since) >= since

@@ -1,0 +1,65 @@
+"""The provider's own charges take the place of our estimates, some time after a machine has gone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+
+from stationmaster.control.flow.world import World
+from stationmaster.errors import ProviderError
+from stationmaster.event_log import get_logger
+from stationmaster.model import Charge, CostLine, Rental
+from stationmaster.money import ZERO, MicroDollars
+from stationmaster.providers.base import KnowsMoney
+
+log = get_logger("stationmaster.charges")
+
+SETTLED_SECONDS = 3600.0
+"""Providers add to a machine's bill for a while after its end; before that our estimate stands."""
+_DAY_SECONDS = 86400.0
+
+
+async def reconcile_charges(world: World, *, settled_seconds: float = SETTLED_SECONDS) -> int:
+    """How many rentals have their provider's figures now that had only our estimate before."""
+    now = await world.now()
+    lines = await world.ask_store(world.store.costs.awaiting_charges, ended_before=now - settled_seconds)
+    by_provider: dict[str, list[tuple[Rental, CostLine]]] = defaultdict(list)
+    for line in lines:
+        rental = await world.ask_store(world.store.rentals.by_label, line.rental_label)
+        if rental is not None and rental.provider_id is not None:
+            by_provider[rental.provider].append((rental, line))
+    done = 0
+    for name, pairs in by_provider.items():
+        try:
+            done += await _reconcile_provider(name, pairs, world, now=now)
+        except ProviderError as problem:
+            log.warning("charges.not_read", provider=name, problem=str(problem))
+    return done
+
+
+async def _reconcile_provider(name: str, pairs: list[tuple[Rental, CostLine]], world: World, *, now: float) -> int:
+    provider = world.providers.get(name)
+    if provider is None or not isinstance(provider, KnowsMoney):
+        return 0
+    since = min(line.started_at for _, line in pairs) - _DAY_SECONDS
+    charges = await provider.charges(since=since, until=now + _DAY_SECONDS)
+    done = 0
+    for rental, line in pairs:
+        billed = [charge for charge in charges if charge.provider_id == rental.provider_id]
+        if billed:
+            await world.ask_store(world.store.costs.reconcile, reconciled(line, billed))
+            done += 1
+    return done
+
+
+def reconciled(line: CostLine, charges: Iterable[Charge]) -> list[CostLine]:
+    """The provider's figures by kind in the shape of our lines; a kind that it did not bill costs nothing."""
+    amounts: dict[str, int] = defaultdict(int)
+    for charge in charges:
+        amounts[charge.kind] += charge.amount
+    amounts.setdefault(line.kind, ZERO)
+    return [
+        replace(line, kind=kind, amount=MicroDollars(amount), source="provider")
+        for kind, amount in sorted(amounts.items())
+    ]

@@ -1,0 +1,98 @@
+"""The machine sends its model along the chain: to the Hub, else to the bucket; what arrived is verified from home."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from stationmaster.control.destinations.job_bucket import send_from_machine
+from stationmaster.control.destinations.places import BUCKET, HUB
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.step import recovered, wait
+from stationmaster.control.flow.world import Visit, World
+from stationmaster.control.machine.access import host_of, may_get_secrets
+from stationmaster.control.publishing import delivery_notes as notes
+from stationmaster.control.publishing.catalogue import slug_of
+from stationmaster.control.publishing.checked_models import require_model
+from stationmaster.control.publishing.machine_source import OnMachine
+from stationmaster.delivery.hub_files import HubFile
+from stationmaster.delivery.huggingface import HubClient
+from stationmaster.errors import CommandFailed, DeliveryBusy, DeliveryError, DeliveryRefused, TicketRefused
+from stationmaster.model import Checkpoint, Job, Place
+from stationmaster.remote.host import OutputFile
+from stationmaster.store.writes import Told, Write
+
+_LONGEST_WAIT_SECONDS = 60.0  # a place that asks for more is left for the next one: the machine costs meanwhile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deliver:
+    """The machine sends the model to one place; what is there already is not sent again."""
+
+    link: str
+    file: OutputFile
+
+
+async def deliver(action: Deliver, job: Job, checkpoint: Checkpoint, visit: Visit, world: World) -> Write:
+    """The model is safe at that place, or the place gets another try, or the next one its turn.
+
+    Raises Unreachable: a machine that does not answer says nothing about the place; and BrokenModel.
+    """
+    try:
+        _require_trusted(job, world.policy)
+        place = await (_to_hub if action.link == HUB else _to_bucket)(action.file, job, world)
+        await require_model(action.file, place, job, world.outlets)
+    except (DeliveryError, CommandFailed, TicketRefused) as problem:
+        return not_delivered(job, action.link, problem, world.policy)
+    safe = replace(checkpoint, location=place.address, verified_at=visit.now)
+    after = notes.with_place(recovered(job), place)
+    after = notes.with_model(after, action.file, address=place.address, step=safe.step)
+    payload = {"path": action.file.path, "location": place.address, "sha256": safe.sha256, "size": safe.size}
+    return wait(after, 0.0, checkpoints=(safe,), events=(Told(kind="model_safe", payload=payload),))
+
+
+def not_delivered(job: Job, what: str, problem: Exception, policy: Policy) -> Write:
+    """One more try, or, after a refusal or the last one, the next in turn; that is told with the reason."""
+    after, before = notes.with_try(job, what)
+    pause = policy.retry_after(before)
+    if isinstance(problem, DeliveryBusy) and problem.retry_after_seconds is not None:
+        pause = max(pause, problem.retry_after_seconds)
+    is_over = isinstance(problem, DeliveryRefused) or before + 1 >= notes.TRIES or pause > _LONGEST_WAIT_SECONDS
+    if not is_over:
+        return wait(after, pause)
+    told = Told(kind="delivery_failed", payload={"place": what, "problem": str(problem)})
+    return wait(notes.with_failure(after, what, str(problem)), 0.0, events=(told,))
+
+
+async def repository_of(job: Job, hub: HubClient, *, installation: str) -> str:
+    """The model's own repository: there, and as private as it should be."""
+    repo = f"{await hub.namespace()}/{slug_of(job, installation=installation)}"
+    await hub.ensure_repository(repo)
+    return repo
+
+
+def hub_place(repo: str, name: str, hub: HubClient) -> Place:
+    return Place(kind=HUB, address=f"hf://{repo}/{name}", link=f"{hub.url}/{repo}", public=not hub.private)
+
+
+def _require_trusted(job: Job, policy: Policy) -> None:
+    if not may_get_secrets(job, policy):
+        raise DeliveryRefused("nobody could verify the machine's host key: no signed address goes there")
+
+
+async def _to_hub(file: OutputFile, job: Job, world: World) -> Place:
+    hub = world.outlets.hub
+    assert hub is not None, "a link that is set has its client"
+    assert file.sha256 is not None
+    repo = await repository_of(job, hub, installation=world.store.installation_id)
+    name = PurePosixPath(file.path).name
+    sent = HubFile(name=name, size=file.size, sha256=file.sha256)
+    source = OnMachine(file, host_of(job, world))
+    await hub.require(repo, [await hub.put_from(repo, sent, source, message=f"{name}, job {job.id}")])
+    return hub_place(repo, name, hub)
+
+
+async def _to_bucket(file: OutputFile, job: Job, world: World) -> Place:
+    shelf = world.outlets.shelf
+    assert shelf is not None, "a link that is set has its client"
+    return Place(kind=BUCKET, address=await send_from_machine(file, job, host_of(job, world), shelf))

@@ -1,0 +1,53 @@
+"""Home's own look at a model that the machine put somewhere: the machine chose both its bytes and its hash."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from stationmaster.control.destinations.destinations import Outlets
+from stationmaster.control.destinations.job_bucket import bucket_key
+from stationmaster.control.destinations.places import HUB
+from stationmaster.delivery.safetensors_header import require_safetensors
+from stationmaster.errors import BrokenModel, DeliveryError
+from stationmaster.event_log import get_logger
+from stationmaster.model import Job, Place
+from stationmaster.recipes.outputs import is_safe_to_load
+from stationmaster.remote.host import OutputFile
+
+log = get_logger("stationmaster.delivering")
+
+
+async def require_model(file: OutputFile, place: Place, job: Job, outlets: Outlets) -> None:
+    """The file begins as a model does, by two short reads of it there. One that does not is removed from there.
+
+    Raises BrokenModel, and DeliveryError where it cannot be read.
+    """
+    if not is_safe_to_load(file.path):
+        return
+
+    async def read(start: int, size: int) -> bytes:
+        if place.kind == HUB:
+            assert outlets.hub is not None
+            return await outlets.hub.read_range(place.address, start=start, size=size)
+        assert outlets.shelf is not None
+        bucket = outlets.shelf.bucket
+        return await outlets.shelf.ask(bucket.read_range, bucket_key(job, file.path), start=start, size=size)
+
+    try:
+        await require_safetensors(PurePosixPath(file.path).name, file.size, read)
+    except BrokenModel:
+        await _remove(file, place, job, outlets)
+        raise
+
+
+async def _remove(file: OutputFile, place: Place, job: Job, outlets: Outlets) -> None:
+    """Nobody should take it for a model. What cannot be removed is in no catalogue all the same."""
+    try:
+        if place.kind == HUB:
+            assert outlets.hub is not None
+            await outlets.hub.remove(place.address)
+        else:
+            assert outlets.shelf is not None
+            await outlets.shelf.ask(outlets.shelf.store.remove, bucket_key(job, file.path))
+    except DeliveryError as problem:
+        log.warning("broken_model.not_removed", job=job.id, place=place.address, problem=str(problem))

@@ -1,0 +1,96 @@
+"""What people ask of models that are in the catalogue: publish one that is at home, download one that is elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from stationmaster.control.destinations.destinations import Outlets
+from stationmaster.control.destinations.places import BUCKET, HOME, HUB
+from stationmaster.control.publishing.cards import card_of, licence_of
+from stationmaster.control.publishing.chain import hub_place
+from stationmaster.control.publishing.samples import sample_names
+from stationmaster.delivery.hub_files import HubFile
+from stationmaster.delivery.huggingface import HubClient
+from stationmaster.delivery.model_card import Sample, render_card
+from stationmaster.errors import IllegalMove, NotFound, TransferFailed
+from stationmaster.model import Place, TrainedModel
+
+
+async def publish_from_home(model: TrainedModel, hub: HubClient) -> TrainedModel:
+    """The model with its samples and card is on the Hub, read back; repeating it sends only what is missing."""
+    home = model.place(HOME)
+    if home is None or not await asyncio.to_thread(_is_there, home, model):
+        raise IllegalMove(
+            f"the weights of {model.slug} are not at home any more",
+            hint=f"bring them back: stationmaster models download {model.slug}",
+        )
+    repo = f"{await hub.namespace()}/{model.slug}"
+    await hub.ensure_repository(repo)
+    weights = HubFile(name=model.file_name, size=model.size, sha256=model.sha256, path=home.address)
+    samples = await asyncio.to_thread(lambda: list(_samples(model)))
+    shown = [Sample(url=file.name, text=text) for file, text in samples]
+    card = HubFile.of_text("README.md", render_card(card_of(model, shown, await licence_of(model, hub))))
+    message = f"{model.name}, job {model.job_id}"
+    await _put_missing(repo, weights, hub, message=message)
+    for files in ([file for file, _ in samples], [card]):
+        if files:
+            await hub.require(repo, await hub.put(repo, files, message=message))
+    return model.at(hub_place(repo, model.file_name, hub))
+
+
+async def download(model: TrainedModel, target: Path, outlets: Outlets) -> Path:
+    """A verified copy in the folder `target`, from the nearest place that has the weights. Raises NotFound."""
+    goal = target / model.file_name
+    await asyncio.to_thread(target.mkdir, parents=True, exist_ok=True)
+    if (home := model.place(HOME)) is not None and await asyncio.to_thread(_is_there, home, model):
+        await asyncio.to_thread(_copy, Path(home.address), goal, model.sha256)
+    elif (bucket := model.place(BUCKET)) is not None and outlets.shelf is not None:
+        store, bucket_address = outlets.shelf.store, outlets.shelf.bucket.location()
+        key = bucket.address.removeprefix(bucket_address).strip("/")
+        await asyncio.to_thread(store.get, key, goal, sha256=model.sha256)
+    elif (hub := model.place(HUB)) is not None and outlets.hub is not None:
+        await outlets.hub.download(hub.address, goal, sha256=model.sha256)
+    else:
+        places = ", ".join(place.address for place in model.places) or "nowhere"
+        raise NotFound(
+            f"{model.slug} cannot be had from here; it lies at: {places}",
+            hint="set the bucket or the Hub that it lies in (bucket.…, hub.publish and HF_TOKEN)",
+        )
+    return goal
+
+
+async def _put_missing(repo: str, weights: HubFile, hub: HubClient, *, message: str) -> None:
+    found = await hub.read_back(repo, [weights.name])
+    if not weights.is_at(found.get(weights.name)):
+        await hub.upload(repo, [weights], message=message)
+        await hub.require(repo, [weights])
+
+
+def _samples(model: TrainedModel) -> Iterator[tuple[HubFile, str]]:
+    there = [preview for preview in model.previews if Path(preview.path).is_file()]
+    for preview, name in zip(there, sample_names([preview.path for preview in there]), strict=True):
+        path = Path(preview.path)
+        yield HubFile(name=name, size=path.stat().st_size, sha256=_sha256(path), path=preview.path), preview.text
+
+
+def _is_there(place: Place, model: TrainedModel) -> bool:
+    path = Path(place.address)
+    return path.is_file() and path.stat().st_size == model.size
+
+
+def _copy(source: Path, goal: Path, sha256: str) -> None:
+    fresh = goal.with_name(f".{goal.name}.new")
+    shutil.copyfile(source, fresh)
+    if _sha256(fresh) != sha256:
+        fresh.unlink()
+        raise TransferFailed(f"{source} has changed since it was brought home: its SHA-256 is not {sha256}")
+    fresh.replace(goal)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

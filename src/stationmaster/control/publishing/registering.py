@@ -1,0 +1,122 @@
+"""Models are registered with the service that makes pictures with them: started, watched, tried again later."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from stationmaster.control.destinations.destinations import Outlets
+from stationmaster.control.destinations.places import BUCKET, HUB
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.world import World
+from stationmaster.delivery.comfydeploy import Download
+from stationmaster.errors import DeliveryError
+from stationmaster.event_log import get_logger
+from stationmaster.model import Registering, Registration, TrainedModel
+
+log = get_logger("stationmaster.registering")
+
+_WORK = "register"
+_LINK_SECONDS = 24 * 3600.0
+_LOOK_SECONDS = 5.0
+_LEASE_SECONDS = 300.0
+_OWN_SECONDS = 120.0  # the job itself has the first try; should its worker die, somebody else comes later
+_MOST_TRIES = 12
+_LONGEST_RETRY_SECONDS = 6 * 3600.0
+
+PRIVATE = "not registered: private, no bucket"
+
+
+def first_registration(model: TrainedModel, policy: Policy, *, now: float) -> Registration:
+    """What is to be done about a model that is new in the catalogue."""
+    if not policy.registers:
+        return Registration()
+    if not model.complete and not policy.registers_incomplete:
+        return Registration(note="not registered: incomplete")
+    hub = model.place(HUB)
+    if model.place(BUCKET) is not None or (hub is not None and hub.public):
+        return Registration(state=Registering.DUE, due_at=now + _OWN_SECONDS)
+    return Registration(note=PRIVATE if hub is not None else "not registered: not published")
+
+
+async def step_on(model: TrainedModel, outlets: Outlets, *, retry_seconds: float, now: float) -> TrainedModel:
+    """The model with its registration one step further."""
+    assert outlets.comfydeploy is not None, "only models that were to be registered come here"
+    known = model.registration
+    try:
+        if known.state is Registering.DUE:
+            await outlets.comfydeploy.start(file_name_of(model), await download_link(model, outlets))
+            return _with(model, Registering.STARTED, note=None, due_at=now + _LOOK_SECONDS)
+        seen = await outlets.comfydeploy.state(file_name_of(model))
+    except DeliveryError as problem:
+        return _again(model, str(problem), retry_seconds=retry_seconds, now=now)
+    match seen.download:
+        case Download.DONE:
+            return _with(model, Registering.DONE, note=None, due_at=None)
+        case Download.RUNNING:
+            return _with(model, Registering.STARTED, note=seen.note, due_at=now + _LOOK_SECONDS)
+        case _:
+            said = seen.note or "the service knows nothing of it any more"
+            return _again(model, said, retry_seconds=retry_seconds, now=now)
+
+
+async def download_link(model: TrainedModel, outlets: Outlets) -> str:
+    """Where anybody can download the weights: signed anew each time, since such links expire. Raises DeliveryError."""
+    hub, bucket = model.place(HUB), model.place(BUCKET)
+    if hub is not None and hub.public and hub.link is not None:
+        return f"{hub.link}/resolve/main/{model.file_name}"
+    if bucket is None or outlets.shelf is None:
+        raise DeliveryError(PRIVATE)
+    key = bucket.address.removeprefix(f"{outlets.shelf.bucket.location()}").strip("/")
+    return await asyncio.to_thread(outlets.shelf.bucket.sign_get, key, seconds=_LINK_SECONDS)
+
+
+def file_name_of(model: TrainedModel) -> str:
+    """Its name there: no other model of ours has it."""
+    return f"{model.slug}.safetensors"
+
+
+class Registrar:
+    """Goes on with registrations that are due, one worker at a time, for as long as it is run."""
+
+    def __init__(self, world: World, *, owner: str, retry_seconds: float) -> None:
+        self._world = world
+        self._owner = owner
+        self._retry_seconds = retry_seconds
+
+    async def run(self) -> None:
+        while self._world.outlets.comfydeploy is not None:
+            try:
+                await self.look()
+            except Exception as problem:  # jobs go on whatever becomes of this
+                log.error("registering.tripped", problem=str(problem), exc_info=True)
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def look(self) -> None:
+        """Take every registration that is due one step further, unless another worker is at it."""
+        store, ask = self._world.store, self._world.ask_store
+        if not await ask(store.models.to_register):
+            return
+        token = await ask(store.periodic.claim, _WORK, self._owner, seconds=_LEASE_SECONDS)
+        if token is None:
+            return
+        for model in await ask(store.models.to_register):
+            now = await ask(store.now)
+            after = await step_on(model, self._world.outlets, retry_seconds=self._retry_seconds, now=now)
+            log.info("registering.step", model=model.slug, state=after.registration.state, note=after.registration.note)
+            await ask(store.models.put, after)
+        await ask(store.periodic.done, _WORK, token, again_in=0.0)
+
+
+def _with(model: TrainedModel, state: Registering, *, note: str | None, due_at: float | None) -> TrainedModel:
+    return replace(model, registration=replace(model.registration, state=state, note=note, due_at=due_at))
+
+
+def _again(model: TrainedModel, problem: str, *, retry_seconds: float, now: float) -> TrainedModel:
+    tries = model.registration.tries + 1
+    if tries >= _MOST_TRIES:
+        given_up = Registration(note=f"not registered: given up after {tries} tries: {problem}", tries=tries)
+        return replace(model, registration=given_up)
+    pause = min(retry_seconds * 2 ** (tries - 1), _LONGEST_RETRY_SECONDS)
+    later = Registration(state=Registering.DUE, note=problem, due_at=now + pause, tries=tries)
+    return replace(model, registration=later)

@@ -1,0 +1,59 @@
+"""Collected checkpoints lie in the bucket as well: the next attempt can go on from them on any worker's host."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from stationmaster.control.destinations.job_bucket import bucket_key, send_from_machine
+from stationmaster.control.flow.world import World
+from stationmaster.control.machine.access import host_of, may_get_secrets
+from stationmaster.errors import CommandFailed, DeliveryError, DiskFull, TransferFailed
+from stationmaster.event_log import get_logger
+from stationmaster.model import Job
+from stationmaster.remote.host import OutputFile
+
+log = get_logger("stationmaster.collecting")
+
+
+async def mirrored(file: OutputFile, job: Job, world: World) -> bool:
+    """Whether the machine has put the checkpoint into the bucket, verified; a bucket that fails costs the run nothing.
+
+    Raises Unreachable.
+    """
+    shelf = world.outlets.shelf
+    if not world.policy.mirror or shelf is None or not may_get_secrets(job, world.policy):
+        return False
+    try:
+        await send_from_machine(file, job, host_of(job, world), shelf)
+    except (DeliveryError, CommandFailed) as problem:
+        log.info("checkpoint.not_mirrored", job=job.id, path=file.path, problem=str(problem))
+        return False
+    return True
+
+
+async def forget_mirrored(job: Job, attempt: int, path: str, world: World) -> None:
+    """The bucket does not keep what home no longer does; what stays after a failure only takes room."""
+    shelf = world.outlets.shelf
+    if shelf is not None:
+        try:
+            await shelf.ask(shelf.store.remove, _key(job, attempt, path))
+        except DeliveryError as problem:
+            log.info("checkpoint.still_in_bucket", job=job.id, path=path, problem=str(problem))
+
+
+async def brought_back(job: Job, attempt: int, path: str, target: Path, sha256: str, world: World) -> bool:
+    """Whether `target` holds the checkpoint again, fetched from the bucket."""
+    shelf = world.outlets.shelf
+    if shelf is None:
+        return False
+    try:
+        await shelf.ask(shelf.store.get, _key(job, attempt, path), target, sha256=sha256)
+    except (DeliveryError, TransferFailed, DiskFull, OSError) as problem:
+        log.info("checkpoint.not_brought_back", job=job.id, path=path, problem=str(problem))
+        return False
+    return True
+
+
+def _key(job: Job, attempt: int, path: str) -> str:
+    return bucket_key(replace(job, attempt=attempt), path)

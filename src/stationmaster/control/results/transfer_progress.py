@@ -1,0 +1,93 @@
+"""How far a transfer is: kept with the job for those who watch, and told as an event now and then."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field, replace
+
+from stationmaster.control.flow.clock import boottime
+from stationmaster.control.flow.step import wait
+from stationmaster.control.flow.world import Visit
+from stationmaster.model import Job, Transfer
+from stationmaster.remote.base import Progress
+from stationmaster.store.writes import Told
+
+_LOOK_SECONDS = 2.0
+_EVENT_SECONDS = 30.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Meter:
+    """Bytes moved, and the pace since the file at hand began; what was there before does not count for the pace."""
+
+    began: float
+    done: int = 0
+    total: int = 0
+    _first: int | None = field(default=None)
+
+    def moved(self, done: int, total: int, *, now: float) -> None:
+        if self._first is None or total != self.total or done < self.done:
+            self.began, self._first = now, done
+        self.done, self.total = done, total
+
+    def reading(self, way: str, *, now: float) -> Transfer:
+        seconds = now - self.began
+        rate = (self.done - (self._first or 0)) / seconds if seconds > 0 else 0.0
+        left = (self.total - self.done) / rate if rate > 0 else None
+        return Transfer(way=way, bytes=self.done, total=self.total, bytes_per_second=rate or None, eta_seconds=left)
+
+
+@asynccontextmanager
+async def metered(
+    job: Job,
+    visit: Visit,
+    way: str,
+    *,
+    look_seconds: float = _LOOK_SECONDS,
+    event_seconds: float = _EVENT_SECONDS,
+) -> AsyncIterator[Progress]:
+    """The progress to hand to a transfer; `way` is "sending" or "fetching". The job's own writes forget it again."""
+    meter, over = Meter(began=boottime()), asyncio.Event()
+    telling = asyncio.create_task(_tell(meter, over, job, visit, way, look_seconds, event_seconds))
+    try:
+        yield lambda done, total: meter.moved(done, total, now=boottime())
+    finally:
+        # Not cancelled: a write under way would end in its thread, beside the one that follows.
+        over.set()
+        await asyncio.wait([telling])
+        problem = telling.exception()
+    if problem is not None:
+        raise problem  # a lease that was lost is lost for the transfer as well
+
+
+async def _tell(
+    meter: Meter,
+    over: asyncio.Event,
+    job: Job,
+    visit: Visit,
+    way: str,
+    look_seconds: float,
+    event_seconds: float,
+) -> None:
+    told_at, shown = boottime(), 0
+    while not await _is_over(over, look_seconds):
+        if meter.done == shown:
+            continue
+        shown, now = meter.done, boottime()
+        reading = meter.reading(way, now=now)
+        events: tuple[Told, ...] = ()
+        if now - told_at >= event_seconds:
+            told_at, events = now, (Told(kind="transfer", payload=asdict(reading)),)
+        moving = replace(job, machine=replace(job.machine, transfer=reading))
+        await visit.record(wait(moving, 0.0, events=events))
+
+
+async def _is_over(over: asyncio.Event, seconds: float) -> bool:
+    try:
+        async with asyncio.timeout(seconds):
+            await over.wait()
+    except TimeoutError:
+        return False
+    return True

@@ -1,1 +1,0 @@
-"""The safety net under everything: machines that nobody works on any more."""

@@ -1,0 +1,1 @@
+"""EXECUTING: start the training, watch it, stop it."""

@@ -1,0 +1,271 @@
+"""EXECUTING: trackside runs the plan's steps, detached. Each visit is one round trip and one judgement of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.step import Handler, Step, cut_off, give_up, go_on, is_late, recovered, wait
+from stationmaster.control.flow.world import Visit, World
+from stationmaster.control.machine.access import ANSWERING, Fate, drop_connection, host_of, missed, sight
+from stationmaster.control.machine.closing_time import (
+    closing_begun,
+    closing_counted,
+    is_stopped_for_good,
+    look_is_due,
+    stop_is_over,
+    stop_limit,
+    stop_seconds_left,
+)
+from stationmaster.control.machine.keepalive import alone_seconds
+from stationmaster.control.machine.revive import STOPPED_ENDINGS, Revive, marked_as_stopped, needs_reviving, revive
+from stationmaster.control.machine.step_secrets import held_back, secrets_of
+from stationmaster.control.results.collecting import Collect, at_home, collect, due
+from stationmaster.control.results.declared import declared
+from stationmaster.control.states.executing.baselines import compare, comparison_due
+from stationmaster.control.states.executing.last_save import Save, ask_to_save, save_first, save_told
+from stationmaster.control.states.executing.live_stream import Follow, follow
+from stationmaster.control.states.executing.log_watch import since_of
+from stationmaster.control.states.executing.status_intake import Seen, taken_in
+from stationmaster.control.states.executing.step_failure import failure_explained
+from stationmaster.control.states.executing.training_events import end_told
+from stationmaster.control.states.executing.user_requests import Ask, ask, next_request
+from stationmaster.errors import CommandFailed, DeliveryBusy, HostKeyRefused, RemoteError, SecretRefused
+from stationmaster.lifecycle import Move
+from stationmaster.model import Desired, Job, Reason
+from stationmaster.recipes.log_patterns import user_patterns
+from stationmaster.recipes.schema import Output
+from stationmaster.remote.host import Status
+from stationmaster.store.writes import Told, Write
+
+# What a reason to stop means where nothing was trained yet: a stop is a cancel, a machine that was stopped is no loss.
+_BEFORE_TRAINING = {Reason.STOPPED_BY_USER: Reason.CANCELLED_BY_USER, Reason.MACHINE_STOPPED: Reason.MACHINE_LOST}
+_MOST_STOPS = 4  # each ends with KILL: whatever lives on after so many is not ended by another
+_SETTLE_SECONDS = 0.1  # a supervisor that dies at once is not started again at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """trackside is not at work though the plan is not finished: start it, or start it again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """The training is to end; why is written down already."""
+
+    grace_seconds: float
+
+
+Action = Start | Save | Stop | Revive | Follow | Collect | Ask
+
+
+async def observe(visit: Visit, world: World) -> Seen:
+    job = visit.job
+    recipe = visit.recipe
+    seen = Seen(
+        visit=visit,
+        status=None,
+        framework=recipe.framework,
+        patterns=user_patterns((*recipe.log_patterns, *world.policy.log_patterns)),
+        outputs=recipe.outputs,
+        stopping=recipe.stop,
+    )
+    if job.desired is Desired.CANCEL:
+        return seen
+    try:
+        since = since_of(job, visit.monitoring)
+        status = await host_of(job, world).status(since, alone_seconds=alone_seconds(job, now=visit.now))
+        # Whether the time of a job that is to end runs, only the provider can say.
+        is_due = look_is_due(job, world.policy, now=visit.now)
+        sighting = await sight(visit, world) if is_due else ANSWERING
+        seen = replace(seen, status=status, sighting=sighting)
+        return replace(seen, watched=visit.watched, comparison=await compare(job, world))
+    except RemoteError as problem:
+        await drop_connection(job, world)
+        return replace(seen, problem=str(problem), sighting=await sight(visit, world))
+
+
+def decide(seen: Seen, policy: Policy) -> Step[Action]:
+    job, now = seen.visit.job, seen.visit.now
+    if job.desired is Desired.CANCEL:
+        return _leave(seen, Reason.CANCELLED_BY_USER, "cancelled during the training")
+    seen = _counted(seen, policy)
+    if seen.status is None:
+        return _without_answer(seen, policy)
+    status = seen.status
+    write = taken_in(seen)
+    job = write.job
+    # What people want and the limit come first: nothing that the machine says puts them off.
+    if reason := _reason_to_stop(job, now=now):
+        return _to_its_end(seen, replace(write, job=closing_begun(job, now=now)), status, reason, policy)
+    if _is_to_be_read_on(write, status):
+        return Step(write=replace(write, due_in=0.0))
+    if status.finished:
+        return Step(write=_exited(write, status, seen.outputs, now=now))
+    if not status.supervisor.alive or status.needs_secrets:
+        return Step(write=write, then=Start())
+    if status.training_alive and (request := next_request(job, now=now)):
+        return Step(write=write, then=request)
+    if collection := due(job, status, before=seen.visit.job, policy=policy, now=now):
+        return Step(write=write, then=collection)
+    if seen.watched and status.training_alive:
+        return Step(write=write, then=Follow())
+    return Step(write=write)
+
+
+def _counted(seen: Seen, policy: Policy) -> Seen:
+    """The same look, with the closing time counted and without the files that do not count."""
+    job = closing_counted(seen.visit.job, seen.sighting, policy, now=seen.visit.now)
+    status = seen.status
+    if status is not None:
+        status = replace(status, outputs=declared(status.outputs, seen.outputs))
+    return replace(seen, visit=replace(seen.visit, job=job), status=status)
+
+
+def _is_to_be_read_on(write: Write, status: Status) -> bool:
+    """The log is read to its end before anything is concluded from it."""
+    return status.more or bool(status.finished and write.logs)
+
+
+def _to_its_end(seen: Seen, write: Write, status: Status, reason: Reason, policy: Policy) -> Step[Action]:
+    """The training is to end; one that does not is left as it runs, and its model is fetched all the same."""
+    if stop_is_over(write.job, policy) or write.job.ending.stops >= _MOST_STOPS:
+        return Step(write=_left_running(write, reason, seen))
+    if status.finished:
+        if _is_to_be_read_on(write, status):
+            return Step(write=replace(write, due_in=0.0))
+        return Step(write=_exited(write, status, seen.outputs, now=seen.visit.now))
+    if not _training_began(status):
+        return _leave(seen, _BEFORE_TRAINING.get(reason, reason), "ended before the training began")
+    return _ended(seen, write, reason, policy)
+
+
+def _left_running(write: Write, reason: Reason, seen: Seen) -> Write:
+    """The stop had no effect, or nobody answered it: the fetch asks once more, and the machine goes after it."""
+    ending = replace(write.job.ending, reason=reason, unstopped=True, stops=0)
+    job = replace(recovered(write.job), ending=ending)
+    told = Told(kind="stop_without_effect", payload={"reason": reason.value})
+    moved = go_on(job, Move.EXITED, now=seen.visit.now, events=(*write.events, told, *end_told(job, seen.outputs)))
+    return replace(write, job=moved.job, due_in=0.0, events=moved.events)
+
+
+def _ended(seen: Seen, write: Write, reason: Reason, policy: Policy) -> Step[Action]:
+    """The training is to end: first it saves, if it can, then it is stopped. Each is written down before it is done."""
+    job = replace(write.job, ending=replace(write.job.ending, reason=reason))
+    saving = save_first(job, reason, seen.stopping.save, seen.visit.monitoring, now=seen.visit.now)
+    if saving is None:
+        job = replace(job, ending=replace(job.ending, stops=job.ending.stops + 1))
+        grace = min(seen.stopping.grace, stop_limit(policy))
+        return Step(write=replace(write, job=job), then=Stop(grace_seconds=grace))
+    told = (*write.events, *save_told(job, saving))
+    return Step(write=replace(write, job=saving, events=told), then=Save())
+
+
+def _leave(seen: Seen, reason: Reason, explanation: str) -> Step[Action]:
+    return Step(write=give_up(seen.visit.job, reason, now=seen.visit.now, explanation=explanation))
+
+
+def _without_answer(seen: Seen, policy: Policy) -> Step[Action]:
+    """No answer is not an answer: only the provider can say that the machine, and so the training, is gone."""
+    job, sighting = seen.visit.job, seen.sighting
+    if sighting.fate is Fate.GONE:
+        return _leave(seen, Reason.MACHINE_LOST, f"the provider says that the machine is gone{at_home(job)}")
+    if reason := _reason_to_stop(job, now=seen.visit.now):
+        job = closing_begun(job, now=seen.visit.now)
+        if stop_is_over(job, policy) or is_stopped_for_good(job, policy):
+            return Step(write=_left_running(Write(job=job), reason, seen))
+    if needs_reviving(sighting, job):
+        stopped = marked_as_stopped(job, sighting)
+        since = job.unreachable_since if job.unreachable_since is not None else seen.visit.now
+        return Step(write=Write(job=replace(stopped, unreachable_since=since)), then=Revive(sighting=sighting))
+    if sighting.fate is Fate.MISSING:
+        job = missed(job, sighting)
+    return Step(write=cut_off(job, now=seen.visit.now, policy=policy, problem=seen.problem or "no answer"))
+
+
+def _reason_to_stop(job: Job, *, now: float) -> Reason | None:
+    if job.ending.reason in STOPPED_ENDINGS:
+        return job.ending.reason  # it runs again only so that its model can be fetched
+    if job.desired is Desired.STOP:
+        return Reason.STOPPED_BY_USER
+    if job.desired is Desired.CANCEL_KEEP:
+        return Reason.CANCELLED_BY_USER
+    if job.watching.stalled:
+        return Reason.STALLED
+    if job.watching.sick:
+        return Reason.ANOMALY
+    return Reason.HARD_LIMIT if is_late(job, now=now) else None
+
+
+def _training_began(status: Status) -> bool:
+    return any(step.training and step.started_at is not None for step in status.steps)
+
+
+def _exited(write: Write, status: Status, outputs: Sequence[Output], *, now: float) -> Write:
+    assert status.finished is not None
+    job = write.job
+    # Whatever it was to be ended for: a training that is done was done before.
+    is_done = status.finished.result == "done"
+    reason = Reason.FINISHED if is_done else job.ending.reason or Reason.STEP_FAILED
+    explanation = failure_explained(job, status) if reason is Reason.STEP_FAILED else None
+    job = replace(recovered(job), ending=replace(job.ending, reason=reason, explanation=explanation))
+    told = (*write.events, *end_told(job, outputs))
+    moved = go_on(job, Move.EXITED, now=now, events=told, checkpoints=write.checkpoints)
+    return replace(moved, readings=write.readings, cleared_alerts=write.cleared_alerts)
+
+
+async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
+    if isinstance(action, Revive):
+        return await revive(action, job, seen.visit, world)
+    if isinstance(action, Follow):
+        return await follow(job, seen.visit, world, partial(_judged, seen, world.policy))
+    if isinstance(action, Collect):
+        return await collect(action, job, seen.visit, seen.outputs, world)
+    host = host_of(job, world)
+    try:
+        async with asyncio.timeout(stop_seconds_left(job, world.policy)):
+            if isinstance(action, Save):
+                return await ask_to_save(job, world)
+            if isinstance(action, Ask):
+                return await ask(action, job, seen.visit, world)
+            if isinstance(action, Stop):
+                await host.stop(action.grace_seconds)
+            else:
+                await host.start(await secrets_of(job, seen.visit.recipe, world))
+    except TimeoutError:
+        return _not_stopped(job, "it took too long", world.policy)
+    except (SecretRefused, DeliveryBusy) as problem:
+        has_trained = seen.status is None or _training_began(seen.status)
+        return held_back(job, problem, seen.visit, world.policy, has_trained=has_trained)
+    except CommandFailed as problem:
+        if isinstance(action, Stop):
+            return _not_stopped(job, str(problem), world.policy)
+        return cut_off(job, now=seen.visit.now, policy=world.policy, problem=str(problem))
+    except HostKeyRefused as problem:
+        return cut_off(job, now=seen.visit.now, policy=world.policy, problem=str(problem))
+    except RemoteError as problem:
+        await drop_connection(job, world)
+        return cut_off(job, now=seen.visit.now, policy=world.policy, problem=str(problem))
+    unheard = job.ending.stops - 1 if isinstance(action, Stop) else 0
+    return wait(job, world.policy.retry_after(unheard - 1) if unheard else _SETTLE_SECONDS)
+
+
+def _not_stopped(job: Job, problem: str, policy: Policy) -> Write:
+    """The machine answers, and does not stop the training: told once, and tried again after growing pauses."""
+    told = (Told(kind="stop_failed", payload={"problem": problem}),) if job.ending.stops == 1 else ()
+    return wait(job, policy.retry_after(max(0, job.ending.stops - 1)), events=told)
+
+
+def _judged(seen: Seen, policy: Policy, visit: Visit, status: Status) -> tuple[Write, bool]:
+    """The same judgement as of any visit; following goes on while it only leads to more following."""
+    step = decide(replace(seen, visit=visit, status=status, watched=True), policy)
+    assert step.write is not None, "a status that came leads to a write"
+    reads_on = step.then is None and step.write.job.state is visit.job.state
+    is_due = comparison_due(step.write.job) is not None  # by a visit, which may ask the store
+    return step.write, (isinstance(step.then, Follow) or reads_on) and not is_due
+
+
+HANDLER = Handler(observe=observe, decide=decide, perform=perform)

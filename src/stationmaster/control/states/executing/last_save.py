@@ -1,0 +1,76 @@
+"""Save before stop: a training that is to end is asked for a last checkpoint, if its recipe knows how.
+
+That it was asked is written down before it is asked, and what came of it before it is stopped: whoever goes on after
+a crash looks for the same checkpoint and does not ask twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from stationmaster.control.flow.step import wait
+from stationmaster.control.flow.world import World
+from stationmaster.control.machine.access import host_of
+from stationmaster.control.states.executing.step_failure import quoted
+from stationmaster.model import Job, LastSave, Reason
+from stationmaster.parsers.base import Phase
+from stationmaster.recipes.commands import Save as SaveRequest
+from stationmaster.settings import MonitoringSettings
+from stationmaster.store.writes import Told, Write
+
+_LOOK_SECONDS = 2.0  # that one visit waits for the checkpoint
+_PAUSE_SECONDS = 0.5
+_SAVING = "saving"
+# What would be saved now is worth less than what was saved before, or there is no room for it.
+_BETTER_NOT_SAVED = ("nan_loss", "divergence", "disk_filling")
+_WITHOUT_TRAINER = (Reason.MACHINE_STOPPED, Reason.OUTBID)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Save:
+    """The training is to end, why is written down already; it is asked for a checkpoint first."""
+
+
+def save_first(
+    job: Job, reason: Reason, request: SaveRequest | None, monitoring: MonitoringSettings, *, now: float
+) -> Job | None:
+    """The job with the asking written down, while a checkpoint is still to be waited for; None: it is to be stopped."""
+    asked = job.ending.save
+    if request is None or (asked is None and not _is_worth_saving(job, reason)):
+        return None  # judged once: after the asking the phase is `saving` because of it
+    asked = asked or LastSave(state=_SAVING, at=now)
+    is_over = now - asked.at >= min(request.timeout, monitoring.save_timeout)
+    return None if is_over or asked.state != _SAVING else _noted(job, asked)
+
+
+def save_told(before: Job, after: Job) -> tuple[Told, ...]:
+    """That a checkpoint was asked for, told once."""
+    is_new = after.ending.save is not None and before.ending.save is None
+    return (Told(kind="save_asked", payload={"reason": after.ending.reason}),) if is_new else ()
+
+
+async def ask_to_save(job: Job, world: World) -> Write:
+    """Ask the training, once, and look for what it saves. Raises RemoteError."""
+    asked = job.ending.save
+    assert asked is not None, "that it is asked is written down first"
+    found = await host_of(job, world).save(f"attempt-{job.attempt}", wait_seconds=_LOOK_SECONDS)
+    if found.state == _SAVING:
+        return wait(job, _PAUSE_SECONDS)
+    after = _noted(job, replace(asked, state=found.state))
+    payload: dict[str, Any] = {"state": found.state, "files": list(found.files)}
+    if found.problem:
+        payload["problem"] = quoted(found.problem)
+    return wait(after, 0.0, events=(Told(kind="save_ended", payload=payload),))
+
+
+def _noted(job: Job, asked: LastSave) -> Job:
+    return replace(job, ending=replace(job.ending, save=asked))
+
+
+def _is_worth_saving(job: Job, reason: Reason) -> bool:
+    if reason in _WITHOUT_TRAINER or not job.progress.step:
+        return False  # nobody who could save, or nothing to save; before its first step it may not know how yet
+    if reason is Reason.STALLED and job.progress.phase == Phase.SAVING:
+        return False  # it hangs in the very thing that it would be asked for
+    return reason is not Reason.ANOMALY or not set(job.watching.anomalies) & set(_BETTER_NOT_SAVED)

@@ -1,0 +1,165 @@
+"""What a person asks a running training for: a checkpoint or samples now. It goes on afterwards.
+
+The asking is counted in the job; what was answered, and what is being waited for, is kept with it. A worker that goes
+on after a crash makes the same request, which trackside passes on once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from stationmaster.control.flow.step import wait
+from stationmaster.control.flow.world import Visit, World
+from stationmaster.control.machine.access import host_of
+from stationmaster.control.results.collecting import with_newest_asked
+from stationmaster.control.results.declared import has_fair_name
+from stationmaster.control.results.job_folder import arriving, fetched_path
+from stationmaster.control.states.executing.step_failure import quoted
+from stationmaster.errors import CommandFailed, DiskFull, TransferFailed
+from stationmaster.model import Asking, Checkpoint, Job, Request, Requests
+from stationmaster.recipes.outputs import output_of, step_of
+from stationmaster.recipes.schema import Output, OutputKind, Recipe
+from stationmaster.remote.host import Answered, Host
+from stationmaster.remote.transfer import pull_verified
+from stationmaster.store.writes import Told, Write
+
+_LOOK_SECONDS = 2.0  # that the first visit waits for the answer
+_AGAIN_SECONDS = 3.0  # between two looks
+_SPARE_SECONDS = 60.0  # past the time that the recipe gives, for a machine that never says so
+_MOST_FILES = 32
+_LARGEST_SAMPLE_BYTES = 64 * 2**20
+_AT_IT = ("saving", "sampling")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """Pass a person's request on to the training, or look what has become of it."""
+
+    request: Request
+    number: int
+
+
+def next_request(job: Job, *, now: float) -> Ask | None:
+    """The request that is to be passed on or looked after now. Before its first step a training may not know how."""
+    if not job.progress.step:
+        return None
+    if (pending := _pending(job)) is not None:
+        is_due = now - pending.looked_at >= _AGAIN_SECONDS
+        return Ask(request=pending.request, number=pending.number) if is_due else None
+    unanswered = (one for one in Request if job.times_asked(one) > _answered(job, one))
+    return next((Ask(request=one, number=job.times_asked(one)) for one in unanswered), None)
+
+
+async def ask(action: Ask, job: Job, visit: Visit, world: World) -> Write:
+    """Ask, once, and look; what the training made comes home. Raises RemoteError."""
+    host, now = host_of(job, world), visit.now
+    pending = _pending(job) or Asking(
+        request=action.request, number=action.number, at=now, attempt=job.attempt, looked_at=now
+    )
+    name = f"attempt-{job.attempt}-{action.request.value}-{action.number}"
+    first_look = _LOOK_SECONDS if pending.at == now else 0.0
+    found = await _passed_on(host, action.request, name, first_look)
+    seconds = _most_seconds(action.request, visit.recipe) + _SPARE_SECONDS
+    if goes_on(found, pending, step=job.progress.step) and now - pending.at < seconds:
+        asking = replace(looked_after(pending, found, step=job.progress.step), looked_at=now)
+        after = replace(job, requests=replace(job.requests, asking=asking))
+        return wait(after, 0.0 if visit.watched else _AGAIN_SECONDS)
+    return await _ended(found, action, job, visit, world)
+
+
+def goes_on(found: Answered, pending: Asking, *, step: int | None) -> bool:
+    """Whether more is to come. Of several samples the first is there before the last: all are once it trains again."""
+    if found.state in _AT_IT:
+        return True
+    first_seen = pending.made_at_step
+    return found.state == "sampled" and (first_seen is None or step == first_seen)
+
+
+def looked_after(pending: Asking, found: Answered, *, step: int | None) -> Asking:
+    """What is known of the request after a look: at which step the first of what it asked for was there."""
+    if pending.made_at_step is None and found.state not in _AT_IT:
+        return replace(pending, made_at_step=step)
+    return pending
+
+
+async def _passed_on(host: Host, request: Request, name: str, wait_seconds: float) -> Answered:
+    try:
+        if request is Request.SAVE:
+            return await host.save(name, wait_seconds=wait_seconds)
+        return await host.sample(name, wait_seconds=wait_seconds)
+    except CommandFailed as problem:  # as from a trackside that does not know the verb yet
+        return Answered(state="refused", problem=str(problem))
+
+
+def _most_seconds(request: Request, recipe: Recipe) -> float:
+    how = recipe.stop.save if request is Request.SAVE else recipe.samples and recipe.samples.now
+    return 0.0 if how is None else how.timeout
+
+
+async def _ended(found: Answered, action: Ask, job: Job, visit: Visit, world: World) -> Write:
+    """The request is answered: told, and what came of it is brought home."""
+    kind = f"{action.request.value}_ended"
+    state = "timed_out" if found.state in _AT_IT else quoted(found.state)
+    files = [path for path in found.files if has_fair_name(path)][-_MOST_FILES:]  # a machine may name what it likes
+    payload: dict[str, Any] = {"state": state, "number": action.number, "files": files}
+    if found.problem:
+        payload["problem"] = quoted(found.problem)
+    rows: tuple[Checkpoint, ...] = ()
+    if action.request is Request.SAMPLE and files:
+        try:
+            rows = await _brought_home(files, job, visit, visit.recipe.outputs, world)
+        except (TransferFailed, DiskFull) as problem:
+            payload["problem"] = str(problem)
+        payload["places"] = [row.location for row in rows]
+    answered = {**job.requests.answered, action.request.value: action.number}
+    after = replace(job, requests=Requests(answered=answered))
+    if action.request is Request.SAVE and files:
+        after = with_newest_asked(after, now=visit.now)
+    return wait(after, 0.0, checkpoints=rows, events=(Told(kind=kind, payload=payload),))
+
+
+async def _brought_home(
+    files: Sequence[str], job: Job, visit: Visit, outputs: Sequence[Output], world: World
+) -> tuple[Checkpoint, ...]:
+    """The samples among these files, verified; one that is too large to be a sample stays where it is."""
+    host, folder = host_of(job, world), world.artifacts(job.id)
+    samples = [path for path in files if _is_sample(path, outputs)]
+    hashes = await host.hash(samples)
+    rows = []
+    for path in samples:
+        there = hashes.get(path)
+        if there is None or there.size > _LARGEST_SAMPLE_BYTES:
+            continue
+        target = fetched_path(folder, attempt=job.attempt, path=path)
+        await pull_verified(host, path, target, there.sha256, parts=arriving(folder))
+        step = step_of(path, outputs, offset=job.watching.step_offset)
+        rows.append(
+            Checkpoint(
+                attempt=job.attempt,
+                path=path,
+                kind=OutputKind.SAMPLE.value,
+                size=there.size,
+                step=step,
+                sha256=there.sha256,
+                location=str(target),
+                verified_at=visit.now,
+            )
+        )
+    return tuple(rows)
+
+
+def _is_sample(path: str, outputs: Sequence[Output]) -> bool:
+    output = output_of(path, outputs)
+    return output is not None and output.kind is OutputKind.SAMPLE
+
+
+def _pending(job: Job) -> Asking | None:
+    """The request that is being waited for; one of an earlier attempt was lost with its machine and is made again."""
+    pending = job.requests.asking
+    return pending if pending is not None and pending.attempt == job.attempt else None
+
+
+def _answered(job: Job, request: Request) -> int:
+    return job.requests.answered.get(request.value, 0)

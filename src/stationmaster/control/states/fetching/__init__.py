@@ -1,0 +1,1 @@
+"""FETCHING_RESULTS: bring the model and its files home."""

@@ -1,0 +1,325 @@
+"""FETCHING_RESULTS: the training is over. Its files are brought home one by one, each verified before the next.
+
+A model counts once it opens: of several checkpoints the best that does. What cannot be fetched in time stays on the
+disk of a machine that is stopped, for a person to decide about.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.step import (
+    Handler,
+    Step,
+    cut_off,
+    failed_try,
+    give_up,
+    go_on,
+    is_late,
+    recovered,
+    wait,
+    wants_out,
+)
+from stationmaster.control.flow.world import Visit, World
+from stationmaster.control.machine.access import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
+from stationmaster.control.machine.closing_time import (
+    action_limit,
+    closing_begun,
+    closing_counted,
+    closing_if_due,
+    fetch_is_over,
+    fetch_limit,
+    is_stopped_for_good,
+    look_is_due,
+    stop_limit,
+)
+from stationmaster.control.machine.keepalive import company
+from stationmaster.control.machine.parking import (
+    Park,
+    costs_as_seen,
+    is_asked_again,
+    park,
+    parked,
+    taken_up_again,
+    while_parked,
+)
+from stationmaster.control.machine.revive import Revive, needs_reviving, revive
+from stationmaster.control.publishing import delivery_notes as notes
+from stationmaster.control.publishing.chain import Deliver, deliver, not_delivered
+from stationmaster.control.results.collecting import at_home, with_fetched, with_places
+from stationmaster.control.results.declared import declared, refused_told
+from stationmaster.control.results.job_folder import arriving, fetched_path
+from stationmaster.control.results.transfer_progress import metered
+from stationmaster.control.states.executing.status_intake import checkpoint_of
+from stationmaster.control.states.fetching.wanted_files import ranked_models, steady, wanted_files
+from stationmaster.delivery.safetensors_header import open_safetensors
+from stationmaster.durations import format_duration
+from stationmaster.errors import (
+    BrokenModel,
+    CommandFailed,
+    DeliveryRefused,
+    DiskFull,
+    RemoteError,
+    Unreachable,
+)
+from stationmaster.lifecycle import PARKED, Move, is_parked, may_try_again
+from stationmaster.model import CostLine, Desired, Fetching, Job, OutputFile, Reason, Rental
+from stationmaster.providers.base import CanStop
+from stationmaster.recipes.outputs import is_safe_to_load
+from stationmaster.recipes.schema import OutputKind, Recipe
+from stationmaster.remote.transfer import pull_verified
+from stationmaster.store.writes import Told, Write
+
+_SPARE_MODELS = 8  # further checkpoints that are tried where the best one does not open
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    visit: Visit
+    sighting: Sighting = ANSWERING
+    costs: tuple[CostLine, ...] = ()
+    can_stop: bool = False  # whether the provider keeps the disk of a machine that is stopped
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeInventory:
+    """Ask the machine for every declared output with its hash, and write down what is wanted of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetch:
+    """Bring one file home; one that is there with the right hash already is not fetched again."""
+
+    file: OutputFile
+
+
+Action = TakeInventory | Deliver | Fetch | Revive | Park
+
+
+async def observe(visit: Visit, world: World) -> Seen:
+    job = visit.job
+    seen = Seen(visit=visit, can_stop=isinstance(world.provider(job.spec.provider), CanStop))
+    is_due = look_is_due(job, world.policy, now=visit.now)
+    if job.unreachable_since is None and not is_due and not is_parked(job):
+        return seen
+    _, costs = await world.bills.of(job.id)
+    return replace(seen, sighting=await sight(visit, world), costs=costs)
+
+
+def decide(seen: Seen, policy: Policy) -> Step[Action]:
+    now = seen.visit.now
+    job = closing_counted(closing_if_due(seen.visit.job, now=now), seen.sighting, policy, now=now)
+    costs = costs_as_seen(seen.costs, seen.sighting, now=now)
+    step = _next(job, seen, policy)
+    if step.write is not None:
+        return replace(step, write=replace(step.write, costs=(*step.write.costs, *costs)))
+    if job is seen.visit.job and not costs:
+        return step
+    return replace(step, write=Write(job=job, costs=costs))
+
+
+def _next(job: Job, seen: Seen, policy: Policy) -> Step[Action]:
+    now = seen.visit.now
+    if job.desired is Desired.CANCEL:
+        said = "cancelled while the results were fetched"
+        return Step(write=give_up(job, Reason.CANCELLED_BY_USER, now=now, explanation=said))
+    if is_parked(job):
+        return _of_parked(job, seen, policy)
+    if seen.sighting.fate is Fate.GONE:
+        return Step(write=without_the_rest(job, Reason.MACHINE_LOST, "the machine was gone", now=now))
+    if seen.sighting.fate is Fate.MISSING:
+        return Step(write=wait(missed(job, seen.sighting), policy.provider_look_seconds))
+    # A machine that cannot be stopped is one of our own: it is given up only at the limit, as it bills nobody.
+    if fetch_is_over(job, policy) and (seen.can_stop or is_late(job, now=now)):
+        return Step(write=_out_of_time(job, seen, policy))
+    if is_stopped_for_good(job, policy):
+        said = "the machine was stopped and could not be started again"
+        return Step(write=_given_no_more_time(job, said, policy, now=now))
+    if needs_reviving(seen.sighting, job):
+        return Step(then=Revive(sighting=seen.sighting))
+    wanted = job.fetching.wanted
+    if wanted is None:
+        return Step(then=TakeInventory())
+    if not wanted:
+        return Step(write=_all_safe(job, now=now))
+    file = wanted[0]
+    if file.kind == OutputKind.CHECKPOINT:
+        if (link := notes.next_link(job, policy.links)) is not None:
+            return Step(then=Deliver(link=link, file=file))
+        if notes.places(job) and not policy.keep_local:
+            return Step(write=wait(_without_first(job), 0.0))
+    return Step(then=Fetch(file=file))
+
+
+def _of_parked(job: Job, seen: Seen, policy: Policy) -> Step[Action]:
+    if is_asked_again(job):
+        again = closing_begun(taken_up_again(job), now=seen.visit.now)
+        again = replace(again, unreachable_since=seen.visit.now)  # it is stopped: the next visit looks for it
+        return Step(write=wait(again, 0.0, rentals=_running_again(seen.sighting), cleared_alerts=(PARKED,)))
+    comes_next = while_parked(job, seen.sighting, policy, can_stop=seen.can_stop, now=seen.visit.now)
+    return Step(then=comes_next) if isinstance(comes_next, Park) else Step(write=comes_next)
+
+
+def _running_again(sighting: Sighting) -> tuple[Rental, ...]:
+    """What the safety net counts from: the machine is no longer one that was stopped for good."""
+    return () if sighting.rental is None else (replace(sighting.rental, stopped_at=None),)
+
+
+def _out_of_time(job: Job, seen: Seen, policy: Policy) -> Write:
+    """The fetch had its time. What cannot be stopped, with its disk kept, has to go."""
+    if not seen.can_stop:
+        return without_the_rest(job, Reason.HARD_LIMIT, "the limit was reached", now=seen.visit.now)
+    said = f"the model could not be fetched within {format_duration(policy.fetch_seconds)}"
+    return _given_no_more_time(job, said, policy, now=seen.visit.now)
+
+
+def _given_no_more_time(job: Job, why: str, policy: Policy, *, now: float) -> Write:
+    """With the model safe the job goes on without the rest; else the machine is stopped, or stays so, and keeps it."""
+    if job.has_model_of_attempt:
+        return without_the_rest(job, Reason.HARD_LIMIT, "the time was over", now=now)
+    return parked(job, why, policy, now=now)
+
+
+def without_the_rest(job: Job, reason: Reason, why: str, *, now: float) -> Write:
+    """Nothing more can be had from the machine: with the model safe the job goes on, else the attempt is lost."""
+    if job.has_model_of_attempt:
+        told = Told(kind="results_incomplete", payload={"problem": f"{why} before everything was fetched"})
+        return replace(_all_safe(job, now=now), events=(told, *_all_safe(job, now=now).events))
+    return give_up(job, reason, now=now, explanation=f"{why} before a model was saved from the machine{at_home(job)}")
+
+
+def _all_safe(job: Job, *, now: float) -> Write:
+    machine = replace(job.machine, transfer=None, absences=0, gone_read_at=None)
+    done = replace(job, fetching=replace(job.fetching, wanted=None), machine=machine)
+    ending = _ending_of_a_bid(done, now=now) if job.ending.reason is Reason.OUTBID else job.ending.reason
+    if ending is Reason.OUTBID:
+        said = f"a higher bid stopped the machine; what was on it was fetched{at_home(done)}"
+        return give_up(done, Reason.OUTBID, now=now, explanation=said)
+    return go_on(replace(done, ending=replace(done.ending, reason=ending)), Move.MODEL_SAFE, now=now)
+
+
+def _ending_of_a_bid(job: Job, *, now: float) -> Reason:
+    """A training that was cut short by a higher bid goes on in a further attempt, unless nothing may follow."""
+    if wants_out(job):
+        return Reason.STOPPED_BY_USER
+    if is_late(job, now=now):
+        return Reason.HARD_LIMIT
+    is_over = job.has_model_of_attempt and not may_try_again(job, Reason.OUTBID)
+    return Reason.MACHINE_STOPPED if is_over else Reason.OUTBID
+
+
+async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
+    if isinstance(action, Revive):
+        return await revive(action, job, seen.visit, world)
+    if isinstance(action, Park):
+        return await park(action, job, world)
+    limit = _limit_of(action, job, world.policy) if seen.can_stop else None
+    try:
+        async with asyncio.timeout(limit), company(host_of(job, world), seen.visit):
+            if isinstance(action, TakeInventory):
+                return await _take_inventory(job, seen.visit.recipe, world)
+            if isinstance(action, Deliver):
+                checkpoint = checkpoint_of(job, action.file, seen.visit.recipe.outputs)
+                return await deliver(action, job, checkpoint, seen.visit, world)
+            return await _fetch(action.file, job, seen, world)
+    except BrokenModel as problem:
+        return _with_the_next_model(job, problem)
+    except TimeoutError:
+        return _took_too_long(action, job, world.policy)
+    except Unreachable as problem:
+        await drop_connection(job, world)
+        return cut_off(job, now=seen.visit.now, policy=world.policy, problem=str(problem))
+    except (RemoteError, DiskFull) as problem:
+        after, seconds, failures = failed_try(job, world.policy)
+        told = () if failures else (Told(kind="fetch_failed", payload={"problem": str(problem)}),)
+        return wait(after, seconds, events=told)
+
+
+async def _take_inventory(job: Job, recipe: Recipe, world: World) -> Write:
+    outputs, host = recipe.outputs, host_of(job, world)
+    if job.ending.unstopped:
+        with suppress(CommandFailed):  # its model can be had all the same
+            await host.stop(min(recipe.stop.grace, stop_limit(world.policy)))
+    told = await host.inventory()
+    files = steady(declared(told, outputs))
+    checkpoints = tuple(with_places((checkpoint_of(job, file, outputs) for file in files), job))
+    spare = ranked_models(files, job, checkpoints)[1 : 1 + _SPARE_MODELS]
+    steps = [one.step for one in checkpoints if one.kind == OutputKind.CHECKPOINT and one.step is not None]
+    fetching = Fetching(
+        wanted=tuple(wanted_files(files, job, checkpoints)),
+        spare_models=tuple(spare),
+        furthest=max(steps, default=None),
+    )
+    after = replace(recovered(job), fetching=fetching, ending=replace(job.ending, unstopped=False))
+    return wait(after, 0.0, checkpoints=checkpoints, events=refused_told(told, outputs))
+
+
+def _with_the_next_model(job: Job, problem: BrokenModel) -> Write:
+    """What was called the model is none: the next best may be one. Bytes that came home stay where they are."""
+    assert job.fetching.wanted, "a model that is none was wanted"
+    (broken, *rest), spare = job.fetching.wanted, job.fetching.spare_models
+    told = Told(kind="model_broken", payload={"path": broken.path, "problem": str(problem)})
+    next_best = replace(job.fetching, wanted=(*spare[:1], *rest), spare_models=spare[1:])
+    after = replace(recovered(job), fetching=next_best, machine=replace(job.machine, transfer=None))
+    return wait(after, 0.0, events=(told,))
+
+
+def _limit_of(action: TakeInventory | Deliver | Fetch, job: Job, policy: Policy) -> float | None:
+    """A place that never answers leaves time for the next one, and for the pull home."""
+    limit = action_limit(job, policy, until=fetch_limit(policy))
+    return limit / len(policy.links) if limit is not None and isinstance(action, Deliver) else limit
+
+
+def _without_first(job: Job) -> Job:
+    """The job without the file that it wanted next."""
+    return replace(job, fetching=replace(job.fetching, wanted=(job.fetching.wanted or ())[1:]))
+
+
+def _took_too_long(action: TakeInventory | Deliver | Fetch, job: Job, policy: Policy) -> Write:
+    if isinstance(action, Deliver):
+        return not_delivered(job, action.link, DeliveryRefused("it took too long"), policy)
+    after, seconds, failures = failed_try(job, policy)
+    told = () if failures else (Told(kind="fetch_failed", payload={"problem": "it took too long"}),)
+    return wait(after, seconds, events=told)
+
+
+async def _fetch(file: OutputFile, job: Job, seen: Seen, world: World) -> Write:
+    assert file.sha256 is not None
+    folder = world.artifacts(job.id)
+    target = fetched_path(folder, attempt=job.attempt, path=file.path)
+    await asyncio.to_thread(_take_collected, file, job, target)
+    async with metered(job, seen.visit, "fetching") as progress:
+        host = host_of(job, world)
+        await pull_verified(host, file.path, target, file.sha256, parts=arriving(folder), progress=progress)
+    if file.kind == OutputKind.CHECKPOINT and is_safe_to_load(file.path):
+        await asyncio.to_thread(open_safetensors, target)
+    outputs = seen.visit.recipe.outputs
+    safe = replace(checkpoint_of(job, file, outputs), location=str(target), verified_at=seen.visit.now)
+    if safe.kind == OutputKind.STATE:
+        safe = replace(safe, step=job.fetching.furthest)
+    after = _without_first(replace(recovered(job), machine=replace(job.machine, transfer=None)))
+    told: tuple[Told, ...] = ()
+    if safe.kind == OutputKind.CHECKPOINT:
+        after = notes.with_model(after, file, address=str(target), step=safe.step)
+        if job.ending.reason is Reason.OUTBID:
+            after = await with_fetched(after, safe, file, world)
+        payload = {"path": file.path, "location": str(target), "sha256": file.sha256, "size": file.size}
+        told = (Told(kind="model_safe", payload=payload),)
+    return wait(after, 0.0, checkpoints=(safe,), events=told)
+
+
+def _take_collected(file: OutputFile, job: Job, target: Path) -> None:
+    """Bytes that were collected during the training are not fetched again; whether they are equal is checked after."""
+    same = next((one for one in job.collection.checkpoints if (one.path, one.sha256) == (file.path, file.sha256)), None)
+    if same is None or target.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(OSError):
+        target.hardlink_to(same.location)
+
+
+HANDLER = Handler(observe=observe, decide=decide, perform=perform)

@@ -1,0 +1,1 @@
+"""FINALIZING: publish the model and conclude the job."""

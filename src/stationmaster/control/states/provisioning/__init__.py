@@ -1,0 +1,1 @@
+"""PROVISIONING: rent a machine within the agreed price and log in."""

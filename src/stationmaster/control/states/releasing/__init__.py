@@ -1,0 +1,1 @@
+"""RELEASING: clean up and give the machine back."""

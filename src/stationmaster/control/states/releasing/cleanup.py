@@ -1,0 +1,92 @@
+"""The recipe's cleanup: before a machine is given back, whatever happened on it, and never for longer than it may.
+
+What was asked for and how it ended is kept with the attempt, so that whoever takes over goes on with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from stationmaster.control.flow.step import wait
+from stationmaster.control.flow.world import Visit, World
+from stationmaster.control.machine.access import drop_connection, host_of
+from stationmaster.control.machine.closing_time import seconds_left
+from stationmaster.control.machine.release import Judgement, Next
+from stationmaster.errors import CommandFailed, RemoteError, UserError
+from stationmaster.model import Cleanup, Job
+from stationmaster.providers.base import CanStop
+from stationmaster.recipes.schema import Recipe
+from stationmaster.store.writes import Told, Write
+
+_LOOK_SECONDS = 1.0
+_SILENCE_SECONDS = 60.0  # a machine that does not answer is not waited for any longer
+_MARGIN_SECONDS = 60.0  # for the stop before the cleanup, and for our own looking
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanUp:
+    """Ask for the cleanup, or how it goes; asking again is harmless."""
+
+
+def cleanup_limit(visit: Visit, world: World) -> float | None:
+    """How long this job's cleanup may take; None where there is nothing to clean up. Pure but for the recipe."""
+    job = visit.job
+    if job.machine.access is None:
+        return None
+    try:
+        recipe = visit.recipe
+    except UserError:
+        return None  # a recipe that was taken away must not keep a machine
+    if not recipe.cleanup and recipe.container is None:
+        return None
+    limit = min(world.policy.cleanup_seconds, _declared_seconds(recipe)) + _MARGIN_SECONDS
+    if not isinstance(world.provider(job.spec.provider), CanStop):
+        return limit  # one of our own machines, which bills nobody
+    return min(limit, seconds_left(job, until=world.policy.bound_seconds))
+
+
+def is_to_be_cleaned(job: Job, judgements: Iterable[Judgement], *, limit: float | None, now: float) -> bool:
+    """Whether the machine is still there and its cleanup neither over nor out of time."""
+    begun = job.machine.cleanup or Cleanup(since=now)
+    if limit is None or begun.state:
+        return False
+    there = any(each.rental.label == job.machine.label and each.next is Next.DESTROY for each in judgements)
+    return there and now - begun.since < limit
+
+
+def with_cleanup_begun(job: Job, *, now: float) -> Job:
+    return job if job.machine.cleanup is not None else _noted(job, Cleanup(since=now))
+
+
+async def clean_up(job: Job, visit: Visit, world: World) -> Write:
+    """One look at the cleanup; how it ended is told once."""
+    begun = job.machine.cleanup
+    assert begun is not None, "that it was asked for is written down first"
+    try:
+        seen = await host_of(job, world).cleanup(min(visit.recipe.stop.grace, _MARGIN_SECONDS / 2))
+    except CommandFailed as problem:
+        return _over(job, begun, "impossible", problem=str(problem))  # no plan was ever put there
+    except RemoteError as problem:
+        await drop_connection(job, world)
+        if visit.now - begun.since < _SILENCE_SECONDS:
+            return wait(job, _LOOK_SECONDS)
+        return _over(job, begun, "unreachable", problem=str(problem))
+    if seen.state == "running":
+        return wait(job, _LOOK_SECONDS)
+    return _over(job, begun, seen.state, failed=list(seen.failed), tail=seen.tail)
+
+
+def _noted(job: Job, cleanup: Cleanup) -> Job:
+    return replace(job, machine=replace(job.machine, cleanup=cleanup))
+
+
+def _over(job: Job, begun: Cleanup, state: str, **more: Any) -> Write:
+    after = _noted(job, replace(begun, state=state))
+    told = () if state in ("nothing", "impossible") else (Told(kind="cleanup", payload={"state": state, **more}),)
+    return wait(after, 0.0, events=told)
+
+
+def _declared_seconds(recipe: Recipe) -> float:
+    return sum(step.tries * (step.timeout + max(step.backoff)) for step in recipe.cleanup)

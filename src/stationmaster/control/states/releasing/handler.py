@@ -1,0 +1,233 @@
+"""RELEASING: nothing more is wanted from the machine. It is asked to go until the provider says that it is gone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from stationmaster.control.billing.paying import with_settlement
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.step import Handler, Step, failed_try, go_on, outcome_told, recovered, wait, wants_out
+from stationmaster.control.flow.world import Visit, World
+from stationmaster.control.machine.adoption import opened_cost, surplus_rental
+from stationmaster.control.machine.release import Evidence, Judgement, Next, closed_cost, judge, needs_single_read
+from stationmaster.control.states.releasing.cleanup import (
+    CleanUp,
+    clean_up,
+    cleanup_limit,
+    is_to_be_cleaned,
+    with_cleanup_begun,
+)
+from stationmaster.errors import ProviderError
+from stationmaster.lifecycle import PARKED, Move, concluded
+from stationmaster.model import (
+    Alert,
+    CostLine,
+    Job,
+    Label,
+    Listing,
+    Machine,
+    Reason,
+    Rental,
+    RentalState,
+)
+from stationmaster.store.writes import Told, Write
+
+_NOTHING_RENTED = Evidence(
+    listing=Listing(machines=(), complete=True, account=""), single_reads={}, create_limit_seconds=0.0
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    visit: Visit
+    installation: str
+    rentals: tuple[Rental, ...]
+    costs: tuple[CostLine, ...]
+    evidence: Evidence | None = None
+    problem: str | None = None
+    cleanup_limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destroy:
+    """Ask for the end of these machines; asking again is harmless."""
+
+    provider_ids: tuple[str, ...]
+
+
+async def observe(visit: Visit, world: World) -> Seen:
+    job = visit.job
+    rentals, costs = await world.bills.of(job.id)
+    seen = Seen(
+        visit=visit,
+        installation=world.store.installation_id,
+        rentals=rentals,
+        costs=costs,
+        cleanup_limit=cleanup_limit(visit, world),
+    )
+    if not any(_may_exist(rental) for rental in not_gone(rentals)):
+        return replace(seen, evidence=_NOTHING_RENTED)  # a provider that refuses us must not keep the job from ending
+    try:
+        return replace(seen, evidence=await gather_evidence(job.spec.provider, not_gone(rentals), world))
+    except ProviderError as problem:
+        return replace(seen, problem=str(problem))
+
+
+async def gather_evidence(provider_name: str, rentals: tuple[Rental, ...], world: World) -> Evidence:
+    provider = world.provider(provider_name)
+    listing = await world.fleet.listing(provider_name)
+    reads = {
+        rental.provider_id: await provider.describe(rental.provider_id) is not None
+        for rental in rentals
+        if rental.provider_id is not None and needs_single_read(rental, listing)
+    }
+    return Evidence(listing=listing, single_reads=reads, create_limit_seconds=provider.create_limit_seconds)
+
+
+def _may_exist(rental: Rental) -> bool:
+    """Whether a machine was ever asked for: the moment of asking is written down before anything is sent."""
+    return rental.provider_id is not None or rental.create_sent_at is not None
+
+
+def not_gone(rentals: tuple[Rental, ...]) -> tuple[Rental, ...]:
+    return tuple(rental for rental in rentals if rental.state is not RentalState.GONE)
+
+
+def decide(seen: Seen, policy: Policy) -> Step[Destroy | CleanUp]:
+    job, now = seen.visit.job, seen.visit.now
+    job, told = _without_further_attempt(job) if wants_out(job) else (job, ())
+    if seen.evidence is None:
+        after, seconds, _ = failed_try(job, policy)
+        return Step(write=wait(after, seconds, events=told, alerts=_stubborn(seen, policy)))
+    judgements = [judge(rental, seen.evidence, now=now) for rental in not_gone(seen.rentals)]
+    if is_to_be_cleaned(job, judgements, limit=seen.cleanup_limit, now=now):
+        return Step(write=Write(job=with_cleanup_begun(job, now=now), events=told), then=CleanUp())
+    surplus = _surplus(seen, judgements)
+    rentals = (*(judgement.rental for judgement in judgements), *surplus)
+    gone = [rental for rental in rentals if rental.state is RentalState.GONE]
+    write = Write(
+        job=recovered(job),
+        rentals=rentals,
+        costs=_costs(seen, rentals, gone),
+        events=(*told, *(Told(kind="rental_gone", payload={"label": rental.label}) for rental in gone)),
+    )
+    if len(gone) == len(rentals):
+        over = _all_gone(write, job, now=now, policy=policy)
+        lines = {(line.rental_label, line.kind): line for line in (*seen.costs, *write.costs)}.values()
+        known = {rental.label: rental for rental in (*seen.rentals, *rentals)}.values()
+        return Step(write=with_settlement(over, job, lines=lines, rentals=known, policy=policy, now=now))
+    doomed = [judgement.rental.provider_id for judgement in judgements if judgement.next is Next.DESTROY]
+    doomed += [rental.provider_id for rental in surplus]
+    alerts = _stubborn(seen, policy)
+    if not doomed:
+        return Step(write=replace(write, due_in=policy.provider_look_seconds, alerts=alerts))
+    ids = tuple(provider_id for provider_id in doomed if provider_id is not None)
+    return Step(write=replace(write, alerts=alerts), then=Destroy(provider_ids=ids))
+
+
+def _without_further_attempt(job: Job) -> tuple[Job, tuple[Told, ...]]:
+    """A stop or cancel between two attempts ends the job here: INCOMPLETE if something is safe, else CANCELLED."""
+    if job.outcome is not None:
+        return job, ()
+    is_something_safe = job.model.address or job.collection.checkpoints
+    reason = Reason.STOPPED_BY_USER if is_something_safe else Reason.CANCELLED_BY_USER
+    ended = concluded(job, reason, explanation="ended as asked, before a further attempt")
+    return ended, (outcome_told(ended),)
+
+
+def _surplus(seen: Seen, judgements: list[Judgement]) -> tuple[Rental, ...]:
+    """Machines of this job that no rental of ours names: made by a lost answer or by a process that slept."""
+    assert seen.evidence is not None
+    known = {rental.provider_id for rental in seen.rentals} | {each.rental.provider_id for each in judgements}
+    strangers = [machine for machine in seen.evidence.listing.machines if _is_of_job(machine, seen)]
+    return tuple(
+        surplus_rental(_attempt_of(machine, seen), machine, now=seen.visit.now)
+        for machine in strangers
+        if machine.provider_id not in known
+    )
+
+
+def _is_of_job(machine: Machine, seen: Seen) -> bool:
+    if seen.visit.job.id not in machine.label:
+        return False  # most are not, and there may be hundreds
+    label = Label.parse(machine.label)
+    return label is not None and (label.installation, label.job) == (seen.installation, seen.visit.job.id)
+
+
+def _attempt_of(machine: Machine, seen: Seen) -> Rental:
+    for rental in seen.rentals:
+        if rental.label == machine.label:
+            return rental
+    job = seen.visit.job
+    return Rental(
+        label=machine.label,
+        job_id=job.id,
+        attempt=job.attempt,
+        provider=job.spec.provider,
+        state=RentalState.RELEASING,
+    )
+
+
+def _costs(seen: Seen, rentals: tuple[Rental, ...], gone: list[Rental]) -> tuple[CostLine, ...]:
+    assert seen.evidence is not None
+    now = seen.visit.now
+    labels = {rental.label for rental in gone}
+    closed = [closed_cost(line, now=now) for line in seen.costs if line.rental_label in labels]
+    machines = {machine.provider_id: machine for machine in seen.evidence.listing.machines}
+    billed = {line.rental_label for line in seen.costs}
+    opened = [
+        opened_cost(rental, machines[rental.provider_id], now=now)
+        for rental in rentals
+        if rental.label not in billed and rental.provider_id is not None and rental.provider_id in machines
+    ]
+    return (*closed, *opened)
+
+
+def _all_gone(write: Write, job: Job, *, now: float, policy: Policy) -> Write:
+    """Every rental is confirmed gone: the job ends, or begins its next attempt."""
+    costs, rentals, events = write.costs, write.rentals, write.events
+    if job.outcome is not None:
+        ended = go_on(job, Move.ALL_GONE, now=now, events=events, rentals=rentals, costs=costs)
+        return replace(ended, due_in=None, cleared_alerts=("release", "silence", "provisioning", PARKED))
+    failed = job.failed_before_login + job.failed_after_login
+    again = go_on(job.next_attempt(), Move.TRY_AGAIN, now=now, events=events, rentals=rentals, costs=costs)
+    return replace(again, due_in=policy.attempt_after(failed), cleared_alerts=("release", "silence", PARKED))
+
+
+def _stubborn(seen: Seen, policy: Policy) -> tuple[Alert, ...]:
+    waited = seen.visit.now - seen.visit.job.state_since
+    if waited < policy.release_alert_seconds:
+        return ()
+    why = seen.problem or _still_there(seen)
+    said = f"the machine could not be released for {waited / 60:.0f} min and may be billing: {why}"
+    return (Alert(kind="release", job_id=seen.visit.job.id, message=said),)
+
+
+def _still_there(seen: Seen) -> str:
+    assert seen.evidence is not None
+    account = seen.evidence.listing.account
+    if any(rental.account not in (None, account) for rental in not_gone(seen.rentals)):
+        return f"it belongs to another account of the provider than the one in use, {account}"
+    return "the provider still lists it"
+
+
+async def perform(action: Destroy | CleanUp, job: Job, seen: Seen, world: World) -> Write:
+    if isinstance(action, CleanUp):
+        return await clean_up(job, seen.visit, world)
+    provider = world.provider(job.spec.provider)
+    for rental in not_gone(seen.rentals):
+        await world.forget_remote(rental.label)
+    problems = []
+    for provider_id in action.provider_ids:
+        try:
+            await provider.destroy(provider_id)
+        except ProviderError as problem:  # the others go all the same
+            problems.append(str(problem))
+    if not problems:
+        return wait(job, 0.0)
+    after, seconds, failures = failed_try(job, world.policy)
+    told = () if failures else (Told(kind="destroy_failed", payload={"problem": problems[0]}),)
+    return wait(after, seconds, events=told)
+
+
+HANDLER = Handler(observe=observe, decide=decide, perform=perform)

@@ -1,0 +1,237 @@
+"""TRANSFERRING_DATA: the machine is ours and healthy. Trackside, recipe, dataset and plan go there, verified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.step import (
+    Handler,
+    Step,
+    cut_off,
+    failed_try,
+    give_up,
+    go_on,
+    is_late,
+    recovered,
+    wait,
+    wants_out,
+)
+from stationmaster.control.flow.world import Visit, World
+from stationmaster.control.machine.access import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
+from stationmaster.control.machine.keepalive import company
+from stationmaster.control.results.collecting import intact, intact_state
+from stationmaster.control.results.job_folder import sent_configs
+from stationmaster.control.results.transfer_progress import metered
+from stationmaster.control.states.transferring.config_files import written
+from stationmaster.control.states.transferring.dataset_cache import kept, may_be_kept, taken
+from stationmaster.control.states.transferring.dataset_pull import pulled
+from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
+from stationmaster.lifecycle import Move
+from stationmaster.model import Collected, Job, Reason
+from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
+from stationmaster.recipes.registry import StoredRecipe
+from stationmaster.recipes.schema import Recipe
+from stationmaster.remote.base import Progress
+from stationmaster.remote.host import Host
+from stationmaster.remote.transfer import ROOM_TO_SPARE_BYTES, Sending, push_all_verified, sha256_of
+from stationmaster.store.writes import Told, Write
+
+_ARCHIVE = "dataset.tar"
+_DATASET = "dataset"
+_RESUME = "resume/checkpoint.safetensors"
+_STATE = "resume/state"
+_MOST_FAILURES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    visit: Visit
+    sighting: Sighting = ANSWERING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Send:
+    """Everything the training needs is put in place; what is there already is not sent again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """What is worth telling of a transfer that is done."""
+
+    resumed: Collected | None  # the earlier attempt's checkpoint that the training goes on from
+    how: str | None  # the event that says how the dataset came, unless it was sent
+
+
+async def observe(visit: Visit, world: World) -> Seen:
+    if visit.job.unreachable_since is None or wants_out(visit.job):
+        return Seen(visit=visit)
+    return Seen(visit=visit, sighting=await sight(visit, world))
+
+
+def decide(seen: Seen, policy: Policy) -> Step[Send]:
+    job, now = seen.visit.job, seen.visit.now
+    if wants_out(job):
+        return _leave(seen, Reason.CANCELLED_BY_USER, "cancelled before the training began")
+    if seen.sighting.fate in (Fate.GONE, Fate.STOPPED):
+        said = f"the provider says that the machine is {seen.sighting.fate.value.lower()}"
+        return _leave(seen, Reason.MACHINE_LOST, said)
+    if is_late(job, now=now):
+        return _leave(seen, Reason.HARD_LIMIT, "the limit was reached before the training began")
+    if now - job.state_since > policy.transfer_seconds:
+        said = f"the dataset could not be sent within {policy.transfer_seconds / 60:.0f} min"
+        return _leave(seen, Reason.TRANSFER_FAILED, said)
+    if seen.sighting.fate is Fate.MISSING:
+        return Step(write=wait(missed(job, seen.sighting), policy.provider_look_seconds))
+    return Step(then=Send())
+
+
+def _leave(seen: Seen, reason: Reason, explanation: str) -> Step[Send]:
+    return Step(write=give_up(seen.visit.job, reason, now=seen.visit.now, explanation=explanation))
+
+
+async def perform(_action: Send, job: Job, seen: Seen, world: World) -> Write:
+    now = seen.visit.now
+    try:
+        sent = await _send(job, seen.visit, world)
+    except Unreachable as problem:
+        await drop_connection(job, world)
+        return cut_off(job, now=now, policy=world.policy, problem=str(problem))
+    except (RemoteError, DiskFull) as problem:
+        return _refused(job, problem, now=now, world=world)
+    offset = step_offset(job, sent.resumed, seen.visit.recipe)
+    after = replace(
+        recovered(job),
+        machine=replace(job.machine, absences=0, gone_read_at=None, transfer=None),
+        watching=replace(job.watching, step_offset=offset),
+    )
+    return go_on(after, Move.DATA_VERIFIED, now=now, events=(*_data_told(job, sent), *_resume_told(sent.resumed)))
+
+
+def _data_told(job: Job, sent: Sent) -> tuple[Told, ...]:
+    payload = {"sha256": job.spec.dataset.sha256, "bytes": job.spec.dataset.size}
+    verified = Told(kind="data_verified", payload=payload)
+    return (Told(kind=sent.how, payload=payload), verified) if sent.how is not None else (verified,)
+
+
+def _resume_told(resumed: Collected | None) -> tuple[Told, ...]:
+    if resumed is None:
+        return ()
+    payload = {"path": resumed.path, "step": resumed.step, "from_attempt": resumed.attempt, "sha256": resumed.sha256}
+    return (Told(kind="resumed", payload=payload),)
+
+
+def _refused(job: Job, problem: RemoteError | DiskFull, *, now: float, world: World) -> Write:
+    """The machine answered, and said no: a few tries, then another machine."""
+    after, seconds, failures = failed_try(job, world.policy)
+    told = Told(kind="transfer_failed", payload={"problem": str(problem)})
+    if failures + 1 < _MOST_FAILURES:
+        return wait(after, seconds, events=(told,))
+    written = give_up(job, Reason.TRANSFER_FAILED, now=now, explanation=str(problem))
+    return replace(written, events=(told, *written.events))
+
+
+async def _send(job: Job, visit: Visit, world: World) -> Sent:
+    """Everything is there."""
+    host = host_of(job, world)
+    await host.install(world.trackside)
+    saved = await intact(job, world) if visit.recipe.resume is not None else None
+    async with company(host, visit), metered(job, visit, "sending") as progress:
+        how = await _send_all(job, host, visit.stored_recipe, world, saved, progress)
+    return Sent(resumed=saved, how=how)
+
+
+async def _send_all(
+    job: Job, host: Host, stored: StoredRecipe, world: World, saved: Collected | None, progress: Progress
+) -> str | None:
+    """Everything is there; the event that says how the dataset came, unless it was sent."""
+    checkpoint = job.spec.resume_from if saved is None else saved.location
+    resume = None if checkpoint is None else _RESUME
+    step = resume_step(job, saved)
+    state = await _state(job, saved, stored.recipe)
+    beside = None if state is None else _STATE
+    plan = plan_of(job, stored.recipe, root=host.root, resume_from=resume, step=step, state=beside)
+    await host.put_plan(plan.as_json())
+    files = await world.ask_store(_shipped, stored)
+    files += await world.ask_store(written, plan.configs, sent_configs(world.artifacts(job.id)))
+    files.append(Sending(local=Path(job.spec.dataset.archive), path=_ARCHIVE, sha256=job.spec.dataset.sha256))
+    if checkpoint is not None:
+        sha256 = await world.ask_store(_sha256, Path(checkpoint))
+        files.append(Sending(local=Path(checkpoint), path=_RESUME, sha256=sha256))
+    if state is not None:
+        files.append(Sending(local=state, path=_STATE, sha256=await world.ask_store(_sha256, state)))
+    how = await _send_files(job, host, files, stored.recipe, world, progress)
+    await host.unpack(_ARCHIVE, _DATASET, job.spec.dataset.sha256)  # nothing is done to what was pulled
+    return how
+
+
+async def _state(job: Job, saved: Collected | None, recipe: Recipe) -> Path | None:
+    """What the trainer reads beside the checkpoint, where the recipe says that it does and it lies here."""
+    if recipe.resume is None or recipe.resume.state is None:
+        return None
+    if saved is not None:
+        return await intact_state(saved)
+    place = None if job.spec.resume_state is None else Path(job.spec.resume_state)
+    return place if place is not None and place.is_file() else None
+
+
+async def _send_files(
+    job: Job, host: Host, files: list[Sending], recipe: Recipe, world: World, progress: Progress
+) -> str | None:
+    unpacked_bytes = job.spec.dataset.size
+    is_kept = may_be_kept(job, world.policy)
+    room_bytes = job.spec.dataset.size + unpacked_bytes + ROOM_TO_SPARE_BYTES
+    was_taken = is_kept and await taken(job, host, _ARCHIVE, room_bytes=room_bytes)
+    if not was_taken and await pulled(job, host, _DATASET, recipe, world):
+        await push_all_verified(host, [file for file in files if file.path != _ARCHIVE], progress=progress)
+        return "data_pulled"
+    sent = await push_all_verified(host, files, further_bytes=unpacked_bytes, progress=progress)
+    if is_kept:
+        await kept(job, host, _ARCHIVE, world.policy)
+    return "data_already_there" if was_taken and _ARCHIVE not in sent else None
+
+
+def resume_step(job: Job, saved: Collected | None) -> int | None:
+    """The training step of the checkpoint that the attempt goes on from; None for none, or where nobody knows."""
+    return job.spec.resume_step if saved is None else saved.step
+
+
+def step_offset(job: Job, saved: Collected | None, recipe: Recipe) -> int | None:
+    """What is added to the steps that the trainer counts, where it counts from 0 again after a resume."""
+    return resume_step(job, saved) if recipe.resume is not None and recipe.resume.counts_from_zero else None
+
+
+def plan_of(
+    job: Job,
+    recipe: Recipe,
+    *,
+    root: str,
+    resume_from: str | None,
+    step: int | None = None,
+    state: str | None = None,
+) -> Plan:
+    identity = JobIdentity(id=job.id, name=job.spec.name, trigger=job.spec.trigger or "", attempt=job.attempt)
+    return render_plan(
+        recipe,
+        parameters=job.spec.parameters,
+        job=identity,
+        machine_root=root,
+        resume_from=resume_from,
+        resume_step=step,
+        resume_state=state,
+    )
+
+
+def _shipped(stored: StoredRecipe) -> list[Sending]:
+    return [Sending(local=file, path=f"recipe/{name}", sha256=_sha256(file)) for name, file in stored.shipped_files()]
+
+
+def _sha256(file: Path) -> str:
+    try:
+        return sha256_of(file)
+    except OSError as problem:
+        raise TransferFailed(f"{file} cannot be read at home: {problem.strerror}") from problem
+
+
+HANDLER = Handler(observe=observe, decide=decide, perform=perform)

@@ -1,1 +1,0 @@
-"""The training on the machine: its log, its vital signs, its stream, its checkpoints."""

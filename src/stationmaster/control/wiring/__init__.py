@@ -1,0 +1,1 @@
+"""From settings to the parts in use: the store, providers, the world."""

@@ -1,0 +1,74 @@
+"""From settings to the parts in use: the one place where edges are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from stationmaster.config import secret_of
+from stationmaster.control.destinations.destinations import open_outlets
+from stationmaster.control.flow.policy import policy_of
+from stationmaster.control.flow.world import World
+from stationmaster.control.periodic.sweep_rules import SweepPolicy
+from stationmaster.control.wiring.providers import PATIENT, Waiting, build_providers, ssh_key_path
+from stationmaster.control.worker.worker import Tempo
+from stationmaster.delivery.r2 import open_other_bucket
+from stationmaster.delivery.token_roles import TokenRoles
+from stationmaster.providers.vastai.keys import read_pair
+from stationmaster.recipes.registry import find
+from stationmaster.remote.connect import connect
+from stationmaster.remote.pyz import build_pyz
+from stationmaster.settings import Settings
+from stationmaster.store.store import Store
+
+
+def build_world(settings: Settings, environ: Mapping[str, str], store: Store, *, waiting: Waiting = PATIENT) -> World:
+    return World(
+        store=store,
+        providers=build_providers(settings, environ, store, waiting=waiting),
+        reload_providers=partial(build_providers, settings, environ, store, waiting=waiting),
+        connect=partial(
+            connect,
+            ssh_config_path=settings.ssh.config_path,
+            keepalive_seconds=settings.ssh.keepalive,
+            way=settings.transfer.way,
+        ),
+        find_recipe=partial(find, folders=settings.recipes),
+        secrets=partial(secret_of, settings),
+        only_reads=TokenRoles(url=settings.hub.url).only_reads,
+        home=settings.home,
+        trackside=build_pyz(settings.home / "trackside"),
+        policy=policy_of(settings),
+        outlets=open_outlets(settings, store),
+        public_key=_public_key(settings),
+        open_bucket=partial(open_other_bucket, settings.bucket) if settings.bucket.access_key is not None else None,
+    )
+
+
+def _public_key(settings: Settings) -> str | None:
+    path = ssh_key_path(settings)
+    return read_pair(path).public_key if settings.vastai.keys_by_account() and path.exists() else None
+
+
+def sweep_policy_of(settings: Settings) -> SweepPolicy:
+    sweep = settings.sweep
+    return SweepPolicy(
+        grace_seconds=sweep.grace,
+        stuck_seconds=sweep.stuck,
+        cap_seconds=sweep.cap,
+        abandon_seconds=sweep.abandon_after,
+        bound_seconds=settings.limits.fetch + settings.limits.closing,
+    )
+
+
+def tempo_of(settings: Settings) -> Tempo:
+    worker = settings.worker
+    return Tempo(
+        slots=worker.slots,
+        per_provider=worker.per_provider,
+        lease=worker.lease,
+        renew=worker.renew,
+        look=worker.look,
+        sweep=worker.sweep,
+        settled=worker.settled,
+    )

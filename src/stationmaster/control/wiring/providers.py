@@ -1,0 +1,212 @@
+"""Which providers there are: those that need nothing, and those that the settings make possible."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stationmaster.control.wiring.own_machines import build_ssh_provider
+from stationmaster.control.wiring.simulator_address import simulator_address
+from stationmaster.errors import ConfigInvalid
+from stationmaster.offers import Preferences
+from stationmaster.providers.base import Pause, Provider
+from stationmaster.providers.loopback import LoopbackProvider
+from stationmaster.providers.vastai.keys import DEFAULT_KEY_PATH, ensure_pair, read_pair
+from stationmaster.settings import Settings, VastSettings
+from stationmaster.settings.machines import DEFAULT_ACCOUNT, vast_name
+from stationmaster.store.store import Store
+
+if TYPE_CHECKING:
+    from stationmaster.providers.vastai.onstart import GuardTimes
+
+_PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ")
+"""What a machine on this computer sees of our environment: enough to run programs, and no secret."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """How providers wait. `hurried` ones give up on a silent service in seconds, because a person waits; `pause` is how
+    a service's rate limit is waited for, which a person should see."""
+
+    hurried: bool = False
+    pause: Pause = asyncio.sleep
+
+
+PATIENT = Waiting()
+"""As background work waits."""
+
+
+def build_providers(
+    settings: Settings, environ: Mapping[str, str], store: Store, *, waiting: Waiting = PATIENT
+) -> dict[str, Provider]:
+    """Every provider that can be used now, by name; an account of its own is a provider of its own.
+
+    Those at Vast.ai need no key pair until something is rented: machines that bill are seen and ended without one.
+    """
+    providers: dict[str, Provider] = {"loopback": _loopback(settings, environ), "ssh": build_ssh_provider(settings)}
+    for account in settings.vastai.keys_by_account():
+        providers[vast_name(account)] = _vastai(settings.vastai, account, store, waiting)
+    if (address := simulator_address(settings.home)) is not None:
+        providers["simulator"] = _simulator(settings, address, store, waiting)
+    return providers
+
+
+def find_provider(
+    name: str,
+    settings: Settings,
+    environ: Mapping[str, str],
+    store: Store,
+    *,
+    account: str | None = None,
+    pause: Pause = asyncio.sleep,
+) -> Provider:
+    """The provider of this name, for a person's question. Raises ConfigInvalid that says what is missing for it."""
+    name = _with_account(name, account, settings)
+    providers = build_providers(settings, environ, store, waiting=Waiting(hurried=True, pause=pause))
+    if name in providers:
+        return providers[name]
+    if name.partition(":")[0] == "vastai":
+        _require_account(name, settings)
+    if name == "simulator":
+        raise ConfigInvalid("no simulator is running", hint="start one: stationmaster simulator")
+    known = ", ".join(sorted({*providers, "simulator", "vastai"}))
+    raise ConfigInvalid(f"there is no provider {name}", hint=f"use one of: {known}")
+
+
+def _with_account(name: str, account: str | None, settings: Settings) -> str:
+    """The provider's name with the account that a person named. Nobody pays whom nobody chose: a wrong one is
+    refused."""
+    provider, _, chosen = name.partition(":")
+    if account is None:
+        return "vastai" if chosen == DEFAULT_ACCOUNT and provider == "vastai" else name
+    if provider != "vastai":
+        known = ", ".join(settings.vastai.keys_by_account()) or "none is set up"
+        raise ConfigInvalid(
+            f"{provider} has no accounts, and {account} was named",
+            hint=f"leave out the account, or use --provider vastai (accounts: {known})",
+        )
+    if chosen and chosen != account:
+        raise ConfigInvalid(f"{name} names another account than {account}", hint="name the account once")
+    return vast_name(account)
+
+
+def _require_account(name: str, settings: Settings) -> None:
+    account = name.partition(":")[2] or DEFAULT_ACCOUNT
+    known = tuple(settings.vastai.keys_by_account())
+    if account in known:
+        return
+    if not known:
+        raise ConfigInvalid(
+            "Vast.ai needs a key and none is set", hint="set VASTAI_API_KEY (console.vast.ai, Account, API keys)"
+        )
+    if account == DEFAULT_ACCOUNT:
+        said, hint = "Vast.ai has no default account here, and none was named", "name one with --account"
+    else:
+        said = f"Vast.ai has no account {account} here"
+        hint = f"set vastai.accounts.{account}.api_key, or name another with --account"
+    raise ConfigInvalid(said, hint=f"{hint}: {', '.join(known)}")
+
+
+def ssh_key_path(settings: Settings) -> Path:
+    """The private key that lets us in on machines rented at Vast.ai."""
+    return (settings.vastai.ssh_key_path or DEFAULT_KEY_PATH).expanduser()
+
+
+def _loopback(settings: Settings, environ: Mapping[str, str]) -> Provider:
+    return LoopbackProvider(
+        settings.home / "machines",
+        environment={name: environ[name] for name in _PASSED_ON if name in environ},
+        price_per_hour=settings.loopback.price_per_hour,
+    )
+
+
+def _vastai(settings: VastSettings, account: str, store: Store, waiting: Waiting) -> Provider:
+    # httpx takes a tenth of a second to import: only who rents pays for it.
+    from stationmaster.providers.vastai.calls import INTERVALS, Calls
+    from stationmaster.providers.vastai.client import VastClient
+    from stationmaster.providers.vastai.provider import VastOptions, VastProvider
+    from stationmaster.providers.vastai.retries import HURRIED
+
+    key = (settings.ssh_key_path or DEFAULT_KEY_PATH).expanduser()
+    calls = Calls(
+        base_url=settings.api_base_url,
+        api_key=settings.keys_by_account()[account],
+        account=account,
+        limiter=store.limiter,
+        intervals={endpoint: seconds * settings.call_spacing for endpoint, seconds in INTERVALS.items()},
+        retries=HURRIED if waiting.hurried else None,
+        pause=waiting.pause,
+    )
+    options = VastOptions(
+        public_key=lambda: read_pair(key).public_key,
+        ssh_key_path=str(key),
+        preferences=_preferences(settings),
+        default_disk_gb=settings.default_disk_gb,
+        job_root=settings.job_root,
+        interruptible=settings.interruptible,
+        guard=_guard_times(settings),
+        create_limit_seconds=settings.create_limit,
+    )
+    return VastProvider(VastClient(calls), options=options, name=vast_name(account))
+
+
+def _preferences(settings: VastSettings) -> Preferences:
+    return Preferences(
+        gpus=settings.preferred_gpus,
+        regions=settings.preferred_regions,
+        blocked_regions=settings.blocked_regions,
+        blocked_machines=frozenset(settings.blocked_machines),
+        datacenter_only=settings.datacenter_only,
+        verified_only=settings.verified_only,
+        max_price_per_hour=settings.max_bid_per_hour,
+        min_vram_gib=settings.min_vram_gb,
+        min_reliability=settings.min_reliability,
+        min_cuda=settings.min_cuda,
+    )
+
+
+def _guard_times(settings: VastSettings) -> GuardTimes:
+    from stationmaster.providers.vastai.onstart import GuardTimes
+
+    return GuardTimes(
+        idle_seconds=settings.guard_idle,
+        abandon_seconds=settings.guard_abandon,
+        look_seconds=settings.guard_look,
+    )
+
+
+def _simulator(settings: Settings, address: Mapping[str, str], store: Store, waiting: Waiting) -> Provider:
+    """The same provider at another address: whatever works there has gone through all of it.
+
+    Which machines are wanted holds there as well, but for the GPUs: a demo needs none of them.
+    """
+    from stationmaster.providers.vastai.calls import INTERVALS, Calls
+    from stationmaster.providers.vastai.client import VastClient
+    from stationmaster.providers.vastai.provider import VastOptions, VastProvider
+    from stationmaster.providers.vastai.retries import HURRIED
+
+    scale = float(address.get("rate_limit_scale", 1.0))
+    calls = Calls(
+        base_url=address["url"],
+        api_key=address["api_key"],
+        account="simulator",
+        limiter=store.limiter,
+        intervals={endpoint: seconds * scale for endpoint, seconds in INTERVALS.items()},
+        retries=HURRIED if waiting.hurried else None,
+        pause=waiting.pause,
+    )
+    key = settings.home / "simulator" / "id_ed25519"
+    own = ensure_pair(key).public_key
+    options = VastOptions(
+        public_key=lambda: own,
+        ssh_key_path=str(key),
+        preferences=replace(_preferences(settings.vastai), gpus=(), min_vram_gib=0.0),
+        default_disk_gb=16.0,
+        interruptible=settings.vastai.interruptible,
+        guard=_guard_times(settings.vastai),
+        create_limit_seconds=float(address.get("create_limit_seconds", 10.0)),
+    )
+    return VastProvider(VastClient(calls), options=options, name="simulator")

@@ -1,0 +1,1 @@
+"""Worker processes: the lease loop, the background worker, reloading of settings."""

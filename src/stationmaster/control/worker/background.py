@@ -1,0 +1,249 @@
+"""The worker that stays behind when a command has ended: one per home, found by its lock."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from stationmaster import __version__
+from stationmaster.control.worker.abilities import Abilities, Digests, knows_more
+from stationmaster.errors import StoreError
+
+_START_SECONDS = 60.0  # a busy computer takes its time
+_LEAVE_SECONDS = 15.0
+_LOOK_SECONDS = 0.5
+_REREAD_SECONDS = 10.0
+_LOCK_BYTES = 16_384
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A live worker of this home; one that is leaving takes on no further jobs."""
+
+    pid: int
+    version: str
+    log: Path
+    is_leaving: bool = False
+    is_background: bool = False
+    abilities: Abilities | None = None  # None: it does not say
+    settings: Digests | None = None  # the same
+    said_at: float = 0.0
+
+
+class WorkerLock:
+    """Held by the one worker of a home for as long as it lives; the kernel lets go when the process dies."""
+
+    def __init__(self, home: Path) -> None:
+        self._path = home / "worker.lock"
+        self._log = home / "worker.log"
+        self._file: IO[str] | None = None
+        self._about: dict[str, Any] = {}
+
+    def take(
+        self,
+        *,
+        log: Path,
+        is_background: bool = False,
+        abilities: Abilities | None = None,
+        settings: Digests | None = None,
+    ) -> bool:
+        """Whether the lock is ours now; False when another worker is alive."""
+        file = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600), "r+")  # pwrite minds no O_APPEND
+        if not _locked_within(file, _LOOK_SECONDS):
+            file.close()
+            return False
+        self._file = file
+        self._log = log
+        self._about = {"is_background": is_background, "abilities": abilities, "settings": settings}
+        self.say(is_leaving=False)
+        return True
+
+    def change(self, *, abilities: Abilities, settings: Digests) -> None:
+        """Tell those who look that other settings are in force from now on."""
+        self._about |= {"abilities": abilities, "settings": settings}
+        self.say(is_leaving=False)
+
+    def say(self, *, is_leaving: bool) -> None:
+        """Tell those who look whether they may leave further jobs to us.
+
+        A worker says that it leaves before it looks for work a last time, and whoever submits a job looks here after
+        that: so either the worker finds the job, or the submitter finds that it needs another worker.
+        """
+        if self._file is None:
+            return
+        known = {"pid": os.getpid(), "version": __version__, "log": str(self._log), "is_leaving": is_leaving}
+        text = json.dumps({**known, **self._about})
+        if len(text) > _LOCK_BYTES:
+            text = json.dumps(known)
+        os.pwrite(self._file.fileno(), text.ljust(_LOCK_BYTES).encode(), 0)  # at one go: never half-written
+
+    def release(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def _locked_within(file: IO[str], seconds: float) -> bool:
+    """Tried for a moment: whoever only looks whether a worker lives holds the lock for an instant, too."""
+    ends = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > ends:
+                return False
+            time.sleep(0.01)
+        else:
+            return True
+
+
+def running_worker(home: Path) -> Running | None:
+    """The worker that holds the home's lock, if one does."""
+    path = home / "worker.lock"
+    try:
+        with path.open("r+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return _described(file.read(), home, said_at=os.fstat(file.fileno()).st_mtime)
+    except FileNotFoundError:
+        pass
+    return None
+
+
+def ensure_worker(
+    home: Path,
+    own_command: Sequence[str],
+    *,
+    abilities: Abilities | None = None,
+    settings: Digests | None = None,
+) -> tuple[Running, bool]:
+    """A live worker of at least this version, and whether it was started by this call.
+
+    One in the background makes room for one that can do all that it can, and more, or the same by other settings.
+    `own_command` is the command line that runs Stationmaster; `--home` and `worker` are added to it.
+    Raises StoreError when none comes up.
+    """
+    found = running_worker(home)
+    if found is not None and found.is_leaving:
+        found = _when_decided(home, found)
+    if found is not None and not _is_older(found.version) and not _is_outdone(found, abilities, settings):
+        return found, False
+    if found is not None:
+        _ask_to_leave(home, found)
+    log = home / "worker.log"
+    started = _start(log, [*own_command, "--home", str(home), "worker", "--background"])
+    return _wait_for_worker(home, log, started), True
+
+
+def worker_after_reread(home: Path, settings: Digests, *, changed_at: float) -> Running | None:
+    """The live worker, once it has had time to read files of settings that changed at `changed_at`."""
+    ends = time.monotonic() + _REREAD_SECONDS
+    while True:
+        found = running_worker(home)
+        is_done = found is None or found.settings in (None, settings) or found.said_at > changed_at
+        if is_done or time.monotonic() > ends:
+            return found
+        time.sleep(0.05)
+
+
+def _described(text: str, home: Path, *, said_at: float) -> Running:
+    """What the lock's holder wrote; between taking the lock and writing it may be empty for a moment."""
+    try:
+        data = json.loads(text)
+        return Running(
+            pid=int(data["pid"]),
+            version=str(data["version"]),
+            log=Path(data["log"]),
+            is_leaving=bool(data.get("is_leaving")),
+            is_background=bool(data.get("is_background")),
+            abilities=data.get("abilities"),
+            settings=data.get("settings"),
+            said_at=said_at,
+        )
+    except (ValueError, KeyError, TypeError):
+        return Running(pid=0, version=__version__, log=home / "worker.log")
+
+
+def _is_outdone(found: Running, abilities: Abilities | None, settings: Digests | None) -> bool:
+    if abilities is None or found.abilities is None or not found.is_background:
+        return False
+    if knows_more(abilities, found.abilities):
+        return True
+    has_other_settings = settings is not None and found.settings is not None and settings != found.settings
+    return has_other_settings and abilities.keys() >= found.abilities.keys()
+
+
+def _is_older(version: str) -> bool:
+    def parts(text: str) -> tuple[int, ...]:
+        return tuple(int(piece) for piece in text.split(".") if piece.isdigit())
+
+    return parts(version) < parts(__version__)
+
+
+def _when_decided(home: Path, found: Running) -> Running | None:
+    """The worker once it knows whether it stays after all; None when it has left."""
+    ends = time.monotonic() + _LEAVE_SECONDS
+    looked: Running | None = found
+    while looked is not None and looked.is_leaving:
+        if time.monotonic() > ends:
+            raise StoreError(
+                f"the worker (pid {found.pid}) has said that it leaves, but stays", hint=f"see {found.log}"
+            )
+        time.sleep(0.05)
+        looked = running_worker(home)
+    return looked
+
+
+def _ask_to_leave(home: Path, found: Running) -> None:
+    """A worker that is older or knows less hands its leases back and goes; the trainings do not notice."""
+    if found.pid:
+        with suppress(ProcessLookupError):  # it left by itself just now
+            os.kill(found.pid, signal.SIGTERM)
+    ends = time.monotonic() + _LEAVE_SECONDS
+    while running_worker(home) is not None:
+        if time.monotonic() > ends:
+            raise StoreError(
+                f"the worker (pid {found.pid}) was asked to make room for another one, but stays",
+                hint=f"see {found.log}",
+            )
+        time.sleep(0.05)
+
+
+def _start(log: Path, command: Sequence[str]) -> subprocess.Popen[bytes]:
+    """A session of its own, so that closing the terminal does not end it; nobody else may read its files.
+
+    It stays in the caller's folder, where `.env` and relative paths mean what they meant to the caller.
+    """
+    private = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)  # our own umask is the person's
+    with os.fdopen(private, "ab") as output:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            umask=0o077,
+        )
+
+
+def _wait_for_worker(home: Path, log: Path, started: subprocess.Popen[bytes]) -> Running:
+    ends = time.monotonic() + _START_SECONDS
+    while time.monotonic() < ends:
+        has_ended = started.poll() is not None  # asked first: one that gave way to another worker leaves that one
+        found = running_worker(home)
+        if found is not None and found.pid:
+            return found
+        if has_ended:
+            break
+        time.sleep(0.05)
+    raise StoreError("the background worker did not start", hint=f"see {log}, or run `stationmaster worker`")

@@ -1,0 +1,165 @@
+"""One worker process through every change of its settings: each set of settings is a shift.
+
+When a file of settings has changed, a shift with the new ones makes all further visits, that of a queued job with its
+hold among them. The shift before it claims nothing more and ends with its last visit: no visit sees two sets of
+settings, and none is interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+
+from stationmaster.control.messages.post import open_post
+from stationmaster.control.periodic.dataset_cleanup import keep_tidy
+from stationmaster.control.publishing.registering import Registrar
+from stationmaster.control.wiring.build import build_world, sweep_policy_of, tempo_of
+from stationmaster.control.wiring.open_store import open_store
+from stationmaster.control.worker.abilities import abilities_of, differing, digests_of
+from stationmaster.control.worker.background import WorkerLock
+from stationmaster.control.worker.idle import Idle
+from stationmaster.control.worker.settings_source import SettingsSource
+from stationmaster.control.worker.worker import Worker
+from stationmaster.errors import StationmasterError, StoreError
+from stationmaster.event_log import get_logger
+from stationmaster.model import Alert
+
+log = get_logger("stationmaster.worker")
+
+SETTINGS = "settings"
+"""The alert while the settings at hand cannot be used, and those from before stay in force."""
+
+
+class Shifts:
+    """The shifts of one process; one of them claims jobs, others may be finishing their last visits."""
+
+    def __init__(self, source: SettingsSource, lock: WorkerLock, *, background: bool) -> None:
+        self._source = source
+        self._lock = lock
+        self._background = background
+        self._shifts: set[Shift] = set()
+        self._is_leaving = False
+        self._problem: str | None = None
+
+    async def run(self) -> None:
+        """Until told to leave; in the background also until nothing is left to do."""
+        first = Shift(self._source)
+        if first.settings.uses_sqlite:
+            first.store.leases.take_from_the_dead()  # the lock says that we are alone: no lease need be waited out
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, self._leave)
+        async with asyncio.TaskGroup() as tasks:
+            self._begin(first, tasks)
+
+    def _leave(self) -> None:
+        self._is_leaving = True
+        for shift in self._shifts:
+            shift.worker.leave()
+
+    def _begin(self, shift: Shift, tasks: asyncio.TaskGroup) -> None:
+        self._shifts.add(shift)
+        if self._is_leaving:
+            shift.worker.leave()
+        tasks.create_task(self._serve(shift, tasks))
+
+    async def _serve(self, shift: Shift, tasks: asyncio.TaskGroup) -> None:
+        async def relieved() -> bool:
+            following = await self._following(shift)
+            if following is not None:
+                self._begin(following, tasks)
+            return following is not None
+
+        try:
+            await shift.work(until=shift.idle(self._lock) if self._background else None, relieved=relieved)
+        finally:
+            self._shifts.discard(shift)
+            await shift.close()
+
+    async def _following(self, shift: Shift) -> Shift | None:
+        """The shift that takes over because the settings have changed. What cannot be used is told and ends nothing."""
+        try:
+            has_read = await asyncio.to_thread(self._source.reread)
+            if self._source.settings is shift.settings:
+                if has_read:
+                    await self._tell(shift, None)
+                return None
+            following = Shift(self._source)
+        except (StationmasterError, OSError) as problem:
+            await self._tell(shift, f"{problem}; the settings from before stay in force")
+            return None
+        digests = digests_of(following.settings)
+        log.info("settings.changed", settings=differing(digests, digests_of(shift.settings)))
+        self._lock.change(abilities=abilities_of(following.settings), settings=digests)
+        await self._tell(shift, None)
+        return following
+
+    async def _tell(self, shift: Shift, problem: str | None) -> None:
+        """Raise or clear the alert, once for each problem; a store that does not answer hears of it in the log."""
+        if problem == self._problem:
+            return
+        self._problem = problem
+        if problem is not None:
+            log.error("settings.unusable", problem=problem)
+        try:
+            alerts, ask = shift.store.alerts, shift.worker.world.ask_store
+            await ask(alerts.clear_unattended, SETTINGS)
+            if problem is not None:
+                await ask(alerts.raise_unattended, Alert(kind=SETTINGS, message=problem))
+        except StoreError as unanswered:
+            log.warning("store.unavailable", problem=str(unanswered))
+
+
+class Shift:
+    """A worker and all its parts, by one set of settings. Raises where these cannot be used."""
+
+    def __init__(self, source: SettingsSource) -> None:
+        self.settings = source.settings
+        self.store = open_store(self.settings)
+        try:
+            world = build_world(self.settings, source.environ, self.store)
+            self._post = open_post(self.settings, self.store)
+        except BaseException:
+            self.store.close()
+            raise
+        self.worker = Worker(
+            world,
+            tempo_of(self.settings),
+            sweep_policy=sweep_policy_of(self.settings),
+            notifier=self._post.notifier,
+            low_credit=self.settings.notify.low_credit,
+        )
+
+    def idle(self, lock: WorkerLock) -> Callable[[], Awaitable[bool]]:
+        """Whether a background worker may go."""
+        registers = self.settings.comfydeploy.api_key is not None
+        return Idle(self.store, lock, linger_seconds=self.settings.worker.linger, registers=registers).is_over
+
+    async def work(
+        self, *, until: Callable[[], Awaitable[bool]] | None, relieved: Callable[[], Awaitable[bool]]
+    ) -> None:
+        world = self.worker.world
+        registrar = Registrar(world, owner=self.worker.owner, retry_seconds=world.policy.register_retry_seconds)
+        helpers = [asyncio.create_task(registrar.run()), asyncio.create_task(keep_tidy(world))]
+
+        async def relieved_with_helpers() -> bool:
+            is_over = await relieved()
+            if is_over:
+                _cancel(helpers)
+            return is_over
+
+        try:
+            await self.worker.run(until=until, relieved=relieved_with_helpers)
+        finally:
+            _cancel(helpers)
+            await asyncio.wait(helpers)
+
+    async def close(self) -> None:
+        await self._post.close()
+        await self.worker.world.close()
+        self.store.close()
+
+
+def _cancel(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()

@@ -1,0 +1,90 @@
+"""Workers and sweepers as processes: they open their parts, work until told to go, and close them in reverse."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+from stationmaster.control.periodic.sweep import Sweeper
+from stationmaster.control.wiring.build import build_world, sweep_policy_of
+from stationmaster.control.wiring.open_store import open_store
+from stationmaster.control.worker.abilities import abilities_of, digests_of
+from stationmaster.control.worker.background import WorkerLock, running_worker
+from stationmaster.control.worker.reloading import Shifts
+from stationmaster.control.worker.settings_source import SettingsSource
+from stationmaster.errors import StationmasterError
+from stationmaster.event_log import get_logger
+from stationmaster.store.store import Store
+
+log = get_logger("stationmaster.worker")
+
+
+def serve_worker(source: SettingsSource, *, background: bool) -> bool:
+    """Run a worker until it is told to leave; False at once when this home has one already.
+
+    On PostgreSQL many workers may share a store; only one in the background makes sense per home.
+    """
+    settings = source.settings
+    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = WorkerLock(settings.home)
+    exclusive = settings.uses_sqlite or background
+    if exclusive and not lock.take(
+        log=settings.home / "worker.log",
+        is_background=background,
+        abilities=abilities_of(settings),
+        settings=digests_of(settings),
+    ):
+        found = running_worker(settings.home)
+        log.info("worker.already_running", pid=found.pid if found else None, home=str(settings.home))
+        return False
+    try:
+        asyncio.run(Shifts(source, lock, background=background).run())
+    finally:
+        lock.release()
+    return True
+
+
+def serve_sweeper(source: SettingsSource, *, once: bool = False) -> None:
+    """Sweep every so often, alone on purpose: it needs nothing but the store and the providers."""
+    store = open_store(source.settings, writable=False)
+    try:
+        asyncio.run(_sweep_for_ever(source, store, once=once))
+    finally:
+        store.close()
+
+
+async def _sweep_for_ever(source: SettingsSource, store: Store, *, once: bool) -> None:
+    sweeper = _sweeper(source, store)
+    leaving = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, leaving.set)
+    try:
+        while not leaving.is_set():
+            report = await sweeper.sweep()
+            log.info("sweeper.swept", machines=len(report.findings), gone=len(report.gone), problems=report.problems)
+            if once:
+                return
+            try:
+                async with asyncio.timeout(source.settings.sweep.every):
+                    await leaving.wait()
+            except TimeoutError:
+                sweeper = await _by_the_newest_settings(sweeper, source, store)
+    finally:
+        await sweeper.world.close()
+
+
+async def _by_the_newest_settings(sweeper: Sweeper, source: SettingsSource, store: Store) -> Sweeper:
+    """The same sweeper, or one with the settings that a file has now; those that cannot be used end nothing."""
+    try:
+        if not await asyncio.to_thread(source.reread):
+            return sweeper
+        following = _sweeper(source, store)
+    except (StationmasterError, OSError) as problem:
+        log.error("settings.unusable", problem=str(problem))
+        return sweeper
+    await sweeper.world.close()
+    return following
+
+
+def _sweeper(source: SettingsSource, store: Store) -> Sweeper:
+    return Sweeper(build_world(source.settings, source.environ, store), sweep_policy_of(source.settings))
