@@ -1,20 +1,20 @@
-"""What the rules look at, and what they say."""
+"""What the anomaly rules read (`Vitals`) and what they return."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from stationmaster.money import MicroDollars
 
 
 class Reaction(StrEnum):
-    """What is done about a finding; configurable per rule."""
+    """What to do about an anomaly; configurable per rule."""
 
-    NOTE = "note"  # written down
-    ALERT = "alert"  # and told
-    STOP = "stop"  # and the run is ended, its checkpoint saved
+    NOTE = "note"  # record it
+    ALERT = "alert"  # and send an alert
+    STOP = "stop"  # and stop the run, keeping its checkpoint
 
 
 class Confidence(StrEnum):
@@ -58,7 +58,7 @@ class SavedCheckpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkewSample:
-    """By how much the machine's wall clock is ahead of home's."""
+    """How far the machine's wall clock is ahead of ours."""
 
     at: float
     ahead_seconds: float
@@ -66,7 +66,7 @@ class SkewSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vitals:
-    """A run as far as it is known; every rule is silent about what is not."""
+    """What is known of a run. A rule finds nothing where its values are unknown."""
 
     now: float
     started_at: float | None = None
@@ -89,16 +89,16 @@ class Vitals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anomaly:
-    """Something out of order, with the numbers that say so."""
+    """Something that is wrong with a run, with the numbers that show it."""
 
     kind: str
     evidence: str
     confidence: Confidence
-    about: str | None = None  # where a kind has several subjects, which of them
+    about: str | None = None  # which measure, for a kind with several
 
     @property
     def name(self) -> str:
-        """What is told once: the kind, or the kind and its subject."""
+        """What is reported only once: the kind, or the kind and its measure."""
         return self.kind if self.about is None else f"{self.kind} ({self.about})"
 
 
@@ -106,8 +106,8 @@ AnomalyRule = Callable[[Vitals], Anomaly | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """An anomaly and what is to be done about it."""
+class AnomalyFinding:
+    """An anomaly and what to do about it."""
 
     anomaly: Anomaly
-    reaction: Reaction = field(default=Reaction.NOTE)
+    reaction: Reaction

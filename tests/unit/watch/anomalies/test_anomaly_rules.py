@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -143,12 +144,14 @@ def test_an_unknown_rule_or_reaction_is_refused(settings: dict[str, str]) -> Non
         read_reactions(settings)
 
 
-def test_what_was_told_is_not_told_again() -> None:
-    assert find_anomalies(TROUBLE["nan_loss"], told={"nan_loss"}) == []
+def test_what_was_reported_is_not_reported_again() -> None:
+    assert find_anomalies(TROUBLE["nan_loss"], reported={"nan_loss"}) == []
 
 
-def test_every_rule_has_a_usual_reaction() -> None:
-    assert set(RULES) | {"baseline"} == set(USUAL_REACTIONS)
+def test_every_anomaly_is_on_the_page_about_watching() -> None:
+    page = (Path(__file__).parents[4] / "docs/explanation/how-trainings-are-watched.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    assert [kind for kind in USUAL_REACTIONS if not any(f"`{kind}`" in row for row in rows)] == []
 
 
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=300))

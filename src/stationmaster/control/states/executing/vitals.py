@@ -14,8 +14,8 @@ from stationmaster.settings import MonitoringSettings
 from stationmaster.store.writes import Told
 from stationmaster.watch.anomalies.base import (
     Anomaly,
+    AnomalyFinding,
     DiskSample,
-    Finding,
     GpuSample,
     LossPoint,
     Reaction,
@@ -40,7 +40,7 @@ class Health:
     kept: Mapping[str, Any]  # for the next look
     told: tuple[str, ...]  # every kind of trouble so far
     spoilt_at: int | None
-    findings: tuple[Finding, ...]
+    findings: tuple[AnomalyFinding, ...]
 
     @property
     def is_to_end(self) -> bool:
@@ -87,7 +87,7 @@ def check_vitals(
     told = list(job.watching.anomalies)
     vitals = _vitals(job, kept, progress, now=now)
     reactions = read_reactions(monitoring.reactions)
-    findings = find_anomalies(vitals, reactions, told=told) if status.training_alive else []
+    findings = find_anomalies(vitals, reactions, reported=told) if status.training_alive else []
     findings += [with_reaction(anomaly, reactions) for anomaly in unusual if anomaly.name not in told]
     told += [finding.anomaly.name for finding in findings]
     spoilt_at = job.watching.spoilt_at or (spoilt_from(vitals.losses) if "nan_loss" in told else None)
