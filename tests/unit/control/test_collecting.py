@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stationmaster.control.flow.kept_checkpoints import best_first, checkpoint_note
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.results.collecting import (
-    at_home,
-    best_first,
     due,
     kept,
     with_newest_asked,
@@ -136,9 +135,9 @@ def test_a_checkpoint_with_nan_is_never_gone_on_from(found: list[Collected]) -> 
 
 
 def test_a_lost_machine_s_explanation_names_what_is_at_home() -> None:
-    assert at_home(running()) == ""
-    assert at_home(running(ONE)) == "; the checkpoint of step 100 is at home"
-    assert at_home(running(replace(ONE, step=None))) == "; the checkpoint is at home"
+    assert checkpoint_note(running()) == ""
+    assert checkpoint_note(running(ONE)) == "; the checkpoint of step 100 is saved locally"
+    assert checkpoint_note(running(replace(ONE, step=None))) == "; the checkpoint is saved locally"
 
 
 def test_an_inventory_does_not_forget_where_the_same_bytes_lie() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from stationmaster.control.flow.kept_checkpoints import checkpoint_note
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import failed_try, give_up, go_on, recovered, wait
 from stationmaster.control.flow.world import World
@@ -17,7 +18,6 @@ from stationmaster.control.machine.access import Fate, Sighting, missed
 from stationmaster.control.machine.adoption import opened_cost
 from stationmaster.control.machine.closing_time import closing_forgotten
 from stationmaster.control.machine.release import closed_cost
-from stationmaster.control.results.collecting import at_home
 from stationmaster.errors import ProviderError
 from stationmaster.lifecycle import PARKED, Move
 from stationmaster.model import Alert, CostLine, Desired, Job, MachineStatus, Parked, Reason, State
@@ -68,7 +68,7 @@ def while_parked(job: Job, sighting: Sighting, policy: Policy, *, can_stop: bool
         ending = job.ending.reason
         # Without its model nothing is complete.
         reason = Reason.HARD_LIMIT if ending is None or ending is Reason.FINISHED else ending
-        said = f"{note.why}; its model is lost{at_home(job)}"
+        said = f"{note.why}; its model is lost{checkpoint_note(job)}"
         return replace(give_up(job, reason, now=now, explanation=said), cleared_alerts=(PARKED,))
     if sighting.fate is Fate.THERE and sighting.machine is not None:
         return Park(provider_id=sighting.machine.provider_id)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from stationmaster.control.flow.kept_checkpoints import checkpoint_note
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import cut_off, give_up, wait
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.access import Fate, Sighting, access_of, drop_connection
 from stationmaster.control.machine.login import pinned
 from stationmaster.control.machine.parking import parked
-from stationmaster.control.results.collecting import at_home
 from stationmaster.errors import AccessRefused, AnswerLost, ProviderBusy, ProviderError, ProviderFault
 from stationmaster.model import Access, Job, MachineStatus, Reason, SshAccess
 from stationmaster.providers.base import CanStop
@@ -101,7 +101,7 @@ def _was_started_just_now(job: Job, visit: Visit, seconds: float) -> bool:
 
 
 def _outbid(job: Job, visit: Visit, why: str) -> Write:
-    said = f"somebody bid more and got the machine: {why}{at_home(job)}"
+    said = f"somebody bid more and got the machine: {why}{checkpoint_note(job)}"
     return give_up(job, Reason.OUTBID, now=visit.now, explanation=said)
 
 

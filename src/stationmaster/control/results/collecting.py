@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from stationmaster.control.flow.kept_checkpoints import best_first
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import cut_off, wait
 from stationmaster.control.flow.world import Visit, World
@@ -75,12 +76,6 @@ def _state_of(checkpoint: OutputFile, status: Status) -> OutputFile | None:
     return state
 
 
-def best_first(found: Iterable[Collected]) -> list[Collected]:
-    """The furthest first; one with NaN in it is good for nothing."""
-    sound = (one for one in found if not one.has_nan)
-    return sorted(sound, key=lambda one: (one.step or 0, one.verified_at), reverse=True)
-
-
 def kept(found: Sequence[Collected], *, keep: int) -> list[Collected]:
     """The best, the latest, and the newest others up to `keep` in all."""
     chosen = {id(one) for one in (*best_first(found)[:1], *found[-1:])}
@@ -88,14 +83,6 @@ def kept(found: Sequence[Collected], *, keep: int) -> list[Collected]:
         if len(chosen) < keep:
             chosen.add(id(one))
     return [one for one in found if id(one) in chosen]
-
-
-def at_home(job: Job) -> str:
-    """The end of a sentence about a lost machine."""
-    best = next(iter(best_first(job.collection.checkpoints)), None)
-    if best is None:
-        return ""
-    return "; the checkpoint " + (f"of step {best.step} " if best.step is not None else "") + "is at home"
 
 
 def with_places(checkpoints: Iterable[Checkpoint], job: Job) -> Iterator[Checkpoint]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from stationmaster.control.flow.kept_checkpoints import checkpoint_note
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import Handler, Step, cut_off, give_up, go_on, is_late, recovered, wait
 from stationmaster.control.flow.world import Visit, World
@@ -23,7 +24,7 @@ from stationmaster.control.machine.closing_time import (
 from stationmaster.control.machine.keepalive import alone_seconds
 from stationmaster.control.machine.revive import STOPPED_ENDINGS, Revive, marked_as_stopped, needs_reviving, revive
 from stationmaster.control.machine.step_secrets import held_back, secrets_of
-from stationmaster.control.results.collecting import Collect, at_home, collect, due
+from stationmaster.control.results.collecting import Collect, collect, due
 from stationmaster.control.results.declared import declared
 from stationmaster.control.states.executing.baselines import compare, comparison_due
 from stationmaster.control.states.executing.last_save import Save, ask_to_save, save_first, save_told
@@ -172,7 +173,7 @@ def _without_answer(seen: Seen, policy: Policy) -> Step[Action]:
     """No answer is not an answer: only the provider can say that the machine, and so the training, is gone."""
     job, sighting = seen.visit.job, seen.sighting
     if sighting.fate is Fate.GONE:
-        return _leave(seen, Reason.MACHINE_LOST, f"the provider says that the machine is gone{at_home(job)}")
+        return _leave(seen, Reason.MACHINE_LOST, f"the provider says that the machine is gone{checkpoint_note(job)}")
     if reason := _reason_to_stop(job, now=seen.visit.now):
         job = closing_begun(job, now=seen.visit.now)
         if stop_is_over(job, policy) or is_stopped_for_good(job, policy):

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from stationmaster.control.flow.kept_checkpoints import checkpoint_note
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import (
     Handler,
@@ -50,7 +51,7 @@ from stationmaster.control.machine.parking import (
 from stationmaster.control.machine.revive import Revive, needs_reviving, revive
 from stationmaster.control.publishing import delivery_notes as notes
 from stationmaster.control.publishing.chain import Deliver, deliver, not_delivered
-from stationmaster.control.results.collecting import at_home, with_fetched, with_places
+from stationmaster.control.results.collecting import with_fetched, with_places
 from stationmaster.control.results.declared import declared, refused_told
 from stationmaster.control.results.job_folder import arriving, fetched_path
 from stationmaster.control.results.transfer_progress import metered
@@ -189,7 +190,9 @@ def without_the_rest(job: Job, reason: Reason, why: str, *, now: float) -> Write
     if job.has_model_of_attempt:
         told = Told(kind="results_incomplete", payload={"problem": f"{why} before everything was fetched"})
         return replace(_all_safe(job, now=now), events=(told, *_all_safe(job, now=now).events))
-    return give_up(job, reason, now=now, explanation=f"{why} before a model was saved from the machine{at_home(job)}")
+    return give_up(
+        job, reason, now=now, explanation=f"{why} before a model was saved from the machine{checkpoint_note(job)}"
+    )
 
 
 def _all_safe(job: Job, *, now: float) -> Write:
@@ -197,7 +200,7 @@ def _all_safe(job: Job, *, now: float) -> Write:
     done = replace(job, fetching=replace(job.fetching, wanted=None), machine=machine)
     ending = _ending_of_a_bid(done, now=now) if job.ending.reason is Reason.OUTBID else job.ending.reason
     if ending is Reason.OUTBID:
-        said = f"a higher bid stopped the machine; what was on it was fetched{at_home(done)}"
+        said = f"a higher bid stopped the machine; what was on it was fetched{checkpoint_note(done)}"
         return give_up(done, Reason.OUTBID, now=now, explanation=said)
     return go_on(replace(done, ending=replace(done.ending, reason=ending)), Move.MODEL_SAFE, now=now)
 
