@@ -35,116 +35,50 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
-    Command(
-        "demo",
-        "demo:demo",
-        "Train a tiny LoRA on a machine rented from a simulated Vast.ai on this computer, watched to the end.",
-    ),
+    Command("demo", "demo:demo", "Train a tiny LoRA on a simulated Vast.ai on this computer."),
     Command(
         "train",
         "train:train",
-        "Train a model: the price is shown and asked for before anything is rented.",
+        "Train a model; asks you to confirm the price first.",
         built_by="recipe_options:RecipeCommand",
     ),
     Command(
         "estimate",
         "estimate:estimate",
-        "Estimate time and cost by the recipe, by earlier runs like it, and by what can be rented now; nothing is "
-        "rented.",
+        "Estimate a training's time and cost; rents nothing.",
         built_by="recipe_options:RecipeCommand",
     ),
-    Command(
-        "costs",
-        "costs:costs",
-        "List what machines cost: split into training, stalled and idle time; estimated, or as billed by the provider.",
-    ),
-    Command("show", "jobs:show", "Show how a job stands."),
-    Command("logs", "logs:logs", "Print a job's log, all attempts and steps in order."),
-    Command("watch", "watch:watch", "Show a job live until it has ended. The exit code tells how it went."),
-    Command("stop", "jobs:stop", "Stop a training, keep its best checkpoint, give the machine back."),
-    Command(
-        "save",
-        "jobs:save",
-        "Have a running training write a checkpoint now; it comes home, and the training goes on.",
-    ),
-    Command(
-        "sample",
-        "jobs:sample",
-        "Have a running training make samples now; they come home, and the training goes on.",
-    ),
-    Command(
-        "cancel",
-        "jobs:cancel",
-        "Give the machine back at once; what is on it is lost unless --keep is given.",
-    ),
-    Command(
-        "retry",
-        "retry:retry",
-        "Make a new job like an ended one, with its own attempts and outcome, at the price of today.",
-    ),
-    Command("ssh", "ssh:ssh", "Open a shell on a job's machine; on this computer, in the machine's folder."),
-    Command("pull", "pull:pull", "Copy a job's model, samples and logs to a folder; each copy is verified."),
-    Command("parse", "parse:parse", "Read a training log and print how the training stood at its end."),
-    Command(
-        "replay",
-        "replay:replay",
-        "Run the log parser and the stall detector over a recorded run and print what they report, with times.",
-    ),
-    Command(
-        "monitor",
-        "monitor:monitor",
-        "Watch rented machines: progress, health, cost and the end of their logs. Without --once until Ctrl-C.",
-    ),
-    Command(
-        "offers",
-        "offers:offers",
-        "List what can be rented now, best first: preferred GPUs, preferred regions, then the cheapest for the whole "
-        "job.",
-    ),
-    Command(
-        "instances",
-        "sweep:instances",
-        "List every machine of every provider: what the provider says, beside what we think.",
-    ),
-    Command(
-        "sweep",
-        "sweep:sweep",
-        "Find rented machines that no job needs. Dry run unless --force is given.",
-    ),
-    Command("up", "services:up", "Run the worker with its sweeps in this terminal until Ctrl-C."),
-    Command(
-        "serve",
-        "services:serve",
-        "Answer over HTTP: whether all is well, and, where serve.public_url is set, machines that upload their models.",
-    ),
-    Command(
-        "worker",
-        "services:worker",
-        "Run a worker in this terminal. TERM or Ctrl-C hands its jobs back at once; trainings do not notice.",
-    ),
-    Command(
-        "sweeper",
-        "services:sweeper",
-        "Destroy machines that no job needs, at an interval. Needs no worker.",
-    ),
-    Command(
-        "simulator",
-        "simulator:simulator",
-        "Rent machines without an account: the API of Vast.ai, and throw-away hosts with SSH on this computer.",
-    ),
-    Command(
-        "doctor",
-        "doctor:doctor",
-        "Check settings, store, worker and tools. Exit code 1 if a check fails.",
-    ),
+    Command("costs", "costs:costs", "List what machines cost, as estimated or as billed."),
+    Command("show", "jobs:show", "Show a job's state, progress, cost and machines."),
+    Command("logs", "logs:logs", "Print a job's log: all attempts and steps, in order."),
+    Command("watch", "watch:watch", "Show a job live until it ends."),
+    Command("stop", "jobs:stop", "Stop a training and keep its best checkpoint."),
+    Command("save", "jobs:save", "Have a running training write a checkpoint now."),
+    Command("sample", "jobs:sample", "Have a running training make samples now."),
+    Command("cancel", "jobs:cancel", "Cancel a job and release its machine at once."),
+    Command("retry", "retry:retry", "Submit an ended job again, as a new job at today's price."),
+    Command("ssh", "ssh:ssh", "Open a shell on a job's machine."),
+    Command("pull", "pull:pull", "Copy a job's model, samples and logs to a folder."),
+    Command("parse", "parse:parse", "Summarize a training log: step, loss, checkpoints, errors."),
+    Command("replay", "replay:replay", "Replay a recorded run through the stall detector."),
+    Command("monitor", "monitor:monitor", "Watch rented machines: progress, health, cost and logs."),
+    Command("offers", "offers:offers", "List what you can rent now, best first."),
+    Command("instances", "sweep:instances", "List all machines of all providers, and what a sweep would do."),
+    Command("sweep", "sweep:sweep", "Find rented machines that no job needs."),
+    Command("up", "services:up", "Run the worker and its sweeps in this terminal until Ctrl-C."),
+    Command("serve", "services:serve", "Serve HTTP: health checks, and uploads from machines."),
+    Command("worker", "services:worker", "Run a worker in this terminal."),
+    Command("sweeper", "services:sweeper", "Destroy machines that no job needs, at an interval."),
+    Command("simulator", "simulator:simulator", "Simulate Vast.ai on this computer; needs no account."),
+    Command("doctor", "doctor:doctor", "Check settings, store, worker and tools."),
     Command("jobs", "jobs:app", "List jobs, newest first."),
-    Command("models", "models:app", "Models that were trained, and where they can be had."),
-    Command("recipes", "recipes:app", "List, show, check and begin recipes."),
-    Command("dataset", "dataset:app", "Look at a dataset before money is spent, or pack it."),
-    Command("keys", "keys:app", "The SSH key for rented machines, and the host keys of your own."),
-    Command("users", "users:app", "Manage the people who own jobs, and how notifications reach them."),
+    Command("models", "models:app", "List, show, publish and download trained models."),
+    Command("recipes", "recipes:app", "List, show, check and create recipes."),
+    Command("dataset", "dataset:app", "Check or pack a dataset before you spend money."),
+    Command("keys", "keys:app", "Set up the SSH key for rented machines; pin host keys."),
+    Command("users", "users:app", "Manage the people who own jobs and get notifications."),
     # Hidden: most installations have no credits, and their users need not learn the word.
-    Command("credits", "credits:app", "Prepaid credits of the users.", hidden=True),
+    Command("credits", "credits:app", "Manage the prepaid credits of users.", hidden=True),
     Command("notify", "notify:app", "Send test notifications, and read the inbox."),
 )
 
@@ -202,7 +136,7 @@ class CommandTable(TyperGroup):
 app = typer.Typer(
     name="stationmaster",
     cls=CommandTable,
-    help="Runs your trainings on rented GPUs and brings the models home.",
+    help="Runs your trainings on rented GPUs and downloads the models.",
     epilog="Start with: stationmaster demo",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -234,8 +168,8 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _global_options(
     context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON wherever a command can.")] = False,
-    home: Annotated[Path | None, typer.Option(help="Where everything local lies.", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON where the command supports it.")] = False,
+    home: Annotated[Path | None, typer.Option(help="Folder of all local data.", show_default=False)] = None,
     log_level: Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR.", show_default=False)] = None,
     _version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)

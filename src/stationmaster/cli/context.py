@@ -23,7 +23,7 @@ from stationmaster.station.names import LONGEST_NAME
 if TYPE_CHECKING:
     from stationmaster.station.local.station import LocalStation
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def named(kind: str, list_command: str) -> Callable[[str | None], str | None]:
@@ -40,7 +40,9 @@ def named(kind: str, list_command: str) -> Callable[[str | None], str | None]:
 
 JobArgument = Annotated[
     str,
-    typer.Argument(metavar="JOB", help="A job's id, its beginning, or its name.", callback=named("job", "jobs --all")),
+    typer.Argument(
+        metavar="JOB", help="Id of the job (or its beginning), or its name.", callback=named("job", "jobs --all")
+    ),
 ]
 
 

@@ -23,14 +23,14 @@ EXPORTED = (
 def costs(
     context: typer.Context,
     job: Annotated[
-        str | None, typer.Option("--job", help="Only this job's.", callback=named("job", "jobs --all"))
+        str | None, typer.Option("--job", help="Only the costs of this job.", callback=named("job", "jobs --all"))
     ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV; amounts are whole micro-dollars.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List what machines cost: split into training, stalled and idle time; estimated, or as billed by the provider.
+    """List what machines cost, as estimated or as billed.
 
-    A line whose source is the provider is final and never changes.
+    Each line is split into training, stalled and idle time. A line whose source is the provider is final and never changes.
 
     Examples:
 

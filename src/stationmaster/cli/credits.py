@@ -17,11 +17,13 @@ from stationmaster.model import CreditAccount, EntryKind, LedgerEntry
 from stationmaster.money import MicroDollars, Unit
 from stationmaster.station.credits import GRANT_KINDS, Adjustment, CreditChange, Grant, RefundRequest
 
-app = typer.Typer(help="Prepaid credits of the users.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Manage the prepaid credits of users.", no_args_is_help=True, rich_markup_mode=None)
 
-UserArgument = Annotated[str, typer.Argument(metavar="USER", help="A user; `me` is the single user of the settings.")]
+UserArgument = Annotated[str, typer.Argument(metavar="USER", help="User; `me` is the single user of the settings.")]
 SomeUser = Annotated[str | None, typer.Argument(metavar="[USER]", help="Only this user.", show_default=False)]
-AmountArgument = Annotated[str, typer.Argument(metavar="AMOUNT", help="Dollars, or points where those are used.")]
+AmountArgument = Annotated[
+    str, typer.Argument(metavar="AMOUNT", help="Amount in dollars, or in points if credits are points.")
+]
 
 
 def _some_words(value: str | None) -> str | None:
@@ -30,8 +32,8 @@ def _some_words(value: str | None) -> str | None:
     return value
 
 
-ReasonOption = Annotated[str, typer.Option("--reason", help="Why; it stands in the statement.", callback=_some_words)]
-KeyOption = Annotated[str | None, typer.Option("--id", help="A name for it; the same again changes nothing.")]
+ReasonOption = Annotated[str, typer.Option("--reason", help="Reason; shown in the statement.", callback=_some_words)]
+KeyOption = Annotated[str | None, typer.Option("--id", help="Id of this change; repeating it changes nothing.")]
 
 EXPORTED = (
     "seq", "at", "user", "kind", "balance_micros", "held_micros", "job", "attempt", "lot", "key", "note", "actor",
@@ -40,7 +42,7 @@ EXPORTED = (
 
 @app.command("show")
 def show(context: typer.Context, user: SomeUser = None, as_json: JsonOption = False) -> None:
-    """Show what users can spend, what is held for their jobs, and when credits expire.
+    """Show balances, held credits, and when credits expire.
 
     Examples:
 
@@ -69,12 +71,14 @@ def grant(
     user: UserArgument,
     amount: AmountArgument,
     reason: ReasonOption,
-    kind: Annotated[str, typer.Option("--as", help="grant, top-up or reward.")] = "grant",
-    expires: Annotated[str | None, typer.Option(help="How long they can be spent, as 30d; else for ever.")] = None,
+    kind: Annotated[str, typer.Option("--as", help="Kind: grant, top-up or reward.")] = "grant",
+    expires: Annotated[str | None, typer.Option(help="Time until they expire, e.g. 30d. Default: never.")] = None,
     key: KeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Give a user credits: a gift, a paid top-up, or a reward. Those that expire are spent first.
+    """Give a user credits: a gift, a paid top-up, or a reward.
+
+    Credits that expire are spent first.
 
     Examples:
 
@@ -101,12 +105,12 @@ def grant(
 def adjust(
     context: typer.Context,
     user: UserArgument,
-    amount: Annotated[str, typer.Argument(metavar="AMOUNT", help="What is added; a minus takes away.")],
+    amount: Annotated[str, typer.Argument(metavar="AMOUNT", help="Amount to add; negative to subtract.")],
     reason: ReasonOption,
     key: KeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Put an account right, up or down; it never goes below zero.
+    """Correct a balance, up or down; it never goes below zero.
 
     Examples:
 
@@ -126,11 +130,13 @@ def refund(
     context: typer.Context,
     job: JobArgument,
     reason: ReasonOption,
-    amount: Annotated[str | None, typer.Argument(metavar="[AMOUNT]", help="By default all of it.")] = None,
+    amount: Annotated[
+        str | None, typer.Argument(metavar="[AMOUNT]", help="Amount to refund. Default: all of it.")
+    ] = None,
     key: KeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Give back what a job was charged, or a part of it; never more than that.
+    """Refund what a job was charged, or part of it.
 
     Examples:
 
@@ -151,7 +157,7 @@ def refund(
 
 @app.command("statement")
 def statement(context: typer.Context, user: UserArgument, as_json: JsonOption = False) -> None:
-    """Show every movement of a user's credits, with the balance after each.
+    """List every change to a user's credits, with the balance.
 
     Examples:
 
@@ -176,7 +182,9 @@ def statement(context: typer.Context, user: UserArgument, as_json: JsonOption = 
 
 @app.command("export")
 def export(context: typer.Context, user: SomeUser = None, as_json: JsonOption = False) -> None:
-    """Print all entries, or one user's, as CSV; amounts are whole micro-dollars.
+    """Print all ledger entries, or one user's, as CSV.
+
+    Amounts are whole micro-dollars.
 
     Examples:
 
@@ -197,7 +205,9 @@ def export(context: typer.Context, user: SomeUser = None, as_json: JsonOption = 
 
 @app.command("verify")
 def verify(context: typer.Context, as_json: JsonOption = False) -> None:
-    """Prove the whole ledger: every account, lot, hold and charge against the entries. Exit code 61 if it is broken.
+    """Verify the whole ledger.
+
+    Checks every account, lot, hold and charge against the entries. Exit code 61 if the ledger is broken.
 
     Examples:
 

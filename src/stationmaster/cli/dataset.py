@@ -25,7 +25,7 @@ from stationmaster.station.datasets import (
     shown,
 )
 
-app = typer.Typer(help="Look at a dataset before money is spent, or pack it.", no_args_is_help=True)
+app = typer.Typer(help="Check or pack a dataset before you spend money.", no_args_is_help=True, rich_markup_mode=None)
 
 _SHOWN_PER_CODE = 5
 _DEFAULTS = DatasetRules()
@@ -36,25 +36,31 @@ SourceArgument = Annotated[
         help="Folder, .tar or .zip file, s3://BUCKET/PREFIX, hf://datasets/OWNER/NAME[@REVISION].", show_default=False
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("check")
 def check_command(
     context: typer.Context,
     source: SourceArgument,
-    recipe: Annotated[str | None, typer.Option(help="Check against this recipe's rules instead.")] = None,
-    kind: Annotated[DatasetKind, typer.Option(help="What is trained on.")] = _DEFAULTS.kind,
+    recipe: Annotated[str | None, typer.Option(help="Apply the rules of this recipe instead.")] = None,
+    kind: Annotated[DatasetKind, typer.Option(help="Kind of dataset.")] = _DEFAULTS.kind,
     captions: Annotated[CaptionRule, typer.Option(help="Whether images need captions.")] = _DEFAULTS.captions,
-    trigger: Annotated[str | None, typer.Option(help="The word that captions should hold.")] = None,
-    min_images: Annotated[int, typer.Option(min=1, help="Fewer is an error.")] = _DEFAULTS.min_images,
-    min_side: Annotated[int, typer.Option(min=1, help="Pixels of the shorter side.")] = _DEFAULTS.min_side,
-    control: Annotated[str | None, typer.Option(help="Sub-folder of paired control images.")] = None,
-    min_rows: Annotated[int, typer.Option(min=1, help="Of a text dataset.")] = _DEFAULTS.min_rows,
+    trigger: Annotated[str | None, typer.Option(help="Word that captions should contain.")] = None,
+    min_images: Annotated[int, typer.Option(min=1, help="Minimum number of images.")] = _DEFAULTS.min_images,
+    min_side: Annotated[
+        int, typer.Option(min=1, help="Minimum length of the shorter side, in pixels.")
+    ] = _DEFAULTS.min_side,
+    control: Annotated[str | None, typer.Option(help="Subfolder with the paired control images.")] = None,
+    min_rows: Annotated[
+        int, typer.Option(min=1, help="Minimum number of rows of a text dataset.")
+    ] = _DEFAULTS.min_rows,
     fix: Annotated[Path | None, typer.Option(help="Write a repaired copy to this new folder.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what is wrong with a dataset and how to put it right. Exit code 5 if training on it would waste money.
+    """Check a dataset; print each problem and how to fix it.
+
+    Exit code 5 if training on it would waste money.
 
     Examples:
 
@@ -96,14 +102,16 @@ def check_command(
 def pack_command(
     context: typer.Context,
     source: SourceArgument,
-    target: Annotated[Path, typer.Argument(help="File to write, or a folder (named by SHA-256).", show_default=False)],
+    target: Annotated[
+        Path, typer.Argument(help="File to write, or a folder (file name: its SHA-256).", show_default=False)
+    ],
     zstd: Annotated[bool, typer.Option("--zstd", help="Compress (needs the zstandard module).")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is no archive.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that is not an archive.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a dataset as one tar file: the same content gives the same bytes, on any machine.
+    """Write a dataset as one reproducible tar file.
 
-    A manifest with every file's SHA-256 is written beside it.
+    The same content gives the same bytes on any machine. A manifest with every file's SHA-256 is written beside it.
 
     Examples:
 

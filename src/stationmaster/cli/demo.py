@@ -33,11 +33,13 @@ _START_SECONDS = 30.0
 
 def demo(
     context: typer.Context,
-    steps: Annotated[int, typer.Option(min=1, help="How many steps; 600 take about a minute.")] = 600,
-    pace: Annotated[float, typer.Option(min=0, help="The least seconds per step; 0 is as fast as it goes.")] = 0.1,
+    steps: Annotated[int, typer.Option(min=1, help="Steps to train; 600 take about a minute.")] = 600,
+    pace: Annotated[float, typer.Option(min=0, help="Minimum seconds per step; 0 for full speed.")] = 0.1,
     as_json: JsonOption = False,
 ) -> None:
-    """Train a tiny LoRA on a machine rented from a simulated Vast.ai on this computer, watched to the end.
+    """Train a tiny LoRA on a simulated Vast.ai on this computer.
+
+    Needs no account and no GPU. Shows the training live, from the rental to the model.
 
     Examples:
 

@@ -31,7 +31,9 @@ def doctor(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Check settings, store, worker and tools. Exit code 1 if a check fails.
+    """Check settings, store, worker and tools.
+
+    Exit code 1 if a check fails.
 
     Examples:
 

@@ -15,17 +15,20 @@ from stationmaster.station.proposals import EstimateRequest
 
 def estimate(
     context: typer.Context,
-    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="As in flux-lora@2.")],
-    images: Annotated[int, typer.Option(min=0, max=100_000_000, help="How many images the dataset has.")] = 20,
-    steps: Annotated[int | None, typer.Option(help="How many steps to train.")] = None,
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="Recipe, e.g. flux-lora@2.")],
+    images: Annotated[int, typer.Option(min=0, max=100_000_000, help="Images in the dataset.")] = 20,
+    steps: Annotated[int | None, typer.Option(help="Steps to train.")] = None,
     parameter: Annotated[
-        list[str] | None, typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="A recipe's parameter.")
+        list[str] | None,
+        typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="Parameter of the recipe; also --NAME VALUE."),
     ] = None,
-    provider: Annotated[str | None, typer.Option("--provider", "--driver", help="Where it would run.")] = None,
-    max_price: Annotated[str | None, typer.Option(help="The most that an hour may cost, in dollars.")] = None,
+    provider: Annotated[str | None, typer.Option("--provider", "--driver", help="Provider of the machine.")] = None,
+    max_price: Annotated[str | None, typer.Option(help="Maximum price per hour, in dollars.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Estimate time and cost by the recipe, by earlier runs like it, and by what can be rented now; nothing is rented.
+    """Estimate a training's time and cost; rents nothing.
+
+    Based on the recipe, on earlier runs like it, and on what can be rented now.
 
     Examples:
 

@@ -17,7 +17,7 @@ from stationmaster.station.jobs import JobView
 if TYPE_CHECKING:
     from stationmaster.station.base import Station  # with every noun, of which these commands need few
 
-WaitOption = Annotated[bool, typer.Option("--wait", help="Stay until it is done, and tell what came of it.")]
+WaitOption = Annotated[bool, typer.Option("--wait", help="Wait for the result and print it.")]
 
 app = typer.Typer(invoke_without_command=True, no_args_is_help=False, rich_markup_mode=None)
 
@@ -25,8 +25,8 @@ app = typer.Typer(invoke_without_command=True, no_args_is_help=False, rich_marku
 @app.callback()
 def jobs(
     context: typer.Context,
-    everything: Annotated[bool, typer.Option("--all", "-a", help="Ended jobs too.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="The newest so many.")] = 50,
+    everything: Annotated[bool, typer.Option("--all", "-a", help="Also show ended jobs.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="Show at most this many jobs.")] = 50,
     as_json: JsonOption = False,
 ) -> None:
     """List jobs, newest first.
@@ -62,10 +62,10 @@ def jobs(
 def remove(
     context: typer.Context,
     job: JobArgument,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Forget an ended job, its model and files at home included.
+    """Delete an ended job, with its local model and files.
 
     Examples:
 
@@ -91,10 +91,10 @@ def remove(
 def show(
     context: typer.Context,
     job: JobArgument,
-    events: Annotated[bool, typer.Option("--events", help="What happened to it, too.")] = False,
+    events: Annotated[bool, typer.Option("--events", help="Also list what happened to it.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how a job stands.
+    """Show a job's state, progress, cost and machines.
 
     Examples:
 
@@ -118,9 +118,10 @@ def show(
 
 
 def stop(context: typer.Context, job: JobArgument, as_json: JsonOption = False) -> None:
-    """Stop a training, keep its best checkpoint, give the machine back.
+    """Stop a training and keep its best checkpoint.
 
-    Where the machine was stopped because the model could not be fetched, it is started and the fetch tried once more.
+    The machine is released afterwards. If it was stopped because the model could not be downloaded, it is started
+    again and the download is retried once.
 
     Examples:
 
@@ -134,7 +135,9 @@ def stop(context: typer.Context, job: JobArgument, as_json: JsonOption = False) 
 
 
 def save(context: typer.Context, job: JobArgument, wait: WaitOption = False, as_json: JsonOption = False) -> None:
-    """Have a running training write a checkpoint now; it comes home, and the training goes on.
+    """Have a running training write a checkpoint now.
+
+    The checkpoint is downloaded; the training continues.
 
     Examples:
 
@@ -146,7 +149,9 @@ def save(context: typer.Context, job: JobArgument, wait: WaitOption = False, as_
 
 
 def sample(context: typer.Context, job: JobArgument, wait: WaitOption = False, as_json: JsonOption = False) -> None:
-    """Have a running training make samples now; they come home, and the training goes on.
+    """Have a running training make samples now.
+
+    The samples are downloaded; the training continues.
 
     Examples:
 
@@ -160,11 +165,13 @@ def sample(context: typer.Context, job: JobArgument, wait: WaitOption = False, a
 def cancel(
     context: typer.Context,
     job: JobArgument,
-    keep: Annotated[bool, typer.Option("--keep", help="Bring the best checkpoint home first.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Download the best checkpoint first.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Give the machine back at once; what is on it is lost unless --keep is given.
+    """Cancel a job and release its machine at once.
+
+    Everything on the machine is lost unless you pass --keep.
 
     Examples:
 

@@ -11,7 +11,9 @@ from stationmaster.cli.context import JsonOption, options_of, print_json, statio
 from stationmaster.errors import UserError
 from stationmaster.station.keys import KeyStanding, OfferedHostKey
 
-app = typer.Typer(help="The SSH key for rented machines, and the host keys of your own.", no_args_is_help=True)
+app = typer.Typer(
+    help="Set up the SSH key for rented machines; pin host keys.", no_args_is_help=True, rich_markup_mode=None
+)
 
 _DASHBOARD = "https://cloud.vast.ai/manage-keys/"
 _NO_PROVIDER = "no provider that keeps keys is set up: set VASTAI_API_KEY, then run `stationmaster keys setup` again"
@@ -19,7 +21,9 @@ _NO_PROVIDER = "no provider that keeps keys is set up: set VASTAI_API_KEY, then 
 
 @app.command("setup")
 def setup(context: typer.Context, as_json: JsonOption = False) -> None:
-    """Make a key pair for rented machines and register its public half. Safe to repeat.
+    """Create the key pair for rented machines and register it.
+
+    Registers the public key with each provider that keeps keys. Safe to repeat.
 
     Examples:
 
@@ -41,7 +45,9 @@ def setup(context: typer.Context, as_json: JsonOption = False) -> None:
 
 @app.command("check")
 def check(context: typer.Context, as_json: JsonOption = False) -> None:
-    """Say which keys the provider has and whether ours is among them. Exit code 1 if it is not.
+    """Show the provider's keys and whether ours is among them.
+
+    Exit code 1 if it is not.
 
     Examples:
 
@@ -62,11 +68,13 @@ def check(context: typer.Context, as_json: JsonOption = False) -> None:
 @app.command("trust")
 def trust(
     context: typer.Context,
-    host: Annotated[str, typer.Argument(metavar="HOST", help="A name from ssh.hosts, or ADDRESS[:PORT].")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    host: Annotated[str, typer.Argument(metavar="HOST", help="Name in ssh.hosts, or ADDRESS[:PORT].")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Look at the host key of a machine of your own and pin it once you have compared it.
+    """Show and pin the host key of a machine of your own.
+
+    Compare the key with the one on the machine before you confirm.
 
     Examples:
 

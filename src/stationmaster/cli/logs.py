@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 def logs(
     context: typer.Context,
     job: JobArgument,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing until the job ends.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per piece of log.")] = False,
 ) -> None:
-    """Print a job's log, all attempts and steps in order.
+    """Print a job's log: all attempts and steps, in order.
 
     Examples:
 

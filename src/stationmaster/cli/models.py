@@ -14,15 +14,13 @@ from stationmaster.cli.render import instant
 from stationmaster.errors import DeliveryError
 from stationmaster.model import TrainedModel
 
-app = typer.Typer(
-    help="Models that were trained, and where they can be had.", no_args_is_help=True, rich_markup_mode=None
-)
+app = typer.Typer(help="List, show, publish and download trained models.", no_args_is_help=True, rich_markup_mode=None)
 
 ModelArgument = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A model's slug, its beginning, its name or job.",
+        help="Slug of the model (or its beginning), its name, or its job.",
         callback=named("model", "models list"),
     ),
 ]
@@ -53,7 +51,7 @@ def list_models(context: typer.Context, as_json: JsonOption = False) -> None:
 
 @app.command("show")
 def show(context: typer.Context, model: ModelArgument, as_json: JsonOption = False) -> None:
-    """Show one model: what it is, what it was made of, where it lies.
+    """Show one model: what it is, how it was made, where it is.
 
     Examples:
 
@@ -72,11 +70,13 @@ def show(context: typer.Context, model: ModelArgument, as_json: JsonOption = Fal
 
 @app.command("publish")
 def publish(context: typer.Context, model: ModelArgument, as_json: JsonOption = False) -> None:
-    """Put a model that is at home on the Hub, with its samples and card; what is there already is not sent again.
+    """Publish a local model to the Hub, with samples and card.
+
+    Files that are already there are not uploaded again.
 
     Examples:
 
-      HF_TOKEN=hf_… stationmaster models publish cats-0a1b2c
+      HF_TOKEN=$MY_TOKEN stationmaster models publish cats-0a1b2c
 
       stationmaster models publish cats --json
     """
@@ -94,10 +94,12 @@ def publish(context: typer.Context, model: ModelArgument, as_json: JsonOption = 
 def download(
     context: typer.Context,
     model: ModelArgument,
-    target: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to.")] = Path(),
+    target: Annotated[Path, typer.Argument(metavar="[DIR]", help="Target folder.")] = Path(),
     as_json: JsonOption = False,
 ) -> None:
-    """Copy a model's weights to a folder, from home, the bucket or the Hub; the copy is verified.
+    """Copy a model's weights to a folder.
+
+    They come from the local files, the bucket or the Hub; the copy is verified.
 
     Examples:
 

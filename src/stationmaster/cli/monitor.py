@@ -26,19 +26,21 @@ _COLUMNS = ("ID", "GPU", "Status", "Progress", "GPU%", "Mem%", "Loss", "Cost/hr"
 def monitor(
     context: typer.Context,
     instances: Annotated[
-        str | None, typer.Option(metavar="ID,ID,…", help="Only these machines.", show_default=False)
+        str | None, typer.Option(metavar="ID,ID", help="Only these machines.", show_default=False)
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every running machine of the account.")] = False,
-    interval: Annotated[float, typer.Option(min=1, help="Seconds between two looks.")] = 10.0,
+    everything: Annotated[bool, typer.Option("--all", help="All running machines of the account.")] = False,
+    interval: Annotated[float, typer.Option(min=1, help="Seconds between updates.")] = 10.0,
     log_path: Annotated[
         str | None,
-        typer.Option(metavar="GLOB", help="Where the logs are; else /workspace/output/*/training.log."),
+        typer.Option(metavar="GLOB", help="Log files on the machines. Default: /workspace/output/*/training.log."),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="One look, then leave.")] = False,
-    mock: Annotated[bool, typer.Option("--mock", help="Made-up machines; no account is needed.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print the state once, then exit.")] = False,
+    mock: Annotated[bool, typer.Option("--mock", help="Show made-up machines; needs no account.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Watch rented machines: progress, health, cost and the end of their logs. Without --once until Ctrl-C.
+    """Watch rented machines: progress, health, cost and logs.
+
+    Runs until Ctrl-C unless you pass --once.
 
     Examples:
 

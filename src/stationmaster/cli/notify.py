@@ -12,18 +12,20 @@ from stationmaster.cli.render import instant
 
 app = typer.Typer(help="Send test notifications, and read the inbox.", no_args_is_help=True, rich_markup_mode=None)
 
-UserOption = Annotated[str, typer.Option(help="Whose; `me` is the single user of the settings.")]
+UserOption = Annotated[str, typer.Option(help="User; `me` is the single user of the settings.")]
 
 
 @app.command("test")
 def try_every_way(
     context: typer.Context,
     user: UserOption = "me",
-    operators: Annotated[bool, typer.Option("--operators", help="The operators' ways instead.")] = False,
-    message: Annotated[str, typer.Option(help="The words to send.")] = "Hello from Stationmaster: this way works.",
+    operators: Annotated[bool, typer.Option("--operators", help="Use the operators' channels instead.")] = False,
+    message: Annotated[str, typer.Option(help="Text to send.")] = "Hello from Stationmaster: this way works.",
     as_json: JsonOption = False,
 ) -> None:
-    """Send a message by every way that leads to a person, and say which work. Exit code 50 if one does not.
+    """Send a test notification through every channel of a user.
+
+    Exit code 50 if one fails.
 
     Examples:
 
@@ -47,12 +49,12 @@ def try_every_way(
 def inbox(
     context: typer.Context,
     user: UserOption = "me",
-    everything: Annotated[bool, typer.Option("--all", "-a", help="Messages that were read, too.")] = False,
-    keep: Annotated[bool, typer.Option("--keep", help="Leave them unread.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="The newest so many.")] = 50,
+    everything: Annotated[bool, typer.Option("--all", "-a", help="Also show messages that were read.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Do not mark them as read.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="Show at most this many messages.")] = 50,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the messages of a person; they count as read then.
+    """Show a user's messages and mark them as read.
 
     Examples:
 

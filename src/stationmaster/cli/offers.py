@@ -15,20 +15,23 @@ from stationmaster.station.offers import OfferSearch, Ranking
 
 def offers(
     context: typer.Context,
-    recipe: Annotated[str, typer.Option(help="The recipe whose needs count.")] = "tiny-lora@1",
-    provider: Annotated[str | None, typer.Option("--provider", "--driver", help="Where to look.")] = None,
-    account: Annotated[str | None, typer.Option(help="Which of the provider's accounts.")] = None,
+    recipe: Annotated[str, typer.Option(help="Recipe that the machine must be able to run.")] = "tiny-lora@1",
+    provider: Annotated[str | None, typer.Option("--provider", "--driver", help="Provider to search.")] = None,
+    account: Annotated[str | None, typer.Option(help="Account at the provider, if there are several.")] = None,
     hours: Annotated[
         float, typer.Option(min=0.01, max=10_000, callback=finite, help="Hours the job takes on an RTX 4090.")
     ] = 1.0,
-    max_price: Annotated[str | None, typer.Option(help="The most that an hour may cost, in dollars.")] = None,
-    interruptible: Annotated[bool, typer.Option("--interruptible", help="Bids: cheaper, may be taken away.")] = False,
-    limit: Annotated[int, typer.Option(min=1, help="The best so many.")] = 15,
+    max_price: Annotated[str | None, typer.Option(help="Maximum price per hour, in dollars.")] = None,
+    interruptible: Annotated[
+        bool, typer.Option("--interruptible", help="Search interruptible offers: cheaper, but you can be outbid.")
+    ] = False,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most this many offers.")] = 15,
     as_json: JsonOption = False,
 ) -> None:
-    """List what can be rented now, best first: preferred GPUs, preferred regions, then the cheapest for the whole job.
+    """List what you can rent now, best first.
 
-    Nothing is rented. Below it stands what was left out, by reason.
+    Preferred GPUs come first, then preferred regions, then the lowest cost for the whole job. The list ends with the
+    number of offers left out, by reason. Rents nothing.
 
     Examples:
 

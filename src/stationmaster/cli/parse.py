@@ -23,19 +23,19 @@ _CHUNK_BYTES = 1 << 20
 
 
 def parse(
-    log: Annotated[Path, typer.Argument(help="A training log.")],
-    framework: Annotated[str, typer.Option(help="The trainer that wrote it.")] = AUTO,
+    log: Annotated[Path, typer.Argument(help="Training log.")],
+    framework: Annotated[str, typer.Option(help="Trainer that wrote it.")] = AUTO,
     pattern: Annotated[
         list[str] | None,
         typer.Option(
             "--pattern",
             metavar="REGEX",
-            help="Also read lines by this; its groups are called step, total_steps, loss, … May be given again.",
+            help="Also match lines with this; its groups are named step, total_steps, loss and so on. Repeatable.",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Read a training log and print how the training stood at its end.
+    """Summarize a training log: step, loss, checkpoints, errors.
 
     Examples:
 

@@ -14,13 +14,13 @@ from stationmaster.cli.printing import printable
 def pull(
     context: typer.Context,
     job: JobArgument,
-    target: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where to.")] = Path(),
+    target: Annotated[Path, typer.Argument(metavar="[DIR]", help="Target folder.")] = Path(),
     as_json: JsonOption = False,
 ) -> None:
-    """Copy a job's model, samples and logs to a folder; each copy is verified.
+    """Copy a job's model, samples and logs to a folder.
 
-    Below DIR each file has the path that it had in the job's folder on the machine (output/cats.safetensors); files
-    of earlier attempts lie below attempt-1, attempt-2. A file of that name that is there already is replaced.
+    Each copy is verified. In DIR, each file has the path that it had in the job's folder on the machine
+    (output/cats.safetensors); files of earlier attempts are in attempt-1, attempt-2. Existing files are overwritten.
 
     Examples:
 

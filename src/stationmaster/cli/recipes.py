@@ -14,13 +14,15 @@ from stationmaster.errors import RecipeInvalid
 from stationmaster.recipes.parameters import allowed
 from stationmaster.recipes.schema import Recipe
 
-app = typer.Typer(help="List, show, check and begin recipes.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="List, show, check and create recipes.", no_args_is_help=True, rich_markup_mode=None)
+
+RecipeArgument = Annotated[str, typer.Argument(metavar="RECIPE", help="Recipe, e.g. tiny-lora@1.")]
 
 
 @app.command("list")
 def list_recipes(
     context: typer.Context,
-    everything: Annotated[bool, typer.Option("--all", "-a", help="Older versions too.")] = False,
+    everything: Annotated[bool, typer.Option("--all", "-a", help="Also list older versions.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """List the recipes, each in its newest version.
@@ -43,8 +45,8 @@ def list_recipes(
 
 
 @app.command("show")
-def show_recipe(context: typer.Context, recipe: str, as_json: JsonOption = False) -> None:
-    """Show a recipe's needs and parameters.
+def show_recipe(context: typer.Context, recipe: RecipeArgument, as_json: JsonOption = False) -> None:
+    """Show a recipe's requirements and parameters.
 
     Examples:
 
@@ -80,10 +82,10 @@ def _further_needs(recipe: Recipe) -> Iterator[str]:
 @app.command("lint")
 def lint_recipe(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="A recipe.yaml, or the folder that holds it.")],
+    path: Annotated[Path, typer.Argument(help="A recipe.yaml, or its folder.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Say what is wrong with a recipe: file, line and what to write instead.
+    """Check a recipe; print each problem with file, line and fix.
 
     Examples:
 
@@ -109,10 +111,10 @@ def lint_recipe(
 @app.command("new")
 def new_recipe(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="The folder to write; its name becomes the recipe's name.")],
+    folder: Annotated[Path, typer.Argument(help="Folder to create; its name becomes the recipe's name.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Write a commented recipe that works as it is, to be changed into your own.
+    """Write a commented recipe that works, to edit into your own.
 
     Examples:
 

@@ -40,13 +40,15 @@ class _TraceFile(BaseModel):
 
 
 def replay(
-    trace: Annotated[Path, typer.Argument(help="A trace (JSON), or a log whose lines carry times.")],
+    trace: Annotated[Path, typer.Argument(help="Trace (JSON), or a log whose lines start with times.")],
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Change a threshold, as in stall.min_window=5m.")
+        list[str] | None, typer.Option("--set", help="Change a threshold, e.g. stall.min_window=5m.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per event.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per event.")] = False,
 ) -> None:
-    """Run the log parser and the stall detector over a recorded run and print what they report, with times.
+    """Replay a recorded run through the stall detector.
+
+    Prints what the log parser and the stall detector report, with times.
 
     Examples:
 

@@ -15,12 +15,14 @@ from stationmaster.station.proposals import RetryRequest
 def retry(
     context: typer.Context,
     job: JobArgument,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the old job's best checkpoint.")] = False,
-    new_id: Annotated[str | None, typer.Option("--id", help="The new job's id.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the old job's best checkpoint.")] = False,
+    new_id: Annotated[str | None, typer.Option("--id", help="Id of the new job.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a new job like an ended one, with its own attempts and outcome, at the price of today.
+    """Submit an ended job again, as a new job at today's price.
+
+    The new job has its own attempts and its own outcome.
 
     Examples:
 

@@ -18,7 +18,9 @@ def worker(
         bool, typer.Option("--background", help="Exit when no work is left; `train` starts workers this way.")
     ] = False,
 ) -> None:
-    """Run a worker in this terminal. TERM or Ctrl-C hands its jobs back at once; trainings do not notice.
+    """Run a worker in this terminal.
+
+    On TERM or Ctrl-C it hands its jobs back at once; trainings continue.
 
     Examples:
 
@@ -30,7 +32,7 @@ def worker(
 
 
 def up(context: typer.Context) -> None:
-    """Run the worker with its sweeps in this terminal until Ctrl-C.
+    """Run the worker and its sweeps in this terminal until Ctrl-C.
 
     Examples:
 
@@ -45,7 +47,9 @@ def sweeper(
     context: typer.Context,
     once: Annotated[bool, typer.Option("--once", help="Sweep once, then exit.")] = False,
 ) -> None:
-    """Destroy machines that no job needs, at an interval. Needs no worker.
+    """Destroy machines that no job needs, at an interval.
+
+    Needs no worker.
 
     Examples:
 
@@ -63,7 +67,9 @@ def serve(
         int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.", show_default=False)
     ] = None,
 ) -> None:
-    """Answer over HTTP: whether all is well, and, where serve.public_url is set, machines that upload their models.
+    """Serve HTTP: health checks, and uploads from machines.
+
+    Machines can upload their models if serve.public_url is set.
 
     Examples:
 

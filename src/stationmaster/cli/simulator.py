@@ -18,30 +18,31 @@ from stationmaster.station.local.opening import open_station
 
 def simulator(
     context: typer.Context,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8765,
-    api_key: Annotated[str, typer.Option(help="The key that its one account has.")] = "simulated-key",
-    seed: Annotated[int, typer.Option(help="Another seed is another market.")] = 1,
-    backend: Annotated[str, typer.Option(help="process (anywhere) or namespaces (Linux, root).")] = "process",
-    faults: Annotated[Path | None, typer.Option(help="A script of faults to play.", show_default=False)] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")] = 8765,
+    api_key: Annotated[str, typer.Option(help="API key of its only account.")] = "simulated-key",
+    seed: Annotated[int, typer.Option(help="Seed of the simulated offers.")] = 1,
+    backend: Annotated[
+        str, typer.Option(help="How to isolate hosts: process (anywhere) or namespaces (Linux, root).")
+    ] = "process",
+    faults: Annotated[Path | None, typer.Option(help="Script of faults to simulate.", show_default=False)] = None,
     credit: Annotated[
-        float, typer.Option(min=0, max=1_000_000, help="Dollars on the account.", callback=finite)
+        float, typer.Option(min=0, max=1_000_000, help="Credit of the account, in dollars.", callback=finite)
     ] = 100.0,
     rate_limits: Annotated[
         float,
-        typer.Option(
-            min=0, max=1000, help="Share of the real service's pauses between calls that is asked for.", callback=finite
-        ),
+        typer.Option(min=0, max=1000, help="Scale of the real service's rate limits; 0 for none.", callback=finite),
     ] = 1.0,
     speed: Annotated[
         float,
         typer.Option(
-            min=1, max=1_000_000, help="How much faster than time machines start and bills grow.", callback=finite
+            min=1, max=1_000_000, help="How much faster than real time machines start and bills grow.", callback=finite
         ),
     ] = 1.0,
 ) -> None:
-    """Rent machines without an account: the API of Vast.ai, and throw-away hosts with SSH on this computer.
+    """Simulate Vast.ai on this computer; needs no account.
 
-    Jobs use it with `--provider simulator` while it runs; any other client is pointed at the address it prints.
+    Serves the API of Vast.ai and starts throw-away hosts with SSH. While it runs, jobs use it with
+    `--provider simulator`; point any other client at the address that it prints.
 
     Examples:
 

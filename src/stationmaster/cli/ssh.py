@@ -11,9 +11,10 @@ from stationmaster.errors import UserError
 
 
 def ssh(context: typer.Context, job: JobArgument) -> None:
-    """Open a shell on a job's machine; on this computer, in the machine's folder.
+    """Open a shell on a job's machine.
 
-    Only a machine that shows the host key pinned for the job is let through. Your SSH agent is never forwarded to it.
+    For a job that runs on this computer, the shell opens in the machine's folder. Connects only if the machine shows
+    the host key pinned for the job. Your SSH agent is never forwarded to it.
 
     Examples:
 

@@ -30,9 +30,9 @@ def sweep(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find rented machines that no job needs. Dry run unless --force is given.
+    """Find rented machines that no job needs.
 
-    With --all or --installation you must type the number of machines; they are destroyed at once, data included.
+    Dry run unless you pass --force. With --all or --installation you must type the number of machines; they are destroyed at once, data included.
 
     Examples:
 
@@ -56,7 +56,7 @@ def sweep(
 
 
 def instances(context: typer.Context, as_json: JsonOption = False) -> None:
-    """List every machine of every provider: what the provider says, beside what we think.
+    """List all machines of all providers, and what a sweep would do.
 
     Examples:
 

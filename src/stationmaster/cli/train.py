@@ -21,43 +21,47 @@ from stationmaster.station.proposals import Terms
 def train(
     context: typer.Context,
     job_file: Annotated[
-        Path | None, typer.Argument(metavar="[JOB.yaml]", help="A file with these options.", show_default=False)
+        Path | None, typer.Argument(metavar="[JOB.yaml]", help="Job file with these options.", show_default=False)
     ] = None,
-    recipe: Annotated[str | None, typer.Option("--recipe", "--tool", help="As in tiny-lora@1.")] = None,
+    recipe: Annotated[str | None, typer.Option("--recipe", "--tool", help="Recipe to run, e.g. tiny-lora@1.")] = None,
     dataset: Annotated[
         str | None,
         typer.Option(metavar="SOURCE", help="Folder, .tar or .zip file, s3://BUCKET/PREFIX, hf://datasets/OWNER/NAME."),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="What the model is called.")] = None,
-    trigger: Annotated[str | None, typer.Option(help="The word that calls the trained subject.")] = None,
-    steps: Annotated[int | None, typer.Option(help="How many steps to train.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the model.")] = None,
+    trigger: Annotated[str | None, typer.Option(help="Word that stands for the subject in prompts.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Steps to train.")] = None,
     parameter: Annotated[
         list[str] | None,
-        typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="A recipe's parameter; also --NAME VALUE."),
+        typer.Option("--parameter", "-p", metavar="NAME=VALUE", help="Parameter of the recipe; also --NAME VALUE."),
     ] = None,
-    provider: Annotated[str | None, typer.Option("--provider", "--driver", help="Where to run it.")] = None,
-    account: Annotated[str | None, typer.Option(help="Which of the provider's accounts.")] = None,
-    job_id: Annotated[str | None, typer.Option("--id", help="The job's id; the same id again changes nothing.")] = None,
-    owner: Annotated[str | None, typer.Option(help="Who is told of it; see `users`. By default you.")] = None,
-    max_price: Annotated[str | None, typer.Option(help="The most that an hour may cost, in dollars.")] = None,
+    provider: Annotated[str | None, typer.Option("--provider", "--driver", help="Provider of the machine.")] = None,
+    account: Annotated[str | None, typer.Option(help="Account at the provider, if there are several.")] = None,
+    job_id: Annotated[
+        str | None, typer.Option("--id", help="Id of the job; submitting it again changes nothing.")
+    ] = None,
+    owner: Annotated[
+        str | None, typer.Option(help="User who gets the notifications; see `users`. Default: you.")
+    ] = None,
+    max_price: Annotated[str | None, typer.Option(help="Maximum price per hour, in dollars.")] = None,
     max_hours: Annotated[float | None, typer.Option(help="Stop after this many hours and keep the model.")] = None,
-    max_spend: Annotated[str | None, typer.Option(help="The most that the job may cost, in dollars.")] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Stay and show it live.")] = False,
+    max_spend: Annotated[str | None, typer.Option(help="Maximum cost of the job, in dollars.")] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Show the job live until it ends.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the commands that would run; rent nothing.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Train a model: the price is shown and asked for before anything is rented.
+    """Train a model; asks you to confirm the price first.
+
+    A recipe's parameters are options too: `stationmaster train --recipe tiny-lora@1 --help` shows them.
 
     Examples:
 
       stationmaster train --recipe tiny-lora@1 --dataset ./cats --name cats --trigger ohwx --watch
 
       stationmaster train job.yaml --dry-run
-
-    A recipe's parameters are options too: `stationmaster train --recipe tiny-lora@1 --help` shows them.
     """
     as_json = as_json or options_of(context).as_json
     written = JobFile() if job_file is None else read_job_file(job_file)

@@ -12,7 +12,7 @@ from stationmaster.money import Unit
 from stationmaster.station.users import ListedUser, User, UserChanges
 
 app = typer.Typer(
-    help="Manage the people who own jobs, and how notifications reach them.",
+    help="Manage the people who own jobs and get notifications.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -45,7 +45,9 @@ def add(
     mute: MuteOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Add a person. Telegram is tried first, then Discord, then e-mail, then the inbox.
+    """Add a person.
+
+    Telegram is tried first, then Discord, then e-mail, then the inbox.
 
     Examples:
 
@@ -81,7 +83,9 @@ def change(
     unmute: UnmuteOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change how notifications reach a person. Options that you leave out stay as they are.
+    """Change how notifications reach a person.
+
+    Options that you leave out stay as they are.
 
     Examples:
 
@@ -106,7 +110,9 @@ def change(
 
 @app.command("list")
 def list_users(context: typer.Context, as_json: JsonOption = False) -> None:
-    """List the people who were added, without the single user of the settings.
+    """List the people who were added.
+
+    The single user of the settings is not listed.
 
     Examples:
 
@@ -129,7 +135,9 @@ def list_users(context: typer.Context, as_json: JsonOption = False) -> None:
 
 @app.command("rm")
 def remove(context: typer.Context, name: NameArgument, as_json: JsonOption = False) -> None:
-    """Remove a person. Their jobs stay, without notifications.
+    """Remove a person.
+
+    Their jobs stay, without notifications.
 
     Examples:
 

@@ -9,7 +9,9 @@ from stationmaster.cli.live import follow
 
 
 def watch(context: typer.Context, job: JobArgument, as_json: JsonOption = False) -> None:
-    """Show a job live until it has ended. The exit code tells how it went.
+    """Show a job live until it ends.
+
+    The exit code is that of the job's outcome.
 
     Examples:
 

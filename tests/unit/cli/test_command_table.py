@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stationmaster.cli.commands import COMMANDS, Command, command_tree, loaded_tree
 from tests.support.commands.imports import run
+
+
+def _commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield path
+    for name, command in getattr(group, "commands", {}).items():
+        yield from _commands(command, (*path, name))
+
 
 _MODULES = {f"stationmaster.cli.{line.place.partition(':')[0]}" for line in COMMANDS}
 
@@ -18,6 +28,22 @@ def test_a_line_says_the_first_line_of_the_command_s_own_help(line: Command) -> 
     assert str(command.help).splitlines()[0] == line.summary
     assert command.hidden == line.hidden
     assert command.name == line.name
+
+
+@pytest.mark.parametrize("path", list(_commands(loaded_tree())), ids=" ".join)
+def test_help_fits_into_80_columns_and_is_cut_nowhere(path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    command, context = loaded_tree(), None
+    for name in ("stationmaster", *path):
+        command = command if context is None else command.commands[name]
+        context = command.make_context(name, [], parent=context, resilient_parsing=True)
+    usage, _, shown = command.get_help(context).partition("\n\n")
+    assert max(map(len, [*usage.splitlines(), *shown.splitlines()])) <= 80
+    assert "..." not in shown
+    assert "…" not in shown
+    for name, inner in getattr(command, "commands", {}).items():
+        first_sentence = inner.help.splitlines()[0]
+        assert inner.hidden or re.search(rf"^  {name} +{re.escape(first_sentence)}$", shown, re.MULTILINE)
 
 
 def test_no_two_lines_have_a_name_in_common() -> None:
