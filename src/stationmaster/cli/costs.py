@@ -30,7 +30,8 @@ def costs(
 ) -> None:
     """List what machines cost, as estimated or as billed.
 
-    Each line is split into training, stalled and idle time. A line whose source is the provider is final and never changes.
+    Each line is split into training, stalled and idle time. A line whose source is the provider is final and never
+    changes.
 
     Examples:
 

@@ -32,7 +32,8 @@ def sweep(
 ) -> None:
     """Find rented machines that no job needs.
 
-    Dry run unless you pass --force. With --all or --installation you must type the number of machines; they are destroyed at once, data included.
+    Dry run unless you pass --force. With --all or --installation you must type the number of machines; they are
+    destroyed at once, data included.
 
     Examples:
 
