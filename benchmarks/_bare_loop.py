@@ -17,16 +17,16 @@ from typing import Any
 
 import psycopg
 
-from stationmaster.store import checkpoints, events, logs, past_runs, readings
+from stationmaster.store import checkpoints, events, logs, readings, runs
 from stationmaster.store.codec import rental_to_row, shallow
 from stationmaster.store.job_texts import texts_of
 from stationmaster.store.leased_writes import job_values
-from stationmaster.store.leases import Entry, Lease, Leases
+from stationmaster.store.leases import Lease, LeasedWrite, Leases
 from stationmaster.store.models import model_to_row
 from stationmaster.store.store import DEFAULT_LOG_CAP_BYTES, Store
 
 Row = Mapping[str, Any]
-Batch = Sequence[Entry]
+Batch = Sequence[LeasedWrite]
 
 _PLACE = re.compile(r"<(\w+)>")  # of a value in a statement; each driver writes it in its own way
 _SET_BY_VALUE = (
@@ -62,7 +62,7 @@ class RecordingLeases(Leases):
         super().__init__(store.database, log_cap_bytes=DEFAULT_LOG_CAP_BYTES)
         self.batches: list[Batch] = []
 
-    def write(self, entries: Sequence[Entry]) -> list[Lease | None]:
+    def write(self, entries: Sequence[LeasedWrite]) -> list[Lease | None]:
         after = super().write(entries)
         self.batches.append(tuple(entries))
         return after
@@ -108,7 +108,7 @@ def _claimed(store: Store) -> dict[str, int]:
     return {lease.job.id: lease.token for lease in store.leases.claim("bench", limit=1_000_000, seconds=3600.0)}
 
 
-def _with_token(entry: Entry, tokens: Mapping[str, int]) -> Entry:
+def _with_token(entry: LeasedWrite, tokens: Mapping[str, int]) -> LeasedWrite:
     return replace(entry, lease=replace(entry.lease, token=tokens[entry.lease.job.id]))
 
 
@@ -128,7 +128,7 @@ class _JobRows:
     versions: dict[str, int] = field(default_factory=dict)
     log_bytes: dict[str, int] = field(default_factory=dict)
 
-    def of_batch(self, batch: Sequence[Entry]) -> _Ready:
+    def of_batch(self, batch: Sequence[LeasedWrite]) -> _Ready:
         found: dict[str, list[Row]] = {}
         for entry in batch:
             for table, rows in self._of_entry(entry).items():
@@ -142,7 +142,7 @@ class _JobRows:
             cleared=cleared,
         )
 
-    def _of_entry(self, entry: Entry) -> dict[str, Sequence[Row]]:
+    def _of_entry(self, entry: LeasedWrite) -> dict[str, Sequence[Row]]:
         job, write, now = entry.lease.job.id, entry.write, entry.lease.now
         assert not any((write.ledger, write.alerts, write.bad_machines)), "the loop does not know these"
         version = self.versions[job] = self.versions.get(job, 1) + len(write.events)
@@ -154,7 +154,7 @@ class _JobRows:
             "rentals": [rental_to_row(rental) for rental in write.rentals],
             "cost_lines": [shallow(line) for line in write.costs],
             "checkpoints": checkpoints.rows_of(job, write.checkpoints),
-            "past_runs": [past_runs.row_of(job, write.past_run, now=now)] if write.past_run else [],
+            "past_runs": [runs.row_of(job, write.past_run, now=now)] if write.past_run else [],
             "models": [model_to_row(model) for model in write.models],
         }
 

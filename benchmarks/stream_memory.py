@@ -116,7 +116,7 @@ def _fill(store: Store, folder: Path, access: SshAccess) -> None:
 def _watch(store: Store, numbers: range) -> None:
     """Somebody looks at these jobs, so they become streams."""
     for number in numbers:
-        store.interests.express(f"job-{number}", "bench", seconds=_INTEREST_SECONDS)
+        store.watchers.register(f"job-{number}", "bench", seconds=_INTEREST_SECONDS)
 
 
 def _training(lease: Lease, installation: str, access: SshAccess) -> Write:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stationmaster.model.words import OpenEnum
+from stationmaster.model.open_enum import OpenEnum
 from stationmaster.money import ZERO, MicroDollars, cost
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from stationmaster.model.words import OpenEnum
+from stationmaster.model.open_enum import OpenEnum
 
 
 class State(OpenEnum):

@@ -8,9 +8,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.model import BadMachine
+from stationmaster.store.bulk import upsert
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import bad_machines
-from stationmaster.store.upsert import upsert
 
 _AVOIDED_SECONDS = 24 * 3600.0
 

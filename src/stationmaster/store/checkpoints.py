@@ -9,10 +9,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.model import Checkpoint
+from stationmaster.store.bulk import upsert
 from stationmaster.store.codec import checkpoint_from_row, shallow
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import checkpoints
-from stationmaster.store.upsert import upsert
 
 
 class Checkpoints:

@@ -29,7 +29,7 @@ from stationmaster.model import (
 )
 from stationmaster.money import MicroDollars
 from stationmaster.store.attempt_codec import attempt_from_text
-from stationmaster.store.words import is_storable
+from stationmaster.store.storable_text import is_storable
 
 Value = TypeVar("Value")
 

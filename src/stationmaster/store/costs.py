@@ -9,10 +9,10 @@ from sqlalchemy.engine import Connection
 
 from stationmaster.model import CostLine, RentalState
 from stationmaster.money import MicroDollars
+from stationmaster.store.bulk import upsert
 from stationmaster.store.codec import cost_line_from_row, shallow
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import cost_lines, rentals
-from stationmaster.store.upsert import upsert
 
 KINDS_OF_PAID_TIME = ("training_started", "stall_flagged", "stall_cleared", "state")
 """Events that tell which part of a cost trained, stalled or idled; they stay as long as the cost line does."""

@@ -9,10 +9,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.model import Event
-from stationmaster.store.appending import append_rows
+from stationmaster.store.bulk import append_rows, insert_if_absent
 from stationmaster.store.codec import dumps, event_from_row
 from stationmaster.store.engine import Database
-from stationmaster.store.tables import events
+from stationmaster.store.tables import events, followed
 from stationmaster.store.writes import Told
 
 
@@ -38,6 +38,25 @@ class Events:
         )
         with self._database.read() as connection:
             return [event_from_row(row) for row in connection.execute(query).mappings()]
+
+
+class Cursors:
+    """How far each named reader has read a table whose rows are numbered."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def position(self, name: str) -> int:
+        """The last number that the reader need not read again; 0 at first."""
+        with self._database.read() as connection:
+            found = connection.execute(sa.select(followed.c.seq).where(followed.c.name == name)).scalar_one_or_none()
+        return int(found or 0)
+
+    def advance(self, name: str, seq: int) -> None:
+        """Move the reader forward to `seq`; it never moves back, even if a slower process asks for it."""
+        with self._database.write() as connection:
+            insert_if_absent(connection, followed, {"name": name, "seq": 0})
+            connection.execute(followed.update().where(followed.c.name == name, followed.c.seq < seq).values(seq=seq))
 
 
 def rows(job_id: str, told: Sequence[Told], *, version: int, now: float) -> list[dict[str, Any]]:

@@ -8,10 +8,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.model import Note
+from stationmaster.store.bulk import insert_if_absent
 from stationmaster.store.codec import known_fields
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import inbox
-from stationmaster.store.upsert import insert_if_absent
 
 
 class InboxNotes:

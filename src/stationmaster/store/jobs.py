@@ -12,11 +12,11 @@ from sqlalchemy.engine import Connection
 from stationmaster.errors import AlreadyEnded, IllegalMove, NotFound
 from stationmaster.model import SINGLE_USER, Desired, Job, JobSpec, Progress, RentalState, Request, State
 from stationmaster.store import events, tables
+from stationmaster.store.bulk import insert_if_absent
 from stationmaster.store.codec import job_from_row, progress_to_text, spec_to_text
 from stationmaster.store.costs import KINDS_OF_PAID_TIME
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import cost_lines, jobs, ledger_entries, removed_jobs, rentals
-from stationmaster.store.upsert import insert_if_absent
 from stationmaster.store.wake import announce
 from stationmaster.store.writes import Told
 

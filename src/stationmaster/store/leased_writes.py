@@ -22,17 +22,18 @@ from stationmaster.store import (
     events,
     logs,
     models,
-    past_runs,
     readings,
     rentals,
+    runs,
 )
+from stationmaster.store.bulk import PreparedStatement
 from stationmaster.store.engine import Database
 from stationmaster.store.job_texts import Texts, texts_of
 from stationmaster.store.ledger_posting import Posting
-from stationmaster.store.prepared import Prepared
-from stationmaster.store.tables import interests, jobs
+from stationmaster.store.storable_text import storable
+from stationmaster.store.tables import jobs
 from stationmaster.store.wake import announce_news
-from stationmaster.store.words import storable
+from stationmaster.store.watchers import watched_column
 from stationmaster.store.writes import Told, Write
 
 
@@ -48,7 +49,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class LeasedWrite:
     """What is to be written about one job; the lease is handed back with it unless it is kept."""
 
     lease: Lease
@@ -56,7 +57,7 @@ class Entry:
     keep: bool = False
 
 
-class Updated(NamedTuple):
+class UpdatedRow(NamedTuple):
     """What the update of a job answers: in the order of its RETURNING."""
 
     version: int
@@ -68,26 +69,26 @@ class Updated(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class AppliedWrite:
     """A write whose job is updated."""
 
     job_id: str
     write: Write
-    row: Updated
+    row: UpdatedRow
 
 
-class LeasedWrites:
+class LeasedWriter:
     def __init__(self, database: Database, *, log_cap_bytes: int) -> None:
         self._database = database
         self._log_cap_bytes = log_cap_bytes
         self._posting = Posting(database)
 
     @cached_property
-    def _update(self) -> Prepared:
+    def _update(self) -> PreparedStatement:
         """Built when it is first needed: whoever only reads the store does without."""
-        return Prepared(self._database.dialect, _update_statement(self._database))
+        return PreparedStatement(self._database.dialect, _update_statement(self._database))
 
-    def apply(self, connection: Connection, entries: Sequence[Entry]) -> list[Lease | None]:
+    def apply(self, connection: Connection, entries: Sequence[LeasedWrite]) -> list[Lease | None]:
         """The leases as they are afterwards; None where the lease is somebody else's, and nothing was written."""
         after: list[Lease | None] = [None] * len(entries)
         # In the order of their ids, as renewals lock them too: two that wait for each other would never end.
@@ -96,28 +97,28 @@ class LeasedWrites:
         written = []
         texts = [texts_of(entry.write.job, entry.lease.texts) for entry in ready]
         values = [job_values(entry, text) for entry, text in zip(ready, texts, strict=True)]
-        answers = self._update.answers(connection, values)
+        answers = self._update.execute_returning(connection, values)
         for place, entry, text, answer in zip(places, ready, texts, answers, strict=True):
             if answer is not None:
-                row = Updated(*answer)
+                row = UpdatedRow(*answer)
                 after[place] = _lease_after(entry, text, row)
-                written.append(Written(job_id=entry.lease.job.id, write=entry.write, row=row))
+                written.append(AppliedWrite(job_id=entry.lease.job.id, write=entry.write, row=row))
             elif entries[place].write.ledger:
                 raise LeaseLost(f"job {entry.lease.job.id} has been taken over")  # its credits stay as they were
         self._put_the_rest(connection, written)
         return after
 
-    def _made_ready(self, connection: Connection, entry: Entry) -> Entry:
+    def _made_ready(self, connection: Connection, entry: LeasedWrite) -> LeasedWrite:
         entry = self._with_credits_moved(connection, entry)
         return replace(entry, write=_with_alerts_told(connection, entry.write)) if entry.write.alerts else entry
 
-    def _with_credits_moved(self, connection: Connection, entry: Entry) -> Entry:
+    def _with_credits_moved(self, connection: Connection, entry: LeasedWrite) -> LeasedWrite:
         """Where the credits do not suffice, what is written in its place."""
         if not entry.write.ledger:
             return entry
         return replace(entry, write=self._posting.entered(connection, entry.write))
 
-    def _put_the_rest(self, connection: Connection, written: Sequence[Written]) -> None:
+    def _put_the_rest(self, connection: Connection, written: Sequence[AppliedWrite]) -> None:
         """What every job writes goes together, one statement for all of them; the rest is rare."""
         events.append(
             connection,
@@ -147,9 +148,9 @@ class LeasedWrites:
         checkpoints.put(
             connection, [row for one in written for row in checkpoints.rows_of(one.job_id, one.write.checkpoints)]
         )
-        past_runs.put(
+        runs.put(
             connection,
-            [past_runs.row_of(one.job_id, run, now=one.row.now) for one in written if (run := one.write.past_run)],
+            [runs.row_of(one.job_id, run, now=one.row.now) for one in written if (run := one.write.past_run)],
         )
         over = [(one.job_id, kind) for one in written for kind in one.write.cleared_alerts]
         alerts.clear(connection, over, now=max((one.row.now for one in written), default=0.0))
@@ -163,7 +164,7 @@ class LeasedWrites:
             announce_news(connection)
 
 
-def _lease_after(entry: Entry, texts: Texts, row: Updated) -> Lease:
+def _lease_after(entry: LeasedWrite, texts: Texts, row: UpdatedRow) -> Lease:
     wanted = Desired(row.desired)
     job = changed(entry.write.job, version=row.version, desired=wanted, desired_seq=row.desired_seq)
     return Lease(job=job, token=entry.lease.token, now=row.now, watched=bool(row.watched), texts=texts)
@@ -174,11 +175,6 @@ def _with_alerts_told(connection: Connection, write: Write) -> Write:
     fresh = alerts.not_yet_open(connection, write.alerts)
     told = [Told(kind="alert", payload={"alert": alert.kind, "message": alert.message}) for alert in fresh]
     return replace(write, events=(*write.events, *told))
-
-
-def is_watched(now: sa.ColumnElement[float]) -> sa.ColumnElement[bool]:
-    """Whether somebody looks at the job of this row."""
-    return sa.exists().where(interests.c.job_id == jobs.c.id, interests.c.until > now).correlate(jobs).label("watched")
 
 
 def _update_statement(database: Database) -> ReturningUpdate[Any]:
@@ -206,12 +202,12 @@ def _update_statement(database: Database) -> ReturningUpdate[Any]:
             ended_at=sa.case((ended, sa.func.coalesce(jobs.c.ended_at, now)), else_=None),
         )
         .returning(
-            jobs.c.version, jobs.c.log_bytes, jobs.c.desired, jobs.c.desired_seq, now.label("now"), is_watched(now)
+            jobs.c.version, jobs.c.log_bytes, jobs.c.desired, jobs.c.desired_seq, now.label("now"), watched_column(now)
         )
     )
 
 
-def job_values(entry: Entry, texts: Texts) -> dict[str, Any]:
+def job_values(entry: LeasedWrite, texts: Texts) -> dict[str, Any]:
     """What `_update_statement` wants to know."""
     write, job = entry.write, entry.write.job
     return {

@@ -15,12 +15,13 @@ from stationmaster.model import State
 from stationmaster.store.codec import job_from_row
 from stationmaster.store.engine import Database
 from stationmaster.store.job_texts import texts_as_read
-from stationmaster.store.leased_writes import Entry, Lease, LeasedWrites, is_watched
+from stationmaster.store.leased_writes import Lease, LeasedWrite, LeasedWriter
 from stationmaster.store.tables import jobs
 from stationmaster.store.wake import announce
+from stationmaster.store.watchers import watched_column
 from stationmaster.store.writes import Write
 
-__all__ = ["Entry", "Lease", "Leases", "Renewal"]
+__all__ = ["Lease", "LeasedWrite", "Leases", "Renewal"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,7 @@ class Renewal:
 class Leases:
     def __init__(self, database: Database, *, log_cap_bytes: int) -> None:
         self._database = database
-        self._writes = LeasedWrites(database, log_cap_bytes=log_cap_bytes)
+        self._writes = LeasedWriter(database, log_cap_bytes=log_cap_bytes)
 
     @cached_property
     def _claim(self) -> ReturningUpdate[Any]:
@@ -90,7 +91,7 @@ class Leases:
             for row in rows
         }
 
-    def write(self, entries: Sequence[Entry]) -> list[Lease | None]:
+    def write(self, entries: Sequence[LeasedWrite]) -> list[Lease | None]:
         """Write about several jobs in one transaction, each under its own lease.
 
         For each entry the lease as it is afterwards, with what people want of the job by now, or None: the lease is
@@ -103,11 +104,11 @@ class Leases:
 
     def record(self, lease: Lease, write: Write) -> Lease:
         """Write state and intent before acting on them, and keep the lease. Raises LeaseLost."""
-        return self._write_one(Entry(lease=lease, write=write, keep=True))
+        return self._write_one(LeasedWrite(lease=lease, write=write, keep=True))
 
     def settle(self, lease: Lease, write: Write) -> None:
         """Write what was learnt and hand the lease back. Raises LeaseLost."""
-        self._write_one(Entry(lease=lease, write=write))
+        self._write_one(LeasedWrite(lease=lease, write=write))
 
     def free(self, lease: Lease) -> None:
         """Hand a lease back with nothing written; the job is due as it was."""
@@ -132,13 +133,13 @@ class Leases:
             )
             announce(connection)
 
-    def _alone(self, entry: Entry) -> Lease | None:
+    def _alone(self, entry: LeasedWrite) -> Lease | None:
         try:
             return self.write((entry,))[0]
         except LeaseLost:
             return None
 
-    def _write_one(self, entry: Entry) -> Lease:
+    def _write_one(self, entry: LeasedWrite) -> Lease:
         (after,) = self.write((entry,))
         if after is None:
             raise LeaseLost(f"job {entry.lease.job.id} has been taken over; what was learnt is dropped")
@@ -181,7 +182,7 @@ def _claim_statement(database: Database) -> ReturningUpdate[Any]:
             lease_token=jobs.c.lease_token + 1,
             lease_until=now + sa.bindparam("b_seconds", type_=sa.Double),
         )
-        .returning(jobs, now.label("now"), is_watched(now))
+        .returning(jobs, now.label("now"), watched_column(now))
     )
 
 

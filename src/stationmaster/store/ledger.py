@@ -14,13 +14,11 @@ from stationmaster.model import CreditAccount, CreditLot, EntryKind, LedgerEntry
 from stationmaster.money import ZERO, MicroDollars, drawn
 from stationmaster.store.codec import known_fields
 from stationmaster.store.engine import Database
-from stationmaster.store.ledger_posting import SPENDING_ORDER, Posting
+from stationmaster.store.ledger_posting import DAY_SECONDS, SPENDING_ORDER, Posting, committed_spend
 from stationmaster.store.ledger_proof import prove
-from stationmaster.store.spending import committed
 from stationmaster.store.tables import credit_accounts, credit_lots, ledger_entries
 
 _PAGE = 1000
-_DAY_SECONDS = 86_400.0
 
 
 class Ledger:
@@ -132,7 +130,7 @@ class Ledger:
         """What counts against the person's cap of a day."""
         now = self._database.current_time()
         with self._database.read() as connection:
-            return committed(connection, user, since=now - _DAY_SECONDS, now=now)
+            return committed_spend(connection, user, since=now - DAY_SECONDS, now=now)
 
     def prove(self) -> LedgerProof:
         """Check every account, lot, hold and charge against the entries, as of one moment."""

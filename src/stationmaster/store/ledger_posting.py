@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,16 +10,17 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
-from stationmaster.model import EntryKind
+from stationmaster.model import SINGLE_USER, EntryKind, State
 from stationmaster.money import ZERO, MicroDollars, drawn
+from stationmaster.store.bulk import insert_if_absent
+from stationmaster.store.codec import cost_line_from_row, spec_from_text
 from stationmaster.store.engine import Database
-from stationmaster.store.spending import committed
-from stationmaster.store.tables import credit_accounts, credit_lots, ledger_entries
-from stationmaster.store.upsert import insert_if_absent
+from stationmaster.store.tables import cost_lines, credit_accounts, credit_lots, jobs, ledger_entries, removed_jobs
 from stationmaster.store.writes import Hold, Room, Settlement, Write
 
 _WORKER = "stationmaster"
-_DAY_SECONDS = 86_400.0
+DAY_SECONDS = 86_400.0
+_NOT_AT_WORK = (State.QUEUED.value, State.ENDED.value)
 RETURN_GRACE_SECONDS = 7 * 86_400.0
 """Credits that come back from a hold after they have expired can be spent for so long."""
 
@@ -129,7 +131,7 @@ class Posting:
     def _has_room(self, connection: Connection, room: Room) -> bool:
         self.lock(connection, room.user)
         now = float(connection.execute(sa.select(self._now)).scalar_one())
-        used = committed(connection, room.user, since=now - _DAY_SECONDS, now=now, without=room.job_id)
+        used = committed_spend(connection, room.user, since=now - DAY_SECONDS, now=now, without=room.job_id)
         return used + room.need <= room.cap
 
     def _write_off(self, connection: Connection, user: str, expired: Sequence[RowMapping]) -> None:
@@ -138,6 +140,33 @@ class Posting:
             entry = {"kind": EntryKind.EXPIRY.value, "held": 0}
             self.post(connection, user, [{**entry, "lot": lot, "balance": -amount} for lot, amount in parts])
             self.take(connection, parts)
+
+
+def committed_spend(
+    connection: Connection, user: str, *, since: float, now: float, without: str | None = None
+) -> MicroDollars:
+    """What a user's machines have cost since then; a running job counts with at least its expected cost.
+
+    Removed jobs still count with what they cost.
+    """
+    costs: dict[str, int] = defaultdict(int)
+    recent = sa.or_(cost_lines.c.ended_at.is_(None), cost_lines.c.ended_at > since)
+    theirs = sa.union(
+        sa.select(jobs.c.id).where(_owned_by(user)), sa.select(removed_jobs.c.id).where(removed_jobs.c.owner == user)
+    )
+    lines = sa.select(cost_lines).where(recent, cost_lines.c.job_id.in_(theirs))
+    for row in connection.execute(lines).mappings():
+        costs[row["job_id"]] += cost_line_from_row(row).so_far(now=now)
+    working = sa.select(jobs.c.id, jobs.c.spec).where(_owned_by(user), jobs.c.state.not_in(_NOT_AT_WORK))
+    for row in connection.execute(working).mappings():
+        if row["id"] != without:
+            costs[row["id"]] = max(costs[row["id"]], spec_from_text(row["spec"]).quote.cost_expected)
+    return MicroDollars(sum(costs.values()))
+
+
+def _owned_by(user: str) -> sa.ColumnElement[bool]:
+    named = jobs.c.owner == user
+    return sa.or_(named, jobs.c.owner.is_(None)) if user == SINGLE_USER else named
 
 
 def _in_order(parts: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:

@@ -15,9 +15,9 @@ import sqlalchemy as sa
 
 from stationmaster.errors import StoreError
 from stationmaster.event_log import get_logger
+from stationmaster.store.bulk import insert_into
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import call_turns
-from stationmaster.store.upsert import insert_into
 
 log = get_logger(__name__)
 _SOON = 0.001  # seconds; the turn of somebody else may end while it is looked at

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.model import LogChunk
-from stationmaster.store.appending import append_rows
+from stationmaster.store.bulk import append_rows
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import log_chunks
 

@@ -11,10 +11,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
 from stationmaster.model import Place, Registering, Registration, SamplePicture, TrainedModel
+from stationmaster.store.bulk import upsert
 from stationmaster.store.codec import dumps, known_fields
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import trained_models
-from stationmaster.store.upsert import upsert
 
 
 class Models:

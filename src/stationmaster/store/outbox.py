@@ -13,10 +13,10 @@ import sqlalchemy as sa
 from stationmaster.errors import LeaseLost
 from stationmaster.model import Note
 from stationmaster.store import inbox
+from stationmaster.store.bulk import insert_if_absent
 from stationmaster.store.codec import dumps
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import outbox
-from stationmaster.store.upsert import insert_if_absent
 
 
 class LetterState(StrEnum):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from stationmaster.errors import LeaseLost
+from stationmaster.store.bulk import insert_if_absent
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import periodic
-from stationmaster.store.upsert import insert_if_absent
 
 
 class Periodic:

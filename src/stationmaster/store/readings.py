@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.model import StepReading
-from stationmaster.store.appending import append_rows
+from stationmaster.store.bulk import append_rows
 from stationmaster.store.codec import known_fields, shallow
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import readings

@@ -9,10 +9,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.model import Rental, RentalState
+from stationmaster.store.bulk import upsert
 from stationmaster.store.codec import rental_from_row, rental_to_row
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import rentals
-from stationmaster.store.upsert import upsert
 
 
 class Rentals:

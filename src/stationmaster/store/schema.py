@@ -1,17 +1,19 @@
-"""Brings the schema up to date by itself, under a lock; a store written by newer code is refused."""
+"""Creates the schema or migrates it to the newest version, under a lock; refuses a store written by newer code."""
 
 from __future__ import annotations
+
+import secrets
+from functools import cache
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from stationmaster.errors import StoreNewer
 from stationmaster.store.engine import Database
-from stationmaster.store.installation import ensure_id
-from stationmaster.store.tables import metadata
+from stationmaster.store.tables import installation, ledger_entries, metadata, rentals, tickets
 
 HEAD = "0004"
-"""The newest migration; a test holds it against the migrations folder."""
+"""The newest migration; a test compares it with the migrations folder."""
 
 #: The table in which Alembic keeps the version, exactly as Alembic creates it.
 _alembic_version = sa.Table(
@@ -22,11 +24,12 @@ _alembic_version = sa.Table(
 )
 
 _LOCK = 0x5354_4154  # any number, as long as it is always the same
+_ID_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 def bring_up_to_date(database: Database) -> None:
-    """Afterwards the schema is `HEAD`, whole, and the installation has its id. Raises StoreNewer."""
-    if _is_whole(database):
+    """Bring the schema to `HEAD`, all tables present, and give the installation its id. Raises StoreNewer."""
+    if _is_up_to_date(database):
         return
     with database.write() as connection:
         if not database.is_sqlite:
@@ -41,11 +44,37 @@ def bring_up_to_date(database: Database) -> None:
             _create(connection)
         else:
             migrate(connection)
-        ensure_id(connection, database)
+        _ensure_installation_id(connection, database)
 
 
-def _is_whole(database: Database) -> bool:
-    """Cheap enough for every start: Alembic itself costs a quarter of a second to import."""
+def installation_id(database: Database) -> str:
+    """The installation's random id, made with the store: only machines that carry it are ours to sweep."""
+    with database.read() as connection:
+        return str(connection.execute(sa.select(installation.c.id)).scalar_one())
+
+
+@cache
+def whole_metadata() -> sa.MetaData:
+    """The tables with all their indexes, also those over only some of a table's rows.
+
+    `tables.py` leaves these out: SQLAlchemy imports the dialects of both engines to read their conditions, which is
+    slow, and only code that creates or compares tables needs them.
+    """
+    # A job never uses two machines.
+    _add_unique_index("rentals_one_live_per_job", rentals.c.job_id, where="state IN ('REQUESTED', 'HELD')")
+    _add_unique_index("ledger_entries_key", ledger_entries.c.key, where="key IS NOT NULL")
+    # A path has one live ticket at a time.
+    ticket = (tickets.c.job_id, tickets.c.attempt, tickets.c.path)
+    _add_unique_index("tickets_live", *ticket, where="state IN ('OPEN', 'ISSUED')")
+    return metadata
+
+
+def _add_unique_index(name: str, *columns: sa.Column[object], where: str) -> None:
+    sa.Index(name, *columns, unique=True, sqlite_where=sa.text(where), postgresql_where=sa.text(where))
+
+
+def _is_up_to_date(database: Database) -> bool:
+    """Whether there is nothing to do. Runs at every start; importing Alembic alone would take a quarter of a second."""
     with database.read() as connection:
         if _version(connection) != HEAD:
             return False
@@ -69,23 +98,26 @@ def _is_empty(connection: Connection) -> bool:
 
 def _create(connection: Connection) -> None:
     """Create the newest schema without running migrations; a test compares the two."""
-    from stationmaster.store.partial_indexes import whole_metadata  # imports both engines' dialects: only once
-
-    whole_metadata.create_all(connection, checkfirst=False)
+    whole_metadata().create_all(connection, checkfirst=False)
     _alembic_version.create(connection)
     connection.execute(_alembic_version.insert().values(version_num=HEAD))
 
 
 def migrate(connection: Connection) -> None:
-    """Bring tables of any older version to the newest one, and complete what is missing."""
-    from alembic import command  # costs a quarter of a second: only when there is something to do
+    """Migrate the tables from any older version to the newest one, and create tables that are missing."""
+    from alembic import command  # takes a quarter of a second: only when there is something to do
     from alembic.config import Config
-
-    from stationmaster.store.partial_indexes import whole_metadata
 
     config = Config()
     config.set_main_option("script_location", "stationmaster:store/migrations")
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
-    # A database that lost tables after its version was written (half restored, half created) is completed.
-    whole_metadata.create_all(connection, checkfirst=True)
+    # The database may have lost tables after its version was written: half restored, or half created.
+    whole_metadata().create_all(connection, checkfirst=True)
+
+
+def _ensure_installation_id(connection: Connection, database: Database) -> None:
+    if connection.execute(sa.select(installation.c.id)).scalar_one_or_none() is None:
+        made = "".join(secrets.choice(_ID_ALPHABET) for _ in range(8))
+        now = connection.execute(sa.select(database.now)).scalar_one()
+        connection.execute(installation.insert().values(one=1, id=made, created_at=now))

@@ -1,4 +1,4 @@
-"""The store as one object: its nouns, opened on either engine with the schema brought up to date."""
+"""The store as one object with one attribute per noun, opened on either engine with the newest schema."""
 
 from __future__ import annotations
 
@@ -10,12 +10,8 @@ from stationmaster.store.bad_machines import BadMachines
 from stationmaster.store.checkpoints import Checkpoints
 from stationmaster.store.costs import Costs
 from stationmaster.store.engine import Database
-from stationmaster.store.events import Events
-from stationmaster.store.finished_runs import FinishedRuns
-from stationmaster.store.followed import Followed
+from stationmaster.store.events import Cursors, Events
 from stationmaster.store.inbox import InboxNotes
-from stationmaster.store.installation import read_id
-from stationmaster.store.interests import Interests
 from stationmaster.store.jobs import Jobs
 from stationmaster.store.limiter import TurnLimiter
 from stationmaster.store.logs import Logs
@@ -25,32 +21,32 @@ from stationmaster.store.periodic import Periodic
 from stationmaster.store.proposals import Proposals
 from stationmaster.store.readings import Readings
 from stationmaster.store.rentals import Rentals
-from stationmaster.store.schema import bring_up_to_date
+from stationmaster.store.schema import bring_up_to_date, installation_id
 from stationmaster.store.tickets import Tickets
 from stationmaster.store.users import Users
 from stationmaster.store.wake import Waker
+from stationmaster.store.watchers import Watchers
 
 if TYPE_CHECKING:
     from stationmaster.store.leases import Leases
     from stationmaster.store.ledger import Ledger
-    from stationmaster.store.past_runs import PastRuns
+    from stationmaster.store.runs import Runs
 
 DEFAULT_LOG_CAP_BYTES = 64 * 1024 * 1024
 
 
 class Store:
-    """All that Stationmaster remembers."""
+    """Everything that Stationmaster stores."""
 
     def __init__(self, database: Database, *, log_cap_bytes: int = DEFAULT_LOG_CAP_BYTES) -> None:
         bring_up_to_date(database)
         self.database = database
-        self.installation_id = read_id(database)
+        self.installation_id = installation_id(database)
         self.jobs = Jobs(database)
         self.proposals = Proposals(database)
         self._log_cap_bytes = log_cap_bytes
         self.rentals = Rentals(database)
         self.costs = Costs(database)
-        self.finished_runs = FinishedRuns(database)
         self.events = Events(database)
         self.logs = Logs(database)
         self.readings = Readings(database)
@@ -59,15 +55,15 @@ class Store:
         self.models = Models(database)
         self.alerts = Alerts(database)
         self.bad_machines = BadMachines(database)
-        self.interests = Interests(database)
+        self.watchers = Watchers(database)
         self.periodic = Periodic(database)
         self.users = Users(database)
         self.outbox = Outbox(database)
         self.inbox = InboxNotes(database)
-        self.followed = Followed(database)
+        self.cursors = Cursors(database)
         self.limiter = TurnLimiter(database)
 
-    # What workers write with, and what only some commands ask for: imported by the first use.
+    # Imported on first use: only workers and a few commands need these.
 
     @cached_property
     def leases(self) -> Leases:
@@ -82,10 +78,10 @@ class Store:
         return Ledger(self.database)
 
     @cached_property
-    def past_runs(self) -> PastRuns:
-        from stationmaster.store.past_runs import PastRuns
+    def runs(self) -> Runs:
+        from stationmaster.store.runs import Runs
 
-        return PastRuns(self.database)
+        return Runs(self.database)
 
     def now(self) -> float:
         return self.database.current_time()

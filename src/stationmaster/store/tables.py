@@ -1,6 +1,6 @@
 """The tables. JSON columns are text, written and read by `codec.py`; instants are seconds by the database's clock.
 
-Indexes over some of a table's rows are in `partial_indexes.py`.
+Indexes over only some of a table's rows are in `schema.py`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from sqlalchemy import BigInteger, Boolean, CheckConstraint, Column, Double, Index, Integer, LargeBinary, Text
 
-from stationmaster.store.words import Words
+from stationmaster.store.storable_text import StorableText
 
 metadata = sa.MetaData()
 
@@ -41,7 +41,7 @@ jobs = sa.Table(
     Column("seen_seq", Integer, nullable=False),
     Column("outcome", Text),
     Column("reason", Text),
-    Column("explanation", Words),
+    Column("explanation", StorableText),
     Column("attempt", Integer, nullable=False),
     Column("failed_before_login", Integer, nullable=False),
     Column("failed_after_login", Integer, nullable=False),
@@ -194,7 +194,7 @@ alerts = sa.Table(
     Column("seq", _Counter, primary_key=True, autoincrement=True),
     Column("job_id", Text),
     Column("kind", Text, nullable=False),
-    Column("message", Words, nullable=False),
+    Column("message", StorableText, nullable=False),
     Column("at", Double, nullable=False),
     Column("cleared_at", Double),
     Index("alerts_of_job", "job_id", "kind"),
@@ -205,7 +205,7 @@ bad_machines = sa.Table(
     metadata,
     Column("provider", Text, primary_key=True),
     Column("machine_id", Text, primary_key=True),
-    Column("why", Words, nullable=False),
+    Column("why", StorableText, nullable=False),
     Column("at", Double, nullable=False),
 )
 
@@ -264,7 +264,7 @@ outbox = sa.Table(
     Column("tries", Integer, nullable=False),
     Column("next_at", Double),
     Column("channel", Text),
-    Column("problem", Words),
+    Column("problem", StorableText),
     Column("created_at", Double, nullable=False),
     Column("done_at", Double),
     Column("lease_owner", Text),
@@ -282,7 +282,7 @@ inbox = sa.Table(
     Column("key", Text, nullable=False),
     Column("kind", Text, nullable=False),
     Column("job_id", Text),
-    Column("text", Words, nullable=False),
+    Column("text", StorableText, nullable=False),
     Column("priority", Text, nullable=False),
     Column("at", Double, nullable=False),
     Column("read_at", Double),

@@ -11,10 +11,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from stationmaster.errors import TicketRefused
+from stationmaster.store.bulk import insert_if_absent
 from stationmaster.store.codec import dumps
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import tickets
-from stationmaster.store.upsert import insert_if_absent
 
 
 class TicketState(StrEnum):

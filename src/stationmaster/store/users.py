@@ -10,10 +10,10 @@ from sqlalchemy.engine import RowMapping
 
 from stationmaster.errors import NotFound
 from stationmaster.model import User
+from stationmaster.store.bulk import upsert
 from stationmaster.store.codec import dumps, known_fields
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import users
-from stationmaster.store.upsert import upsert
 
 
 class Users:

@@ -41,11 +41,11 @@ def test_completed_runs_of_the_recipe_tell_their_gpu_and_how_long_they_took(open
     ran(open_store, "first", seconds=100.0, parameters={"steps": 20})
     ran(open_store, "failed", seconds=5.0, outcome=Outcome.FAILED)
     ran(open_store, "other", seconds=5.0, recipe="tiny-lora@10")
-    (run,) = open_store().finished_runs.of_recipe("tiny-lora@1")
+    (run,) = open_store().runs.finished("tiny-lora@1")
     assert run.seconds == pytest.approx(100.0, abs=20.0)
     assert (run.gpu, run.images, dict(run.parameters)) == ("RTX 4090", 4, {"steps": 20})
 
 
 def test_without_a_run_there_is_nothing_to_learn_from(store: Store) -> None:
     store.jobs.submit(spec("queued"))
-    assert store.finished_runs.of_recipe("tiny-lora@1") == []
+    assert store.runs.finished("tiny-lora@1") == []

@@ -187,7 +187,7 @@ def test_an_ended_job_is_forgotten_with_all_that_belongs_to_it(store: Store) -> 
     for name in ("a", "b"):
         store.jobs.submit(spec(name))
         store.alerts.raise_unattended(Alert(kind="x", message="y", job_id=name))
-        store.interests.express(name, "me", seconds=60)
+        store.watchers.register(name, "me", seconds=60)
     leases = store.leases.claim("w", limit=2, seconds=20)
     for lease in leases:
         gone = rental(label=f"l-{lease.job.id}", job_id=lease.job.id, state=RentalState.GONE)

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from stationmaster.errors import IllegalMove, LeaseLost, NotFound, OutOfCredit, UserError
 from stationmaster.model import SINGLE_USER, CostLine, CreditAccount, EntryKind, Job, Outcome, Reason, State
 from stationmaster.money import MicroDollars
-from stationmaster.store.leases import Entry, Lease
+from stationmaster.store.leases import Lease, LeasedWrite
 from stationmaster.store.ledger_posting import RETURN_GRACE_SECONDS
 from stationmaster.store.store import Store
 from stationmaster.store.tables import credit_lots, ledger_entries
@@ -113,7 +113,7 @@ def test_of_several_writes_one_that_lost_its_lease_takes_nothing_with_it(store: 
     first = claimed(store, "first")
     second = claimed(store, "second")
     lost = replace(second, token=second.token + 1)
-    entries = [Entry(lease=one, write=with_hold(one.job, least=1, most=400)) for one in (lost, first)]
+    entries = [LeasedWrite(lease=one, write=with_hold(one.job, least=1, most=400)) for one in (lost, first)]
     after = store.leases.write(entries)
     assert after[0] is None
     assert after[1] is not None

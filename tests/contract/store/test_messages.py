@@ -105,10 +105,10 @@ def test_the_inbox_counts_what_was_not_read(store: Store) -> None:
 
 
 def test_a_position_never_goes_back(store: Store) -> None:
-    assert store.followed.position("events") == 0
-    store.followed.advance("events", 7)
-    store.followed.advance("events", 5)
-    assert store.followed.position("events") == 7
+    assert store.cursors.position("events") == 0
+    store.cursors.advance("events", 7)
+    store.cursors.advance("events", 5)
+    assert store.cursors.position("events") == 7
 
 
 def test_events_and_alerts_of_all_jobs_can_be_followed(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""The store's smaller nouns: logs, alerts, periodic work, interests, costs, checkpoints, and waking."""
+"""The store's smaller nouns: logs, alerts, periodic work, watchers, costs, checkpoints, and waking."""
 
 from __future__ import annotations
 
@@ -117,20 +117,20 @@ def test_many_who_begin_the_same_periodic_work_at_once_get_one_token(open_store:
             assert sum(token is not None for token in claims) == 1
 
 
-def test_an_interest_wakes_a_job_that_is_executed_and_lapses(store: Store, open_store: Callable[..., Store]) -> None:
+def test_a_watcher_wakes_a_running_job_and_expires(store: Store, open_store: Callable[..., Store]) -> None:
     lease = lease_on(store)
     store.leases.settle(lease, Write(job=replace(lease.job, state=State.EXECUTING), due_in=60.0))
-    assert not store.interests.watched("a")
-    store.interests.express("a", "me", seconds=10)
-    assert store.interests.watched("a")
-    assert not open_store(later=11).interests.watched("a")
+    assert not store.watchers.is_watched("a")
+    store.watchers.register("a", "me", seconds=10)
+    assert store.watchers.is_watched("a")
+    assert not open_store(later=11).watchers.is_watched("a")
     assert len(store.leases.claim("w", limit=1, seconds=20)) == 1
 
 
-def test_an_interest_in_a_job_that_waits_for_something_else_does_not_wake_it(store: Store) -> None:
+def test_a_watcher_does_not_wake_a_job_that_waits_for_something_else(store: Store) -> None:
     lease = lease_on(store)
     store.leases.settle(lease, Write(job=replace(lease.job, state=State.PROVISIONING), due_in=60.0))
-    store.interests.express("a", "me", seconds=10)
+    store.watchers.register("a", "me", seconds=10)
     assert store.leases.claim("w", limit=1, seconds=20) == []
 
 

@@ -25,21 +25,21 @@ def test_a_run_is_found_again_by_its_recipe_and_gpu_alone(store: Store) -> None:
     put_past_run(store, "a", FACTS)
     put_past_run(store, "b", replace(FACTS, gpu="A100"))
     put_past_run(store, "c", replace(FACTS, recipe="sdxl-lora@1"))
-    assert store.past_runs.like("flux-lora@1", "RTX 4090") == [FACTS]
-    assert store.past_runs.like("flux-lora@2", "RTX 4090") == []
+    assert store.runs.facts("flux-lora@1", "RTX 4090") == [FACTS]
+    assert store.runs.facts("flux-lora@2", "RTX 4090") == []
 
 
 def test_a_job_counts_once_however_often_it_is_written_down(store: Store) -> None:
     for seconds in (1.0, 2.0):
         put_past_run(store, "a", replace(FACTS, step_seconds=seconds))
-    assert [run.step_seconds for run in store.past_runs.like("flux-lora@1", "RTX 4090")] == [2.0]
+    assert [run.step_seconds for run in store.runs.facts("flux-lora@1", "RTX 4090")] == [2.0]
 
 
 def test_only_the_latest_runs_are_history(open_store: Callable[..., Store]) -> None:
     for seconds in (3.0, 1.0, 2.0):
         store = open_store(later=100.0 * seconds)
         put_past_run(store, f"job-{seconds:g}", replace(FACTS, step_seconds=seconds))
-    found = [run.step_seconds for run in store.past_runs.like("flux-lora@1", "RTX 4090", most=2)]
+    found = [run.step_seconds for run in store.runs.facts("flux-lora@1", "RTX 4090", limit=2)]
     assert found == [3.0, 2.0]
 
 

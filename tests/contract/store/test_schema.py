@@ -18,8 +18,7 @@ from alembic.script import ScriptDirectory
 
 from stationmaster.errors import ConfigInvalid, StoreError, StoreNewer
 from stationmaster.store.engine import Database
-from stationmaster.store.partial_indexes import whole_metadata
-from stationmaster.store.schema import HEAD, migrate
+from stationmaster.store.schema import HEAD, migrate, whole_metadata
 from stationmaster.store.store import Store
 from tests.support.jobs.spine_values import spec
 
@@ -56,7 +55,7 @@ def test_the_migrations_make_exactly_the_tables_that_the_queries_use(url: str) -
             migrate(connection)
         with database.read() as connection:
             context = MigrationContext.configure(connection, opts={"compare_type": True})
-            assert compare_metadata(context, whole_metadata) == []
+            assert compare_metadata(context, whole_metadata()) == []
             migrated = description_of(connection)
         with database.write() as connection:
             for table in migrated:

@@ -171,9 +171,9 @@ async def test_an_old_position_is_kept_behind_and_repeats_do_no_harm(
     store, later = open_store(), open_store(later=300)
     happen(store, "job", FLAGGED)
     await tell(store, tmp_path, environ)
-    assert store.followed.position("events") == 0
+    assert store.cursors.position("events") == 0
     await tell(later, tmp_path, environ)
-    assert store.followed.position("events") == store.events.after(0, kinds=["stall_flagged"])[0].seq
+    assert store.cursors.position("events") == store.events.after(0, kinds=["stall_flagged"])[0].seq
     await tell(later, tmp_path, environ)
     assert len(server.texts()) == 1
 

@@ -23,7 +23,7 @@ def test_the_worker_reads_by_the_patterns_polled_and_streamed(tmp_path: Path, pl
     with RecipeWorld(tmp_path, scripted(TRAIN, more=more), **environ) as world:
         job_id = world.submit(id="ticks")
         if is_watched:
-            world.store.interests.express(job_id, "me", seconds=600)
+            world.store.watchers.register(job_id, "me", seconds=600)
         world.work_until_ended(job_id)
         job = world.station.jobs.view(job_id).job
         steps = [(reading.step, reading.loss) for reading in world.station.readings.of_job(job_id)]

@@ -31,7 +31,7 @@ def test_a_run_without_history_is_silent_and_one_slower_than_all_before_is_told(
     with LocalWorld(tmp_path, STATIONMASTER_MONITORING__POLL_INTERVAL="0.4") as world:
         assert finish(world, pictures, "first") == []
         with closing(Database(world.settings.store_url)) as database, closing(Store(database)) as store:
-            (facts,) = store.past_runs.like("tiny-lora@1", "no GPU")
+            (facts,) = store.runs.facts("tiny-lora@1", "no GPU")
             assert facts.step_seconds is not None
             assert facts.step_seconds > 0.05
             for number in range(5):  # no machine, however quick today, trains a thousand times faster tomorrow

@@ -24,7 +24,7 @@ from stationmaster.model import (
 from stationmaster.money import MicroDollars
 from stationmaster.recipes.registry import find
 from stationmaster.settings import MonitoringSettings
-from stationmaster.store import past_runs
+from stationmaster.store import runs
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
 from stationmaster.watch.baseline import RunFacts
@@ -117,4 +117,4 @@ def visit(looked_at: Job, *, now: float = 100.0, monitoring: MonitoringSettings 
 def put_past_run(store: Store, job_id: str, facts: RunFacts) -> None:
     """A run that later ones are compared with."""
     with store.database.write() as connection:
-        past_runs.put(connection, [past_runs.row_of(job_id, facts, now=store.now())])
+        runs.put(connection, [runs.row_of(job_id, facts, now=store.now())])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from stationmaster.control.flow.batching import Batches
 from stationmaster.control.flow.world import World
 from stationmaster.errors import LeaseLost, StoreError
-from stationmaster.store.leases import Entry, Lease
+from stationmaster.store.leases import Lease, LeasedWrite
 from stationmaster.store.writes import Write
 
 
@@ -18,20 +18,20 @@ class Pen:
 
     world: World
     beat_seconds: float = 0.0
-    _entries: Batches[Entry, Lease] = field(init=False)
+    _entries: Batches[LeasedWrite, Lease] = field(init=False)
 
     def __post_init__(self) -> None:
         self._entries = Batches(self._write, beat_seconds=self.beat_seconds)
 
     async def record(self, lease: Lease, write: Write) -> Lease:
         """Write and keep the lease; the lease as it is now. Raises LeaseLost, StoreError."""
-        return await self._entries.put(Entry(lease=lease, write=write, keep=True))
+        return await self._entries.put(LeasedWrite(lease=lease, write=write, keep=True))
 
     async def settle(self, lease: Lease, write: Write) -> None:
         """Write and hand the lease back. Raises LeaseLost, StoreError."""
-        await self._entries.put(Entry(lease=lease, write=write))
+        await self._entries.put(LeasedWrite(lease=lease, write=write))
 
-    async def _write(self, entries: Sequence[Entry]) -> list[Lease | BaseException]:
+    async def _write(self, entries: Sequence[LeasedWrite]) -> list[Lease | BaseException]:
         try:
             leases = await self.world.ask_store(self.world.store.leases.write, entries)
         except StoreError:
@@ -42,7 +42,7 @@ class Pen:
             return [await self._alone(entry) for entry in entries]
         return [lease or _taken_over(entry) for entry, lease in zip(entries, leases, strict=True)]
 
-    async def _alone(self, entry: Entry) -> Lease | BaseException:
+    async def _alone(self, entry: LeasedWrite) -> Lease | BaseException:
         """One of several cannot be written; the others are not to suffer for it."""
         try:
             return (await self._write([entry]))[0]
@@ -50,5 +50,5 @@ class Pen:
             return problem
 
 
-def _taken_over(entry: Entry) -> LeaseLost:
+def _taken_over(entry: LeasedWrite) -> LeaseLost:
     return LeaseLost(f"job {entry.lease.job.id} has been taken over; what was learnt is dropped")

@@ -190,7 +190,7 @@ def _avoided(store: Store, providers: frozenset[str]) -> dict[str, frozenset[str
 
 
 def _past_runs(store: Store, kinds: frozenset[tuple[str, str]]) -> dict[tuple[str, str], list[RunFacts]]:
-    return {(recipe, gpu): store.past_runs.like(recipe, gpu) for recipe, gpu in kinds}
+    return {(recipe, gpu): store.runs.facts(recipe, gpu) for recipe, gpu in kinds}
 
 
 def _clock(store: Store, _all: frozenset[None]) -> dict[None, float]:

@@ -101,14 +101,14 @@ class Notifier:
                     settled = number
             position = page[-1][0]
         if settled > begin:
-            self._store.followed.advance(name, settled)
+            self._store.cursors.advance(name, settled)
             self._positions[name] = settled
             seen -= {number for number in seen if number <= settled}
 
     def _position(self, name: str) -> int:
         """Where this process goes on; how far others got does not matter to it."""
         if name not in self._positions:
-            self._positions[name] = self._store.followed.position(name)
+            self._positions[name] = self._store.cursors.position(name)
         return self._positions[name]
 
     def _post(self, name: str, number: int, letters: Callable[[], list[NewLetter]]) -> None:

@@ -74,7 +74,7 @@ class LocalJobs:
                 if view.job.state in TERMINAL:
                     return
                 if view.job.state is State.EXECUTING and time.monotonic() - asked > _INTEREST_SECONDS / 2:
-                    self._store.interests.express(job_id, self._watcher, seconds=_INTEREST_SECONDS)
+                    self._store.watchers.register(job_id, self._watcher, seconds=_INTEREST_SECONDS)
                     asked = time.monotonic()
                 waker.wait(_LOOK_SECONDS)
 

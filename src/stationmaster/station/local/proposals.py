@@ -96,7 +96,7 @@ class LocalProposals:
             images=request.images,
             max_price=request.max_price,
         )
-        past = self._store.finished_runs.of_recipe
+        past = self._store.runs.finished
         quote, notes = quote_work(work, provider, past_runs=past, home=self._settings.home)
         limits = limits_of(quote, self._settings)
         return Estimate(
@@ -109,13 +109,13 @@ class LocalProposals:
     def _checked(self, request: TrainRequest, *, job_id: str, progress: Progress | None) -> Checked:
         self._require_owner(request.owner)
         provider = self._installation.provider(request.provider, request.account)
-        past = self._store.finished_runs.of_recipe
+        past = self._store.runs.finished
         checked = check_request(request, self._settings, provider, job_id=job_id, past_runs=past, progress=progress)
         return replace(checked, terms=self._with_purse_notes(checked.terms, request.owner))
 
     def _checked_again(self, spec: JobSpec) -> Terms:
         provider = self._installation.provider(spec.provider)
-        past = self._store.finished_runs.of_recipe
+        past = self._store.runs.finished
         terms = check_again(spec, self._settings, provider, past_runs=past)
         return self._with_purse_notes(terms, spec.owner)
 

@@ -70,7 +70,7 @@ async def follow(job: Job, visit: Visit, world: World, judge: Judge) -> Write:
                 await visit.record(write)
                 if boottime() - asked > _WATCHERS_SECONDS:
                     asked = boottime()
-                    if not await world.ask_store(world.store.interests.watched, job.id):
+                    if not await world.ask_store(world.store.watchers.is_watched, job.id):
                         return wait(job, write.due_in or 0.0)
     except RemoteError:
         await drop_connection(job, world)

@@ -1,4 +1,4 @@
-"""Words that others wrote: a trainer, a provider, an operating system. No engine takes all that may be in them."""
+"""Text from outside (a trainer, a provider, an operating system) made safe to store: engines refuse some characters."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import sqlalchemy as sa
 
 
-class Words(sa.TypeDecorator[str]):
-    """A text column for them."""
+class StorableText(sa.TypeDecorator[str]):
+    """A text column for such text."""
 
     impl = sa.Text
     cache_ok = True
@@ -18,7 +18,7 @@ class Words(sa.TypeDecorator[str]):
 
 
 def storable(text: str) -> str:
-    """The text without NUL, and without halves of characters, which is how Python reads bytes that are no text.
+    """The text with NUL and lone surrogates (how Python reads bytes that are not text) replaced by `?`.
 
     >>> storable("caf\\udce9 \\0 ☃")
     'caf? ? ☃'

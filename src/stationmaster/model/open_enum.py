@@ -1,4 +1,4 @@
-"""Words that newer code may extend."""
+"""An enum whose stored values newer code may extend."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Self
 
 
 class OpenEnum(StrEnum):
-    """Words of newer code can be read and shown; no table knows them, so nothing is done with them."""
+    """Reads and shows values that newer code wrote; no table here has them, so the code does nothing with them."""
 
     @classmethod
     def _missing_(cls, value: object) -> Self | None:

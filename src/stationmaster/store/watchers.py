@@ -1,28 +1,28 @@
-"""Who is watching which job: a worker looks more often while somebody does."""
+"""Who is watching which job: workers poll a watched job more often."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
 from stationmaster.model import State
+from stationmaster.store.bulk import upsert
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import interests, jobs
-from stationmaster.store.upsert import upsert
 from stationmaster.store.wake import announce
 
 
-class Interests:
+class Watchers:
     def __init__(self, database: Database) -> None:
         self._database = database
-        # Asked at every look at a training: putting the question together would cost more than the answer.
-        self._watched = (
+        # Asked at every poll of a training: building the query each time would cost more than running it.
+        self._is_watched = (
             sa.select(interests.c.watcher)
             .where(interests.c.job_id == sa.bindparam("job_id"), interests.c.until > database.now)
             .limit(1)
         )
 
-    def express(self, job_id: str, watcher: str, *, seconds: float) -> None:
-        """Say that `watcher` looks at the job for a while; a worker that sleeps on it is woken."""
+    def register(self, job_id: str, watcher: str, *, seconds: float) -> None:
+        """Note that `watcher` watches the job for the next `seconds`; a running job becomes due at once."""
         now = self._database.now
         with self._database.write() as connection:
             until = connection.execute(sa.select(now + seconds)).scalar_one()
@@ -40,6 +40,11 @@ class Interests:
             if woken.rowcount:
                 announce(connection)
 
-    def watched(self, job_id: str) -> bool:
+    def is_watched(self, job_id: str) -> bool:
         with self._database.read() as connection:
-            return connection.execute(self._watched, {"job_id": job_id}).first() is not None
+            return connection.execute(self._is_watched, {"job_id": job_id}).first() is not None
+
+
+def watched_column(now: sa.ColumnElement[float]) -> sa.ColumnElement[bool]:
+    """Whether the job of this row is watched, as a column of a query over `jobs`."""
+    return sa.exists().where(interests.c.job_id == jobs.c.id, interests.c.until > now).correlate(jobs).label("watched")
