@@ -53,7 +53,7 @@ _SEE = "see docs/reference/settings.md"
 
 
 def secret_of(settings: Settings, name: str) -> str | None:
-    """The value of a secret that a recipe declares by name; None if nobody has set it."""
+    """The value of a secret that a recipe declares by name; None if it is not set."""
     found = (settings.hf_read_token or settings.hf_token) if name == "HF_TOKEN" else None
     found = found or settings.secrets.get(name)
     return None if found is None else found.get_secret_value()
@@ -61,7 +61,7 @@ def secret_of(settings: Settings, name: str) -> str | None:
 
 @cache
 def warn_once(line: str) -> None:
-    """One line on standard error, however often the settings are read."""
+    """Print a warning line on standard error once, no matter how often the settings are read."""
     print(f"warning: {line}", file=sys.stderr)
 
 
@@ -73,9 +73,9 @@ def load_settings(
     removed: Mapping[str, str] = REMOVED,
     warn: Callable[[str], None] = warn_once,
 ) -> Settings:
-    """The settings in force; `overrides` are dotted names from the command line. Raises ConfigInvalid.
+    """Read the settings from all sources; `overrides` are dotted names from the command line. Raises ConfigInvalid.
 
-    What `removed` names is ignored, with one warning.
+    Settings in `removed` are ignored, with one warning.
 
     >>> load_settings({"STATIONMASTER_HOME": "/tmp/h", "STATIONMASTER_WORKER__SLOTS": "3"}).worker.slots
     3
@@ -101,7 +101,7 @@ def load_settings(
 
 
 def settings_files(environ: Mapping[str, str], home: Path, *, folder: Path | None = None) -> list[Path]:
-    """Every file that the settings of this home are read from, or would be if it were there."""
+    """Every file that the settings of this home are read from, existing or not."""
     folder = folder or Path.cwd()
     try:
         variables = {**_dotenv(folder / _DOTENV), **environ}
@@ -114,7 +114,7 @@ def settings_files(environ: Mapping[str, str], home: Path, *, folder: Path | Non
 
 
 def read_monitoring(block: Mapping[str, Any]) -> dict[str, Any]:
-    """A job's monitoring block with our names and seconds; the seeds' names carry milliseconds.
+    """A job's monitoring block in snake_case and seconds; camelCase names are in milliseconds. Raises ConfigInvalid.
 
     >>> read_monitoring({"gracePeriod": 900000, "stallDetection": {"minSamples": 4}})
     {'grace_period': 900.0, 'stall_detection': {'min_samples': 4}}
@@ -138,7 +138,7 @@ def read_monitoring(block: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def monitoring_of(block: Mapping[str, Any], defaults: MonitoringSettings) -> MonitoringSettings:
-    """A job's own monitoring settings, laid over the installation's."""
+    """The monitoring settings with a job's own block merged over them."""
     if not block:
         return defaults
     base = defaults.model_dump()
@@ -152,12 +152,12 @@ def _home(value: Any, folder: Path) -> Path:
         return (folder / Path(str(value)).expanduser()).absolute()
     except RuntimeError:
         raise ConfigInvalid(
-            f"home: {value} names a person who is not known here", hint="write the whole path: --home /path/to/home"
+            f"home: {value} names an unknown user", hint="write the absolute path: --home /path/to/home"
         ) from None
 
 
 def _default_home() -> Path:
-    import platformdirs  # costs 10 ms, and most people set a home or run the default once
+    import platformdirs  # takes 10 ms to import, and is needed only without a home
 
     return Path(platformdirs.user_data_dir("stationmaster"))
 
@@ -165,18 +165,18 @@ def _default_home() -> Path:
 def _dotenv(path: Path) -> dict[str, str]:
     if not path.is_file():
         return {}
-    from dotenv import dotenv_values  # only when there is such a file
+    from dotenv import dotenv_values  # only if there is such a file
 
     try:
         return {name: value for name, value in dotenv_values(path).items() if value is not None}
     except (OSError, UnicodeDecodeError) as problem:
-        raise ConfigInvalid(f"{path} cannot be read: {problem}", hint="put it right, or take it away") from None
+        raise ConfigInvalid(f"{path} cannot be read: {problem}", hint="fix the file or remove it") from None
 
 
 def _from_environment(variables: Mapping[str, str], removed: Mapping[str, str]) -> dict[str, Any]:
-    """Dotted names and values of everything in the environment that is ours; our own names beat the seeds'.
+    """Dotted names and values of all our variables; names with our prefix win over those without.
 
-    What is gone has the name under which it is in `removed`.
+    A removed setting has its name in `removed`.
     """
     found: dict[str, Any] = {}
     known = dict(_known_names())
@@ -188,7 +188,7 @@ def _from_environment(variables: Mapping[str, str], removed: Mapping[str, str]) 
         if dotted is None:
             raise _unknown_variable(variable, known)
         if dotted in removed:
-            found[dotted] = ""  # whatever it says, it is not read
+            found[dotted] = ""  # its value is never read
         elif (value := _value(variables, variable)) is not None:
             found[dotted] = value
     return found
@@ -203,7 +203,7 @@ def _our_variables(variables: Mapping[str, str]) -> Iterator[str]:
 
 
 def _value(variables: Mapping[str, str], variable: str) -> str | None:
-    """A variable's value, else the content of `…_FILE`, else what `…_COMMAND` prints; an empty one counts as unset."""
+    """A variable's value, else the content of `…_FILE`, else the output of `…_COMMAND`; empty counts as unset."""
     if variables.get(variable):
         return variables[variable]
     if path := variables.get(f"{variable}_FILE"):
@@ -212,10 +212,10 @@ def _value(variables: Mapping[str, str], variable: str) -> str | None:
         except OSError as problem:
             why = f"cannot read {path}: {problem.strerror}"
         except UnicodeDecodeError:
-            why = f"{path} holds no text"
+            why = f"{path} is not a text file"
         except RuntimeError:
-            why = f"{path} names a person who is not known here"
-        raise ConfigInvalid(f"{variable}_FILE: {why}", hint=f"name a file that holds it, or set {variable} itself")
+            why = f"{path} names an unknown user"
+        raise ConfigInvalid(f"{variable}_FILE: {why}", hint=f"name a readable text file, or set {variable} itself")
     if command := variables.get(f"{variable}_COMMAND"):
         return _output_of(variable, command)
     return None
@@ -228,8 +228,8 @@ def _output_of(variable: str, command: str) -> str:
         )
     except (OSError, ValueError, subprocess.SubprocessError) as problem:
         raise ConfigInvalid(
-            f"{variable}_COMMAND failed: {type(problem).__name__}",  # its output may hold the secret
-            hint="run the command by hand and see what it prints",
+            f"{variable}_COMMAND failed: {type(problem).__name__}",  # its output may contain the secret
+            hint="run the command in a shell to see what it prints",
         ) from None
     return done.stdout.strip()
 
@@ -255,7 +255,7 @@ def _dotted(variable: str) -> str:
 
 
 def _name_in_table(variable: str) -> str | None:
-    """The dotted name of a setting in a table whose entries people name: …__ACCOUNTS__WORK__API_KEY."""
+    """The dotted name of a setting in a table whose keys users choose, as in …__ACCOUNTS__WORK__API_KEY."""
     for table, dotted, section in _tables():
         entry, _, field = variable.removeprefix(f"{table}__").lower().rpartition("__")
         if variable.startswith(f"{table}__") and entry and field in section.model_fields:
@@ -264,7 +264,7 @@ def _name_in_table(variable: str) -> str | None:
 
 
 def _tables(model: type[BaseModel] = Settings, path: str = "") -> Iterator[tuple[str, str, type[BaseModel]]]:
-    """(environment variable, dotted name, what an entry is) of every table of sections."""
+    """(environment variable, dotted name, class of an entry) of every table of sections."""
     for name, info in model.model_fields.items():
         dotted = f"{path}{name}"
         if get_origin(info.annotation) is dict:
@@ -292,19 +292,19 @@ def _find_config_file(variables: Mapping[str, str], home: Path, folder: Path) ->
         try:
             path = Path(explicit).expanduser()
             is_there = path.is_file()
-        except (RuntimeError, ValueError):  # a person who is not known, a zero byte
+        except (RuntimeError, ValueError):  # an unknown user, a zero byte
             path, is_there = Path(explicit), False
         if not is_there:
-            raise ConfigInvalid(f"STATIONMASTER_CONFIG names {path}, which is not there or no file", hint=_SEE)
+            raise ConfigInvalid(f"STATIONMASTER_CONFIG names {path}, which does not exist or is not a file", hint=_SEE)
         return path
     found = next((path for path in _config_candidates(home, folder) if path.exists()), None)
     if found is not None and not found.is_file():
-        raise ConfigInvalid(f"{found} is not a file", hint="settings are read from there: rename it, or move it away")
+        raise ConfigInvalid(f"{found} is not a file", hint="settings are read from there: rename or move it")
     return found
 
 
 def _config_candidates(home: Path, folder: Path) -> list[Path]:
-    """Where a config file may lie; the first that is there counts."""
+    """Paths where a config file may be; the first that exists is read."""
     return [base / f"{stem}.{kind}" for base, stem in ((home, "config"), (folder, "stationmaster"))
             for kind in ("toml", "yaml", "yml")]  # fmt: skip
 
@@ -320,13 +320,13 @@ def _read_config_file(path: Path) -> dict[str, Any]:
     if data is None:
         return {}
     if not isinstance(data, dict):
-        raise ConfigInvalid(f"{path}: must hold settings by name", hint=_SEE)
-    _refuse_what_is_no_text(data)
+        raise ConfigInvalid(f"{path}: must be a table of settings", hint=_SEE)
+    _refuse_invalid_text(data)
     return {name: value for name, value in data.items() if value is not None}  # a section with nothing in it
 
 
 def _read_yaml(text: str) -> Any:
-    from stationmaster.settings.documents import read_yaml  # the YAML reader takes 15 ms to import, and few have YAML
+    from stationmaster.settings.documents import read_yaml  # takes 15 ms to import, and few config files are YAML
 
     return read_yaml(text)
 
@@ -336,12 +336,12 @@ def _put(merged: dict[str, Any], dotted: str, value: Any) -> None:
     for section in sections:
         merged = merged.setdefault(section, {})
         if not isinstance(merged, dict):
-            raise ConfigInvalid(f"{section}: must hold settings by name", hint=_SEE)
+            raise ConfigInvalid(f"{section}: must be a table of settings", hint=_SEE)
     merged[last] = _parsed(value)
 
 
 def _parsed(value: Any) -> Any:
-    """Lists and tables in the environment are JSON, lists also words with commas (resolved by the field's type)."""
+    """Parse a list or table in JSON; words with commas are split later, by the field's type."""
     if isinstance(value, str) and value[:1] in "[{":
         try:
             return json.loads(value)
@@ -355,7 +355,7 @@ def _validated(merged: dict[str, Any], *, source: Path | None) -> Settings:
         place = merged.get(section, {}) if section else merged
         if isinstance(place, dict) and isinstance(place.get(name), str):
             place[name] = tuple(word for word in place[name].split("," if section else os.pathsep) if word)
-    _refuse_what_is_no_text(merged)
+    _refuse_invalid_text(merged)
     try:
         return Settings.model_validate(merged)
     except ValidationError as error:
@@ -365,7 +365,7 @@ def _validated(merged: dict[str, Any], *, source: Path | None) -> Settings:
         ) from None
 
 
-def _refuse_what_is_no_text(data: Any) -> None:
+def _refuse_invalid_text(data: Any) -> None:
     for place, text in texts_in(data):
         try:
             checked_text(text)
@@ -379,5 +379,7 @@ def _snake(name: str) -> str:
 
 def _milliseconds(key: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise ConfigInvalid(f"monitoring.{key} must be a number of milliseconds", hint="as in 900000, which is 15m")
+        raise ConfigInvalid(
+            f"monitoring.{key} must be a number of milliseconds", hint="for example 900000, which is 15 minutes"
+        )
     return value / 1000.0

@@ -18,13 +18,12 @@ class LogPattern(Part):
     """A regular expression that is looked for in every line of the training's output, before all others."""
 
     phase: Literal["loading", "caching", "training", "sampling", "evaluating", "saving", "finished"] | None = None
-    """What a line that matches tells the training to be doing; by default training where it has a step, saving where
-    it has a checkpoint."""
+    """Phase that a matching line shows; by default training if it has a step, saving if it has a checkpoint."""
     fatal: bool = True
-    """Whether an error that it reads ends the training."""
+    """Whether an error found by this pattern is fatal for the training."""
     pattern: str = Field(min_length=1, max_length=1_000)
-    """Its named groups are what is read: step, total_steps, epoch, total_epochs, loss, learning_rate,
-    steps_per_second, seconds_per_step, eta, checkpoint, error."""
+    """Regular expression. Its named groups are the values to read: step, total_steps, epoch, total_epochs, loss,
+    learning_rate, steps_per_second, seconds_per_step, eta, checkpoint, error."""
 
     @field_validator("pattern")
     @classmethod

@@ -1,4 +1,4 @@
-"""Everything that can be set, nested by subject; each setting says beneath itself what it means."""
+"""All settings, nested by subject. The text below each field is its meaning."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from stationmaster.settings.flow import (
     LEAST_POLL_SECONDS,
     BillingSettings,
     LimitSettings,
+    LogSettings,
     MonitoringSettings,
     StallSettings,
     SweepSettings,
     WorkerSettings,
 )
-from stationmaster.settings.logs import LogSettings
 from stationmaster.settings.machines import (
     BootstrapSettings,
     LoopbackSettings,
@@ -56,31 +56,31 @@ __all__ = [
 ]
 
 PROVIDERS = ("loopback", "simulator", "ssh", "vastai")
-"""Everywhere that a job can run."""
+"""The providers that a job can run on."""
 _PROVIDER_ALIASES = {"local": "ssh"}
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
 class Settings(Section):
     home: Path
-    """Where everything local lies."""
+    """Folder for everything that Stationmaster stores on this computer."""
     database_url: SecretStr | None = None
-    """PostgreSQL for many workers; without it a SQLite file in the home."""
+    """PostgreSQL URL, for workers on several hosts; empty uses a SQLite file in the home."""
     provider: str = "loopback"
-    """Where a job runs unless it says otherwise."""
+    """Default provider: loopback, simulator, ssh, vastai, or vastai:ACCOUNT."""
     log_level: LogLevel = "INFO"
-    """How much workers tell in their logs."""
+    """Least severe level that workers log: DEBUG, INFO, WARNING or ERROR."""
     recipes: tuple[Path, ...] = ()
-    """Further folders with recipes."""
+    """Folders with your own recipes, searched besides the built-in ones."""
     hf_token: Token | None = None
-    """Token of the Hugging Face Hub, used at home: to publish, and to read datasets. Trainings that declare HF_TOKEN
-    get it where hf_read_token is not set; a rented machine gets it only if it can read and nothing else."""
+    """Hugging Face token, used on this computer to publish models and read datasets. If hf_read_token is not set,
+    trainings that declare HF_TOKEN get this one; a rented machine gets it only if it is read-only."""
     hf_read_token: Token | None = None
-    """Token of the Hub that can only read, sent as HF_TOKEN to the machines of trainings that declare it."""
+    """Read-only Hugging Face token, sent as HF_TOKEN to the machines of trainings that declare it."""
     secrets: dict[str, SecretStr] = Field(default_factory=dict)
-    """Further secrets that recipes may declare, by name; handed to the steps that name them."""
+    """Other secrets by name. A recipe declares the names it needs; only the steps that use them get the values."""
     log_cap_bytes: int = Field(default=64 * 1024 * 1024, ge=1024)
-    """How much of one job's log is kept at home."""
+    """Limit for the stored log of one job, in bytes."""
     worker: WorkerSettings = section_of_defaults()
     monitoring: MonitoringSettings = section_of_defaults()
     logs: LogSettings = section_of_defaults()
@@ -102,7 +102,7 @@ class Settings(Section):
     @model_validator(mode="after")
     def _may_publish(self) -> Settings:
         if self.hub.publish and self.hf_token is None:
-            raise ValueError("hub.publish needs hf_token, a token of the Hub that may write")
+            raise ValueError("hub.publish needs hf_token, a Hugging Face token with write access")
         return self
 
     @field_validator("provider")

@@ -1,6 +1,7 @@
-"""Addresses, keys and names of people as settings hold them: checked once, at the door, and never repeated in words.
+"""Checks of URLs, keys and user IDs in settings.
 
-What a service would choke on later (a port that cannot be, a key with a letter of no key) is refused here.
+They refuse here what a service would refuse later (an impossible port, a key with a stray character). The messages
+never repeat the value, which may be a secret.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
 def checked_url(value: str) -> str:
-    """A web address. Raises ValueError for what no client could ask.
+    """Return a web address. Raises ValueError if no client could use it.
 
     >>> checked_url("https://example.com:8443/hook?x=1")
     'https://example.com:8443/hook?x=1'
@@ -30,45 +31,45 @@ def checked_url(value: str) -> str:
 
 
 def checked_base_url(value: str) -> str:
-    """A web address that paths are put behind. Raises ValueError for anything else."""
+    """Return a web address to which paths can be appended. Raises ValueError for anything else."""
     if not _is_web_address(value) or "?" in value or "#" in value:
         raise ValueError("must be a web address without ? and #, such as https://example.com/api")
     return value
 
 
 def checked_token(value: SecretStr) -> SecretStr:
-    """A key or token as services give them out: letters, digits and signs, without spaces."""
+    """Return a key or token, stripped. Raises ValueError unless it is printable ASCII without spaces."""
     secret = value.get_secret_value().strip()
     if not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
-        raise ValueError("must be printable ASCII without spaces; was it copied whole, and nothing else?")
+        raise ValueError("must be printable ASCII without spaces; check that you copied all of it and nothing else")
     return SecretStr(secret)
 
 
 def checked_email(value: str) -> str:
-    """An e-mail address. Raises ValueError for anything else."""
+    """Return an e-mail address. Raises ValueError for anything else."""
     if not _EMAIL.fullmatch(value):
         raise ValueError("is not an e-mail address; write one such as ann@example.com")
     return value
 
 
 def checked_telegram_id(value: str) -> str:
-    """A chat's number at Telegram, or a channel's name. Raises ValueError for anything else."""
+    """Return a Telegram chat's number or a channel's @name. Raises ValueError for anything else."""
     if not re.fullmatch(r"-?[0-9]{1,20}|@[A-Za-z][A-Za-z0-9_]{3,31}", value):
-        raise ValueError("is not a chat at Telegram; write its number, such as 123456789")
+        raise ValueError("is not a Telegram chat; write its number, such as 123456789")
     return value
 
 
 def checked_discord_id(value: str) -> str:
-    """A person's number at Discord. Raises ValueError for anything else."""
+    """Return a Discord user ID. Raises ValueError for anything else."""
     if not re.fullmatch(r"[0-9]{1,20}", value):
-        raise ValueError("is not a person at Discord; write their number, such as 80351110224678912")
+        raise ValueError("is not a Discord user ID; write a number such as 80351110224678912")
     return value
 
 
 def checked_text(value: str) -> str:
-    """Text that can be stored and printed. Raises ValueError where it holds half a character or a zero byte."""
+    """Return text that can be stored and printed. Raises ValueError for a lone surrogate or a zero byte."""
     if _NO_TEXT.search(value):
-        raise ValueError("holds characters that are no text")
+        raise ValueError("contains characters that are not valid text")
     return value
 
 
@@ -90,16 +91,16 @@ def texts_in(data: Any, place: str = "") -> Iterator[tuple[str, str]]:
             yield from texts_in(value, place)
 
 
-def known_person(path: Path) -> Path:
-    """The path with its `~` resolved. Raises ValueError where `~name` names nobody."""
+def resolve_user(path: Path) -> Path:
+    """Return the path with its `~` resolved. Raises ValueError if `~name` is an unknown user."""
     try:
         return path.expanduser()
     except RuntimeError:
-        raise ValueError(f"{path} names a person who is not known here") from None
+        raise ValueError(f"{path} names an unknown user") from None
 
 
 def is_host(name: str) -> bool:
-    """Whether a machine could have this name or number in a network.
+    """Whether this can be a host name or IP address.
 
     >>> is_host("example.com"), is_host("::1"), is_host("a..b"), is_host("")
     (True, True, False, False)
@@ -117,14 +118,14 @@ def _is_web_address(value: str) -> bool:
     try:
         parts = urlsplit(value)
         host = parts.hostname or ""
-        port = parts.port  # says whether there can be such a port
+        port = parts.port  # raises ValueError for an impossible port
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and is_host(host) and port != 0 and not _BLANK.search(value)
 
 
 def _as_text(value: object) -> object:
-    """Files may hold a number where a name is meant."""
+    """A config file may contain a number where text is expected."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 

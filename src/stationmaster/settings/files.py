@@ -1,4 +1,4 @@
-"""Where files and models go, and who may fetch them."""
+"""Settings of transfers, artifacts and the places that models are published to."""
 
 from __future__ import annotations
 
@@ -15,88 +15,88 @@ from stationmaster.settings.section import Section
 
 
 class TransferSettings(Section):
-    """How files travel to machines and back."""
+    """How files are uploaded to machines and downloaded from them."""
 
     way: Literal["auto", "rsync", "sftp"] = "auto"
-    """How big files travel: by rsync, by SFTP, or (auto) by rsync where both sides have it and it is worth it."""
+    """How to transfer files: rsync, sftp, or auto (rsync for large transfers if both sides have it, else SFTP)."""
     cache_gb: float = Field(default=20.0, ge=0)
-    """Datasets stay on a machine for its next jobs, up to so many GB; 0 keeps none."""
+    """Size limit of the dataset cache on each machine, in GB; 0 caches nothing."""
     cache_age: Duration = 2592000.0
-    """A dataset that no job used for so long is removed from a machine, and from home."""
+    """Datasets that no job used for this long are deleted, on machines and locally."""
 
 
 class ArtifactSettings(Section):
     every: Duration = 600.0
-    """How often a new checkpoint of a running training is brought home; 0 brings models home at the end alone."""
+    """Interval between downloads of checkpoints while a training runs; 0 downloads models only at the end."""
     keep: int = Field(default=2, ge=1)
-    """How many of them are kept at home: the best, the latest, and newer ones before older ones."""
+    """Number of downloaded checkpoints to keep locally: the best, the latest, then newer before older."""
     keep_local: bool = True
-    """Whether results are also kept at home when they are safe elsewhere."""
+    """Whether to keep results locally even if they are stored elsewhere."""
     mirror: bool = False
-    """Whether checkpoints of a running training go to the bucket as well, for workers on other hosts to go on from."""
+    """Whether to upload checkpoints of a running training to the bucket, so that workers on other hosts can resume."""
 
 
 class BucketSettings(Section):
-    """A bucket for datasets and models: Cloudflare R2, Amazon S3, or anything that speaks S3. Needs the extra `r2`."""
+    """A bucket for datasets and models: Cloudflare R2, Amazon S3 or any S3-compatible service. Needs the extra `r2`."""
 
     name: str | None = Field(default=None, min_length=3, max_length=63)
-    """The bucket; without one nothing is kept in a bucket."""
+    """Name of the bucket; empty uses no bucket."""
     endpoint: BaseUrl | None = None
-    """Where it answers, as https://ACCOUNT.r2.cloudflarestorage.com; by default Amazon's own address."""
+    """URL of the bucket's service, e.g. https://ACCOUNT.r2.cloudflarestorage.com; empty means Amazon S3."""
     region: str = "auto"
-    """Its region; `auto` for R2."""
+    """Region of the bucket; `auto` for R2."""
     access_key: Token | None = None
-    """The key's id."""
+    """Access key ID."""
     secret_key: Token | None = None
-    """The key's secret. It never leaves home."""
+    """Secret access key. It is never sent to machines."""
     prefix: str = Field(default="stationmaster", pattern=r"^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$")
-    """What the names of our objects in the bucket begin with."""
+    """Prefix of all object names in the bucket."""
     ticket: Duration = Field(default=900.0, ge=1, le=604800)
-    """How long a machine may begin an upload with the address that it was given."""
+    """Lifetime of the signed URL that a machine starts an upload with."""
 
     @model_validator(mode="after")
     def _whole(self) -> BucketSettings:
         if self.name is not None and (self.access_key is None or self.secret_key is None):
             raise ValueError("name needs access_key and secret_key")
         if self.access_key is not None and self.endpoint is None and self.region == "auto":
-            raise ValueError("set endpoint to the service's address, or region to Amazon's region")
+            raise ValueError("set endpoint to the service's URL, or region to an Amazon region")
         return self
 
 
 class HubSettings(Section):
-    """The Hugging Face Hub, which models are published to with `hf_token`."""
+    """The Hugging Face Hub, where models are published with `hf_token`."""
 
     publish: bool = False
-    """Whether models go to the Hub, each to a repository of its own; needs hf_token with write access."""
+    """Whether to publish models on the Hub, one repository each; needs hf_token with write access."""
     private: bool = True
-    """Whether only the owner sees those repositories."""
+    """Whether the repositories are private."""
     namespace: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,95}$")
-    """The user or organisation that they belong to; by default the token's own user."""
+    """User or organisation that owns the repositories; empty means the token's user."""
     url: BaseUrl = "https://huggingface.co"
-    """Where the Hub answers."""
+    """URL of the Hub."""
 
 
 class ComfyDeploySettings(Section):
-    """ComfyDeploy, where finished LoRAs are registered for making pictures."""
+    """ComfyDeploy, where finished LoRAs are registered for generating images."""
 
     api_key: Token | None = None
-    """Its key; without one nothing is registered."""
+    """API key of ComfyDeploy; empty registers nothing."""
     base_url: BaseUrl = "https://api.comfydeploy.com/api"
-    """Where its API answers."""
+    """URL of ComfyDeploy's API."""
     folder: str = Field(default="loras", pattern=r"^[A-Za-z0-9._/-]+$")
-    """The folder of its volume that models are put in."""
+    """Folder on ComfyDeploy's volume for the models."""
     incomplete: bool = False
-    """Whether models of trainings that ended early are registered too."""
+    """Whether to register models of trainings that ended early, too."""
     retry: Duration = Field(default=900.0, gt=0)
-    """How long after a failure it is tried again."""
+    """Delay before a failed registration is retried."""
 
 
 class ServeSettings(Section):
     """The HTTP service: `stationmaster serve`."""
 
     host: str = "127.0.0.1"
-    """Where it listens."""
+    """Address that the HTTP service listens on."""
     port: int = Field(default=8080, ge=0, le=65535)
-    """Its port; 0 takes a free one."""
+    """Port that the HTTP service listens on; 0 picks a free one."""
     public_url: BaseUrl | None = None
-    """Where rented machines reach it; without one they are served by home alone, over SSH."""
+    """URL at which rented machines reach the HTTP service to upload models; empty: upload URLs are sent over SSH."""

@@ -1,4 +1,4 @@
-"""How jobs are worked on, watched, limited and paid for."""
+"""Settings of workers, monitoring, limits, the sweep and billing."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic import (
 
 from stationmaster.durations import Duration
 from stationmaster.money import MicroDollars
+from stationmaster.recipes.log_patterns import LogPattern
 from stationmaster.settings.section import Dollars, Section, section_of_defaults
 
 LEAST_POLL_SECONDS = 0.01  # a job that is always due would leave no time for the others
@@ -19,47 +20,47 @@ LEAST_POLL_SECONDS = 0.01  # a job that is always due would leave no time for th
 
 class WorkerSettings(Section):
     slots: int = Field(default=64, ge=1, le=10_000)
-    """Jobs that one worker handles at the same moment; waiting jobs need no slot."""
+    """Number of jobs that one worker handles at the same time. A job that only waits takes no slot."""
     per_provider: dict[str, int] = Field(default_factory=dict)
-    """Fewer slots for single providers, by name."""
+    """Lower slot limits for single providers, by provider name, e.g. {"vastai": 8}."""
     lease: Duration = 20.0
-    """How long a job stays with a worker that no longer answers."""
+    """Lease time: a job whose worker has not renewed for this long goes to another worker."""
     renew: Duration = Field(default=5.0, ge=0.05)
-    """How often a worker renews its leases."""
+    """Interval between renewals of a worker's leases; at most half of worker.lease."""
     look: Duration = Field(default=2.0, ge=0.05)
-    """How often an idle worker looks for jobs whose worker is gone."""
+    """Longest interval between two checks of the store for jobs that are due."""
     linger: Duration = 30.0
-    """How long a background worker stays when there is nothing left to do."""
+    """How long a background worker keeps running after its last job."""
     sweep: Duration = Field(default=300.0, ge=0.05)
-    """How often the worker compares the providers' machines with the store."""
+    """Interval between a worker's sweeps, which compare the providers' machines with the store."""
     settled: Duration = 3600.0
-    """So long after a machine's end its provider's charges take the place of our estimate."""
+    """Delay after a machine's end before the provider's bill replaces our estimate."""
 
     @model_validator(mode="after")
     def _renewed_in_time(self) -> WorkerSettings:
         if self.renew > self.lease / 2:
-            raise ValueError("renew must be at most half of lease, or jobs are lost to other workers")
+            raise ValueError("renew must be at most half of lease, or other workers take over running jobs")
         return self
 
 
 class StallSettings(Section):
     enabled: bool = True
-    """Whether trainings are watched for stalls."""
+    """Whether to detect stalled trainings."""
     terminate: bool = True
-    """Whether a training that stays stalled past its grace period is ended; else there is only the alert."""
+    """Whether to stop a training that is still stalled after its grace period. If false, it only raises an alert."""
     thresholds: dict[str, Any] = Field(default_factory=dict)
-    """Further thresholds of the detector by name, as `stationmaster replay --set` takes them."""
+    """Other thresholds of the stall detector by name, as `stationmaster replay --set` accepts them."""
     min_samples: int = Field(default=4, ge=3)
-    """Steps that must have been seen before a pace is judged."""
+    """Number of steps needed before a training can count as stalled."""
     eta_convergence_threshold: float = Field(default=0.5, gt=0, le=1)
-    """The time left must shrink by at least this share of the time that passes."""
+    """A training stalls when its ETA falls by less than this many seconds per second that passes (0 to 1)."""
     speed_drop_threshold: float = Field(default=0.5, gt=0, le=1)
-    """A pace below this share of the usual one counts as a drop."""
+    """A speed below this share of the usual speed counts as a drop (0 to 1)."""
 
     @field_validator("thresholds")
     @classmethod
     def _thresholds_exist(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """At the door: a worker that meets a wrong one can no longer watch the training."""
+        """Refuse wrong thresholds here: a worker that meets one can no longer watch the training."""
         if given:
             from stationmaster.watch.policy import StallPolicy
 
@@ -68,36 +69,36 @@ class StallSettings(Section):
 
 
 class MonitoringSettings(Section):
-    """How a training is watched. A job may bring its own block; the seeds' millisecond names are read too."""
+    """How a training is watched. A job may have its own block, in which the names in milliseconds are read too."""
 
     poll_interval: Duration = 60.0
-    """How often a training that nobody watches is asked."""
+    """Interval between polls of a training that you are not watching."""
     watch_interval: Duration = 1.0
-    """How often a training that somebody watches is asked."""
+    """Interval between polls of a training that you are watching."""
     grace_period: Duration = 900.0
-    """Time between a stall's alert and the end of the training."""
+    """Time between the alert about a stall and stopping the training."""
     save_timeout: Duration = 180.0
-    """A training that is to end may take so long to save first, or less by its recipe; 0: it is not asked."""
+    """Time that a training gets to save a checkpoint before it is stopped; a recipe may set less. 0 skips saving."""
     silence_alert: Duration = 300.0
-    """A machine that has not answered for so long raises an alert."""
+    """Raise an alert when a machine has been unreachable for this long."""
     provisioning_alert: Duration = 600.0
-    """A machine that is not there after so long raises an alert."""
+    """Raise an alert when a machine is still not ready after this long."""
     stall_detection: StallSettings = section_of_defaults()
-    """How a stall is told from a slow training."""
+    """How a stalled training differs from a slow one."""
     reactions: dict[str, str] = Field(default_factory=dict)
-    """What is done about an anomaly, by its name: note, alert or stop, as in {"nan_loss": "stop"}."""
+    """Reaction to an anomaly, by its name: note, alert or stop, e.g. {"nan_loss": "stop"}."""
     enabled: bool = True
-    """Whether the trainer's memory and GPU are sampled beside it."""
+    """Not used yet: whether to sample the memory and GPU use of a training."""
     sample_interval_seconds: float = Field(default=5.0, gt=0)
-    """How often they are sampled."""
+    """Not used yet: interval between samples, in seconds."""
     track_per_process: bool = True
-    """Whether every process of the training is sampled, or only their sum."""
+    """Not used yet: whether to sample each process of a training. If false, only their sum."""
     analyze_on_complete: bool = True
-    """Whether an ended training is analysed."""
+    """Not used yet: whether to analyse a training after it ended."""
     memory_warning_threshold: float = Field(default=0.85, gt=0, le=1)
-    """The share of memory in use that raises a warning."""
+    """Not used yet: share of memory in use (0 to 1) that raises a warning."""
     memory_critical_threshold: float = Field(default=0.95, gt=0, le=1)
-    """The share of memory in use that is critical."""
+    """Not used yet: share of memory in use (0 to 1) that is critical."""
 
     @field_validator("reactions")
     @classmethod
@@ -109,59 +110,64 @@ class MonitoringSettings(Section):
         return given
 
 
+class LogSettings(Section):
+    patterns: tuple[LogPattern, ...] = Field(default=(), max_length=50)
+    """Regular expressions for training output that the log reader does not know; applied after the recipe's own."""
+
+
 class LimitSettings(Section):
     ready: Duration = Field(default=900.0, gt=0)
-    """A rented machine that cannot be logged in to after so long is given back."""
+    """Time limit for a rented machine to accept a login; after that it is destroyed."""
     transfer: Duration = Field(default=3600.0, gt=0)
-    """Sending the dataset may take so long before the attempt is given up."""
+    """Time limit for uploading the dataset; after that the attempt ends."""
     fetch: Duration = 3600.0
-    """How long bringing the results home may take, once the job was stopped or its own limit has passed."""
+    """Time limit for downloading the results, counted from a stop or from the job's own limit."""
     closing: Duration = Field(default=600.0, gt=0)
-    """Beside `fetch`, what may pass from a stop or the job's limit until the GPU bills no more, whatever a machine
-    says: to save and stop (two thirds of it), to publish, to give the machine back."""
+    """Time limit, in addition to limits.fetch, from a stop or the job's own limit until the GPU is no longer billed:
+    to save and stop (two thirds of it), to publish, and to destroy the machine."""
     cleanup: Duration = Field(default=600.0, ge=0)
-    """A recipe's cleanup may take so long before the machine is given back all the same."""
+    """Time limit for a recipe's cleanup; after that the machine is destroyed anyway."""
     min_hours: float = Field(default=4.0, gt=0)
-    """The least time limit that a job gets by itself."""
+    """Lowest default time limit of a job, in hours."""
     min_spend: Dollars = MicroDollars(500_000)
-    """The least money limit that a job gets by itself, where it costs anything; 0 sets none."""
+    """Lowest default spending limit of a job that costs money; 0 sets no minimum."""
     max_rentals: int = Field(default=2, ge=1)
-    """How many machines may be rented at the same time."""
+    """Number of machines that may be rented at the same time, per account."""
     daily_spend: Dollars = MicroDollars(0)
-    """What one person's jobs may cost within a day; a further job waits in the queue. 0 sets no cap."""
+    """Daily spending limit per user; further jobs wait in the queue. 0 means no limit."""
     hourly_alert: Dollars = MicroDollars(10_000_000)
-    """Operators are told when all machines together cost more than this in an hour; 0 never tells."""
+    """Notify operators when all machines together cost more than this per hour; 0 never notifies."""
     suspicion: Duration = 300.0
-    """Machines that a provider's list lost together count as gone when two single reads, so far apart, say so."""
+    """Delay between the two single reads that confirm that machines missing from a provider's list are gone."""
 
 
 class SweepSettings(Section):
-    """The safety net: what it does with machines that nobody works on."""
+    """The sweep: what happens to machines that no worker handles."""
 
     every: Duration = Field(default=900.0, ge=0.05)
-    """How often the stand-alone sweeper looks."""
+    """Interval between sweeps of `stationmaster sweeper`."""
     grace: Duration = 120.0
-    """How long a machine that no rental names is left before it is destroyed, and one past its job's limit to a worker
-    that does not come before it is stopped."""
+    """Delay before the sweep destroys a machine that is in no rental, and before it stops a machine that is past its
+    job's limit and that no worker handles."""
     stuck: Duration = Field(default=7200.0, gt=0)
-    """A job without any progress for so long counts as stuck."""
+    """A job without any progress for this long counts as stuck."""
     cap: Duration = Field(default=14400.0, gt=0)
-    """How long a machine may run that no job's own limit covers."""
+    """Longest time that a machine may run if its job has no limit."""
     abandon_after: Duration = 259200.0
-    """A stopped machine whose model nobody fetched is destroyed after so long."""
+    """Delay before a stopped machine is destroyed although its model was not downloaded."""
 
 
 class BillingSettings(Section):
     """Prepaid credits for the users of an installation; see the how-to page on credits."""
 
     enabled: bool = False
-    """Whether jobs are paid for with credits, which operators give out."""
+    """Whether users pay for jobs with credits, which operators grant."""
     unit: Literal["dollars", "points"] = "dollars"
-    """What credits are shown and entered in."""
+    """Unit in which credits are shown and entered: dollars or points."""
     points_per_dollar: int = Field(default=10_000, ge=1, le=1_000_000)
-    """How many points a dollar has; a divisor of 1,000,000, so that no fraction of a micro-dollar comes about."""
+    """Number of points in a dollar; a divisor of 1,000,000, so that a point is a whole number of micro-dollars."""
     returned_when_cancelled: float = Field(default=0.9, ge=0, le=1)
-    """The largest share of its hold that comes back when a person cancels a job whose machine was in use."""
+    """Largest share of a job's hold (0 to 1) that is refunded when a user cancels it while its machine is in use."""
 
     @field_validator("points_per_dollar")
     @classmethod

@@ -1,4 +1,4 @@
-"""Where trainings can run."""
+"""Settings of the providers: this computer, your own machines, Vast.ai."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from stationmaster.settings.addresses import BaseUrl, Token
 from stationmaster.settings.section import Dollars, Section
 
 DEFAULT_ACCOUNT = "default"
-"""The account that is meant where none is named."""
+"""The account that is used if none is named."""
 _ACCOUNT = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
 _FOLDER = re.compile(r"(?:/[A-Za-z0-9][A-Za-z0-9._-]*)+")
 
 
 def vast_name(account: str) -> str:
-    """What the provider under this account of Vast.ai is called.
+    """The provider's name for this account of Vast.ai.
 
     >>> vast_name("default"), vast_name("work")
     ('vastai', 'vastai:work')
@@ -34,7 +34,7 @@ def vast_name(account: str) -> str:
 
 
 def _words(value: Any) -> Any:
-    """Words with commas, as the environment and people write lists; numbers in a file count as words."""
+    """A list of words, which may be one text with commas; numbers in a file count as words."""
     if isinstance(value, str):
         return tuple(word.strip() for word in value.split(",") if word.strip())
     return tuple(str(word) for word in value) if isinstance(value, list | tuple) else value
@@ -45,34 +45,34 @@ Words = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidat
 
 class LoopbackSettings(Section):
     price_per_hour: Dollars = MicroDollars(0)
-    """What an hour on this computer is said to cost."""
+    """Price of an hour on this computer, in dollars, for estimates and limits."""
 
 
 class OwnHostSettings(Section):
-    """A machine of one's own that jobs may use."""
+    """One of your own machines that jobs may use."""
 
     address: str = Field(min_length=1)
-    """Name or number in the network, or a name from the SSH configuration."""
+    """Host name, IP address, or a host from the SSH configuration."""
     name: str = Field(default="", pattern=r"^[A-Za-z0-9._-]*$")
-    """What it is called here; by default its address."""
+    """Name of the machine in Stationmaster; by default its address."""
     user: str | None = None
-    """Who logs in; by default whom the SSH configuration names."""
+    """Login user; by default the one in the SSH configuration."""
     port: int | None = Field(default=None, ge=1, le=65535)
-    """By default the port that the SSH configuration names, or 22."""
+    """SSH port; by default the one in the SSH configuration, or 22."""
     key: Path | None = None
-    """The private key; by default those of the SSH configuration and agent."""
+    """Path of the private key; by default those of the SSH configuration and agent."""
     gpus: int = Field(default=0, ge=0)
-    """GPUs that one job gets."""
+    """Number of GPUs that each job gets."""
     gpu: str | None = None
-    """Their model, for estimates."""
+    """GPU model, for estimates."""
     vram_gib: float = Field(default=0.0, ge=0)
-    """The memory of each of them."""
+    """Memory of each GPU, in GiB."""
     price_per_hour: Dollars = MicroDollars(0)
-    """What an hour of it is said to cost."""
+    """Price of an hour on this machine, in dollars, for estimates and limits."""
     slots: int = Field(default=1, ge=1)
-    """Jobs that may run there at the same time."""
+    """Number of jobs that may run on the machine at the same time."""
     job_root: str | None = None
-    """Where jobs lie there; by default /opt/stationmaster/jobs, or below the user's home where that is not writable."""
+    """Folder for jobs; by default /opt/stationmaster/jobs, or one in the user's home if that is not writable."""
 
     @model_validator(mode="before")
     @classmethod
@@ -91,15 +91,15 @@ class OwnHostSettings(Section):
 
 class SshSettings(Section):
     hosts: tuple[OwnHostSettings, ...] = ()
-    """Own machines that jobs may use: provider `ssh`."""
+    """Your own machines that jobs may use, with provider `ssh`."""
     config_path: Path | None = None
-    """The OpenSSH client configuration to honour; by default ~/.ssh/config."""
+    """Path of the OpenSSH client configuration; by default ~/.ssh/config."""
     keepalive: Duration = 15.0
-    """A silent connection is tested so often and dropped after three tests without an answer."""
+    """Interval between keepalives on an idle SSH connection; after three without an answer it is closed."""
     answer: Duration = Field(default=30.0, ge=1)
-    """A machine that does not answer a question for so long counts as out of reach."""
+    """Timeout of a request to a machine; after that the machine counts as unreachable."""
     allow_unverified: bool = False
-    """Whether secrets may go to machines whose host key nobody could verify."""
+    """Whether to send secrets to machines whose host key could not be verified."""
 
     @field_validator("hosts")
     @classmethod
@@ -107,69 +107,69 @@ class SshSettings(Section):
         names = [host.name for host in value]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise ValueError(f"two machines are called {twice}; give each its own name")
+            raise ValueError(f"two machines are named {twice}; give each its own name")
         return value
 
 
 class BootstrapSettings(Section):
-    """What is done to a machine's system before its first training."""
+    """How a machine is set up before its first training."""
 
     install_drivers: bool = False
-    """Whether a missing Docker, podman or NVIDIA driver is installed on own machines where the login is root."""
+    """Whether to install a missing Docker, podman or NVIDIA driver on your own machines if the login user is root."""
 
 
 class VastAccountSettings(Section):
-    """A further account at Vast.ai; everything but its key is as in the other `vastai` settings."""
+    """Another account at Vast.ai; it has its own key and shares all other `vastai` settings."""
 
     api_key: Token
-    """The account's key; for `work` it is STATIONMASTER_VASTAI__ACCOUNTS__WORK__API_KEY (or _FILE, _COMMAND)."""
+    """API key of the account. For `work`: STATIONMASTER_VASTAI__ACCOUNTS__WORK__API_KEY (or _FILE, _COMMAND)."""
 
 
 class VastSettings(Section):
     api_key: Token | None = None
-    """The default account's key; needed as soon as Vast.ai is used without naming an account."""
+    """API key of the default account; needed to use Vast.ai without naming an account."""
     accounts: dict[str, VastAccountSettings] = Field(default_factory=dict)
-    """Further accounts by name: `train --account work` pays with `work`. Each has its own limit of `max_rentals`."""
+    """Other accounts by name: `train --account work` pays with `work`. limits.max_rentals applies to each."""
     ssh_key_path: Path | None = None
-    """The private key whose public half Vast.ai knows."""
+    """Path of the private SSH key whose public key is registered at Vast.ai."""
     api_base_url: BaseUrl = "https://console.vast.ai/api/v0"
-    """Where its API answers."""
+    """URL of Vast.ai's API."""
     preferred_gpus: tuple[str, ...] = ("4090", "A100")
-    """GPU models in the order they are wanted."""
+    """GPU models, most preferred first."""
     max_bid_per_hour: Dollars = MicroDollars(4_500_000)
-    """The most that any rental may cost per hour, all told."""
+    """Highest price of a rental, in dollars per hour, everything included."""
     min_vram_gb: float = Field(default=24.0, gt=0)
-    """The least memory of a GPU."""
+    """Least memory of a GPU, in GB."""
     preferred_regions: Words = ()
-    """Countries (by their two letters) or places in the order they are wanted; others come after them."""
+    """Countries (two-letter codes) or places, most preferred first; all others come after them."""
     blocked_regions: Words = ("CN", "HK")
-    """Countries or places where nothing is rented; [] blocks none."""
+    """Countries or places where no machine is rented; [] blocks none."""
     blocked_machines: Words = ()
-    """Machines that are never rented, by the number that `offers --json` and Vast.ai call machine_id."""
+    """Machines that are never rented, by machine_id, as `offers --json` and Vast.ai show it."""
     datacenter_only: bool = False
-    """Whether only machines in data centres are rented."""
+    """Whether to rent only machines in data centres."""
     verified_only: bool = True
-    """Whether only machines that Vast.ai has verified are rented."""
+    """Whether to rent only machines that Vast.ai has verified."""
     min_reliability: float = Field(default=0.95, ge=0, le=1)
-    """The least reliability, as Vast.ai measures it: the share of time a machine was there."""
+    """Least reliability as measured by Vast.ai: the share of time (0 to 1) that a machine was up."""
     min_cuda: float = Field(default=12.0, ge=0, lt=100)
-    """The least CUDA version that a machine's driver supports; a recipe may ask for more."""
+    """Least CUDA version that a machine's driver supports; a recipe may require more."""
     default_disk_gb: float = Field(default=64.0, gt=0)
-    """The disk that is rented with a machine."""
+    """Disk size to rent with a machine, in GB; a recipe may need more."""
     job_root: str = "/opt/stationmaster/jobs"
-    """The folder on rented machines that each job has a folder of its own in."""
+    """Folder for jobs on rented machines."""
     interruptible: bool = False
-    """Whether machines are rented by a bid: cheaper, and taken away when somebody bids more."""
+    """Whether to rent machines by bid: cheaper, but lost when another customer bids more."""
     guard_idle: Duration = Field(default=1800.0, ge=1)
-    """A rented machine that nobody visits stops itself after so long, unless a training runs on it."""
+    """A rented machine that no worker has contacted for this long stops itself, unless a training runs on it."""
     guard_abandon: Duration = Field(default=259200.0, ge=1)
-    """A machine that is not allowed to stop itself destroys itself after so long."""
+    """A machine that must stop itself but is not allowed to destroys itself after this long."""
     guard_look: Duration = Field(default=15.0, ge=0.1)
-    """How often a rented machine looks whether somebody came."""
+    """Interval at which a rented machine checks whether a worker has contacted it."""
     create_limit: Duration = Field(default=120.0, ge=1)
-    """An order whose answer was lost may still be carried out for so long."""
+    """How long Vast.ai may still carry out an order whose answer was lost."""
     call_spacing: float = Field(default=1.0, ge=0)
-    """The share of the documented pauses between two calls that is kept."""
+    """Factor for the pauses that Vast.ai documents between two calls."""
 
     @field_validator("preferred_gpus")
     @classmethod
@@ -184,10 +184,10 @@ class VastSettings(Section):
         wrong = next((name for name in value if not _ACCOUNT.fullmatch(name) or len(name) > 40), None)
         if wrong is not None:
             raise ValueError(
-                f"{wrong!r} cannot be an account's name; use lower-case letters, digits, dashes and underscores"
+                f"{wrong!r} is not a valid account name; use lower-case letters, digits, dashes and underscores"
             )
         if DEFAULT_ACCOUNT in value:
-            raise ValueError(f"the account {DEFAULT_ACCOUNT} is the one of vastai.api_key; give this one another name")
+            raise ValueError(f"{DEFAULT_ACCOUNT} is the account of vastai.api_key; give this account another name")
         return value
 
     @field_validator("job_root")
@@ -195,18 +195,18 @@ class VastSettings(Section):
     def _plain_folder(cls, value: str) -> str:
         folder = value.rstrip("/")
         if not _FOLDER.fullmatch(folder):
-            raise ValueError("must be a whole path of plain names, such as /opt/stationmaster/jobs")
+            raise ValueError("must be an absolute path without spaces or symbols, such as /opt/stationmaster/jobs")
         return folder
 
     @model_validator(mode="after")
     def _keys_differ(self) -> VastSettings:
-        """One account under two names would be looked after twice."""
+        """Refuse one account under two names: its machines would be handled twice."""
         keys = self.keys_by_account()
         named = {key: name for name, key in keys.items()}
         if len(named) < len(keys):
             twice = next(name for name, key in keys.items() if named[key] != name)
             other = named[keys[twice]]
-            raise ValueError(f"the accounts {twice} and {other} have the same key; name each account once")
+            raise ValueError(f"the accounts {twice} and {other} have the same key; remove one of them")
         return self
 
     def keys_by_account(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Who is told what, and how."""
+"""Settings of notifications."""
 
 from __future__ import annotations
 
@@ -25,79 +25,79 @@ from stationmaster.settings.section import Dollars, QuietHours, Section, TimeZon
 
 
 class MailSettings(Section):
-    """The mail server that e-mails go through."""
+    """The SMTP server that sends e-mail."""
 
     host: str | None = None
-    """Its name; without one no e-mail is sent."""
+    """Host name of the SMTP server; empty sends no e-mail."""
     port: int = Field(default=587, ge=1, le=65535)
-    """Its port."""
+    """Port of the SMTP server."""
     security: Literal["starttls", "tls", "none"] = "starttls"
-    """How the way to it is protected."""
+    """Encryption of the connection to the SMTP server: starttls, tls or none."""
     sender: str = "stationmaster@localhost"
-    """Whom the e-mails come from."""
+    """Sender address of e-mails."""
     user: str | None = None
-    """Who logs in there, if anybody has to."""
+    """Login user at the SMTP server; empty sends without a login."""
     password: SecretStr | None = None
-    """Their password."""
+    """Password of the login user."""
 
 
 class OperatorSettings(Section):
-    """Where operators are told what they should look at; every way that is set gets the message."""
+    """Where operators get notifications; each address that is set gets all of them."""
 
     telegram_id: TelegramId | None = None
-    """A chat that the Telegram bot may write to."""
+    """Telegram chat of the operators, by number or @name."""
     discord_id: DiscordId | None = None
-    """A person whom the Discord bot may write to."""
+    """Discord user ID of an operator."""
     email: EmailAddress | None = None
-    """An address; needs notify.mail."""
+    """E-mail address of the operators; needs notify.mail."""
     slack_url: SecretAddress | None = None
-    """An incoming webhook of Slack."""
+    """URL of an incoming webhook in Slack."""
     webhook_url: WebAddress | None = None
-    """An address that gets signed JSON."""
+    """URL that gets each notification as signed JSON; needs webhook_secret."""
     webhook_secret: SecretStr | None = None
-    """What the webhook's messages are signed with; `whsec_` and base64, or any text."""
+    """Secret that signs the webhook's messages: `whsec_` and base64, or any text."""
     apprise_urls: tuple[SecretStr, ...] = ()
-    """Addresses of any service that Apprise knows; needs the extra `apprise`."""
+    """URLs of services that Apprise supports; needs the extra `apprise`."""
     everything: bool = False
-    """Whether operators also get what the users are told."""
+    """Whether operators also get the notifications of all users."""
 
     @model_validator(mode="after")
     def _signed(self) -> OperatorSettings:
         if self.webhook_url is not None and self.webhook_secret is None:
-            raise ValueError("webhook_url needs webhook_secret, with which its messages are signed")
+            raise ValueError("webhook_url needs webhook_secret, which signs its messages")
         return self
 
 
 class NotifySettings(Section):
-    """How people are told. The ids here are those of the single user; others are added with `users add`."""
+    """How users are notified. The addresses here are those of the single user; add others with `users add`."""
 
     telegram_bot_token: Token | None = None
-    """The Telegram bot that writes to people."""
+    """Token of the Telegram bot that sends messages."""
     telegram_base_url: BaseUrl = "https://api.telegram.org"
-    """Where Telegram's bot API answers."""
+    """URL of Telegram's bot API."""
     telegram_id: TelegramId | None = None
-    """Your chat with the bot."""
+    """Your Telegram chat, by number or @name."""
     discord_bot_token: Token | None = None
-    """The Discord bot that writes to people."""
+    """Token of the Discord bot that sends messages."""
     discord_base_url: BaseUrl = "https://discord.com/api/v10"
-    """Where Discord's API answers."""
+    """URL of Discord's API."""
     discord_id: DiscordId | None = None
-    """You, as Discord numbers you."""
+    """Your Discord user ID."""
     email: EmailAddress | None = None
-    """Your e-mail address, asked after Telegram and Discord; needs notify.mail."""
+    """Your e-mail address, used if Telegram and Discord fail or are not set; needs notify.mail."""
     quiet: QuietHours | None = None
-    """Hours in which only what is urgent is sent, as 22:00-07:00; the rest follows afterwards."""
+    """Quiet hours, e.g. 22:00-07:00: only urgent messages are sent, the others follow afterwards."""
     time_zone: TimeZone = "UTC"
-    """Where those hours are, as Europe/Berlin."""
+    """Time zone of the quiet hours, e.g. Europe/Berlin."""
     muted: tuple[str, ...] = ()
-    """Kinds of messages that are not sent, only kept in the inbox."""
+    """Kinds of messages that are only stored in the inbox, not sent."""
     page_url: WebAddress | None = None
-    """Where people reach the web page; messages then carry a link to it."""
+    """URL of the web page; messages link to it. Empty adds no link."""
     low_credit: Dollars = MicroDollars(5_000_000)
-    """Operators are told when a provider's credit falls below this."""
+    """Notify operators when the credit at a provider falls below this; 0 never notifies."""
     look: Duration = Field(default=1.0, ge=0.05)
-    """How often a worker looks for something to tell."""
+    """Interval between checks for new notifications."""
     timeout: Duration = Field(default=10.0, gt=0)
-    """How long a service may take to answer."""
+    """Timeout of a request to a messaging service."""
     mail: MailSettings = section_of_defaults()
     operators: OperatorSettings = section_of_defaults()

@@ -1,4 +1,4 @@
-"""What is wrong with settings, in words that people know."""
+"""Validation errors of settings as plain sentences."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from pydantic import BaseModel, ValidationError
 
 _WORDS: Mapping[str, str] = {
     "missing": "is missing",
-    "model_type": "must hold settings by name",
-    "model_attributes_type": "must hold settings by name",
-    "dict_type": "must hold values by name",
+    "model_type": "must be a table of settings",
+    "model_attributes_type": "must be a table of settings",
+    "dict_type": "must be a table of names and values",
     "tuple_type": "must be a list",
     "list_type": "must be a list",
     "string_type": "must be text",
-    "string_pattern_mismatch": "has a form that is not allowed",
+    "string_pattern_mismatch": "contains characters that are not allowed here",
     "path_type": "must be a path",
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",
-    "int_parsing_size": "must be a smaller number",
+    "int_parsing_size": "is too large a number",
     "int_from_float": "must be a whole number",
     "float_type": "must be a number",
     "float_parsing": "must be a number",
-    "finite_number": "must be a number that has an end",
+    "finite_number": "must be a finite number",
     "bool_type": "must be true or false",
     "bool_parsing": "must be true or false",
 }
@@ -40,7 +40,7 @@ _BOUNDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def problem_in_words(error: ValidationError, *, below: str = "") -> str:
-    """The first of the problems, with the setting's name in front of it."""
+    """The first problem, after the setting's name, and how many more there are."""
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in (below, *first["loc"]) if part != "")
     kind, more = first["type"], error.error_count() - 1
@@ -56,7 +56,7 @@ def problem_in_words(error: ValidationError, *, below: str = "") -> str:
 
 
 def nearest_setting(error: ValidationError, model: type[BaseModel], *, below: str = "") -> str | None:
-    """Which setting may be meant by one that does not exist, if that is what the error is about."""
+    """A hint with the setting of the nearest name, if the error is about an unknown setting."""
     first = error.errors(include_url=False, include_input=False)[0]
     if first["type"] != "extra_forbidden":
         return None

@@ -1,4 +1,4 @@
-"""Settings that earlier versions had: a file that still names them loads, with one warning line."""
+"""Settings of earlier versions: a file that still has them loads, with one warning line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ REMOVED: Mapping[str, str] = {}
 
 
 def take_removed(data: dict[str, Any], removed: Mapping[str, str]) -> list[str]:
-    """Take what is gone out of `data`; its names.
+    """Remove the settings in `removed` from `data`. Returns the names that were there.
 
     >>> data = {"worker": {"pace": 3, "slots": 4}}
     >>> take_removed(data, {"worker.pace": "set worker.slots"}), data
@@ -20,7 +20,7 @@ def take_removed(data: dict[str, Any], removed: Mapping[str, str]) -> list[str]:
 
 
 def removed_name(dotted: str, removed: Mapping[str, str]) -> str | None:
-    """The entry of `removed` that this setting falls under, by its own name or by its section's."""
+    """The entry of `removed` for this setting or for its section; None if there is none."""
     return next((name for name in removed if dotted == name or dotted.startswith(f"{name}.")), None)
 
 

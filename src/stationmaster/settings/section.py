@@ -1,4 +1,4 @@
-"""What every part of the settings is made of."""
+"""The base class of all sections, and field types that several sections use."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from pydantic import (
 )
 
 from stationmaster.money import MicroDollars, from_dollars
-from stationmaster.settings.addresses import checked_text, known_person
+from stationmaster.settings.addresses import checked_text, resolve_user
 
 Dollars = Annotated[MicroDollars, BeforeValidator(from_dollars)]
 
 
 def checked_hours(span: str) -> str:
-    """A span of the day such as 22:00-07:00. Raises ValueError for anything else."""
+    """Return a span of hours such as 22:00-07:00. Raises ValueError for anything else."""
     if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d", span):
         raise ValueError(f"{span!r} is not a span of hours; write one such as 22:00-07:00")
     if span[:5] == span[6:]:
@@ -33,7 +33,7 @@ def checked_hours(span: str) -> str:
 
 
 def checked_zone(name: str) -> str:
-    """A time zone's name. Raises ValueError for one that is not known here."""
+    """Return a time zone's name. Raises ValueError if this computer does not know it."""
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -48,27 +48,27 @@ TimeZone = Annotated[str, AfterValidator(checked_zone)]
 def section_of_defaults() -> Any:
     """The default of a section: an empty table, which the validator of the whole settings fills.
 
-    An instance would need a validator of its own for each section, at every start of the program.
+    An instance as default would build a validator per section at every start of the program.
     """
     return Field(default_factory=dict, validate_default=True)
 
 
 class Section(BaseModel):
-    """Part of the settings. The text beneath each field is its meaning, from which the reference page is made."""
+    """A part of the settings. The text below each field is its meaning, which the reference page shows."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     @field_validator("*")
     @classmethod
     def _usable(cls, value: Any) -> Any:
-        """Text that is text, and paths whose `~` is somebody's."""
+        """Check text and resolve the `~` of paths, in every field."""
         match value:
             case str():
                 return checked_text(value)
             case SecretStr():
                 checked_text(value.get_secret_value())
             case Path():
-                return known_person(Path(checked_text(str(value))))
+                return resolve_user(Path(checked_text(str(value))))
             case tuple() if any(isinstance(each, str | SecretStr | Path) for each in value):
                 return tuple(cls._usable(each) for each in value)
         return value

@@ -56,8 +56,12 @@ JOB_FILES = [
     ("a: " + "[" * 5000, 2, ["nested too deeply", "YAML"]),
     ("recipe: tiny-lora@1\nrecipe: x\n", 2, ["`recipe` is given twice (line 2)"]),
     ("recipe: tiny-lora@1\ndataset: .\nparameters: {1: 2}\n", 2, ["parameters: 1 is not a name", "hint: "]),
-    ('recipe: tiny-lora@1\ndataset: .\ntrigger: "\\ud800"\n', 2, ["trigger holds characters that are no text"]),
-    ('recipe: tiny-lora@1\ndataset: .\nparameters: {"a\\0": 1}\n', 2, ["holds characters that are no text"]),
+    (
+        'recipe: tiny-lora@1\ndataset: .\ntrigger: "\\ud800"\n',
+        2,
+        ["trigger contains characters that are not valid"],
+    ),
+    ('recipe: tiny-lora@1\ndataset: .\nparameters: {"a\\0": 1}\n', 2, ["contains characters that are not valid text"]),
     ("recipe: tiny-lora@1\ndataset: .\nexecution: 5\n", 2, ["execution must hold a provider alone", "hint: "]),
     ("recipe: tiny-lora@1\ndataset: .\nexecution: {nope: 1}\n", 2, ["execution must hold a provider alone"]),
     (
@@ -145,8 +149,8 @@ def test_numbers_that_nothing_could_count(shared: Home) -> None:
 
 
 PEOPLE = [
-    (("--telegram-id", "x"), "--telegram-id: is not a chat at Telegram"),
-    (("--discord-id", "abc"), "--discord-id: is not a person at Discord"),
+    (("--telegram-id", "x"), "--telegram-id: is not a Telegram chat"),
+    (("--discord-id", "abc"), "--discord-id: is not a Discord user ID"),
     (("--email", "ann"), "--email: is not an e-mail address"),
     (("--email", "ann@example.com\nBcc: all@example.com"), "--email: is not an e-mail address"),
     (("--quiet", "22:00-22:00"), "--quiet: '22:00-22:00' is an empty span of hours"),

@@ -59,8 +59,8 @@ def test_an_empty_text_removes_a_value_but_there_is_always_a_time_zone(world: Lo
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"telegram_id": "x"}, "--telegram-id: is not a chat at Telegram"),
-        ({"discord_id": "abc"}, "--discord-id: is not a person at Discord"),
+        ({"telegram_id": "x"}, "--telegram-id: is not a Telegram chat"),
+        ({"discord_id": "abc"}, "--discord-id: is not a Discord user ID"),
         ({"email": "ann@example.com\nBcc: all@example.com"}, "--email: is not an e-mail address"),
         ({"quiet": "late"}, "--quiet: 'late' is not a span of hours"),
         ({"quiet": "22:00-22:00"}, "--quiet: '22:00-22:00' is an empty span of hours"),

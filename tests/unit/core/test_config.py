@@ -230,7 +230,7 @@ def test_lists_and_tables_can_be_given_in_the_environment(tmp_path: Path) -> Non
 WRONG = [
     ({"DRIVER": "nope"}, "provider: there is no provider nope; use one of: loopback, simulator, ssh, vastai"),
     ({"STATIONMASTER_LIMITS__READY": "0"}, "limits.ready: must be above 0"),
-    ({"VASTAI_DEFAULT_DISK_GB": "inf"}, "vastai.default_disk_gb: must be a number that has an end"),
+    ({"VASTAI_DEFAULT_DISK_GB": "inf"}, "vastai.default_disk_gb: must be a finite number"),
     ({"STATIONMASTER_BUCKET__ENDPOINT": "nope"}, "bucket.endpoint: must be a web address"),
     ({"STATIONMASTER_HUB__URL": "http://127.0.0.1:99999"}, "hub.url: must be a web address"),
     ({"STATIONMASTER_HUB__URL": "http://[::"}, "hub.url: must be a web address"),
@@ -243,15 +243,15 @@ WRONG = [
     ({"VASTAI_API_KEY": "sécret"}, "vastai.api_key: must be printable ASCII"),
     ({"HF_TOKEN": "hf_sécret"}, "hf_token: must be printable ASCII"),
     ({"HF_TOKEN": "half a secret"}, "hf_token: must be printable ASCII"),
-    ({"STATIONMASTER_NOTIFY__TELEGRAM_ID": "x"}, "notify.telegram_id: is not a chat"),
-    ({"STATIONMASTER_NOTIFY__DISCORD_ID": "x"}, "notify.discord_id: is not a person"),
+    ({"STATIONMASTER_NOTIFY__TELEGRAM_ID": "x"}, "notify.telegram_id: is not a Telegram chat"),
+    ({"STATIONMASTER_NOTIFY__DISCORD_ID": "x"}, "notify.discord_id: is not a Discord user ID"),
     ({"STATIONMASTER_NOTIFY__EMAIL": "ann"}, "notify.email: is not an e-mail address"),
     ({"STATIONMASTER_NOTIFY__QUIET": "22:00-22:00"}, "notify.quiet: '22:00-22:00' is an empty span"),
-    ({"VASTAI_SSH_KEY_PATH": "~nobody-here/x"}, "ssh_key_path: ~nobody-here/x names a person who is not known"),
-    ({"STATIONMASTER_RECIPES": "~nobody-here/x"}, "recipes: ~nobody-here/x names a person who is not known"),
-    ({"VASTAI_API_KEY_FILE": "~nobody-here/x"}, "VASTAI_API_KEY_FILE: ~nobody-here/x names a person"),
+    ({"VASTAI_SSH_KEY_PATH": "~nobody-here/x"}, "ssh_key_path: ~nobody-here/x names an unknown user"),
+    ({"STATIONMASTER_RECIPES": "~nobody-here/x"}, "recipes: ~nobody-here/x names an unknown user"),
+    ({"VASTAI_API_KEY_FILE": "~nobody-here/x"}, "VASTAI_API_KEY_FILE: ~nobody-here/x names an unknown user"),
     ({"STATIONMASTER_CONFIG": "~nobody-here/x"}, "STATIONMASTER_CONFIG names ~nobody-here/x"),
-    ({"STATIONMASTER_SERVE__HOST": "a\udcff"}, "serve.host: holds characters that are no text"),
+    ({"STATIONMASTER_SERVE__HOST": "a\udcff"}, "serve.host: contains characters that are not valid text"),
     ({"STATIONMASTER_SSH__HOSTS": "[" * 100_000}, "ssh.hosts: must be a list"),
     ({"STATIONMASTER_WORKER__SLOTS": "1.5"}, "worker.slots: must be a whole number"),
     ({"STATIONMASTER_LOG_LEVEL": "LOUD"}, "log_level: must be one of DEBUG, INFO, WARNING or ERROR"),
@@ -275,12 +275,12 @@ WRONG_FILES = [
     ("yaml", "a: &a 1\nb: *a\n", "aliases (*name) are not allowed", None),
     ("yaml", f"log_cap_bytes: {'9' * 6000}\n", "config.yaml: ", None),
     ("yaml", "home: 2020-99-99\n", "config.yaml: ", None),
-    ("yaml", 'database_url: "a\\0b"\n', "database_url: holds characters that are no text", None),
-    ("yaml", 'secrets: {"\\ud800": x}\n', "holds characters that are no text", None),
+    ("yaml", 'database_url: "a\\0b"\n', "database_url: contains characters that are not valid text", None),
+    ("yaml", 'secrets: {"\\ud800": x}\n', "contains characters that are not valid text", None),
     ("toml", "[worker]\nslot = 3\n", "worker.slot is not a setting", "did you mean worker.slots?"),
     ("toml", "[[ssh.hosts]]\naddres = 'x'\n", "ssh.hosts.0", None),
     ("toml", "workr = 3\n", "workr is not a setting", "did you mean worker?"),
-    ("toml", "worker = 3\n", "worker: must hold settings by name", None),
+    ("toml", "worker = 3\n", "worker: must be a table of settings", None),
     ("toml", f"a = {'[' * 5000}", "config.toml: ", None),
     (
         "toml",
@@ -345,7 +345,7 @@ def test_a_dotenv_that_is_no_text_is_one_clear_line(tmp_path: Path) -> None:
 
 
 def test_a_config_that_is_asked_for_must_be_there(tmp_path: Path) -> None:
-    assert "which is not there" in str(refused(tmp_path, {"STATIONMASTER_CONFIG": "/nowhere.toml"}))
+    assert "which does not exist" in str(refused(tmp_path, {"STATIONMASTER_CONFIG": "/nowhere.toml"}))
 
 
 def test_a_home_named_in_the_folder_s_config_is_used(tmp_path: Path) -> None:

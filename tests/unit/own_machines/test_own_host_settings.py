@@ -42,7 +42,7 @@ def test_an_address_with_colons_gets_a_name_that_can_be_part_of_an_id(tmp_path: 
     ("hosts", "place"),
     [
         ([{"name": "box"}], "ssh.hosts.0.address"),
-        ([{"address": "a"}, {"address": "a"}], "two machines are called a"),
+        ([{"address": "a"}, {"address": "a"}], "two machines are named a"),
         ([{"address": "a", "slots": 0}], "ssh.hosts.0.slots"),
         ([{"address": "a", "port": 70000}], "ssh.hosts.0.port"),
         ([{"address": "a", "job_root": "jobs"}], "must begin with / or ~/"),

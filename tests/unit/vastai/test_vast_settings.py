@@ -49,8 +49,8 @@ def test_an_account_in_the_environment_joins_those_of_the_file(tmp_path: Path) -
     ("environ", "said"),
     [
         ({"VASTAI_API_KEY": "same-secret", _WORK: "same-secret"}, "the accounts default and work have the same key"),
-        ({"STATIONMASTER_VASTAI__ACCOUNTS__DEFAULT__API_KEY": "x"}, "the account default is the one of vastai.api_key"),
-        ({"STATIONMASTER_VASTAI__ACCOUNTS": '{"a:b": {"api_key": "x"}}'}, "'a:b' cannot be an account's name"),
+        ({"STATIONMASTER_VASTAI__ACCOUNTS__DEFAULT__API_KEY": "x"}, "default is the account of vastai.api_key"),
+        ({"STATIONMASTER_VASTAI__ACCOUNTS": '{"a:b": {"api_key": "x"}}'}, "'a:b' is not a valid account name"),
         (
             {"STATIONMASTER_VASTAI__ACCOUNTS__WORK__KEY": "x"},
             "STATIONMASTER_VASTAI__ACCOUNTS__WORK__KEY is not a setting",
