@@ -20,9 +20,9 @@ _IMPORT_TRACKSIDE = """
 import importlib, json, pkgutil, sys
 sys.path.insert(0, sys.argv[1])
 import trackside
-for module in pkgutil.iter_modules(trackside.__path__):
-    if module.name != "__main__":
-        importlib.import_module("trackside." + module.name)
+for module in pkgutil.walk_packages(trackside.__path__, "trackside."):
+    if module.name != "trackside.__main__":
+        importlib.import_module(module.name)
 names = {name.partition(".")[0] for name in sys.modules}
 print(json.dumps(sorted(names - sys.stdlib_module_names - {"trackside", "__main__"})))
 """

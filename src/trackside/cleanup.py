@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from trackside import containers
-from trackside.logs import write_logs
-from trackside.plan import Plan, read_plan
+from trackside.report.logs import write_logs
+from trackside.report.status import build_status
 from trackside.root import CLEANUP, Root
-from trackside.start import start
-from trackside.status import build_status
-from trackside.stop import stop
+from trackside.steps import containers
+from trackside.steps.plan import Plan, read_plan
+from trackside.steps.start import start
+from trackside.steps.stop import stop
 
 _TAIL_LINES = 20
 _TAIL_CHARACTERS = 2000

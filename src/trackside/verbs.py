@@ -9,8 +9,8 @@ import sys
 from typing import Any, Callable, Dict, List, NamedTuple
 
 from trackside.errors import Misuse, TracksideError
-from trackside.plan import read_plan
 from trackside.root import Root
+from trackside.steps.plan import read_plan
 
 _USAGE = """usage: trackside --root ROOT [--part cleanup] VERB
   start [--secrets-stdin]                    start the plan, once
@@ -37,6 +37,7 @@ _USAGE = """usage: trackside --root ROOT [--part cleanup] VERB
 """
 
 _LARGEST_CHUNK_BYTES = 1 << 26  # read into memory at once
+_LARGEST_READ_BYTES = 1 << 20  # more goes by rsync or a signed request, not as one answer
 
 Options = Dict[str, str]
 
@@ -79,9 +80,9 @@ def _run(argv: list[str]) -> int:
 
 def _start(root: Root, options: Options, arguments: list[str]) -> int:
     # Each verb imports what it needs when it runs, so that none pays for the others.
-    from trackside.handover import parse_secrets
-    from trackside.start import start
-    from trackside.status import build_status
+    from trackside.report.status import build_status
+    from trackside.steps.handover import parse_secrets
+    from trackside.steps.start import start
 
     plan = read_plan(root)
     secrets = parse_secrets(sys.stdin.buffer.read()) if "secrets-stdin" in options else {}
@@ -90,7 +91,7 @@ def _start(root: Root, options: Options, arguments: list[str]) -> int:
 
 
 def _status(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.status import DEFAULT_MAX_BYTES, build_status, parse_since
+    from trackside.report.status import DEFAULT_MAX_BYTES, build_status, parse_since
 
     if "alone" in options:
         _visit(root, options, arguments)
@@ -100,8 +101,8 @@ def _status(root: Root, options: Options, arguments: list[str]) -> int:
 
 
 def _follow(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.follow import follow
-    from trackside.status import parse_since
+    from trackside.report.follow import follow
+    from trackside.report.status import parse_since
 
     since = parse_since(options.get("since"))
     interval = _seconds(options, "interval", 0.1)
@@ -110,8 +111,8 @@ def _follow(root: Root, options: Options, arguments: list[str]) -> int:
 
 
 def _stop(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.status import build_status
-    from trackside.stop import stop
+    from trackside.report.status import build_status
+    from trackside.steps.stop import stop
 
     grace = _seconds(options, "grace", -1.0)
     plan = read_plan(root)
@@ -120,19 +121,19 @@ def _stop(root: Root, options: Options, arguments: list[str]) -> int:
 
 
 def _save(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.asking import save
+    from trackside.steps.training_requests import save
 
     return _print(save(root, read_plan(root), request=_id(options), wait_seconds=_seconds(options, "wait", 0.0)))
 
 
 def _sample(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.asking import sample
+    from trackside.steps.training_requests import sample
 
     return _print(sample(root, read_plan(root), request=_id(options), wait_seconds=_seconds(options, "wait", 0.0)))
 
 
 def _check(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.health import check_health
+    from trackside.steps.health import check_health
 
     root.make_folders()
     return _print(check_health(root, read_plan(root)))
@@ -145,7 +146,7 @@ def _cleanup(root: Root, options: Options, arguments: list[str]) -> int:
 
 
 def _logs(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.logs import write_logs
+    from trackside.report.logs import write_logs
 
     step = _count(options, "step", 0) if "step" in options else None
     tail = _count(options, "tail", 0) if "tail" in options else None
@@ -154,10 +155,10 @@ def _logs(root: Root, options: Options, arguments: list[str]) -> int:
 
 
 def _hash(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.hashing import hash_chunks, hash_files
+    from trackside.transfer.hashing import hash_chunks, hash_files
 
     if "end-writers" in options:
-        from trackside.writers import end_writers
+        from trackside.transfer.writers import end_writers
 
         for path in arguments:
             end_writers(os.path.join(root.path, path))
@@ -172,7 +173,7 @@ def _hash(root: Root, options: Options, arguments: list[str]) -> int:
 def _take(root: Root, options: Options, arguments: list[str]) -> int:
     import time
 
-    from trackside.cache import take
+    from trackside.transfer.cache import take
 
     sha256, room_bytes = options.get("sha256", ""), _count(options, "room", 0)
     return _print({"taken": take(root, sha256, arguments[0], room_bytes=room_bytes, now=time.time())})
@@ -181,7 +182,7 @@ def _take(root: Root, options: Options, arguments: list[str]) -> int:
 def _keep(root: Root, options: Options, arguments: list[str]) -> int:
     import time
 
-    from trackside.cache import keep
+    from trackside.transfer.cache import keep
 
     most_bytes, most_seconds = _count(options, "most-bytes", 0), _seconds(options, "most-age", 0.0)
     sha256, now = options.get("sha256", ""), time.time()
@@ -189,7 +190,7 @@ def _keep(root: Root, options: Options, arguments: list[str]) -> int:
 
 
 def _unpack(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.unpack import unpack
+    from trackside.transfer.unpack import unpack
 
     if "sha256" not in options:
         raise Misuse("unpack needs --sha256")
@@ -199,39 +200,43 @@ def _unpack(root: Root, options: Options, arguments: list[str]) -> int:
 
 
 def _inventory(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.outputs import take_inventory
+    from trackside.report.outputs import take_inventory
 
     return _print({"outputs": take_inventory(root, read_plan(root))})
 
 
 def _visit(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.guard import visit
+    from trackside.machine.guard import visit
 
     visit(root, alone_seconds=_seconds(options, "alone", 0.0))
     return 0
 
 
 def _acknowledge(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.guard import acknowledge
+    from trackside.machine.guard import acknowledge
 
     acknowledge(root)
     return 0
 
 
 def _read(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.reading import read_first
+    import base64
 
-    return _print(read_first(root, arguments[0], _count(options, "bytes", 512)))
+    count = _count(options, "bytes", 512)
+    if count > _LARGEST_READ_BYTES:
+        raise Misuse("--bytes %d is more than %d" % (count, _LARGEST_READ_BYTES))
+    with open(root.inside(arguments[0]), "rb") as file:
+        return _print({"data": base64.b64encode(file.read(count)).decode()})
 
 
 def _upload(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.signed_upload import upload
+    from trackside.transfer.signed_upload import upload
 
     return _print(upload(root, sys.stdin.buffer.read()))
 
 
 def _download(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.bucket_download import download
+    from trackside.transfer.bucket_download import download
 
     return _print(download(root, sys.stdin.buffer.read()))
 
@@ -239,13 +244,13 @@ def _download(root: Root, options: Options, arguments: list[str]) -> int:
 def _preflight(root: Root, options: Options, arguments: list[str]) -> int:
     import time
 
-    from trackside.preflight import preflight
+    from trackside.machine.preflight import preflight
 
     return _print(preflight(root, wall=time.time()))
 
 
 def _supervise(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.supervise import supervise
+    from trackside.steps.supervise import supervise
 
     # Ours from here on: no shim or step may inherit it, or the next supervisor could not begin.
     os.set_inheritable(int(arguments[0]), False)
@@ -254,7 +259,7 @@ def _supervise(root: Root, options: Options, arguments: list[str]) -> int:
 
 
 def _shim(root: Root, options: Options, arguments: list[str]) -> int:
-    from trackside.shim import run_shim
+    from trackside.steps.shim import run_shim
 
     run_shim(root, int(arguments[0]), int(arguments[1]))
     return 0

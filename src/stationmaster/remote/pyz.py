@@ -18,7 +18,7 @@ from pathlib import Path
 
 import trackside
 
-_MAIN = b"import sys\n\nfrom trackside.cli import main\n\nsys.exit(main())\n"
+_MAIN = b"import sys\n\nfrom trackside.__main__ import main\n\nsys.exit(main())\n"
 _SHEBANG = b"#!/usr/bin/env python3\n"
 
 #: The earliest moment that a zip file can name: the bytes must not depend on when they were made.

@@ -24,8 +24,8 @@ from tests.support.machines.recorded_remote import Recorded
 from tests.support.machines.trackside_bench import Bench, bench, interpreters
 from tests.support.servers.hub_server import HUB_TOKEN, HubServer
 from trackside.root import Root
-from trackside.signed_upload import upload
-from trackside.web import Web
+from trackside.transfer.signed_upload import upload
+from trackside.transfer.web import Web
 
 REPO = "anna/cats-0a1b2c"
 PATH = "output/cats.safetensors"

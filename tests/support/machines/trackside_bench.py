@@ -44,7 +44,7 @@ def build_source_pyz(folder: Path) -> Path:
     """trackside as a Python sees it that is not home's: without compiled code."""
     source = folder / "pyz-source"
     shutil.copytree(PACKAGE, source / "trackside", ignore=shutil.ignore_patterns("__pycache__"))
-    (source / "__main__.py").write_text("import sys\nfrom trackside.cli import main\n\nsys.exit(main())\n")
+    (source / "__main__.py").write_text("import sys\nfrom trackside.__main__ import main\n\nsys.exit(main())\n")
     target = folder / "trackside.pyz"
     zipapp.create_archive(source, target, compressed=True)
     return target

@@ -161,7 +161,8 @@ class OnstartMachine:
         self._tell_guard("acknowledge(root)")
 
     def _tell_guard(self, call: str, *arguments: str) -> None:
-        code = "import sys; from trackside.guard import *; from trackside.root import Root; root = Root(sys.argv[1]); "
+        imports = "import sys; from trackside.machine.guard import *; from trackside.root import Root; "
+        code = imports + "root = Root(sys.argv[1]); "
         job = str(self.jobs / "job-1")
         subprocess.run([sys.executable, "-c", code + call, job, *arguments], env=self.environment, check=True)
 

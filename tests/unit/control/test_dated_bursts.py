@@ -13,8 +13,8 @@ from stationmaster.model import Job, State
 from stationmaster.remote.host import LogPiece, Status, StepStatus
 from stationmaster.settings import MonitoringSettings, StallSettings
 from tests.support.jobs.spine_values import job, spec
-from trackside.status import parse_since
-from trackside.thinning import thin_redraws
+from trackside.report.status import parse_since
+from trackside.report.thinning import thin_redraws
 
 STEP_SECONDS, TOTAL = 0.25, 4000
 APART = 30  # seconds between two marks of time in an answer

@@ -15,9 +15,9 @@ from stationmaster.recipes.reading import check_recipe
 from stationmaster.recipes.registry import load
 from stationmaster.recipes.schema import Recipe
 from tests.support.jobs.recipe_texts import small, small_recipe
-from trackside.containers import run_command
-from trackside.plan import parse_plan
 from trackside.root import Root
+from trackside.steps.containers import run_command
+from trackside.steps.plan import parse_plan
 
 PLAIN = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40)
 EVERYTHING = load(Path(__file__).parents[2] / "fixtures" / "training-tools" / "everything").recipe

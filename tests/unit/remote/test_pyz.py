@@ -64,7 +64,7 @@ def test_modules_that_must_be_compiled_are_compiled_once_per_job(tmp_path: Path)
     with bench(tmp_path / "job", pyz=build_source_pyz(tmp_path)) as job:
         assert modules_come_from(job) == "files"
         (code,) = job.own.glob("code-*")
-        assert [*code.glob("trackside/__pycache__/status.*.pyc")]
+        assert [*code.glob("trackside/report/__pycache__/status.*.pyc")]
 
 
 def test_compiled_code_for_another_python_is_passed_over(tmp_path: Path) -> None:
@@ -75,7 +75,8 @@ def test_compiled_code_for_another_python_is_passed_over(tmp_path: Path) -> None
             theirs.writestr(name, bytes(4) + data[4:] if name.endswith(".pyc") else data)
     with bench(tmp_path / "job", pyz=foreign) as job:
         assert modules_come_from(job) == "files"
-        assert not [*job.own.glob("code-*/trackside/*.pyc")]
+        unpacked = job.own.glob("code-*/trackside/**/*.pyc")
+        assert {path.parent.name for path in unpacked} == {"__pycache__"}
 
 
 def modules_come_from(job: Bench) -> str:
@@ -85,5 +86,5 @@ def modules_come_from(job: Bench) -> str:
     assert job.until_finished()["finished"]["result"] == "done"
     talkative = [job.command[0], "-v", *job.command[1:], "--root", str(job.root), "status"]
     told = subprocess.run(talkative, capture_output=True, check=True, text=True).stderr
-    (line,) = (line for line in told.splitlines() if line.startswith("import 'trackside.status'"))
+    (line,) = (line for line in told.splitlines() if line.startswith("import 'trackside.report.status'"))
     return "the archive" if "zipimporter" in line else "files"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import trackside
-from trackside.cache import keep, take
 from trackside.errors import Misuse
 from trackside.root import Root
+from trackside.transfer.cache import keep, take
 from trackside.verbs import run_verb
 
 NOW = 2_000_000_000.0

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trackside.clock import Moment
-from trackside.decide import (
+from trackside.machine.clock import Moment
+from trackside.machine.process import Process
+from trackside.steps.decide import (
     EndTry,
     Finished,
     Leavings,
@@ -22,10 +23,9 @@ from trackside.decide import (
     judge,
     secrets_needed,
 )
-from trackside.plan import Plan, parse_plan
-from trackside.process import Process
-from trackside.report import step_records
-from trackside.tries import Exit, Facts, Stop, Stopping, Try, Verdict, verdict_from_record
+from trackside.steps.plan import Plan, parse_plan
+from trackside.steps.step_records import step_records
+from trackside.steps.tries import Exit, Facts, Stop, Stopping, Try, Verdict, verdict_from_record
 
 NOTHING_EXPECTED = Leavings(present=True, whole=False)
 ALL_THERE = Leavings(present=True, whole=True)

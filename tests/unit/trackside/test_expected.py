@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trackside.decide import Leavings
-from trackside.expected import is_whole, is_whole_safetensors, look_for, newest_whole
 from trackside.root import Root
+from trackside.steps.decide import Leavings
+from trackside.steps.expected import is_whole, is_whole_safetensors, look_for, newest_whole
 
 
 def safetensors(values: int = 4, **metadata: str) -> bytes:

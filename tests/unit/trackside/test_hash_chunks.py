@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trackside.hashing import hash_chunks
+from trackside.transfer.hashing import hash_chunks
 from trackside.verbs import run_verb
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trackside.last_error import find_last_error, read_last_error
+from trackside.steps.last_error import find_last_error, read_last_error
 
 FRAMES = """Traceback (most recent call last):
   File "/job/trainer/train_network.py", line 1310, in <module>

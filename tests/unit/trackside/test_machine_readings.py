@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from trackside.gpu import GpuProbe, parse_gpus, read_gpus
-from trackside.machine import parse_meminfo, read_disk
+from trackside.machine.gpu import GpuProbe, parse_gpus, read_gpus
+from trackside.machine.readings import parse_meminfo, read_disk
 
 
 def test_gpus_are_read_line_by_line_and_names_may_hold_commas() -> None:

@@ -10,15 +10,16 @@ import pytest
 
 import trackside
 
-FILES = sorted(Path(trackside.__file__).parent.rglob("*.py"))
+PACKAGE = Path(trackside.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_every_file_has_the_grammar_of_python_3_8(path: Path) -> None:
     ast.parse(path.read_text(), feature_version=(3, 8))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_every_file_imports_only_the_standard_library_and_trackside(path: Path) -> None:
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):

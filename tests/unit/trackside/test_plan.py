@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from trackside.plan import PlanInvalid, parse_plan
 from trackside.root import Root, stays_inside
+from trackside.steps.plan import PlanInvalid, parse_plan
 
 STEP = {"name": "train", "argv": ["python3", "x.py"]}
 

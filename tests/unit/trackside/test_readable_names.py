@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trackside.readable_names import readable_name
+from trackside.report.outputs import readable_name
 
 
 def test_a_name_that_is_text_stays(tmp_path: Path) -> None:

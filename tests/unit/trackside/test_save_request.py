@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from trackside.asking import touch
+from trackside.steps.training_requests import touch
 
 _TAKE = """
 import os, sys

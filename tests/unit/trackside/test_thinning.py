@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trackside.log_reading import Position, parse_positions, read_new
-from trackside.thinning import cut_between_pieces, thin_redraws
+from trackside.report.log_chunks import Position, parse_positions, read_new
+from trackside.report.thinning import cut_between_pieces, thin_redraws
 
 
 def bar(step: int, *, label: str = "train", more: str = "") -> str:

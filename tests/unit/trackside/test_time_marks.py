@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trackside.time_marks import MarkWriter, read_marks
+from trackside.steps.time_marks import MarkWriter, read_marks
 
 
 def write(folder: Path, lengths: list[int]) -> Path:

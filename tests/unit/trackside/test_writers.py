@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from trackside.transfer.writers import end_writers
 from trackside.verbs import run_verb
-from trackside.writers import end_writers
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="capability: only Linux shows who has a file open")
 

@@ -8,8 +8,8 @@ import re
 import zlib
 from typing import Any, NamedTuple
 
-from trackside.plan import Container, Plan, Step
 from trackside.root import Root, stream_name
+from trackside.steps.plan import Container, Plan, Step
 
 _LABEL = "stationmaster.root"
 _LIMIT_SECONDS = 60.0

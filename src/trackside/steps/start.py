@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import time
 
-from trackside import clock
 from trackside.code_cache import fill_code_cache
-from trackside.decide import Finished, decide
-from trackside.handover import discard_secrets, leave_secrets, look_for_secrets
-from trackside.launch import detach, own_command
-from trackside.observe import Observer, settle
-from trackside.plan import Plan
+from trackside.machine import clock
 from trackside.root import Root
-from trackside.supervisor_lock import is_supervised, sign_supervisor_lock, take_supervisor_lock
+from trackside.steps.decide import Finished, decide
+from trackside.steps.handover import discard_secrets, leave_secrets, look_for_secrets
+from trackside.steps.launch import detach, own_command
+from trackside.steps.observe import Observer, settle
+from trackside.steps.plan import Plan
+from trackside.steps.supervisor_lock import is_supervised, sign_supervisor_lock, take_supervisor_lock
 
 _POLL_SECONDS = 0.01
 _RECEIPT_LIMIT_SECONDS = 0.7

@@ -5,15 +5,16 @@ from __future__ import annotations
 import signal
 import time
 
-from trackside import clock, containers
 from trackside.errors import TracksideError
-from trackside.locks import one_at_a_time
-from trackside.observe import Observer, running_try, settle
-from trackside.plan import Plan
-from trackside.process import signal_group
+from trackside.machine import clock
+from trackside.machine.locks import one_at_a_time
+from trackside.machine.process import signal_group
 from trackside.records import read_record, write_record
 from trackside.root import Root
-from trackside.tries import Stop, Stopping, Try, stop_from_record, stopping_from_record
+from trackside.steps import containers
+from trackside.steps.observe import Observer, running_try, settle
+from trackside.steps.plan import Plan
+from trackside.steps.tries import Stop, Stopping, Try, stop_from_record, stopping_from_record
 
 _POLL_SECONDS = 0.02
 _KILL_LIMIT_SECONDS = 30.0

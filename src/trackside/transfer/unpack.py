@@ -8,10 +8,10 @@ import tarfile
 from typing import Any, BinaryIO
 
 from trackside.errors import Misuse, TracksideError
-from trackside.hashing import sha256_of
-from trackside.locks import one_at_a_time
+from trackside.machine.locks import one_at_a_time
 from trackside.records import read_record, write_record
 from trackside.root import Root, stays_inside
+from trackside.transfer.hashing import sha256_of
 
 
 class ArchiveRefused(TracksideError):

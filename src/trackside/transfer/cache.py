@@ -13,7 +13,7 @@ import shutil
 from typing import NamedTuple
 
 from trackside.errors import Misuse
-from trackside.locks import one_at_a_time
+from trackside.machine.locks import one_at_a_time
 from trackside.root import Root
 
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")

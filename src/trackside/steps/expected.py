@@ -7,8 +7,8 @@ import json
 import os
 from typing import Iterable
 
-from trackside.decide import Leavings
 from trackside.root import Root
+from trackside.steps.decide import Leavings
 
 _LARGEST_JSON_BYTES = 1 << 24
 _LARGEST_HEADER_BYTES = 100_000_000  # what the safetensors library itself accepts

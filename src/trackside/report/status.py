@@ -6,23 +6,24 @@ import binascii
 import json
 from typing import Any, NamedTuple
 
-from trackside import __version__, clock
-from trackside.decide import Finished, decide, secrets_needed
+from trackside import __version__
 from trackside.errors import Misuse
-from trackside.gpu import GpuProbe, read_gpus
-from trackside.handover import look_for_secrets
-from trackside.log_reading import Chunk, Position, parse_positions, read_new
-from trackside.machine import read_disk, read_memory
-from trackside.observe import Observer, running_try
-from trackside.outputs import list_outputs
-from trackside.plan import Plan
-from trackside.process import is_alive
+from trackside.machine import clock
+from trackside.machine.gpu import GpuProbe, read_gpus
+from trackside.machine.process import is_alive
+from trackside.machine.readings import read_disk, read_memory
 from trackside.records import read_record
-from trackside.report import finished_record, step_records
+from trackside.report.log_chunks import Chunk, Position, parse_positions, read_new
+from trackside.report.outputs import list_outputs
 from trackside.root import Root, stream_name
-from trackside.supervisor_lock import is_supervised, supervisor_pid
-from trackside.time_marks import read_marks
-from trackside.tries import Facts
+from trackside.steps.decide import Finished, decide, secrets_needed
+from trackside.steps.handover import look_for_secrets
+from trackside.steps.observe import Observer, running_try
+from trackside.steps.plan import Plan
+from trackside.steps.step_records import finished_record, step_records
+from trackside.steps.supervisor_lock import is_supervised, supervisor_pid
+from trackside.steps.time_marks import read_marks
+from trackside.steps.tries import Facts
 
 DEFAULT_MAX_BYTES = 1 << 20
 _FORMAT = 1
@@ -161,7 +162,7 @@ def _add_log(answer: dict[str, Any], root: Root, since: Since, *, max_bytes: int
 
 def _log_entry(stream: str, chunk: Chunk, marks_path: str, *, grain_seconds: float) -> dict[str, Any]:
     """The chunk with its redraws thinned; `times` says when how much of its data had been written."""
-    from trackside.thinning import thin_redraws  # its patterns take a while: only when needed
+    from trackside.report.thinning import thin_redraws  # its patterns take a while: only when needed
 
     marks = read_marks(
         marks_path, start=chunk.start, end=chunk.end, limit=_MARKS_PER_STREAM, apart_seconds=grain_seconds

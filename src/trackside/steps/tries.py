@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, FrozenSet, Mapping, NamedTuple, Tuple
 
-from trackside.clock import Moment, moment_from_record
-from trackside.process import Process
+from trackside.machine.clock import Moment, moment_from_record
+from trackside.machine.process import Process
 
 
 class Exit(NamedTuple):

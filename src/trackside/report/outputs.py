@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from trackside.expected import matching_files
-from trackside.plan import Plan
-from trackside.readable_names import readable_name
 from trackside.records import read_record, write_record
 from trackside.root import Root
+from trackside.steps.expected import matching_files
+from trackside.steps.plan import Plan
 
 
 def list_outputs(root: Root, plan: Plan) -> list[dict[str, Any]]:
@@ -25,7 +24,7 @@ def list_outputs(root: Root, plan: Plan) -> list[dict[str, Any]]:
 
 def take_inventory(root: Root, plan: Plan) -> list[dict[str, Any]]:
     """Every declared output with its SHA-256; a file that has not changed since is not read again."""
-    from trackside.hashing import sha256_of_steady_file  # loads OpenSSL, which no other verb needs
+    from trackside.transfer.hashing import sha256_of_steady_file  # loads OpenSSL, which no other verb needs
 
     known = read_record(root.hashes) or {}
     listed = list_outputs(root, plan)
@@ -45,6 +44,20 @@ def take_inventory(root: Root, plan: Plan) -> list[dict[str, Any]]:
     return listed
 
 
+def readable_name(path: str) -> str:
+    """The path itself where its name is text, else one that is, hard-linked to the same file.
+
+    Where no link can be made, the file is still told by that name, and fetching it fails for all to see.
+    """
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        readable = path.encode(errors="surrogateescape").decode(errors="backslashreplace").replace("\\x", "%")
+        _link(path, readable)
+        return readable
+    return path
+
+
 def _add(found: dict[str, dict[str, Any]], path: str, relative: str, kind: str) -> None:
     try:
         seen = os.stat(path)
@@ -60,3 +73,15 @@ def _mark(path: str) -> list[int] | None:
     except OSError:
         return None
     return [seen.st_size, seen.st_mtime_ns, seen.st_ino]
+
+
+def _link(path: str, readable: str) -> None:
+    if os.path.exists(readable) and os.path.samefile(path, readable):
+        return
+    fresh = f"{readable}.{os.getpid()}.part"
+    try:
+        os.makedirs(os.path.dirname(readable), exist_ok=True)
+        os.link(path, fresh)
+        os.replace(fresh, readable)  # at once, also over the link to a file that has been replaced since
+    except OSError:
+        return

@@ -11,16 +11,17 @@ import signal
 import time
 from typing import Mapping, NamedTuple, NoReturn, Tuple
 
-from trackside import clock, containers, locks
 from trackside.errors import TracksideError
-from trackside.expected import matching_files, newest_whole
-from trackside.launch import step_environment
-from trackside.observe import forget_training
-from trackside.plan import Container, Plan, Step, read_plan
-from trackside.process import Process, identify, process_from_record
+from trackside.machine import clock, locks
+from trackside.machine.process import Process, identify, process_from_record
 from trackside.records import read_record, write_record, write_text
 from trackside.root import Root, TryFolder
-from trackside.tries import Exit
+from trackside.steps import containers
+from trackside.steps.expected import matching_files, newest_whole
+from trackside.steps.launch import step_environment
+from trackside.steps.observe import forget_training
+from trackside.steps.plan import Container, Plan, Step, read_plan
+from trackside.steps.tries import Exit
 
 _RESERVED_BYTES = 4096
 _LOOK_SECONDS = 0.2

@@ -6,8 +6,8 @@ import ctypes
 import os
 from typing import Any, Callable
 
-from trackside.gpu import GpuProbe, find_on_path, read_gpus
-from trackside.machine import read_disk, read_memory
+from trackside.machine.gpu import GpuProbe, find_on_path, read_gpus
+from trackside.machine.readings import read_disk, read_memory
 from trackside.records import remove_file
 from trackside.root import Root
 

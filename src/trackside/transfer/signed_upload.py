@@ -8,9 +8,9 @@ import time
 from typing import Any, BinaryIO, Callable, Mapping, NamedTuple
 
 from trackside.errors import Misuse
-from trackside.locks import one_at_a_time
+from trackside.machine.locks import one_at_a_time
 from trackside.root import Root
-from trackside.web import Busy, Refused, Web
+from trackside.transfer.web import Busy, Refused, Web
 
 #: Requests that expired are had anew by home, so none is begun long after it came.
 _BEGIN_WITHIN_SECONDS = 600.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple, Tuple, Union
 
-from trackside.clock import Moment, is_before, seconds_between
-from trackside.plan import Plan, Step
-from trackside.tries import Exit, Facts, Stop, Stopping, Try, Verdict
+from trackside.machine.clock import Moment, is_before, seconds_between
+from trackside.steps.plan import Plan, Step
+from trackside.steps.tries import Exit, Facts, Stop, Stopping, Try, Verdict
 
 
 class StartTry(NamedTuple):

@@ -38,7 +38,7 @@ def read_new(path: str, position: Position | None, *, limit_bytes: int) -> Chunk
     if not raw and not restarted:
         return None
     if start + len(raw) < seen.st_size:
-        from trackside.thinning import cut_between_pieces  # its patterns take a while: only when needed
+        from trackside.report.thinning import cut_between_pieces  # its patterns take a while: only when needed
 
         raw = cut_between_pieces(raw)
     end = start + len(raw)

@@ -6,13 +6,14 @@ import os
 import signal
 from typing import Any
 
-from trackside import clock, containers
-from trackside.clock import Moment, moment_from_record, seconds_between
-from trackside.launch import own_command, spawn_in_session, step_environment
-from trackside.plan import Health, Plan
+from trackside.machine import clock
+from trackside.machine.clock import Moment, moment_from_record, seconds_between
 from trackside.records import read_record, write_record
 from trackside.root import Root
-from trackside.tries import Facts
+from trackside.steps import containers
+from trackside.steps.launch import own_command, spawn_in_session, step_environment
+from trackside.steps.plan import Health, Plan
+from trackside.steps.tries import Facts
 
 _TAIL_BYTES = 2000
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 
-from trackside import locks
-from trackside.clock import Moment, moment_from_record
-from trackside.containers import container_of, remove
-from trackside.decide import judge
-from trackside.expected import look_for
-from trackside.plan import Plan
-from trackside.process import Process, is_alive, kill_leftovers, process_from_record
+from trackside.machine import locks
+from trackside.machine.clock import Moment, moment_from_record
+from trackside.machine.process import Process, is_alive, kill_leftovers, process_from_record
 from trackside.records import read_record, remove_file, write_record
 from trackside.root import Root, TryFolder
-from trackside.tries import (
+from trackside.steps.containers import container_of, remove
+from trackside.steps.decide import judge
+from trackside.steps.expected import look_for
+from trackside.steps.plan import Plan
+from trackside.steps.tries import (
     Exit,
     Facts,
     Stop,
@@ -146,7 +146,7 @@ def _with_error(verdict: Verdict, folder: TryFolder) -> Verdict:
     """The verdict with what the log says of it. A try that others ended did not end by an error of its own."""
     if verdict.failure not in ("exit", "could_not_start") or verdict.signal is not None:
         return verdict
-    from trackside.last_error import read_last_error  # its patterns take a while: only when a try has failed
+    from trackside.steps.last_error import read_last_error  # its patterns take a while: only when a try has failed
 
     found = read_last_error(folder.log, exit_code=verdict.exit_code)
     return verdict._replace(error=found.text, cannot_pass=found.cannot_pass and verdict.failure == "exit")

@@ -10,21 +10,21 @@ import time
 import traceback
 from typing import Any
 
-from trackside import clock
-from trackside.decide import Action, EndTry, Finished, StartTry, Watch, decide
-from trackside.gpu import GpuProbe
-from trackside.handover import discard_secrets, look_for_secrets
-from trackside.health import HealthProbe
-from trackside.launch import own_command, spawn_in_session
-from trackside.observe import Observer, running_try, settle
-from trackside.plan import Plan, read_plan
-from trackside.process import is_alive
+from trackside.machine import clock
+from trackside.machine.gpu import GpuProbe
+from trackside.machine.process import is_alive
 from trackside.records import write_record
-from trackside.report import finished_record, step_records
 from trackside.root import Root
-from trackside.stop import ask_to_end, force_to_end
-from trackside.time_marks import MarkWriter
-from trackside.tries import Facts, Try
+from trackside.steps.decide import Action, EndTry, Finished, StartTry, Watch, decide
+from trackside.steps.handover import discard_secrets, look_for_secrets
+from trackside.steps.health import HealthProbe
+from trackside.steps.launch import own_command, spawn_in_session
+from trackside.steps.observe import Observer, running_try, settle
+from trackside.steps.plan import Plan, read_plan
+from trackside.steps.step_records import finished_record, step_records
+from trackside.steps.stop import ask_to_end, force_to_end
+from trackside.steps.time_marks import MarkWriter
+from trackside.steps.tries import Facts, Try
 
 _POLL_SECONDS = 0.2
 _CALM_SECONDS = 1.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from trackside.decide import Finished, decide, is_given_up
-from trackside.plan import Plan, Step
-from trackside.tries import Facts, Try
+from trackside.steps.decide import Finished, decide, is_given_up
+from trackside.steps.plan import Plan, Step
+from trackside.steps.tries import Facts, Try
 
 
 def step_records(plan: Plan, facts: Facts) -> list[dict[str, Any]]:

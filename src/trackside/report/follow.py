@@ -7,13 +7,13 @@ import os
 import select
 from typing import Any, Hashable
 
-import trackside.thinning  # noqa: F401 (at once: home may replace the archive later)
-from trackside import clock
-from trackside.outputs import list_outputs
-from trackside.plan import Plan
+import trackside.report.thinning  # noqa: F401 (at once: home may replace the archive later)
+from trackside.machine import clock
+from trackside.report.outputs import list_outputs
+from trackside.report.status import Since, build_status, next_since
 from trackside.root import Root
-from trackside.status import Since, build_status, next_since
-from trackside.supervisor_lock import is_supervised
+from trackside.steps.plan import Plan
+from trackside.steps.supervisor_lock import is_supervised
 
 _HEARTBEAT_SECONDS = 5.0
 _OUTPUTS_SECONDS = 1.0

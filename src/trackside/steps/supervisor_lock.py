@@ -6,9 +6,9 @@ import json
 import os
 import time
 
-from trackside import clock, locks
 from trackside.errors import TracksideError
-from trackside.process import identify, is_alive, process_from_record
+from trackside.machine import clock, locks
+from trackside.machine.process import identify, is_alive, process_from_record
 from trackside.records import read_record
 from trackside.root import Root
 

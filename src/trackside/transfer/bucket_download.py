@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, List, NamedTuple
 
 from trackside.errors import Misuse
-from trackside.hashing import sha256_of
-from trackside.locks import one_at_a_time
+from trackside.machine.locks import one_at_a_time
 from trackside.records import read_record, write_record
 from trackside.root import Root, stays_inside
+from trackside.transfer.hashing import sha256_of
 
 _TIMEOUT_SECONDS = 60.0
 _AT_ONCE = 8

@@ -6,7 +6,7 @@ import os
 import re
 from typing import NamedTuple, Sequence, Tuple
 
-from trackside.lasting_errors import Raised, is_lasting, name_of, speaks_of_passing, will_come_again
+from trackside.steps.lasting_errors import Raised, is_lasting, name_of, speaks_of_passing, will_come_again
 
 _TAIL_BYTES = 1 << 16
 _LONGEST_LINE = 2400

@@ -9,8 +9,8 @@ from typing import Callable, Mapping, NoReturn
 import trackside
 from trackside.code_cache import archive_path
 from trackside.errors import TracksideError
-from trackside.plan import Step
 from trackside.root import Root
+from trackside.steps.plan import Step
 
 
 def own_command(root: Root, *arguments: str) -> list[str]:
@@ -20,7 +20,8 @@ def own_command(root: Root, *arguments: str) -> list[str]:
         itself = [archive]
     else:
         parent = os.path.dirname(os.path.dirname(os.path.abspath(trackside.__file__)))
-        itself = ["-c", "import sys; sys.path.insert(0, %r); from trackside.cli import main; sys.exit(main())" % parent]
+        start = "import sys; sys.path.insert(0, %r); from trackside.__main__ import main; sys.exit(main())" % parent
+        itself = ["-c", start]
     part = ["--part", root.part] if root.part else []
     return [sys.executable or "python3", *itself, "--root", root.path, *part, *arguments]
 

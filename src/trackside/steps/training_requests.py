@@ -6,17 +6,18 @@ import os
 import time
 from typing import Any, Mapping, NamedTuple
 
-from trackside import clock, containers
-from trackside.clock import Moment, moment_from_record, seconds_between
-from trackside.expected import is_whole, matching_files
-from trackside.launch import step_environment
-from trackside.locks import one_at_a_time
-from trackside.observe import Observer, running_try
-from trackside.plan import Plan, Request
-from trackside.process import signal_process
+from trackside.machine import clock
+from trackside.machine.clock import Moment, moment_from_record, seconds_between
+from trackside.machine.locks import one_at_a_time
+from trackside.machine.process import signal_process
 from trackside.records import read_record, write_record
 from trackside.root import Root
-from trackside.tries import Try
+from trackside.steps import containers
+from trackside.steps.expected import is_whole, matching_files
+from trackside.steps.launch import step_environment
+from trackside.steps.observe import Observer, running_try
+from trackside.steps.plan import Plan, Request
+from trackside.steps.tries import Try
 
 _POLL_SECONDS = 0.2
 _SETTLED_SECONDS = 1.0

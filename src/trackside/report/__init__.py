@@ -1,0 +1,1 @@
+"""What home reads: status, logs and outputs."""

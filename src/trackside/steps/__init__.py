@@ -1,0 +1,1 @@
+"""The plan's steps: read, start, supervise, judge and stop them."""
