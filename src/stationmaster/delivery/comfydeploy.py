@@ -1,4 +1,4 @@
-"""ComfyDeploy: a model is registered by a link that the service itself downloads."""
+"""The ComfyDeploy client: registers a model by a link from which the service downloads it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _LATER = (408, 425, 429, 500, 502, 503, 504)
 
 
 class Download(StrEnum):
-    """How far the service is with a model."""
+    """State of the service's download of a model."""
 
     RUNNING = "RUNNING"
     DONE = "DONE"
     FAILED = "FAILED"
-    UNKNOWN = "UNKNOWN"  # the service has never heard of it, or has forgotten it
+    UNKNOWN = "UNKNOWN"  # the service does not list it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class DownloadState:
 
 
 class ComfyDeploy:
-    """One account. Raises DeliveryRefused and DeliveryBusy; a link is never part of what they say."""
+    """Client for one account. Raises DeliveryRefused and DeliveryBusy, never with a link in the message."""
 
     def __init__(self, *, base_url: str, api_key: str, folder: str) -> None:
         self._base_url = base_url.rstrip("/")
@@ -38,19 +38,19 @@ class ComfyDeploy:
         self._headers = {"Authorization": f"Bearer {api_key}"}
 
     async def start(self, file_name: str, link: str) -> None:
-        """The service downloads the file from the link; quietly if it has one of that name."""
+        """Ask the service to download the file; does nothing if it has a file of that name."""
         wanted = {"source": "link", "folderPath": self._folder, "filename": file_name, "downloadLink": link}
         await self._ask("POST", "/volume/model", json=wanted, fine=(409,))
 
     async def state(self, file_name: str) -> DownloadState:
-        """How far the download of that file is: finished files are looked for first."""
+        """The state of that file's download; finished files are checked first."""
         if file_name in _names_in(await self._ask("GET", "/volume/private-models")):
             return DownloadState(download=Download.DONE)
         downloads = await self._ask("GET", "/volume/downloading-models")
         ours = [one for one in _records(downloads) if self._is_ours(one, file_name)]
         if not ours:
             return DownloadState(download=Download.UNKNOWN)
-        return _read(ours[-1])
+        return _state_of(ours[-1])
 
     def _is_ours(self, record: dict[str, Any], file_name: str) -> bool:
         name = record.get("filename") or record.get("model_name") or record.get("name")
@@ -62,14 +62,14 @@ class ComfyDeploy:
             async with httpx.AsyncClient(timeout=_TIMEOUT_SECONDS, headers=self._headers) as client:
                 answer = await client.request(method, f"{self._base_url}{path}", json=json)
         except httpx.HTTPError as problem:
-            said = str(problem) or type(problem).__name__
-            raise DeliveryBusy(f"ComfyDeploy: {method} {path}: {said}") from problem
+            reason = str(problem) or type(problem).__name__
+            raise DeliveryBusy(f"ComfyDeploy: {method} {path}: {reason}") from problem
         if answer.is_success or answer.status_code in fine:
             return _document(answer)
-        said = f"ComfyDeploy: {method} {path} answered {answer.status_code}"
+        message = f"ComfyDeploy: {method} {path} answered {answer.status_code}"
         if answer.status_code in _LATER:
-            raise DeliveryBusy(said)
-        raise DeliveryRefused(said, hint="check comfydeploy.api_key" if answer.status_code in (401, 403) else None)
+            raise DeliveryBusy(message)
+        raise DeliveryRefused(message, hint="check comfydeploy.api_key" if answer.status_code in (401, 403) else None)
 
 
 def _document(answer: httpx.Response) -> Any:
@@ -87,7 +87,7 @@ def _records(document: Any) -> list[dict[str, Any]]:
 
 
 def _names_in(document: Any) -> set[str]:
-    """Every file name in a listing, however deep its folders go."""
+    """Every file name in a listing, at any depth."""
     names: set[str] = set()
     waiting = [document]
     while waiting:
@@ -102,7 +102,7 @@ def _names_in(document: Any) -> set[str]:
     return names
 
 
-def _read(record: dict[str, Any]) -> DownloadState:
+def _state_of(record: dict[str, Any]) -> DownloadState:
     status = str(record.get("status") or record.get("upload_status") or "").lower()
     progress = record.get("progress", record.get("download_progress"))
     if status in ("success", "done", "completed"):

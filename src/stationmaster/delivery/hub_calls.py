@@ -1,4 +1,4 @@
-"""HTTP with the Hub: each call once, its answer or the error that it means. The token goes to the Hub alone."""
+"""HTTP calls to the Hub, without retries: the answer, or an error. The token is sent to the Hub only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RATE_LIMIT = re.compile(r";\s*t\s*=\s*(\d+)")
 
 
 class HubCalls:
-    """Calls with one token. All raise DeliveryRefused (it will not work) and DeliveryBusy (it may later)."""
+    """Calls with one token. All raise DeliveryRefused (a retry does not help) and DeliveryBusy (it may)."""
 
     def __init__(self, *, url: str, token: str, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self.url = url.rstrip("/")
@@ -35,7 +35,7 @@ class HubCalls:
         headers: Mapping[str, str] | None = None,
         fine: tuple[int, ...] = (),
     ) -> httpx.Response:
-        """The Hub's answer to a call of its own, with the token."""
+        """Call the Hub's API with the token."""
         return await self._call(
             method,
             f"{self.url}{path}",
@@ -48,20 +48,20 @@ class HubCalls:
     async def ask_link(
         self, method: str, link: str, *, document: Any = None, headers: Mapping[str, str], with_token: bool = False
     ) -> httpx.Response:
-        """The answer at an address that the Hub gave; the token goes along only if the address is the Hub's own."""
+        """Call a URL that the Hub gave; the token is sent only if the URL has the Hub's own origin."""
         token = self._bearer if with_token and _origin(link) == _origin(self.url) else {}
         return await self._call(method, link, {**headers, **token}, document=document)
 
     async def put(self, link: str, content: bytes, *, headers: Mapping[str, str]) -> httpx.Response:
-        """What an address of a store of files answers, whatever it is. It gets no token. Raises DeliveryBusy."""
+        """Send bytes to a storage URL, without the token; returns the answer, also a refusal. Raises DeliveryBusy."""
         return await self._once("PUT", link, headers, content=content)
 
     @asynccontextmanager
     async def stream(self, path: str, *, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
-        """A file of the Hub's while it comes; redirects are followed, without the token to other hosts."""
-        given = {**headers, **self._bearer}
+        """Stream a file from the Hub; follows redirects, without the token to other hosts."""
+        sent = {**headers, **self._bearer}
         try:
-            async with self._http().stream("GET", f"{self.url}{path}", headers=given, follow_redirects=True) as answer:
+            async with self._http().stream("GET", f"{self.url}{path}", headers=sent, follow_redirects=True) as answer:
                 yield answer
         except httpx.HTTPError as problem:
             raise DeliveryBusy(f"the Hub: GET {path}: {_reason(problem)}") from problem
@@ -85,7 +85,7 @@ class HubCalls:
     ) -> httpx.Response:
         answer = await self._once(method, link, headers, document=document, content=content)
         if answer.status_code not in fine:
-            await require_success(answer, f"{method} {self._place(link)}")
+            await require_success(answer, f"{method} {self._shown(link)}")
         return answer
 
     async def _once(
@@ -94,10 +94,10 @@ class HubCalls:
         try:
             return await self._http().request(method, link, json=document, content=content, headers=headers)
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
-            raise DeliveryBusy(f"the Hub: {method} {self._place(link)}: {_reason(problem)}") from problem
+            raise DeliveryBusy(f"the Hub: {method} {self._shown(link)}: {_reason(problem)}") from problem
 
-    def _place(self, link: str) -> str:
-        """A link without the Hub's own address, and without its query, which may hold a signature."""
+    def _shown(self, link: str) -> str:
+        """A link without the Hub's origin and without its query, which may contain a signature."""
         return link.removeprefix(self.url).partition("?")[0]
 
     @property
@@ -111,32 +111,33 @@ class HubCalls:
 
 
 @contextmanager
-def understanding(answer: httpx.Response) -> Iterator[None]:
-    """What is no answer of the Hub's, as a page of a portal on the way, says nothing about the Hub."""
+def reading_answer(answer: httpx.Response) -> Iterator[None]:
+    """Raise DeliveryBusy for a malformed answer: it may come from a captive portal, not from the Hub."""
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
-        raise DeliveryBusy(f"the Hub: {answer.request.method} {answer.request.url.path} gave no answer") from problem
+        request = answer.request
+        raise DeliveryBusy(f"the Hub: {request.method} {request.url.path} gave an unreadable answer") from problem
 
 
 async def require_success(answer: httpx.Response, call: str) -> None:
-    """Nothing for an answer that is a success; else the error that it means."""
+    """Raise DeliveryBusy or DeliveryRefused unless the answer is a success."""
     if answer.is_success:
         return
     await answer.aread()
-    said = f"the Hub: {call} answered {answer.status_code}{_words(answer)}"
+    message = f"the Hub: {call} answered {answer.status_code}{_error_text(answer)}"
     if answer.status_code in _LATER:
-        raise DeliveryBusy(said, retry_after_seconds=_retry_after(answer.headers))
-    hint = "set HF_TOKEN to a token that may write there" if answer.status_code in (401, 403) else None
-    raise DeliveryRefused(said, hint=hint)
+        raise DeliveryBusy(message, retry_after_seconds=_retry_after(answer.headers))
+    hint = "set HF_TOKEN to a token with write access" if answer.status_code in (401, 403) else None
+    raise DeliveryRefused(message, hint=hint)
 
 
-def _words(answer: httpx.Response) -> str:
+def _error_text(answer: httpx.Response) -> str:
     try:
-        said = answer.headers.get("x-error-message") or str(answer.json().get("error") or "")
+        text = answer.headers.get("x-error-message") or str(answer.json().get("error") or "")
     except (ValueError, AttributeError):
         return ""
-    return f": {' '.join(said.split())[:200]}" if said else ""
+    return f": {' '.join(text.split())[:200]}" if text else ""
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

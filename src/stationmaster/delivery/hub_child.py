@@ -1,4 +1,4 @@
-"""One upload to the Hub by its own client, as a process: the order comes on standard input, the answer is one line."""
+"""A child process that uploads with the Hub's own client: reads an order from stdin, prints one line of JSON."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def main() -> None:
     try:
         answer = _upload(order)
     except ImportError:
-        said = "uploads from home need the extra hub: pip install 'stationmaster[hub]'"
-        answer = {"ok": False, "refused": True, "problem": said}
-    except Exception as problem:  # noqa: BLE001 (the process's top; the client lets its HTTP library's errors through)
+        missing = "uploads from this computer need the extra `hub`: pip install 'stationmaster[hub]'"
+        answer = {"ok": False, "refused": True, "problem": missing}
+    except Exception as problem:  # noqa: BLE001 (top of the process; the client also raises its HTTP library's errors)
         answer = {"ok": False, "refused": False, "problem": _line(problem)}
     sys.stdout.write(json.dumps(answer) + "\n")
 

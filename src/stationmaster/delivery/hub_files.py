@@ -1,4 +1,4 @@
-"""Files of the Hub's repositories: as they should be there, and as the Hub describes what it has."""
+"""Files of a Hub repository: those we want there, and those that the Hub reports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubFile:
-    """A file to be in a repository: one that lies at `path`, or a small one with its content."""
+    """A file that should be in a repository: its `path`, or the `content` of a small one."""
 
     name: str
     size: int
@@ -24,7 +24,7 @@ class HubFile:
         return HubFile(name=name, size=len(content), sha256=hashlib.sha256(content).hexdigest(), content=content)
 
     def is_at(self, entry: HubEntry | None) -> bool:
-        """Whether what the Hub has is this very content."""
+        """Whether the Hub's file has exactly this content."""
         if entry is None or entry.size != self.size:
             return False
         if entry.sha256 is not None:
@@ -34,7 +34,7 @@ class HubFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubEntry:
-    """A file as the Hub describes it: LFS objects by their SHA-256, small files by git's own id."""
+    """A file as the Hub reports it: LFS objects by SHA-256, small files by their git blob id."""
 
     size: int
     sha256: str | None

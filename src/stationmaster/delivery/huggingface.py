@@ -1,4 +1,4 @@
-"""The Hugging Face Hub: repositories made, files put there from home, and what lies there read back."""
+"""The Hugging Face Hub client: creates repositories, uploads files, reads them back, downloads them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,17 +17,16 @@ from urllib.parse import quote
 
 import httpx
 
-from stationmaster.delivery.home_source import AtHome
-from stationmaster.delivery.hub_calls import HubCalls, require_success, understanding
+from stationmaster.delivery.hub_calls import HubCalls, reading_answer, require_success
 from stationmaster.delivery.hub_files import HubEntry, HubFile
-from stationmaster.delivery.hub_upload import Sourced, put_files, read_back, remove_file
-from stationmaster.delivery.signed_requests import Source
+from stationmaster.delivery.hub_upload import SourcedFile, put_files, read_back, remove_file
+from stationmaster.delivery.signed_requests import Piece, SendResult, Source
 from stationmaster.errors import DeliveryBusy, DeliveryError, DeliveryRefused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Licence:
-    """What a base model's card says of its licence, in the card's own words."""
+    """The licence in a base model's card, as the card states it."""
 
     license: str
     license_name: str | None = None
@@ -35,7 +34,7 @@ class Licence:
 
 
 class HubClient:
-    """One account of the Hub. Raises DeliveryRefused (another place must do) and DeliveryBusy (later, perhaps)."""
+    """Client for one account. Raises DeliveryRefused (a retry does not help) and DeliveryBusy (it may)."""
 
     def __init__(
         self,
@@ -53,29 +52,29 @@ class HubClient:
         self._calls = HubCalls(url=url, token=token, transport=transport)
 
     async def namespace(self) -> str:
-        """Whose the repositories are."""
+        """The owner of the repositories."""
         if self._namespace is None:
             answer = await self._calls.ask("GET", "/api/whoami-v2")
-            with understanding(answer):
+            with reading_answer(answer):
                 self._namespace = str(answer.json()["name"])
         return self._namespace
 
     async def ensure_repository(self, repo: str) -> None:
-        """The repository is there, and as private as it should be."""
+        """Create the repository if needed. Raises DeliveryRefused if it must be private and is public."""
         owner, _, name = repo.partition("/")
         wanted = {"name": name, "organization": owner, "visibility": "private" if self.private else "public"}
         answer = await self._calls.ask("POST", "/api/repos/create", document=wanted, fine=(409,))
         if answer.status_code != 409 or not self.private:
             return
         if await self.is_public(repo):
-            raise DeliveryRefused(f"{repo} is there already, and everybody can see it")
+            raise DeliveryRefused(f"{repo} exists already and is public")
 
     async def read_back(self, repo: str, names: Iterable[str]) -> dict[str, HubEntry]:
-        """What the repository has under these names."""
+        """The repository's files with these names."""
         return await read_back(self._calls, repo, names)
 
     async def require(self, repo: str, files: Iterable[HubFile]) -> None:
-        """Every file is there with this very content, or DeliveryBusy: it may not be visible yet."""
+        """Raise DeliveryBusy unless the repository has every file with this content: it may not be visible yet."""
         wanted = list(files)
         found = await self.read_back(repo, [file.name for file in wanted])
         for file in wanted:
@@ -84,14 +83,14 @@ class HubClient:
 
     async def is_public(self, repo: str) -> bool:
         answer = await self._calls.ask("GET", f"/api/models/{repo}")
-        with understanding(answer):
+        with reading_answer(answer):
             return not answer.json().get("private")
 
     async def licence_of(self, base_model: str) -> Licence | None:
-        """The licence that a model's own card states; None when it says nothing or cannot be asked."""
+        """The licence in a model's card; None if it states none or the Hub gives no answer."""
         try:
             answer = await self._calls.ask("GET", f"/api/models/{base_model}")
-            with understanding(answer):
+            with reading_answer(answer):
                 card = answer.json().get("cardData") or {}
                 stated, name, link = (card.get(key) for key in ("license", "license_name", "license_link"))
         except DeliveryError:
@@ -99,20 +98,20 @@ class HubClient:
         return Licence(license=stated, license_name=name, license_link=link) if isinstance(stated, str) else None
 
     async def put(self, repo: str, files: Iterable[HubFile], *, message: str) -> tuple[HubFile, ...]:
-        """Small files of this computer are in the repository, in one commit; as they can be read back.
+        """Upload small files of this computer in one commit; returns them as they read back.
 
-        It does without the Hub's own client, which not everybody has installed.
+        Works without the Hub's own client, which is an optional dependency.
         """
-        sourced = [Sourced(file=file, source=AtHome(file, self._calls)) for file in files]
+        sourced = [SourcedFile(file=file, source=_LocalSource(file, self._calls)) for file in files]
         return await put_files(self._calls, repo, sourced, message=message)
 
     async def put_from(self, repo: str, file: HubFile, source: Source, *, message: str) -> HubFile:
-        """A file that somebody else has is in the repository; as it can be read back. The token stays here."""
-        (put,) = await put_files(self._calls, repo, [Sourced(file=file, source=source)], message=message)
+        """Upload a file whose bytes `source` sends; returns it as it reads back. The token stays on this computer."""
+        (put,) = await put_files(self._calls, repo, [SourcedFile(file=file, source=source)], message=message)
         return put
 
     async def upload(self, repo: str, files: Iterable[HubFile], *, message: str) -> None:
-        """Put files of this computer into the repository, in one commit; what is there already is not sent again."""
+        """Upload files of this computer in one commit; files that are there already are not sent again."""
         order = {
             "endpoint": self.url,
             "token": self._token,
@@ -120,22 +119,22 @@ class HubClient:
             "message": message,
             "files": [_for_child(file) for file in files],
         }
-        _raise_for_answer(await _in_a_child(json.dumps(order).encode(), {"HF_ENDPOINT": self.url}))
+        _raise_for_answer(await _run_child(json.dumps(order).encode(), {"HF_ENDPOINT": self.url}))
 
     async def download(self, address: str, target: Path, *, sha256: str) -> None:
-        """The file at an hf:// address is at `target`, verified; a cut download goes on where it ended."""
+        """Download the file at an hf:// address to `target` and verify it; resumes an interrupted download."""
         part = target.with_name(f".{target.name}.part")
         part.parent.mkdir(parents=True, exist_ok=True)
         await self._read_into(part, _resolve_path(address))
         if await asyncio.to_thread(_sha256, part) != sha256:
             part.unlink()
-            raise DeliveryRefused(f"what the Hub has as {address} is not the model that was published")
+            raise DeliveryRefused(f"{address} is not the model that was published: its SHA-256 differs")
         part.replace(target)
 
     async def read_range(self, address: str, *, start: int, size: int) -> bytes:
-        """The bytes of the file at an hf:// address; fewer than `size` only where the file ends before.
+        """Read `size` bytes of the file at an hf:// address; fewer only at the end of the file.
 
-        What a server sends beyond them is not taken in. Redirects are followed, without the token to other hosts.
+        Bytes beyond them are dropped. Follows redirects, without the token to other hosts.
         """
         path = _resolve_path(address)
         wanted = {"Range": f"bytes={start}-{start + size - 1}", "Accept-Encoding": "identity"}
@@ -151,9 +150,9 @@ class HubClient:
         return bytes(found)
 
     async def remove(self, address: str) -> None:
-        """The file at an hf:// address is no longer in its repository."""
+        """Remove the file at an hf:// address from its repository."""
         owner, name, file = address.removeprefix("hf://").split("/", 2)
-        await remove_file(self._calls, f"{owner}/{name}", file, message=f"{file} is no model")
+        await remove_file(self._calls, f"{owner}/{name}", file, message=f"Remove {file}: it is not a model")
 
     async def close(self) -> None:
         await self._calls.close()
@@ -162,15 +161,43 @@ class HubClient:
         have = await asyncio.to_thread(_size, part)
         async with self._calls.stream(path, headers={"Range": f"bytes={have}-"} if have else {}) as answer:
             if answer.status_code == 416:
-                return  # all of it is here
+                return  # the download is complete
             await require_success(answer, f"GET {path}")
             with part.open("ab" if answer.status_code == 206 else "wb") as file:
                 async for chunk in answer.aiter_bytes():
                     file.write(chunk)
 
 
+class _LocalSource:
+    """A file of this computer, or one in memory, sent by this process."""
+
+    def __init__(self, file: HubFile, calls: HubCalls) -> None:
+        self._file = file
+        self._calls = calls
+
+    async def first_bytes(self, count: int) -> bytes:
+        return await self._read(0, count)
+
+    async def send(self, pieces: Sequence[Piece], *, begin_within_seconds: float | None) -> SendResult:
+        etags: list[str] = []
+        for piece in pieces:
+            content = await self._read(piece.offset, piece.size)
+            answer = await self._calls.put(piece.request.url, content, headers=piece.request.headers)
+            try:
+                await require_success(answer, "PUT")
+            except DeliveryError as problem:
+                return SendResult(etags=tuple(etags), problem=problem, status=answer.status_code)
+            etags.append(answer.headers.get("etag", ""))
+        return SendResult(etags=tuple(etags))
+
+    async def _read(self, offset: int, size: int) -> bytes:
+        if self._file.content is not None:
+            return self._file.content[offset : offset + size]
+        return await asyncio.to_thread(_read_slice, Path(str(self._file.path)), offset, size)
+
+
 def _resolve_path(address: str) -> str:
-    """Where the Hub gives the file at an hf:// address."""
+    """The download path of an hf:// address."""
     owner, name, file = address.removeprefix("hf://").split("/", 2)
     return f"/{owner}/{name}/resolve/main/{quote(file)}"
 
@@ -182,18 +209,18 @@ def _for_child(file: HubFile) -> dict[str, Any]:
 
 
 def _raise_for_answer(answer: Mapping[str, Any]) -> None:
-    """Nothing when an uploader says that it did as it was told; else the error that its words mean."""
+    """Raise DeliveryBusy or DeliveryRefused unless the child process reports success."""
     if answer.get("ok"):
         return
-    problem = str(answer.get("problem") or "the uploader said nothing")
+    problem = str(answer.get("problem") or "the uploader gave no reason")
     if answer.get("refused"):
         raise DeliveryRefused(problem)
     after = answer.get("retry_after")
     raise DeliveryBusy(problem, retry_after_seconds=float(after) if after is not None else None)
 
 
-async def _in_a_child(order: bytes, environ: Mapping[str, str]) -> Mapping[str, Any]:
-    """The Hub's own client in a process of its own: it is large, and can be ended when the job is no longer ours."""
+async def _run_child(order: bytes, environ: Mapping[str, str]) -> Mapping[str, Any]:
+    """Run the Hub's own client in a child process: it is large, and can be killed when the job is cancelled."""
     child = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -204,16 +231,16 @@ async def _in_a_child(order: bytes, environ: Mapping[str, str]) -> Mapping[str, 
         env={**os.environ, **environ, "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"},
     )
     try:
-        said, _ = await child.communicate(order)
+        output, _ = await child.communicate(order)
     finally:
         if child.returncode is None:
             with suppress(ProcessLookupError):
                 child.kill()
             await child.wait()
     try:
-        answer = json.loads(said.splitlines()[-1])
+        answer = json.loads(output.splitlines()[-1])
     except (ValueError, IndexError):
-        return {"ok": False, "problem": f"the uploader ended with status {child.returncode} and no word"}
+        return {"ok": False, "problem": f"the uploader exited with code {child.returncode} and no answer"}
     return answer if isinstance(answer, dict) else {}
 
 
@@ -224,3 +251,9 @@ def _size(path: Path) -> int:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _read_slice(path: Path, offset: int, size: int) -> bytes:
+    with path.open("rb") as file:
+        file.seek(offset)
+        return file.read(size)

@@ -1,4 +1,4 @@
-"""What the Hub and its clients say of large files (Git LFS), read and written without any I/O."""
+"""The Hub's Git LFS messages, read and written without I/O."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _CREDENTIALS = ("authorization", "cookie", "proxy-authorization")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """How the Hub wants one object: as pieces, which are joined at `complete` where it named such an address."""
+    """How the Hub wants one object: as pieces; parts are joined by a call to `complete`, if the Hub named it."""
 
     pieces: tuple[Piece, ...]
     complete: str | None = None
     verify: str | None = None
-    id: str | None = None  # of an upload in parts: while it stays the same, parts that arrived count
-    seconds: float | None = None  # how long the addresses work, from the answer on; None: it does not say
+    id: str | None = None  # of a multipart upload: parts that arrived count while it stays the same
+    seconds: float | None = None  # until the URLs expire, from the answer on; None: not stated
 
     def continues(self, other: Upload) -> bool:
-        """Whether parts that were sent for the other one need not be sent for this."""
+        """Whether parts that were sent for the other upload count for this one."""
         return self.id is not None and self.id == other.id and len(self.pieces) == len(other.pieces)
 
 
@@ -46,16 +46,16 @@ def batch_request(file: HubFile) -> dict[str, Any]:
 
 
 def read_batch(document: Mapping[str, Any], file: HubFile, *, now: float) -> Upload | None:
-    """How the object is to be sent; None when the Hub has it. Raises DeliveryRefused, ValueError and its like."""
+    """How to send the object; None if the Hub has it. Raises DeliveryRefused; ValueError or KeyError if malformed."""
     transfer = document.get("transfer")
     (answer,) = [one for one in document["objects"] if one["oid"] == file.sha256]
     if "error" in answer:
-        raise DeliveryRefused(f"the Hub does not take {file.name}: {answer['error'].get('message', 'no reason given')}")
+        raise DeliveryRefused(f"the Hub rejects {file.name}: {answer['error'].get('message', 'no reason given')}")
     actions = answer.get("actions")
     if transfer not in (None, *_TRANSFERS) or (actions and "upload" not in actions):
         raise DeliveryRefused(
-            f"the Hub takes {file.name} only by its own transfer ({transfer or 'xet'}), "
-            "whose token does not go to a machine"
+            f"the Hub accepts {file.name} only by its own transfer ({transfer or 'xet'}), "
+            "which needs a token that is not sent to a machine"
         )
     if not actions:
         return None
@@ -75,15 +75,15 @@ def read_batch(document: Mapping[str, Any], file: HubFile, *, now: float) -> Upl
 
 
 def completion(file: HubFile, etags: Iterable[str]) -> dict[str, Any]:
-    """What joins the parts. Raises DeliveryRefused for a part without an ETag."""
+    """The request that joins the parts. Raises DeliveryRefused for a part without an ETag."""
     parts = [{"partNumber": number, "etag": etag} for number, etag in enumerate(etags, start=1)]
     if not all(part["etag"] for part in parts):
-        raise DeliveryRefused(f"a part of {file.name} was sent and has no ETag")
+        raise DeliveryRefused(f"a part of {file.name} has no ETag after its upload")
     return {"oid": file.sha256, "parts": parts}
 
 
 def commit_lines(files: Iterable[HubFile], *, message: str) -> Iterator[bytes]:
-    """One commit: files with their content as they are, the others as LFS objects that are there already."""
+    """One commit: files with content inline, the others as LFS objects that are uploaded already."""
     yield _line("header", {"summary": message, "description": ""})
     for file in files:
         if file.content is None:
@@ -94,7 +94,7 @@ def commit_lines(files: Iterable[HubFile], *, message: str) -> Iterator[bytes]:
 
 
 def removal_lines(name: str, *, message: str) -> Iterator[bytes]:
-    """One commit that takes a file out."""
+    """One commit that removes a file."""
     yield _line("header", {"summary": message, "description": ""})
     yield _line("deletedFile", {"path": name})
 
@@ -103,7 +103,7 @@ def _parts(header: Mapping[str, str], chunk: int, size: int) -> Iterator[Piece]:
     links = [link for _, link in sorted((int(name), link) for name, link in header.items() if name.isdigit())]
     others = {name: value for name, value in header.items() if not name.isdigit()}
     if chunk < 1 or len(links) != -(-size // chunk):
-        raise ValueError("the number of parts does not fit the file")
+        raise ValueError("the number of parts does not match the file size")
     for number, link in enumerate(links):
         yield _piece(link, others, offset=number * chunk, size=min(chunk, size - number * chunk))
 
@@ -111,14 +111,14 @@ def _parts(header: Mapping[str, str], chunk: int, size: int) -> Iterator[Piece]:
 def _piece(link: str, headers: Mapping[str, str], *, offset: int, size: int) -> Piece:
     named = {name.lower() for name in headers}
     if named & set(_CREDENTIALS):
-        raise DeliveryRefused("the Hub wants credentials with the bytes themselves; none go to a machine")
+        raise DeliveryRefused("the Hub wants credentials with the upload itself; they are not sent to a machine")
     kept = {name: value for name, value in headers.items() if name.lower() not in _OURS}
     request = SignedRequest(method="PUT", url=link, headers={**kept, "Content-Length": str(size)})
     return Piece(request=request, offset=offset, size=size)
 
 
 def _upload_id(pieces: Iterable[Piece], complete: str) -> str | None:
-    """The store's own name for an upload in parts, which is in all of its addresses."""
+    """The storage service's id of a multipart upload, which is in all of its URLs."""
     for link in (*(piece.request.url for piece in pieces), complete):
         if found := parse_qs(urlsplit(link).query).get("uploadId"):
             return found[0]
@@ -126,7 +126,7 @@ def _upload_id(pieces: Iterable[Piece], complete: str) -> str | None:
 
 
 def _seconds_left(action: Mapping[str, Any], *, now: float) -> float | None:
-    """By either field; one that says nothing, or that was over before it came, tells of a clock and not of an end."""
+    """Seconds by either field; None for an unreadable or past time, which only shows that clocks differ."""
     try:
         found = action.get("expires_in")
         left = (

@@ -1,4 +1,4 @@
-"""The card of a model: what the Hub shows of it, made of what is known and nothing else."""
+"""Renders a model's card, which the Hub shows, from known facts only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-#: Tag and library of a family, and the words by which its base models are known; the narrower family comes first.
+#: Keyword in the name of a base model or recipe, tag and library of the family; narrower families come first.
 _FAMILIES: tuple[tuple[str, str, str], ...] = (
     ("kontext", "flux-kontext", "diffusers"),
     ("flux", "flux", "diffusers"),
@@ -26,7 +26,7 @@ _FLUX_DEV = {
     "license_link": "https://huggingface.co/black-forest-labs/FLUX.1-dev/blob/main/LICENSE.md",
 }
 
-#: Licences of base models that adapters inherit.
+#: Licences of base models, which adapters inherit.
 LICENCES: Mapping[str, Mapping[str, str]] = {
     "black-forest-labs/FLUX.1-dev": _FLUX_DEV,
     "black-forest-labs/FLUX.1-Kontext-dev": _FLUX_DEV,
@@ -39,7 +39,7 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """A picture that lies in the repository, and the text that it was made from."""
+    """An image in the repository, and the prompt that produced it."""
 
     url: str
     text: str
@@ -47,7 +47,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlyEnd:
-    """Why a training did not get to its last step."""
+    """Why a training stopped before its last step."""
 
     reason: str
     target_steps: int | None
@@ -57,7 +57,7 @@ class EarlyEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """All that a card may say."""
+    """Everything that a card can show."""
 
     name: str
     recipe: str
@@ -69,12 +69,12 @@ class Card:
     licence: Mapping[str, str] = field(default_factory=dict)
     samples: Sequence[Sample] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    facts: Mapping[str, str] = field(default_factory=dict)  # our metrics, in words
+    facts: Mapping[str, str] = field(default_factory=dict)  # our metrics, formatted
     early_end: EarlyEnd | None = None
 
 
 def family_of(recipe: str, base_model: str | None) -> str | None:
-    """The family that a model belongs to, by its base model, else by its recipe's name.
+    """The family of a model, by its base model, else by its recipe's name.
 
     >>> family_of("flux-kontext-lora@2", "black-forest-labs/FLUX.1-Kontext-dev"), family_of("sdxl-lora@2", None)
     ('flux-kontext', 'stable-diffusion-xl')
@@ -83,17 +83,17 @@ def family_of(recipe: str, base_model: str | None) -> str | None:
 
 
 def is_repository(base_model: str | None) -> bool:
-    """Whether a base model is one of the Hub's, not a folder on some machine."""
+    """Whether a base model is a Hub repository, not a local folder."""
     return base_model is not None and _REPOSITORY.fullmatch(base_model) is not None
 
 
 def render_card(card: Card) -> str:
-    """README.md: front matter by a serialiser, so that captions with quotes and colons stay data; then words."""
+    """README.md: front matter by a YAML serialiser, so that quotes and colons in captions are safe; then text."""
     return f"---\n{_as_yaml(_front_matter(card))}---\n\n" + "\n".join(_body(card)) + "\n"
 
 
 def _as_yaml(front: dict[str, Any]) -> str:
-    """Readable where that is safe: written as they are, some rare line breaks would be read as spaces."""
+    """Unescaped Unicode where that is safe: some rare line breaks would read back as spaces."""
     readable = yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=1000)
     return readable if yaml.safe_load(readable) == front else yaml.safe_dump(front, sort_keys=False, width=1000)
 
@@ -122,7 +122,7 @@ def _tags(card: Card, family: str | None) -> list[str]:
         return [*own, "incomplete"]
     _, library = _known(card.recipe, card.base_model)
     shown = ["text-to-image", "template:sd-lora"] if library == "diffusers" else []
-    # A recipe without a base model has a trainer of its own, which may only print as a well-known one does.
+    # A recipe without a base model has its own trainer, which may only imitate the log of a well-known one.
     trainer = [card.framework] if card.base_model and card.framework not in (None, "auto") else []
     return [*own, *shown, *trainer]
 
@@ -180,7 +180,7 @@ def _first_prompt(card: Card) -> str:
 
 
 def _plain(text: str) -> str:
-    """One line that Markdown reads as words."""
+    """One line, escaped for Markdown."""
     return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", " ".join(text.split()))
 
 

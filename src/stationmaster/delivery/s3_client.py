@@ -1,4 +1,4 @@
-"""boto3's client for one bucket's service, and its errors as ours."""
+"""Creates the boto3 client for an S3 service, and translates its errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WRONG_KEY = {
 
 
 def new_client(*, endpoint: str | None, region: str, access_key: str, secret_key: str) -> Any:
-    """A client that may be used by many threads at once. Raises ConfigInvalid where boto3 is not installed."""
+    """Create a client that is safe to share between threads. Raises ConfigInvalid if boto3 is not installed."""
     try:
         import boto3  # type: ignore[import-untyped]  # the extra `r2`; it ships no types
         from botocore.config import Config  # type: ignore[import-untyped]  # likewise
@@ -43,11 +43,11 @@ def new_client(*, endpoint: str | None, region: str, access_key: str, secret_key
         read_timeout=_READ_SECONDS,
         max_pool_connections=_CALLS_AT_ONCE,
         retries={"mode": "standard", "total_max_attempts": 3},
-        # Checksums are ours to give: others that boto3 adds by itself are refused by some services.
+        # We send our own checksums; some services reject those that boto3 adds by default.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )
-    with _SESSION_LOCK:  # clients may be shared by threads, what makes them may not
+    with _SESSION_LOCK:  # clients are thread-safe, sessions are not
         return _session(boto3).client(
             "s3",
             endpoint_url=endpoint,
@@ -59,10 +59,10 @@ def new_client(*, endpoint: str | None, region: str, access_key: str, secret_key
 
 
 @contextmanager
-def translated(doing: str) -> Iterator[None]:
-    """What boto3 raises as DeliveryRefused or DeliveryBusy; `doing` begins the sentence: "reading s3://…".
+def translate_errors(doing: str) -> Iterator[None]:
+    """Raise boto3's errors as DeliveryRefused or DeliveryBusy; `doing` begins the message: "reading s3://…".
 
-    Only the service's error code is repeated: its messages may hold parts of a signature.
+    Only the service's error code is passed on: its messages may contain parts of a signature.
     """
     from botocore.exceptions import (  # type: ignore[import-untyped]  # it ships no types
         BotoCoreError,
@@ -78,22 +78,22 @@ def translated(doing: str) -> Iterator[None]:
     except (LinkError, HTTPClientError) as problem:
         raise DeliveryBusy(f"{doing} failed: the service does not answer ({type(problem).__name__})") from None
     except BotoCoreError as problem:
-        raise DeliveryRefused(f"{doing} is not possible: {type(problem).__name__}") from None
+        raise DeliveryRefused(f"{doing} failed: {type(problem).__name__}") from None
 
 
 @cache
 def _session(boto3: Any) -> Any:
-    """One for the process: it has read the description of S3, which takes longer than anything else here."""
+    """One session per process: loading the description of S3 is the slowest step here."""
     return boto3.session.Session()
 
 
 def code_of(problem: Any) -> str:
-    """The service's own word for what went wrong."""
+    """The service's error code."""
     return str(problem.response.get("Error", {}).get("Code", ""))
 
 
 def is_missing(problem: Any) -> bool:
-    """Whether the service says that there is no such object; a missing bucket is another matter."""
+    """Whether the error means that there is no such object or upload. A missing bucket does not count."""
     return code_of(problem) in ("NoSuchKey", "404", "NotFound", "NoSuchUpload")
 
 
@@ -103,11 +103,11 @@ def _status_of(problem: Any) -> int:
 
 def _from_answer(doing: str, code: str, status: int) -> DeliveryError:
     if code == "NoSuchBucket":
-        return DeliveryRefused(f"{doing} is not possible: there is no such bucket", hint="check bucket.name")
+        return DeliveryRefused(f"{doing} failed: there is no such bucket", hint="check bucket.name")
     if code in _WRONG_KEY:
         return DeliveryRefused(
-            f"{doing} is not allowed ({code})", hint="check bucket.access_key, bucket.secret_key and what they may do"
+            f"{doing} is not allowed ({code})", hint="check bucket.access_key, bucket.secret_key and their permissions"
         )
     if status >= 500 or status == 429 or code in ("SlowDown", "RequestTimeout", "OperationAborted"):
-        return DeliveryBusy(f"{doing} failed for now ({code or status})")
+        return DeliveryBusy(f"{doing} failed temporarily ({code or status})")
     return DeliveryRefused(f"{doing} was refused ({code or status})")

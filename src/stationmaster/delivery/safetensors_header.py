@@ -1,4 +1,4 @@
-"""What a .safetensors file says of itself: whether it is whole, its tensors, its step, and whether any is NaN."""
+"""Reads a .safetensors file: whether it is complete, its tensors, its step, and whether it contains NaN."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from typing import Any, BinaryIO
 
 from stationmaster.errors import BrokenModel, TransferFailed
 
-#: Of some 300,000 tensors. The library itself accepts three times as much, but a header comes from a stranger.
+#: Enough for some 300,000 tensors. The library accepts three times as much, but the header is untrusted.
 _LARGEST_HEADER_BYTES = 32 * 2**20
-_LENGTH_BYTES = 8  # in which a file says how long its header is
+_LENGTH_BYTES = 8  # the size of the field with the header's length
 
-#: Numbers are only read in files up to this size: a bigger model takes longer than the answer is worth.
+#: Larger files are not checked for NaN: reading them takes too long.
 READ_NUMBERS_BYTES = 32 * 2**20
 
 _METADATA = "__metadata__"
 _STEP_KEYS = ("ss_steps", "step", "steps", "global_step")
 
-#: Bytes of one number, and the largest bit pattern without its sign that is no NaN.
+#: Bytes of one number, and the largest bit pattern, without the sign bit, that is not NaN.
 _FLOATS = {
     "F64": (8, 0x7FF0_0000_0000_0000),
     "F32": (4, 0x7F80_0000),
@@ -40,15 +40,15 @@ _BITS = {
     **dict.fromkeys(("F32", "I32", "U32"), 32),
     **dict.fromkeys(("F16", "BF16", "I16", "U16"), 16),
     **dict.fromkeys(("I8", "U8", "BOOL", "F8_E4M3", "F8_E5M2", "F8_E8M0"), 8),
-}  # others may come: what they take cannot be checked
+}  # the size of unknown types cannot be checked
 
-#: Reads so many bytes from an offset on.
+#: Called with (offset, number of bytes).
 ReadRange = Callable[[int, int], Awaitable[bytes]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SafetensorsFile:
-    """A whole file; `has_nan` is None where the numbers were not read."""
+    """A complete file; `has_nan` is None if the numbers were not read."""
 
     tensors: int
     step: int | None
@@ -58,7 +58,7 @@ class SafetensorsFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Span:
-    """Where one tensor lies, counted from the end of the header."""
+    """The byte range of one tensor, from the end of the header."""
 
     kind: str
     begin: int
@@ -73,9 +73,9 @@ class _Header:
 
 
 def open_safetensors(path: Path) -> SafetensorsFile:
-    """The file's own account of itself. Raises BrokenModel when it is not a whole .safetensors file."""
+    """Read the file's header. Raises BrokenModel if it is not a complete .safetensors file."""
     try:
-        with path.open("rb") as file, _understanding(path.name):
+        with path.open("rb") as file, _reading_header(path.name):
             size = os.fstat(file.fileno()).st_size
             header = _header(file.read(_header_bytes(file.read(_LENGTH_BYTES), size)), size)
             has_nan = _has_nan(file, header.data_start, header.spans) if size <= READ_NUMBERS_BYTES else None
@@ -87,21 +87,21 @@ def open_safetensors(path: Path) -> SafetensorsFile:
 
 
 async def require_safetensors(name: str, size: int, read: ReadRange) -> None:
-    """A file that lies elsewhere says of itself that it is whole. Raises BrokenModel when it does not."""
+    """Check a remote file by its header. Raises BrokenModel if it is not a complete .safetensors file."""
     first = await read(0, _LENGTH_BYTES) if size >= _LENGTH_BYTES else b""
-    with _understanding(name):
+    with _reading_header(name):
         length = _header_bytes(first, size)
     text = await read(_LENGTH_BYTES, length)
-    with _understanding(name):
+    with _reading_header(name):
         _header(text, size)
 
 
 @contextmanager
-def _understanding(name: str) -> Iterator[None]:
+def _reading_header(name: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as problem:
-        raise BrokenModel(f"{name} is not a whole .safetensors file: {problem}") from problem
+        raise BrokenModel(f"{name} is not a complete .safetensors file: {problem}") from problem
 
 
 def _header_bytes(first: bytes, size: int) -> int:
@@ -114,7 +114,7 @@ def _header_bytes(first: bytes, size: int) -> int:
 def _header(text: bytes, size: int) -> _Header:
     header = json.loads(text)
     if not isinstance(header, dict):
-        raise ValueError("its header is no table")
+        raise ValueError("its header is not a JSON object")
     metadata = {str(name): str(value) for name, value in (header.pop(_METADATA, None) or {}).items()}
     data_start = _LENGTH_BYTES + len(text)
     spans = [_span(entry) for entry in header.values()]
@@ -131,7 +131,7 @@ def _span(entry: Mapping[str, Any]) -> _Span:
 
 
 def _require_whole(spans: list[_Span], data_bytes: int) -> None:
-    """Tensors follow each other without a gap, from the header to the last byte, as the library requires."""
+    """Require tensors without gaps, from the header to the last byte, as the library does."""
     ordered = sorted(spans, key=lambda span: (span.begin, span.end))
     edges = [0, *(edge for span in ordered for edge in (span.begin, span.end)), data_bytes]
     if any(span.begin > span.end for span in ordered) or any(
@@ -159,7 +159,7 @@ def _is_nan_in(data: bytes, kind: str) -> bool:
 
 
 def _step(metadata: Mapping[str, str]) -> int | None:
-    """The training step, from the trainers' own places for it."""
+    """The training step, from the metadata keys that trainers use."""
     return next((step for value in _step_values(metadata) if (step := _whole_number(value)) is not None), None)
 
 

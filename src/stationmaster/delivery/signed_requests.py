@@ -1,4 +1,4 @@
-"""Requests that anybody may send until they expire, the bytes that go with them, and who has those bytes."""
+"""Signed requests, which need no key until they expire; the bytes they carry, and where those bytes come from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stationmaster.errors import DeliveryError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedRequest:
-    """A request that anybody may send until it expires, exactly as it is: `url` is a secret."""
+    """A request that anyone with the `url` can send, unchanged, until it expires: treat `url` as a secret."""
 
     method: str
     url: str
@@ -20,14 +20,14 @@ class SignedRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A signed request, and which bytes of the file go with it."""
+    """A signed request, and which bytes of the file it carries."""
 
     request: SignedRequest
     offset: int
     size: int
 
     def to_json(self) -> dict[str, Any]:
-        """What the machine gets; `url` is a secret until it expires."""
+        """The form that is sent to the machine; `url` is a secret until it expires."""
         return {
             "url": self.request.url,
             "headers": dict(self.request.headers),
@@ -37,10 +37,10 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
-    """What came of sending pieces: the first of them worked and have ETags; `problem` is why the next did not.
+class SendResult:
+    """The outcome of sending pieces: one ETag for each piece that was sent; `problem` is why the next one failed.
 
-    Without a problem the rest was left for later. `status` is what the address answered, where it refused.
+    Without a problem the remaining pieces were left for later. `status` is the HTTP status of a refusal.
     """
 
     etags: tuple[str, ...] = ()
@@ -49,10 +49,10 @@ class Sent:
 
 
 class Source(Protocol):
-    """Whoever has a file's bytes: home, or a machine. What it says is not believed."""
+    """Where a file's bytes are: on this computer, or on a rented machine, whose answers are not trusted."""
 
     async def first_bytes(self, count: int) -> bytes:
-        """Fewer than `count` only where the file ends before. Raises DeliveryRefused if that is too much to ask."""
+        """Fewer than `count` only if the file is shorter. Raises DeliveryRefused if `count` is over the limit."""
 
-    async def send(self, pieces: Sequence[Piece], *, begin_within_seconds: float | None) -> Sent:
-        """Send the pieces in their order, beginning none after that time, except the first."""
+    async def send(self, pieces: Sequence[Piece], *, begin_within_seconds: float | None) -> SendResult:
+        """Send the pieces in order; starts no further piece after that time, but always the first."""

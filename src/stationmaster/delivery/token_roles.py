@@ -1,4 +1,4 @@
-"""What a token of the Hub may do, by the Hub's own word: one that may write does not go to somebody else's machine."""
+"""Asks the Hub what a token may do: a token that can write is never sent to a rented machine."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 import httpx
 
-from stationmaster.delivery.hub_calls import HubCalls, understanding
+from stationmaster.delivery.hub_calls import HubCalls, reading_answer
 
 
 def only_reads(access_token: Mapping[str, Any]) -> bool:
-    """Whether it can change nothing on the Hub; what is not known to be reading counts as more than that.
+    """Whether the token can only read; an unknown role or permission counts as writing.
 
     >>> only_reads({"role": "read"}), only_reads({"role": "write"}), only_reads({"role": "new"})
     (True, False, False)
@@ -34,7 +34,7 @@ def _permissions(granted: Mapping[str, Any]) -> Iterator[str]:
 
 
 class TokenRoles:
-    """Asks the Hub once for each token, which it is strict about; the answer is kept for the life of the process."""
+    """Asks the Hub once per token, because of its rate limit; caches the answer for the life of the process."""
 
     def __init__(self, *, url: str, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._url = url
@@ -42,7 +42,7 @@ class TokenRoles:
         self._known: dict[str, bool] = {}
 
     async def only_reads(self, token: str) -> bool:
-        """Raises DeliveryBusy while nobody knows, and DeliveryRefused for a token that the Hub does not know."""
+        """Raises DeliveryBusy while the Hub gives no answer, and DeliveryRefused for a token that it does not know."""
         digest = hashlib.sha256(token.encode()).hexdigest()
         if digest not in self._known:
             self._known[digest] = await self._ask(token)
@@ -54,5 +54,5 @@ class TokenRoles:
             answer = await calls.ask("GET", "/api/whoami-v2")
         finally:
             await calls.close()
-        with understanding(answer):
+        with reading_answer(answer):
             return only_reads(answer.json()["auth"]["accessToken"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.delivery.r2 import open_other_bucket
+from stationmaster.delivery.bucket import open_other_bucket
 from stationmaster.errors import TransferFailed
 from stationmaster.model import Checkpoint
 from tests.support.jobs.local_world import LocalWorld, write_pictures

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from stationmaster.cli.commands import app
 from stationmaster.config import load_settings
-from stationmaster.delivery.r2 import open_other_bucket
+from stationmaster.delivery.bucket import open_other_bucket
 from stationmaster.errors import StationmasterError
 from stationmaster.station.job_file import JobFile
 from tests.support.jobs.local_world import LocalWorld, write_pictures

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from stationmaster.config import load_settings
-from stationmaster.delivery.artifact_store import ArtifactStore, BucketStore, FolderStore
-from stationmaster.delivery.object_store import Bucket
+from stationmaster.delivery.artifact_store import ArtifactStore, BucketArtifacts, FolderArtifacts
+from stationmaster.delivery.bucket import Bucket
 from stationmaster.delivery.s3_client import new_client
 from tests.support.servers.s3_servers import S3Server
 
@@ -56,9 +56,9 @@ def open_bucket() -> Iterator[OpenBucket]:
 @pytest.fixture
 def store(store_kind: str, request: pytest.FixtureRequest, tmp_path: Path, open_bucket: OpenBucket) -> ArtifactStore:
     if store_kind == "folder":
-        return FolderStore(tmp_path / "kept")
+        return FolderArtifacts(tmp_path / "kept")
     # Parts may not be smaller than this; files of the tests that are larger go in parts.
-    return BucketStore(open_bucket(request.getfixturevalue(store_kind)), part_bytes=5 << 20)
+    return BucketArtifacts(open_bucket(request.getfixturevalue(store_kind)), part_bytes=5 << 20)
 
 
 def _live_server() -> S3Server:

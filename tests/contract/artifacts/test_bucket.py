@@ -13,9 +13,8 @@ from typing import TypedDict
 import httpx
 import pytest
 
-from stationmaster.delivery.object_store import Bucket, composite
-from stationmaster.delivery.r2 import open_bucket as open_from_settings
-from stationmaster.delivery.r2 import open_other_bucket
+from stationmaster.delivery.bucket import Bucket, composite_checksum, open_other_bucket
+from stationmaster.delivery.bucket import open_bucket as open_from_settings
 from stationmaster.delivery.s3_client import new_client
 from stationmaster.errors import ConfigInvalid, DeliveryBusy, DeliveryError, DeliveryRefused
 from stationmaster.settings import BucketSettings
@@ -45,9 +44,9 @@ def opened(server: S3Server) -> Bucket:
 def test_a_checksum_is_believed_only_where_a_wrong_one_is_refused(
     rclone: S3Server, seaweed: S3Server, open_bucket: OpenBucket
 ) -> None:
-    assert open_bucket(seaweed).checks_sums
+    assert open_bucket(seaweed).verifies_checksums
     lax = open_bucket(rclone)
-    assert not lax.checks_sums
+    assert not lax.verifies_checksums
     lax.put("model", b"x" * len(BODY), sha256=SHA256)
     said = lax.head("model")
     assert said is not None
@@ -57,7 +56,7 @@ def test_a_checksum_is_believed_only_where_a_wrong_one_is_refused(
 
 def test_nothing_of_the_probe_is_left(rclone: S3Server, open_bucket: OpenBucket) -> None:
     bucket = open_bucket(rclone)
-    assert not bucket.checks_sums
+    assert not bucket.verifies_checksums
     assert list(bucket.listed()) == []
 
 
@@ -78,18 +77,18 @@ def test_a_large_object_of_parts_is_verified_by_its_parts(seaweed: S3Server, ope
     upload = bucket.begin_parts("model")
     for number, part in enumerate(parts, start=1):
         bucket.put_part("model", upload, number, part)
-    etags = bucket.arrived_parts("model", upload)
+    etags = bucket.list_parts("model", upload)
     assert etags is not None
     bucket.finish_parts("model", upload, etags, hashes)
     found = bucket.head("model")
     assert found is not None
-    assert found.checksum == composite(hashes)
+    assert found.checksum == composite_checksum(hashes)
     whole = hashlib.sha256(b"".join(parts)).hexdigest()
     size = sum(map(len, parts))
     assert bucket.holds("model", size=size, sha256=whole, part_sha256s=hashes) is not None
     assert bucket.holds("model", size=size, sha256=whole) is not None  # the parts unknown: the bytes are read
     assert bucket.holds("model", size=size, sha256=SHA256) is None
-    assert bucket.arrived_parts("model", upload) is None
+    assert bucket.list_parts("model", upload) is None
 
 
 def test_a_signed_address_reads_one_object_and_no_other(seaweed: S3Server, open_bucket: OpenBucket) -> None:

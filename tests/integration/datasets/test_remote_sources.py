@@ -20,7 +20,7 @@ from stationmaster.datasets.sources.bucket_files import BucketFiles
 from stationmaster.datasets.sources.cache import fetched
 from stationmaster.datasets.sources.hub_files import HubFiles
 from stationmaster.datasets.sources.reference import BucketSource, HubSource, parse_source
-from stationmaster.delivery.r2 import open_other_bucket
+from stationmaster.delivery.bucket import open_other_bucket
 from stationmaster.errors import ConfigInvalid, DatasetInvalid, DeliveryBusy, DeliveryRefused, NotFound, UserError
 from stationmaster.settings import Settings
 from stationmaster.station.local.dataset_sources import brought_home

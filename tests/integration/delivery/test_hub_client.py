@@ -59,7 +59,7 @@ def test_a_repository_is_made_private_and_making_it_again_is_fine(hub: HubServer
 
 def test_a_public_repository_of_that_name_gets_nothing_private(hub: HubServer) -> None:
     hub.add_repo(REPO, private=False)
-    with pytest.raises(DeliveryRefused, match="everybody"):
+    with pytest.raises(DeliveryRefused, match="is public"):
         ask(hub, lambda client: client.ensure_repository(REPO))
 
 

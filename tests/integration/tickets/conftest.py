@@ -12,8 +12,8 @@ import pytest
 
 from stationmaster.control.destinations.job_bucket import BucketShelf
 from stationmaster.control.destinations.tickets import TicketOffice
-from stationmaster.delivery.artifact_store import BucketStore
-from stationmaster.delivery.object_store import Bucket
+from stationmaster.delivery.artifact_store import BucketArtifacts
+from stationmaster.delivery.bucket import Bucket
 from stationmaster.delivery.s3_client import new_client
 from stationmaster.remote.host import Host
 from stationmaster.remote.local import LocalRemote
@@ -63,7 +63,7 @@ def open_shelf(seaweed: S3Server, store: Store) -> Iterator[OpenShelf]:
             office = TicketOffice(
                 store.tickets, bucket, seconds=seconds, largest_put_bytes=largest_put_bytes, part_bytes=5 << 20
             )
-            shelf = BucketShelf(bucket=bucket, store=BucketStore(bucket), office=office, public_url=public_url)
+            shelf = BucketShelf(bucket=bucket, store=BucketArtifacts(bucket), office=office, public_url=public_url)
             opened.callback(shelf.close)
             return shelf
 

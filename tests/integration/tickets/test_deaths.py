@@ -11,7 +11,7 @@ import pytest
 
 from stationmaster.control.destinations.job_bucket import BucketShelf, bucket_key, send_from_machine
 from stationmaster.control.destinations.tickets import TicketOffice
-from stationmaster.delivery.artifact_store import BucketStore
+from stationmaster.delivery.artifact_store import BucketArtifacts
 from stationmaster.remote.host import Host, OutputFile
 from stationmaster.store.store import Store
 from stationmaster.store.tickets import TicketState
@@ -78,7 +78,7 @@ class Machine:
 def shelf_of(real: BucketShelf, store: Store, fate: Fate) -> BucketShelf:
     bucket = fate.over(real.bucket)
     office = TicketOffice(fate.over(store.tickets), bucket)
-    return BucketShelf(bucket=bucket, store=BucketStore(bucket), office=office, threads=real.threads)
+    return BucketShelf(bucket=bucket, store=BucketArtifacts(bucket), office=office, threads=real.threads)
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])

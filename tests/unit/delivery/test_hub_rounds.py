@@ -11,8 +11,8 @@ import pytest
 
 from stationmaster.delivery.hub_calls import HubCalls
 from stationmaster.delivery.hub_files import HubFile
-from stationmaster.delivery.hub_upload import Sourced, put_files
-from stationmaster.delivery.signed_requests import Piece, Sent
+from stationmaster.delivery.hub_upload import SourcedFile, put_files
+from stationmaster.delivery.signed_requests import Piece, SendResult
 from stationmaster.errors import DeliveryBusy
 
 FILE = HubFile(name="m.safetensors", size=400, sha256="a" * 64)
@@ -57,18 +57,18 @@ class Slow:
     async def first_bytes(self, count: int) -> bytes:
         return b"x"
 
-    async def send(self, pieces: Sequence[Piece], *, begin_within_seconds: float | None) -> Sent:
+    async def send(self, pieces: Sequence[Piece], *, begin_within_seconds: float | None) -> SendResult:
         self.given.append(begin_within_seconds)
         sent = pieces[: self.at_once]
         self.now += 30.0 * len(sent)
         self.links += [piece.request.url for piece in sent]
-        return Sent(etags=tuple(f'"{piece.offset}"' for piece in sent))
+        return SendResult(etags=tuple(f'"{piece.offset}"' for piece in sent))
 
 
 def put(hub: Hub, source: Slow) -> None:
     async def conversation() -> None:
         calls = HubCalls(url="https://hub", token="hf_x", transport=httpx.MockTransport(hub))
-        sourced = [Sourced(file=FILE, source=source)]
+        sourced = [SourcedFile(file=FILE, source=source)]
         try:
             await put_files(calls, "anna/cats", sourced, message="m", clock=lambda: source.now)
         finally:
@@ -88,7 +88,7 @@ def test_addresses_whose_time_is_over_are_asked_for_again_and_earlier_parts_coun
 
 def test_a_source_that_sends_nothing_is_not_asked_for_ever() -> None:
     hub, source = Hub(), Slow(0)
-    with pytest.raises(DeliveryBusy, match="nothing"):
+    with pytest.raises(DeliveryBusy, match="no part"):
         put(hub, source)
     assert len(source.given) == 2
     assert hub.commits == 0

@@ -84,13 +84,13 @@ def test_the_numbers_of_a_big_file_are_not_read(tmp_path: Path) -> None:
 @given(cut=st.integers(min_value=0))
 def test_a_file_cut_off_anywhere_is_not_whole(tmp_path: Path, cut: int) -> None:
     data = encoded({"a": ("F32", b"\0" * 64), "b": ("F32", b"\0" * 64)}, {"step": "1"})
-    with pytest.raises(TransferFailed, match="not a whole"):
+    with pytest.raises(TransferFailed, match="not a complete"):
         open_safetensors(written(tmp_path, data[: cut % len(data)]))
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff" * 64, struct.pack("<Q", 2) + b"[]", encoded({"a": ("F32", b"")}, gap=4)])
 def test_what_is_no_model_is_said_to_be_none(tmp_path: Path, data: bytes) -> None:
-    with pytest.raises(TransferFailed, match="not a whole"):
+    with pytest.raises(TransferFailed, match="not a complete"):
         open_safetensors(written(tmp_path, data))
 
 

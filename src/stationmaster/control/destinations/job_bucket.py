@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from stationmaster.control.destinations.tickets import Standing, TicketOffice
-from stationmaster.delivery.artifact_store import BucketStore, Progress
-from stationmaster.delivery.object_store import Bucket
-from stationmaster.delivery.r2 import open_bucket
+from stationmaster.delivery.artifact_store import BucketArtifacts, Progress
+from stationmaster.delivery.bucket import Bucket, open_bucket
 from stationmaster.errors import DeliveryBusy, DeliveryError, DeliveryRefused, TicketRefused
 from stationmaster.model import Job
 from stationmaster.remote.host import Host, OutputFile
@@ -33,7 +32,7 @@ class BucketShelf:
     """The bucket in use: as a place for files, and with its ticket office."""
 
     bucket: Bucket
-    store: BucketStore
+    store: BucketArtifacts
     office: TicketOffice
     public_url: str | None = None  # where machines reach our HTTP door
     # Its own: a service that hangs must not keep others from the threads that everything else shares.
@@ -55,7 +54,9 @@ def open_shelf(settings: Settings, store: Store) -> BucketShelf | None:
         return None
     bucket = whole.below(store.installation_id)  # others may use the same bucket, and the same names for their jobs
     office = TicketOffice(store.tickets, bucket, seconds=settings.bucket.ticket)
-    return BucketShelf(bucket=bucket, store=BucketStore(bucket), office=office, public_url=settings.serve.public_url)
+    return BucketShelf(
+        bucket=bucket, store=BucketArtifacts(bucket), office=office, public_url=settings.serve.public_url
+    )
 
 
 def bucket_key(job: Job, path: str) -> str:

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from stationmaster.delivery.object_store import Bucket, StoredObject
+from stationmaster.delivery.bucket import Bucket, StoredObject
 from stationmaster.delivery.signed_requests import Piece
 from stationmaster.errors import DeliveryRefused, NotFound, TicketRefused
 from stationmaster.store.tickets import LIVE_TICKET_STATES, NewTicket, Ticket, Tickets, TicketState
@@ -196,7 +196,7 @@ class TicketOffice:
         """Numbers of parts that did not arrive; when all are there they become one object."""
         if ticket.upload is None:
             return []
-        arrived = self._bucket.arrived_parts(ticket.quarantine, ticket.upload)
+        arrived = self._bucket.list_parts(ticket.quarantine, ticket.upload)
         if arrived is None:
             return []  # made one object by an earlier try, or gone: what lies there will tell
         missing = [number for number in range(1, len(ticket.part_sha256s) + 1) if number not in arrived]

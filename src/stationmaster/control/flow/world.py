@@ -15,7 +15,7 @@ from stationmaster.control.destinations.destinations import Outlets
 from stationmaster.control.flow.batched_query import Together
 from stationmaster.control.flow.listings import Fleet
 from stationmaster.control.flow.policy import Policy
-from stationmaster.delivery.object_store import Bucket
+from stationmaster.delivery.bucket import Bucket
 from stationmaster.errors import DeliveryBusy, NotFound
 from stationmaster.model import Access, CostLine, Job, JobSpec, Rental
 from stationmaster.providers.base import Provider

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stationmaster.control.destinations.job_bucket import patience_seconds, upload_problem
-from stationmaster.delivery.signed_requests import Piece, Sent
+from stationmaster.delivery.signed_requests import Piece, SendResult
 from stationmaster.errors import DeliveryRefused
 from stationmaster.remote.host import Host, OutputFile
 
@@ -27,7 +27,7 @@ class OnMachine:
             raise DeliveryRefused(f"the Hub wants {self._file.path} inside the commit; {size} are too many for that")
         return await self._host.first_bytes(self._file.path, count)
 
-    async def send(self, pieces: Sequence[Piece], *, begin_within_seconds: float | None) -> Sent:
+    async def send(self, pieces: Sequence[Piece], *, begin_within_seconds: float | None) -> SendResult:
         order: dict[str, Any] = {
             "path": self._file.path,
             "size": self._file.size,
@@ -40,7 +40,7 @@ class OnMachine:
         return sent_by_machine(answer, len(pieces))
 
 
-def sent_by_machine(answer: Mapping[str, Any], pieces: int) -> Sent:
+def sent_by_machine(answer: Mapping[str, Any], pieces: int) -> SendResult:
     """What the machine says that it sent: no more than it was asked to, and nothing that is no ETag.
 
     >>> sent_by_machine({"ok": True, "etags": ['"a"', '"b"', '"c"']}, 2).etags
@@ -49,8 +49,9 @@ def sent_by_machine(answer: Mapping[str, Any], pieces: int) -> Sent:
     told = answer.get("etags")
     etags = [str(etag) for etag in told[:pieces]] if isinstance(told, list) else []
     if any(len(etag) > _LONGEST_ETAG or not etag.isprintable() for etag in etags):
-        return Sent(problem=DeliveryRefused("the machine's answer to an upload holds something that is no ETag"))
+        return SendResult(problem=DeliveryRefused("the machine's answer to an upload holds something that is no ETag"))
     if answer.get("ok"):
-        return Sent(etags=tuple(etags))
+        return SendResult(etags=tuple(etags))
     status = answer.get("status")
-    return Sent(etags=tuple(etags), problem=upload_problem(answer), status=status if isinstance(status, int) else None)
+    known = status if isinstance(status, int) else None
+    return SendResult(etags=tuple(etags), problem=upload_problem(answer), status=known)

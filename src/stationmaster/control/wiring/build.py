@@ -12,7 +12,7 @@ from stationmaster.control.flow.world import World
 from stationmaster.control.periodic.sweep_rules import SweepPolicy
 from stationmaster.control.wiring.providers import PATIENT, Waiting, build_providers, ssh_key_path
 from stationmaster.control.worker.worker import Tempo
-from stationmaster.delivery.r2 import open_other_bucket
+from stationmaster.delivery.bucket import open_other_bucket
 from stationmaster.delivery.token_roles import TokenRoles
 from stationmaster.providers.vastai.keys import read_pair
 from stationmaster.recipes.registry import find

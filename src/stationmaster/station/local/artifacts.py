@@ -8,8 +8,8 @@ from pathlib import Path
 
 from stationmaster.control.results.declared import has_fair_name
 from stationmaster.datasets.sources.reference import BucketSource, parse_source
-from stationmaster.delivery.artifact_store import ArtifactStore, BucketStore, FolderStore
-from stationmaster.delivery.r2 import open_other_bucket
+from stationmaster.delivery.artifact_store import ArtifactStore, BucketArtifacts, FolderArtifacts
+from stationmaster.delivery.bucket import open_other_bucket
 from stationmaster.errors import NotFound, TransferFailed, UserError
 from stationmaster.model import Checkpoint
 from stationmaster.recipes.outputs import is_safe_to_load
@@ -108,6 +108,6 @@ def _kept_at(location: str, settings: Settings) -> Iterator[tuple[ArtifactStore,
     source = parse_source(location)
     if isinstance(source, BucketSource):
         with closing(open_other_bucket(settings.bucket, source.bucket)) as bucket:
-            yield BucketStore(bucket), source.key
+            yield BucketArtifacts(bucket), source.key
     else:
-        yield FolderStore(Path(location).parent), Path(location).name
+        yield FolderArtifacts(Path(location).parent), Path(location).name

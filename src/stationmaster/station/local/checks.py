@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 from stationmaster import __version__
 from stationmaster.control.worker.background import running_worker
-from stationmaster.delivery.r2 import open_bucket
+from stationmaster.delivery.bucket import open_bucket
 from stationmaster.errors import StationmasterError
 from stationmaster.settings import Settings
 from stationmaster.station.checks import CheckResult, WorkerService
@@ -74,7 +74,7 @@ def _bucket_results(settings: Settings) -> Iterator[CheckResult]:
         if bucket is None:
             return
         try:
-            checked = "checks checksums" if bucket.checks_sums else "does not check checksums; home reads files back"
+            checked = "checks checksums" if bucket.verifies_checksums else "does not check them: files are read back"
         finally:
             bucket.close()
     except StationmasterError as problem:

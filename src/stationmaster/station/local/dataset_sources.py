@@ -12,7 +12,7 @@ from stationmaster.datasets.sources.bucket_files import BucketFiles
 from stationmaster.datasets.sources.cache import Progress, fetched
 from stationmaster.datasets.sources.hub_files import HubFiles
 from stationmaster.datasets.sources.reference import BucketSource, HubSource, Source
-from stationmaster.delivery.r2 import open_other_bucket
+from stationmaster.delivery.bucket import open_other_bucket
 from stationmaster.settings import Settings
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from stationmaster.control.flow.world import World
 from stationmaster.control.machine.access import may_get_secrets
 from stationmaster.datasets.sources.reference import BucketSource, parse_source
-from stationmaster.delivery.object_store import Bucket
+from stationmaster.delivery.bucket import Bucket
 from stationmaster.errors import CommandFailed, DeliveryError
 from stationmaster.event_log import get_logger
 from stationmaster.model import DatasetRef, Job
