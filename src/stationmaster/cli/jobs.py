@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
-from stationmaster.cli.render import event_json, instant, job_json, job_line, view_lines
+from stationmaster.cli.render import instant, job_json, job_line, view_lines
 from stationmaster.cli.requests import answer_lines, awaited_answer
 from stationmaster.errors import UserError
+from stationmaster.event_sentences import sentence
 from stationmaster.model import Desired, Request
 from stationmaster.station.jobs import JobView
 
@@ -112,8 +113,7 @@ def show(
             typer.echo(line)
         if events:
             for event in told:
-                words = " ".join(f"{key}={value}" for key, value in event.payload.items())
-                typer.echo(f"  {instant(event.at)}  {event_json(event)['kind']}  {words}")
+                typer.echo(f"  {instant(event.at)}  {sentence(event.kind, event.payload)}")
     return None
 
 

@@ -47,7 +47,8 @@ def test_show_tells_people_and_programs_the_same(trained: Trained) -> None:
     data = home.run("--json", "show", "done").json()
     assert "COMPLETED" in words
     assert data["model"] in words
-    assert "rental_requested" in words
+    assert "  Requesting a machine (label sm-" in words
+    assert "  Step train finished.\n" in words
     assert (data["outcome"], data["reason"], data["state"]) == ("COMPLETED", "FINISHED", "ENDED")
     assert data["execution"] == {"provider": "loopback"}
     assert data["providerState"].keys() >= {"instanceId", "sshHost", "activeStep"}

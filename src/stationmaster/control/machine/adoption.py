@@ -9,7 +9,7 @@ from stationmaster.control.flow.world import World
 from stationmaster.errors import ProviderError
 from stationmaster.event_log import get_logger
 from stationmaster.model import CostLine, Job, Listing, Machine, Rental, RentalState
-from stationmaster.money import ZERO, cost
+from stationmaster.money import ZERO, MicroDollars, cost
 from stationmaster.store.writes import Told, Write
 
 log = get_logger("stationmaster.adoption")
@@ -34,7 +34,7 @@ def adopted(job: Job, rental: Rental, machines: list[Machine], listing: Listing,
         absent_listings=0,
     )
     surplus = [surplus_rental(held, machine, now=now) for machine in others]
-    told = [Told(kind="rental_held", payload={"label": rental.label, "provider_id": newest.provider_id})]
+    told = [_held_told(held, newest)]
     told += [Told(kind="surplus_found", payload={"provider_id": each.provider_id}) for each in surplus]
     return Write(
         job=_with_deadline(job, held, newest, now=now),
@@ -45,6 +45,18 @@ def adopted(job: Job, rental: Rental, machines: list[Machine], listing: Listing,
         ),
         events=tuple(told),
     )
+
+
+def _held_told(rental: Rental, machine: Machine) -> Told:
+    offer = rental.offer
+    payload = {
+        "label": rental.label,
+        "provider_id": rental.provider_id,
+        "gpu": None if offer is None else offer.gpus_said,
+        "region": None if offer is None else offer.region,
+        "price_per_hour_usd": _rate(rental, machine) / 1_000_000,
+    }
+    return Told(kind="rental_held", payload=payload)
 
 
 def with_surplus(job: Job, rental: Rental, machines: list[Machine], *, now: float) -> Write:
@@ -87,7 +99,7 @@ def surplus_rental(rental: Rental, machine: Machine, *, now: float) -> Rental:
 
 def opened_cost(rental: Rental, machine: Machine, *, now: float) -> CostLine:
     """Billing is counted from the moment the machine was asked for: too much rather than too little."""
-    rate = machine.price_per_hour or (rental.offer.price_per_hour if rental.offer else ZERO)
+    rate = _rate(rental, machine)
     started = rental.create_sent_at if rental.create_sent_at is not None else now
     return CostLine(
         rental_label=rental.label,
@@ -99,6 +111,10 @@ def opened_cost(rental: Rental, machine: Machine, *, now: float) -> CostLine:
         amount=cost(rate, max(0.0, now - started)),
         source="estimate",
     )
+
+
+def _rate(rental: Rental, machine: Machine) -> MicroDollars:
+    return machine.price_per_hour or (rental.offer.price_per_hour if rental.offer else ZERO)
 
 
 def _with_deadline(job: Job, rental: Rental, machine: Machine, *, now: float) -> Job:

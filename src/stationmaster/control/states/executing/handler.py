@@ -73,6 +73,7 @@ async def observe(visit: Visit, world: World) -> Seen:
         patterns=user_patterns((*recipe.log_patterns, *world.policy.log_patterns)),
         outputs=recipe.outputs,
         stopping=recipe.stop,
+        tries={step.name: step.tries for step in recipe.steps},
     )
     if job.desired is Desired.CANCEL:
         return seen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from stationmaster.control.flow.step import recovered
@@ -46,6 +46,7 @@ class Seen:
     patterns: tuple[UserPattern, ...] = ()
     outputs: tuple[Output, ...] = ()
     stopping: StopRules = field(default_factory=StopRules)
+    tries: Mapping[str, int] = field(default_factory=dict)  # how often each step may be tried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +79,7 @@ def taken_in(seen: Seen) -> Write:
         readings=watched.readings,
         checkpoints=learnt.checkpoints,
         events=(
-            *_step_events(before, status.steps),
+            *_step_events(before, status.steps, seen.tries),
             *start_told(before, status.steps),
             *passed,
             *epochs,
@@ -193,10 +194,10 @@ def _steps_seen(status: Status) -> dict[str, str]:
     return {step.name: f"{step.state}.{step.try_number}" for step in status.steps if step.state != "pending"}
 
 
-def _step_events(job: Job, steps: Iterable[StepStatus]) -> Iterable[Told]:
+def _step_events(job: Job, steps: Iterable[StepStatus], tries: Mapping[str, int]) -> Iterable[Told]:
     """A step's changes since the last look, each told once."""
     known = job.watching.steps or {}
     for step in steps:
         if step.state != "pending" and known.get(step.name) != f"{step.state}.{step.try_number}":
             payload = {"step": step.name, "state": step.state, "try": step.try_number, "exit_code": step.exit_code}
-            yield Told(kind="step", payload=payload)
+            yield Told(kind="step", payload={**payload, "tries": tries.get(step.name)})
