@@ -10,12 +10,8 @@ from pathlib import Path
 import pytest
 
 from stationmaster.control.flow.world import World
-from stationmaster.control.states.executing.baselines import (
-    COMPARED_AT_PERCENT,
-    compare,
-    comparison_due,
-    facts_to_remember,
-)
+from stationmaster.control.results.run_facts import facts_to_remember
+from stationmaster.control.states.executing.comparison import COMPARED_AT_PERCENT, compare, comparison_due
 from stationmaster.model import Job, Progress, RentedMachine, StepReading, Watching
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write

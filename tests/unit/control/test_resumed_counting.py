@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from stationmaster.control.results.declared_files import checkpoint_of
 from stationmaster.control.states.executing.log_watch import watch_log
-from stationmaster.control.states.executing.status_intake import checkpoint_of
 from stationmaster.control.states.executing.training_events import checkpoint_step
 from stationmaster.control.states.transferring.handler import step_offset
 from stationmaster.model import Collected, Job, State, Watching

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from stationmaster.control.flow.listings import labelled, shows_absence
+from stationmaster.control.flow.world import World
 from stationmaster.model import CostLine, Listing, Rental, RentalState
 from stationmaster.money import cost
 
@@ -33,6 +34,18 @@ class Evidence:
     listing: Listing
     single_reads: dict[str, bool]
     create_limit_seconds: float
+
+
+async def gather_evidence(provider_name: str, rentals: tuple[Rental, ...], world: World) -> Evidence:
+    """Ask the provider about these rentals. Only reads. Raises ProviderError."""
+    provider = world.provider(provider_name)
+    listing = await world.fleet.listing(provider_name)
+    reads = {
+        rental.provider_id: await provider.describe(rental.provider_id) is not None
+        for rental in rentals
+        if rental.provider_id is not None and needs_single_read(rental, listing)
+    }
+    return Evidence(listing=listing, single_reads=reads, create_limit_seconds=provider.create_limit_seconds)
 
 
 def needs_single_read(rental: Rental, listing: Listing) -> bool:

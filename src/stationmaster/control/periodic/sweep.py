@@ -12,10 +12,9 @@ from typing import Any
 
 from stationmaster.control.flow.world import World
 from stationmaster.control.machine.adoption import opened_cost, surplus_rental
-from stationmaster.control.machine.release import Next, closed_cost, judge
+from stationmaster.control.machine.release import Next, closed_cost, gather_evidence, judge
 from stationmaster.control.periodic.sweep_report import Act, Finding, Report, Verdict
 from stationmaster.control.periodic.sweep_rules import Subject, SweepPolicy, judge_machine
-from stationmaster.control.states.releasing.handler import gather_evidence
 from stationmaster.errors import ProviderError, StoreError
 from stationmaster.event_log import get_logger
 from stationmaster.model import Alert, Job, Label, Machine, Rental, RentalState, State

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from stationmaster.control.results.declared import has_fair_name
+from stationmaster.control.results.declared_files import has_fair_name
 from stationmaster.datasets.sources.reference import BucketSource, parse_source
 from stationmaster.delivery.artifact_store import ArtifactStore, BucketArtifacts, FolderArtifacts
 from stationmaster.delivery.bucket import open_other_bucket

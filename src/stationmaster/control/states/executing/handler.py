@@ -25,8 +25,8 @@ from stationmaster.control.machine.keepalive import alone_seconds
 from stationmaster.control.machine.revive import STOPPED_ENDINGS, Revive, marked_as_stopped, needs_reviving, revive
 from stationmaster.control.machine.step_secrets import held_back, secrets_of
 from stationmaster.control.results.collecting import Collect, collect, due
-from stationmaster.control.results.declared import declared
-from stationmaster.control.states.executing.baselines import compare, comparison_due
+from stationmaster.control.results.declared_files import declared
+from stationmaster.control.states.executing.comparison import compare, comparison_due
 from stationmaster.control.states.executing.last_save import Save, ask_to_save, save_first, save_told
 from stationmaster.control.states.executing.live_stream import Follow, follow
 from stationmaster.control.states.executing.log_watch import since_of

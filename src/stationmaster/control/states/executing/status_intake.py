@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from stationmaster.control.flow.step import recovered
 from stationmaster.control.flow.world import Visit
 from stationmaster.control.machine.access import ANSWERING, Sighting
-from stationmaster.control.states.executing.baselines import Comparison
+from stationmaster.control.results.declared_files import checkpoint_of
+from stationmaster.control.states.executing.comparison import Comparison
 from stationmaster.control.states.executing.health_news import HealthNews, health_news
 from stationmaster.control.states.executing.log_watch import Watched, stall_alert, stall_cleared, stall_told, watch_log
 from stationmaster.control.states.executing.training_events import (
@@ -22,7 +23,6 @@ from stationmaster.control.states.executing.vitals import Health, check_vitals
 from stationmaster.model import Alert, Checkpoint, Job, LogChunk, Progress
 from stationmaster.parsers.patterns import UserPattern
 from stationmaster.recipes.commands import Stop as StopRules
-from stationmaster.recipes.outputs import step_of
 from stationmaster.recipes.schema import Output, OutputKind
 from stationmaster.remote.host import LogPiece, OutputFile, Since, Status, StepStatus
 from stationmaster.settings import MonitoringSettings
@@ -177,17 +177,6 @@ def _checkpoints(job: Job, files: Iterable[OutputFile], outputs: Sequence[Output
 def _models(files: Iterable[OutputFile]) -> Iterable[OutputFile]:
     """Samples and logs may be many; they are counted once, when they are fetched."""
     return (file for file in files if file.kind == OutputKind.CHECKPOINT)
-
-
-def checkpoint_of(job: Job, file: OutputFile, outputs: Sequence[Output]) -> Checkpoint:
-    return Checkpoint(
-        attempt=job.attempt,
-        path=file.path,
-        kind=file.kind,
-        size=file.size,
-        step=step_of(file.path, outputs, offset=job.watching.step_offset),
-        sha256=file.sha256,
-    )
 
 
 def _steps_seen(status: Status) -> dict[str, str]:

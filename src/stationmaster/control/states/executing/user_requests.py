@@ -14,7 +14,7 @@ from stationmaster.control.flow.step import wait
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.access import host_of
 from stationmaster.control.results.collecting import with_newest_asked
-from stationmaster.control.results.declared import has_fair_name
+from stationmaster.control.results.declared_files import has_fair_name
 from stationmaster.control.results.job_folder import arriving, fetched_path
 from stationmaster.control.states.executing.step_failure import quoted
 from stationmaster.errors import CommandFailed, DiskFull, TransferFailed

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from stationmaster.control.results.run_facts import gpu_samples
 from stationmaster.model import Alert, Checkpoint, Job, Progress
 from stationmaster.parsers.base import ErrorKind, Reading
 from stationmaster.remote.host import Status
@@ -16,7 +17,6 @@ from stationmaster.watch.anomalies.base import (
     Anomaly,
     AnomalyFinding,
     DiskSample,
-    GpuSample,
     LossPoint,
     Reaction,
     SavedCheckpoint,
@@ -28,7 +28,6 @@ from stationmaster.watch.anomalies.registry import find_anomalies, read_reaction
 _LOSSES_KEPT = 200
 _SAMPLES_KEPT = 60
 _CHECKPOINTS_KEPT = 20
-_MIB = 1024 * 1024
 
 Row = list[float | None]
 
@@ -107,11 +106,6 @@ def spoilt_from(losses: Sequence[LossPoint]) -> int | None:
     return spoilt
 
 
-def gpu_samples(job: Job) -> list[list[GpuSample]]:
-    """What is kept of each GPU's use and memory."""
-    return [_gpu_samples(rows) for rows in (job.watching.vitals or {}).get("gpus", ())]
-
-
 def _extended(
     before: Mapping[str, Any],
     status: Status,
@@ -173,25 +167,13 @@ def _vitals(job: Job, kept: Mapping[str, Any], progress: Progress, *, now: float
             LossPoint(at=at, step=int(step), loss=math.nan if loss is None else loss)
             for at, step, loss in kept["losses"]
         ],
-        gpus=[_gpu_samples(rows) for rows in kept["gpus"]],
+        gpus=[gpu_samples(rows) for rows in kept["gpus"]],
         disk=[DiskSample(at=at, free_bytes=free) for at, free in kept["disk"]],
         checkpoints=[SavedCheckpoint(at=at, step=int(step), size_bytes=size) for at, step, size in kept["checkpoints"]],
         checkpoint_every_steps=_save_every(job),
         clock=[SkewSample(at=at, ahead_seconds=ahead) for at, ahead in kept["clock"]],
         max_seconds=None if job.deadline_at is None else max(0.0, job.deadline_at - job.state_since),
     )
-
-
-def _gpu_samples(rows: Iterable[Sequence[Any]]) -> list[GpuSample]:
-    return [
-        GpuSample(
-            at=at,
-            utilization_percent=use,
-            memory_used_bytes=None if used is None else used * _MIB,
-            memory_total_bytes=None if total is None else total * _MIB,
-        )
-        for at, use, used, total in rows
-    ]
 
 
 def _save_every(job: Job) -> int | None:

@@ -52,10 +52,9 @@ from stationmaster.control.machine.revive import Revive, needs_reviving, revive
 from stationmaster.control.publishing import delivery_notes as notes
 from stationmaster.control.publishing.chain import Deliver, deliver, not_delivered
 from stationmaster.control.results.collecting import with_fetched, with_places
-from stationmaster.control.results.declared import declared, refused_told
+from stationmaster.control.results.declared_files import checkpoint_of, declared, refused_told
 from stationmaster.control.results.job_folder import arriving, fetched_path
 from stationmaster.control.results.transfer_progress import metered
-from stationmaster.control.states.executing.status_intake import checkpoint_of
 from stationmaster.control.states.fetching.wanted_files import ranked_models, steady, wanted_files
 from stationmaster.delivery.safetensors_header import open_safetensors
 from stationmaster.durations import format_duration

@@ -24,7 +24,7 @@ from stationmaster.control.publishing import delivery_notes as notes
 from stationmaster.control.publishing.publish import Publishing, entry, next_publishing, publish
 from stationmaster.control.publishing.registering import first_registration, step_on
 from stationmaster.control.results.job_folder import LATEST, MODEL, SUMMARY, forget_arriving, keep_only, link
-from stationmaster.control.states.executing.baselines import facts_to_remember
+from stationmaster.control.results.run_facts import facts_to_remember
 from stationmaster.errors import RemoteError
 from stationmaster.event_log import get_logger
 from stationmaster.lifecycle import Move, concluded

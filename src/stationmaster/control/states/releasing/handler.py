@@ -9,7 +9,7 @@ from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import Handler, Step, failed_try, go_on, outcome_told, recovered, wait, wants_out
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.adoption import opened_cost, surplus_rental
-from stationmaster.control.machine.release import Evidence, Judgement, Next, closed_cost, judge, needs_single_read
+from stationmaster.control.machine.release import Evidence, Judgement, Next, closed_cost, gather_evidence, judge
 from stationmaster.control.states.releasing.cleanup import (
     CleanUp,
     clean_up,
@@ -71,17 +71,6 @@ async def observe(visit: Visit, world: World) -> Seen:
         return replace(seen, evidence=await gather_evidence(job.spec.provider, not_gone(rentals), world))
     except ProviderError as problem:
         return replace(seen, problem=str(problem))
-
-
-async def gather_evidence(provider_name: str, rentals: tuple[Rental, ...], world: World) -> Evidence:
-    provider = world.provider(provider_name)
-    listing = await world.fleet.listing(provider_name)
-    reads = {
-        rental.provider_id: await provider.describe(rental.provider_id) is not None
-        for rental in rentals
-        if rental.provider_id is not None and needs_single_read(rental, listing)
-    }
-    return Evidence(listing=listing, single_reads=reads, create_limit_seconds=provider.create_limit_seconds)
 
 
 def _may_exist(rental: Rental) -> bool:

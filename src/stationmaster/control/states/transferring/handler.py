@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,12 +26,16 @@ from stationmaster.control.machine.keepalive import company
 from stationmaster.control.results.collecting import intact, intact_state
 from stationmaster.control.results.job_folder import sent_configs
 from stationmaster.control.results.transfer_progress import metered
-from stationmaster.control.states.transferring.config_files import written
-from stationmaster.control.states.transferring.dataset_cache import kept, may_be_kept, taken
-from stationmaster.control.states.transferring.dataset_pull import pulled
+from stationmaster.control.states.transferring.dataset_on_machine import (
+    cache_dataset,
+    can_be_cached,
+    download_on_machine,
+    take_cached,
+)
 from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
 from stationmaster.lifecycle import Move
 from stationmaster.model import Collected, Job, Reason
+from stationmaster.recipes.configs import ConfigFile
 from stationmaster.recipes.plan import JobIdentity, Plan, render_plan
 from stationmaster.recipes.registry import StoredRecipe
 from stationmaster.recipes.schema import Recipe
@@ -154,7 +160,7 @@ async def _send_all(
     plan = plan_of(job, stored.recipe, root=host.root, resume_from=resume, step=step, state=beside)
     await host.put_plan(plan.as_json())
     files = await world.ask_store(_shipped, stored)
-    files += await world.ask_store(written, plan.configs, sent_configs(world.artifacts(job.id)))
+    files += await world.ask_store(_write_configs, plan.configs, sent_configs(world.artifacts(job.id)))
     files.append(Sending(local=Path(job.spec.dataset.archive), path=_ARCHIVE, sha256=job.spec.dataset.sha256))
     if checkpoint is not None:
         sha256 = await world.ask_store(_sha256, Path(checkpoint))
@@ -180,15 +186,15 @@ async def _send_files(
     job: Job, host: Host, files: list[Sending], recipe: Recipe, world: World, progress: Progress
 ) -> str | None:
     unpacked_bytes = job.spec.dataset.size
-    is_kept = may_be_kept(job, world.policy)
+    is_cached = can_be_cached(job, world.policy)
     room_bytes = job.spec.dataset.size + unpacked_bytes + ROOM_TO_SPARE_BYTES
-    was_taken = is_kept and await taken(job, host, _ARCHIVE, room_bytes=room_bytes)
-    if not was_taken and await pulled(job, host, _DATASET, recipe, world):
+    was_taken = is_cached and await take_cached(job, host, _ARCHIVE, room_bytes=room_bytes)
+    if not was_taken and await download_on_machine(job, host, _DATASET, recipe, world):
         await push_all_verified(host, [file for file in files if file.path != _ARCHIVE], progress=progress)
         return "data_pulled"
     sent = await push_all_verified(host, files, further_bytes=unpacked_bytes, progress=progress)
-    if is_kept:
-        await kept(job, host, _ARCHIVE, world.policy)
+    if is_cached:
+        await cache_dataset(job, host, _ARCHIVE, world.policy)
     return "data_already_there" if was_taken and _ARCHIVE not in sent else None
 
 
@@ -227,11 +233,28 @@ def _shipped(stored: StoredRecipe) -> list[Sending]:
     return [Sending(local=file, path=f"recipe/{name}", sha256=_sha256(file)) for name, file in stored.shipped_files()]
 
 
+def _write_configs(configs: Iterable[ConfigFile], folder: Path) -> list[Sending]:
+    """Write the plan's config files below `folder`, where they stay with the job; writing them again is harmless."""
+    return [_write_config(config, folder / config.path) for config in configs]
+
+
+def _write_config(config: ConfigFile, path: Path) -> Sending:
+    content = config.text.encode()
+    fresh = path.with_name(f".{path.name}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh.write_bytes(content)
+        fresh.replace(path)
+    except OSError as problem:
+        raise TransferFailed(f"cannot write {path}: {problem.strerror}") from problem
+    return Sending(local=path, path=config.path, sha256=hashlib.sha256(content).hexdigest())
+
+
 def _sha256(file: Path) -> str:
     try:
         return sha256_of(file)
     except OSError as problem:
-        raise TransferFailed(f"{file} cannot be read at home: {problem.strerror}") from problem
+        raise TransferFailed(f"cannot read {file}: {problem.strerror}") from problem
 
 
 HANDLER = Handler(observe=observe, decide=decide, perform=perform)

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from stationmaster.recipes.outputs import output_of
+from stationmaster.model import Checkpoint, Job
+from stationmaster.recipes.outputs import output_of, step_of
 from stationmaster.recipes.schema import Output
 from stationmaster.remote.host import OutputFile
 from stationmaster.store.writes import Told
@@ -36,6 +37,18 @@ def refused_told(files: Sequence[OutputFile], outputs: Sequence[Output]) -> tupl
         return ()
     shown = [ascii(path[:_LONGEST_PATH]) for path in refused[:_MOST_TOLD]]
     return (Told(kind="files_refused", payload={"files": shown, "count": len(refused)}),)
+
+
+def checkpoint_of(job: Job, file: OutputFile, outputs: Sequence[Output]) -> Checkpoint:
+    """The row of a file that counts; its step comes from its name."""
+    return Checkpoint(
+        attempt=job.attempt,
+        path=file.path,
+        kind=file.kind,
+        size=file.size,
+        step=step_of(file.path, outputs, offset=job.watching.step_offset),
+        sha256=file.sha256,
+    )
 
 
 def has_fair_name(path: str) -> bool:

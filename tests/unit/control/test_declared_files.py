@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stationmaster.control.results.declared import declared, has_fair_name, refused_told
+from stationmaster.control.results.declared_files import declared, has_fair_name, refused_told
 from stationmaster.recipes.schema import Output, OutputKind
 from stationmaster.remote.host import OutputFile
 

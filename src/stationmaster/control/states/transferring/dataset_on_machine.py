@@ -1,4 +1,7 @@
-"""A dataset that lies in a bucket is fetched by the machine itself, over its own line. If it cannot be, it is sent."""
+"""Datasets that need not be sent: an earlier job left a copy on the machine, or the machine downloads from a bucket.
+
+Whatever goes wrong here costs nothing but time: the dataset is then sent from here.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.world import World
 from stationmaster.control.machine.access import may_get_secrets
 from stationmaster.datasets.sources.reference import BucketSource, parse_source
 from stationmaster.delivery.bucket import Bucket
 from stationmaster.errors import CommandFailed, DeliveryError
 from stationmaster.event_log import get_logger
-from stationmaster.model import DatasetRef, Job
+from stationmaster.model import DatasetRef, Job, SshAccess
 from stationmaster.recipes.schema import Recipe
 from stationmaster.remote.host import Host
 
@@ -26,8 +30,30 @@ _FEW = 200
 _TINY_BYTES = 16 << 10
 
 
-async def pulled(job: Job, host: Host, folder: str, recipe: Recipe, world: World) -> bool:
-    """Whether `folder` holds the dataset, fetched by the machine, every file with the SHA-256 that it has at home.
+def can_be_cached(job: Job, policy: Policy) -> bool:
+    """Whether a later job could find the dataset on the machine: this computer's own machines go with their job."""
+    return policy.cache_bytes > 0 and isinstance(job.machine.access, SshAccess)
+
+
+async def take_cached(job: Job, host: Host, archive: str, *, room_bytes: int) -> bool:
+    """Put an earlier job's copy of the dataset at `archive`; False: there is none. Its hash is still to be checked."""
+    try:
+        return await host.take_kept(archive, job.spec.dataset.sha256, room_bytes=room_bytes)
+    except CommandFailed:
+        return False
+
+
+async def cache_dataset(job: Job, host: Host, archive: str, policy: Policy) -> None:
+    """Leave the dataset, which was verified there, on the machine for later jobs."""
+    sha256, most_bytes = job.spec.dataset.sha256, policy.cache_bytes
+    try:
+        await host.keep(archive, sha256, most_bytes=most_bytes, most_seconds=policy.cache_seconds)
+    except CommandFailed:
+        pass  # a disk or a folder that does not allow it costs the next job a transfer, and this one nothing
+
+
+async def download_on_machine(job: Job, host: Host, folder: str, recipe: Recipe, world: World) -> bool:
+    """Have the machine download the dataset to `folder`; True if every file arrived with its known SHA-256.
 
     The machine gets signed addresses, which read these files and nothing else, on standard input.
     """
@@ -49,7 +75,7 @@ async def pulled(job: Job, host: Host, folder: str, recipe: Recipe, world: World
 
 
 def _source(job: Job, recipe: Recipe) -> BucketSource | None:
-    """The prefix that the dataset's files lie below; an archive was unpacked at home, and is sent from there."""
+    """The bucket prefix of the dataset's files; None for an archive, which was unpacked here and is sent from here."""
     if "://" not in job.spec.dataset.source or not recipe.dataset.pull:
         return None
     source = parse_source(job.spec.dataset.source)
@@ -63,7 +89,7 @@ def _files(dataset: DatasetRef) -> list[dict[str, Any]]:
 
 
 def _is_worth_it(files: Sequence[Mapping[str, Any]]) -> bool:
-    """Many tiny files take longer one by one than as the one archive that home sends."""
+    """Many tiny files take longer one by one than as the one archive that is sent from here."""
     return len(files) <= _FEW or sum(file["size"] for file in files) >= len(files) * _TINY_BYTES
 
 
