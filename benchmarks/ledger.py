@@ -32,7 +32,7 @@ from stationmaster.money import MicroDollars
 from stationmaster.store.engine import Database
 from stationmaster.store.leases import Lease
 from stationmaster.store.store import Store
-from stationmaster.store.writes import Hold, Settlement, Told, Write
+from stationmaster.store.writes import CreditHold, NewEvent, Settlement, Write
 
 BUDGET_PAIRS_PER_SECOND = 200.0
 BUDGET_SHARE = 0.1
@@ -138,16 +138,18 @@ def _settle_jobs(url: str, number: int, ready: Barrier, used: Used) -> None:
 
 
 def _claimed(job: Job) -> Write:
-    hold = Hold(user=str(job.spec.owner), job_id=job.id, attempt=1, least=_HELD, most=_HELD, otherwise=Write(job=job))
-    told = Told(kind="state", payload={"from": "QUEUED", "to": "PROVISIONING", "attempt": 1})
-    return Write(job=replace(job, state=State.PROVISIONING, attempt=1), events=(told,), ledger=(hold,))
+    hold = CreditHold(
+        user=str(job.spec.owner), job_id=job.id, attempt=1, least=_HELD, most=_HELD, otherwise=Write(job=job)
+    )
+    event = NewEvent(kind="state", payload={"from": "QUEUED", "to": "PROVISIONING", "attempt": 1})
+    return Write(job=replace(job, state=State.PROVISIONING, attempt=1), events=(event,), ledger=(hold,))
 
 
 def _ended(job: Job) -> Write:
     over = replace(job, state=State.ENDED, outcome=Outcome.COMPLETED, reason=Reason.FINISHED)
     settlement = Settlement(job_id=job.id, attempt=1, charge=_CHARGED, note="FINISHED")
-    told = Told(kind="state", payload={"from": "PROVISIONING", "to": "ENDED", "attempt": 1})
-    return Write(job=over, due_in=None, events=(told,), ledger=(settlement,))
+    event = NewEvent(kind="state", payload={"from": "PROVISIONING", "to": "ENDED", "attempt": 1})
+    return Write(job=over, due_in=None, events=(event,), ledger=(settlement,))
 
 
 _HOLD_SQL = (

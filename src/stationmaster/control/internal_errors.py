@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stationmaster.control.flow.policy import Policy
-from stationmaster.control.flow.step import give_up, go_on, is_late, outcome_told, recovered, wants_out
+from stationmaster.control.flow.step import give_up, go_on, is_late, outcome_event, recovered, wants_out
 from stationmaster.control.machine.parking import parked
 from stationmaster.control.states.fetching.handler import without_the_rest
 from stationmaster.control.states.finalizing.handler import final_reason
 from stationmaster.lifecycle import Move, concluded, is_parked
 from stationmaster.model import Alert, Desired, Job, Reason, State
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 INTERNAL_ERROR = "internal_error"
 _PATIENCE = 3  # trips in a row before anything is given up: what passes by itself was no reason
@@ -29,7 +29,7 @@ def after_trip(job: Job, said: str, *, now: float, policy: Policy) -> Write:
     return Write(
         job=_with_trips(job, trips),
         due_in=policy.retry_after(trips - 1),
-        events=() if trips > 1 else (Told(kind="tripped", payload={"problem": said}),),
+        events=() if trips > 1 else (NewEvent(kind="tripped", payload={"problem": said}),),
         alerts=(Alert(kind=INTERNAL_ERROR, job_id=job.id, message=f"in {job.state}: {said}"),),
     )
 
@@ -64,7 +64,7 @@ def _way_out(job: Job, said: str, *, now: float, policy: Policy) -> Write | None
             return parked(job, why, policy, now=now)
         case State.FINALIZING:
             done = concluded(job, final_reason(job), explanation=why)
-            return go_on(done, Move.PUBLISHED, now=now, events=(outcome_told(done),))
+            return go_on(done, Move.PUBLISHED, now=now, events=(outcome_event(done),))
     return None  # a machine is asked to go until it is gone, whatever happens
 
 

@@ -35,31 +35,31 @@ HANDLERS: Mapping[State, Handler[Any, Any]] = {
 _MOST_VISITS = 40  # at one go; a job that always finds something to do leaves its place to others now and then
 
 
-class Hold(Guard, Protocol):
+class LeasedJob(Guard, Protocol):
     """A job in a worker's hands; `lease` is as it was last read or written between two visits."""
 
     lease: Lease
 
 
-async def reconcile(hold: Hold, world: World, pen: Pen, record: Callable[[Write], Awaitable[None]]) -> None:
+async def reconcile(leased: LeasedJob, world: World, pen: Pen, record: Callable[[Write], Awaitable[None]]) -> None:
     """Take a job as far as it goes without waiting. Raises LeaseLost when it is somebody else's by now."""
     for _ in range(_MOST_VISITS - 1):
-        learnt = await _visit(hold, world, pen, record)
+        learnt = await _visit(leased, world, pen, record)
         if learnt.due_in != 0.0 or learnt.job.state not in HANDLERS:
             break
-        hold.lease = await pen.record(hold.lease, learnt)
+        leased.lease = await pen.record(leased.lease, learnt)
     else:
-        learnt = await _visit(hold, world, pen, record)
-    await pen.settle(hold.lease, learnt)
+        learnt = await _visit(leased, world, pen, record)
+    await pen.settle(leased.lease, learnt)
 
 
-async def _visit(hold: Hold, world: World, pen: Pen, record: Callable[[Write], Awaitable[None]]) -> Write:
+async def _visit(leased: LeasedJob, world: World, pen: Pen, record: Callable[[Write], Awaitable[None]]) -> Write:
     """observe → decide → record → perform; what is still to be written."""
-    lease = hold.lease
+    lease = leased.lease
     handler = HANDLERS[lease.job.state]
     job = _with_wish_seen(lease.job)  # whatever is written next has seen this wish
     rules = world.rules(job)
-    visit = Visit(job=job, now=lease.now, watched=lease.watched, guard=hold, record=record, rules=rules)
+    visit = Visit(job=job, now=lease.now, watched=lease.watched, guard=leased, record=record, rules=rules)
     seen = await handler.observe(visit, world)
     step = handler.decide(seen, world.policy)
     if step.then is None:
@@ -69,7 +69,7 @@ async def _visit(hold: Hold, world: World, pen: Pen, record: Callable[[Write], A
         # Due at once: whoever takes over from a worker that died in between must not wait for the next look.
         # What people want by now is not taken up here: a change of it interrupts the action.
         intent = step.write if step.write.due_in == 0.0 else changed(step.write, due_in=0.0)
-        hold.lease = changed(lease, texts=(await pen.record(lease, intent)).texts)
+        leased.lease = changed(lease, texts=(await pen.record(lease, intent)).texts)
         job = step.write.job
     return well_again(await handler.perform(step.then, job, seen, world))
 

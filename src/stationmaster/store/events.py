@@ -13,7 +13,7 @@ from stationmaster.store.bulk import append_rows, insert_if_absent
 from stationmaster.store.codec import dumps, event_from_row
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import events, followed
-from stationmaster.store.writes import Told
+from stationmaster.store.writes import NewEvent
 
 
 class Events:
@@ -59,7 +59,7 @@ class Cursors:
             connection.execute(followed.update().where(followed.c.name == name, followed.c.seq < seq).values(seq=seq))
 
 
-def rows(job_id: str, told: Sequence[Told], *, version: int, now: float) -> list[dict[str, Any]]:
+def rows(job_id: str, told: Sequence[NewEvent], *, version: int, now: float) -> list[dict[str, Any]]:
     """Rows for events; the last of them has `version`, to which the caller has raised the job's row."""
     first = version - len(told) + 1
     return [

@@ -18,7 +18,7 @@ from stationmaster.store.costs import KINDS_OF_PAID_TIME
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import cost_lines, jobs, ledger_entries, removed_jobs, rentals
 from stationmaster.store.wake import announce
-from stationmaster.store.writes import Told
+from stationmaster.store.writes import NewEvent
 
 _MAY_TRAIN = [state.value for state in (State.QUEUED, State.PROVISIONING, State.TRANSFERRING_DATA, State.EXECUTING)]
 _STRENGTH = (Desired.RUN, Desired.STOP, Desired.CANCEL_KEEP, Desired.CANCEL)
@@ -102,8 +102,8 @@ class Jobs:
         with self._database.write() as connection:
             row = connection.execute(change).mappings().one_or_none()
             if row is not None:
-                told = Told(kind="desired", payload={"desired": desired.value})
-                events.append(connection, events.rows(job_id, (told,), version=row["version"], now=row["now"]))
+                event = NewEvent(kind="desired", payload={"desired": desired.value})
+                events.append(connection, events.rows(job_id, (event,), version=row["version"], now=row["now"]))
                 announce(connection)
                 return job_from_row(row)
         job = self.get(job_id)
@@ -127,8 +127,8 @@ class Jobs:
             row = connection.execute(change).mappings().one_or_none()
             if row is not None:
                 job = job_from_row(row)
-                told = Told(kind="asked", payload={"for": request.value, "number": job.times_asked(request)})
-                events.append(connection, events.rows(job_id, (told,), version=row["version"], now=row["now"]))
+                event = NewEvent(kind="asked", payload={"for": request.value, "number": job.times_asked(request)})
+                events.append(connection, events.rows(job_id, (event,), version=row["version"], now=row["now"]))
                 announce(connection)
                 return job
         job = self.get(job_id)
@@ -186,8 +186,8 @@ def enter(connection: Connection, spec: JobSpec, *, now: float) -> Submitted:
     if created:
         _refuse_if_charged(connection, spec.id)
         payload = {"name": spec.name, "recipe": spec.recipe, "provider": spec.provider}
-        told = Told(kind="submitted", payload=payload)
-        events.append(connection, events.rows(spec.id, (told,), version=1, now=now))
+        event = NewEvent(kind="submitted", payload=payload)
+        events.append(connection, events.rows(spec.id, (event,), version=1, now=now))
         announce(connection)
     job = _find(connection, spec.id)
     assert job is not None

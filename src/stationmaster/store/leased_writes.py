@@ -34,7 +34,7 @@ from stationmaster.store.storable_text import storable
 from stationmaster.store.tables import jobs
 from stationmaster.store.wake import announce_news
 from stationmaster.store.watchers import watched_column
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ class LeasedWriter:
 
     def _made_ready(self, connection: Connection, entry: LeasedWrite) -> LeasedWrite:
         entry = self._with_credits_moved(connection, entry)
-        return replace(entry, write=_with_alerts_told(connection, entry.write)) if entry.write.alerts else entry
+        return replace(entry, write=_with_alert_events(connection, entry.write)) if entry.write.alerts else entry
 
     def _with_credits_moved(self, connection: Connection, entry: LeasedWrite) -> LeasedWrite:
         """Where the credits do not suffice, what is written in its place."""
@@ -170,11 +170,11 @@ def _lease_after(entry: LeasedWrite, texts: Texts, row: UpdatedRow) -> Lease:
     return Lease(job=job, token=entry.lease.token, now=row.now, watched=bool(row.watched), texts=texts)
 
 
-def _with_alerts_told(connection: Connection, write: Write) -> Write:
+def _with_alert_events(connection: Connection, write: Write) -> Write:
     """An alert that is new is an event of the job as well, so that whoever follows the job hears of it."""
     fresh = alerts.not_yet_open(connection, write.alerts)
-    told = [Told(kind="alert", payload={"alert": alert.kind, "message": alert.message}) for alert in fresh]
-    return replace(write, events=(*write.events, *told))
+    events = [NewEvent(kind="alert", payload={"alert": alert.kind, "message": alert.message}) for alert in fresh]
+    return replace(write, events=(*write.events, *events))
 
 
 def _update_statement(database: Database) -> ReturningUpdate[Any]:
@@ -196,7 +196,7 @@ def _update_statement(database: Database) -> ReturningUpdate[Any]:
             **parameters,
             lease_owner=sa.case((keep, jobs.c.lease_owner), else_=None),
             lease_until=sa.case((keep, jobs.c.lease_until), else_=None),
-            version=jobs.c.version + sa.bindparam("b_told", type_=sa.BigInteger),
+            version=jobs.c.version + sa.bindparam("b_new_events", type_=sa.BigInteger),
             log_bytes=jobs.c.log_bytes + sa.bindparam("b_logged", type_=sa.BigInteger),
             due_at=now + sa.bindparam("b_due_in", type_=sa.Double),
             ended_at=sa.case((ended, sa.func.coalesce(jobs.c.ended_at, now)), else_=None),
@@ -214,7 +214,7 @@ def job_values(entry: LeasedWrite, texts: Texts) -> dict[str, Any]:
         "b_id": entry.lease.job.id,
         "b_token": entry.lease.token,
         "b_keep": entry.keep,
-        "b_told": len(write.events),
+        "b_new_events": len(write.events),
         "b_logged": sum(len(chunk.data) for chunk in write.logs),
         "b_due_in": write.due_in,
         "b_ended": job.state is State.ENDED,

@@ -16,7 +16,7 @@ from stationmaster.store.bulk import insert_if_absent
 from stationmaster.store.codec import cost_line_from_row, spec_from_text
 from stationmaster.store.engine import Database
 from stationmaster.store.tables import cost_lines, credit_accounts, credit_lots, jobs, ledger_entries, removed_jobs
-from stationmaster.store.writes import Hold, Room, Settlement, Write
+from stationmaster.store.writes import CreditHold, DailyCapCheck, Settlement, Write
 
 _WORKER = "stationmaster"
 DAY_SECONDS = 86_400.0
@@ -53,7 +53,7 @@ class Posting:
         for part in write.ledger:
             if isinstance(part, Settlement):
                 self._settle(connection, part)
-            elif isinstance(part, Room):
+            elif isinstance(part, DailyCapCheck):
                 if not self._has_room(connection, part):
                     return self.entered(connection, part.otherwise)
             else:
@@ -86,7 +86,7 @@ class Posting:
         if rows := _in_order(parts):
             connection.execute(_TAKE, rows)
 
-    def _hold(self, connection: Connection, hold: Hold) -> MicroDollars | None:
+    def _hold(self, connection: Connection, hold: CreditHold) -> MicroDollars | None:
         attempt = {"b_job": hold.job_id, "b_attempt": hold.attempt}
         found = connection.execute(_LOCK_TO_HOLD, {"b_user": hold.user, **attempt}).one_or_none()
         if found is None:
@@ -128,7 +128,7 @@ class Posting:
         if returned:
             connection.execute(self._give_back, _in_order(returned))
 
-    def _has_room(self, connection: Connection, room: Room) -> bool:
+    def _has_room(self, connection: Connection, room: DailyCapCheck) -> bool:
         self.lock(connection, room.user)
         now = float(connection.execute(sa.select(self._now)).scalar_one())
         used = committed_spend(connection, room.user, since=now - DAY_SECONDS, now=now, without=room.job_id)

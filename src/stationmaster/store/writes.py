@@ -1,4 +1,4 @@
-"""What a worker wants written about one job in one transaction."""
+"""What a worker writes about one job in one transaction."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """An event before it has its number."""
+class NewEvent:
+    """An event to be written; the store gives it its number and time."""
 
     kind: str
     payload: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hold:
-    """Credits set aside for an attempt: as much as there is up to `most`. The job remembers the amount as `hold`.
+class CreditHold:
+    """Credits to set aside for an attempt: up to `most`, as far as the balance allows. `Funding.hold` gets the amount.
 
-    With less than `least` nothing is set aside, and `otherwise` is written in the place of the whole write.
+    If the balance is below `least`, nothing is set aside and `otherwise` replaces the whole write.
     """
 
     user: str
@@ -48,7 +48,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
-    """The end of an attempt's hold: `charge` of it is taken, the rest comes back. Once, however often it is asked."""
+    """Ends an attempt's hold: charges `charge` of it and returns the rest. Repeating it changes nothing."""
 
     job_id: str
     attempt: int
@@ -57,8 +57,8 @@ class Settlement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
-    """Room for `need` in what a person's jobs may cost within a day; without it `otherwise` is written instead."""
+class DailyCapCheck:
+    """Whether `need` fits under the user's daily spending cap; if not, `otherwise` replaces the whole write."""
 
     user: str
     job_id: str
@@ -69,26 +69,26 @@ class Room:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """The job as it now is, with everything learnt on the way. `due_in` None: no further visit is needed."""
+    """The job as it now is, with everything learnt on the way. `due_in` None: the job needs no further visit."""
 
     job: Job
     due_in: float | None = 0.0
     rentals: tuple[Rental, ...] = ()
     costs: tuple[CostLine, ...] = ()
-    events: tuple[Told, ...] = ()
+    events: tuple[NewEvent, ...] = ()
     logs: tuple[LogChunk, ...] = ()
     readings: tuple[StepReading, ...] = ()
     checkpoints: tuple[Checkpoint, ...] = ()
     bad_machines: tuple[BadMachine, ...] = ()
     alerts: tuple[Alert, ...] = ()
-    cleared_alerts: tuple[str, ...] = ()  # kinds that may be raised anew
-    models: tuple[TrainedModel, ...] = ()  # in the catalogue
+    cleared_alerts: tuple[str, ...] = ()  # kinds; they may be raised again
+    models: tuple[TrainedModel, ...] = ()  # for the catalogue
     past_run: RunFacts | None = None  # what later runs are compared with
-    ledger: tuple[Hold | Settlement | Room, ...] = ()  # in this order, in the same transaction
+    ledger: tuple[CreditHold | Settlement | DailyCapCheck, ...] = ()  # applied in this order, in the same transaction
 
 
 def can_join(first: Write, then: Write) -> bool:
-    """Whether two writes about a job, one after the other, are as good as one: what only adds up, in any number."""
+    """Whether two writes about a job, one after the other, can be one write: both only append rows."""
     return not any(
         (one.rentals, one.costs, one.bad_machines, one.alerts, one.cleared_alerts, one.models, one.ledger) != ((),) * 7
         or one.past_run is not None
@@ -97,7 +97,7 @@ def can_join(first: Write, then: Write) -> bool:
 
 
 def joined(first: Write, then: Write) -> Write:
-    """Both writes as one; only for those that `can_join`."""
+    """Both writes as one. Only for writes that `can_join` allows."""
     return replace(
         then,
         events=(*first.events, *then.events),

@@ -15,7 +15,7 @@ from stationmaster.station.base import Station
 from stationmaster.station.credits import GRANT_KINDS, Adjustment, CreditChange, Grant, RefundRequest
 from stationmaster.station.users import UserChanges
 from stationmaster.store.store import Store
-from stationmaster.store.writes import Hold, Settlement, Write
+from stationmaster.store.writes import CreditHold, Settlement, Write
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.jobs.spine_values import spec
 
@@ -53,7 +53,7 @@ def charge(store: Store, job_id: str) -> None:
     store.jobs.submit(spec(job_id, owner="ann"))
     (lease,) = store.leases.claim("worker", limit=1, seconds=60)
     refused = replace(lease.job, state=State.ENDED, outcome=Outcome.FAILED, reason=Reason.OUT_OF_CREDIT)
-    hold = Hold(
+    hold = CreditHold(
         user="ann",
         job_id=job_id,
         attempt=1,

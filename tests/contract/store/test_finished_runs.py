@@ -10,7 +10,7 @@ import pytest
 
 from stationmaster.model import Outcome, Reason, RentalState, State
 from stationmaster.store.store import Store
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 from tests.support.jobs.spine_values import offer, rental, spec
 
 
@@ -29,10 +29,10 @@ def ran(
     machine = rental(
         label=f"sm-{job_id}", job_id=job_id, state=RentalState.GONE, offer=offer(gpu="RTX 4090"), gone_at=1.0
     )
-    begun = Told(kind="state", payload={"from": "TRANSFERRING_DATA", "to": "EXECUTING", "attempt": 1})
+    begun = NewEvent(kind="state", payload={"from": "TRANSFERRING_DATA", "to": "EXECUTING", "attempt": 1})
     at_work = Write(job=replace(lease.job, state=State.EXECUTING, attempt=1), rentals=(machine,), events=(begun,))
     lease = store.leases.record(lease, at_work)
-    over = Told(kind="state", payload={"from": "EXECUTING", "to": "FETCHING_RESULTS", "attempt": 1})
+    over = NewEvent(kind="state", payload={"from": "EXECUTING", "to": "FETCHING_RESULTS", "attempt": 1})
     ended = replace(lease.job, state=State.ENDED, outcome=outcome, reason=Reason.FINISHED)
     open_store(later=seconds).leases.settle(lease, Write(job=ended, due_in=None, events=(over,)))
 

@@ -17,7 +17,7 @@ from stationmaster.money import MicroDollars
 from stationmaster.store.leases import Lease
 from stationmaster.store.store import Store
 from stationmaster.store.tables import jobs, metadata
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 from tests.support.jobs.spine_values import rental, spec
 
 _STRENGTH = [Desired.RUN, Desired.STOP, Desired.CANCEL_KEEP, Desired.CANCEL]
@@ -26,7 +26,7 @@ _STRENGTH = [Desired.RUN, Desired.STOP, Desired.CANCEL_KEEP, Desired.CANCEL]
 def end(store: Store, job_id: str, outcome: Outcome = Outcome.COMPLETED) -> None:
     (lease,) = [each for each in store.leases.claim("w", limit=50, seconds=20) if each.job.id == job_id]
     ended = replace(lease.job, state=State.ENDED, outcome=outcome, reason=Reason.FINISHED)
-    store.leases.settle(lease, Write(job=ended, due_in=None, events=(Told(kind="outcome"),)))
+    store.leases.settle(lease, Write(job=ended, due_in=None, events=(NewEvent(kind="outcome"),)))
 
 
 def test_the_same_id_again_gives_the_job_that_is_there(store: Store) -> None:
@@ -160,9 +160,9 @@ def test_wishes_and_workers_at_once_leave_no_hole_in_the_versions(store: Store) 
     def work(number: int) -> None:
         for lease in store.leases.claim(f"w{number}", limit=1, seconds=20):
             seen = replace(lease.job, seen_seq=lease.job.desired_seq)
-            told = (Told(kind="one"), Told(kind="two"))
-            store.leases.record(lease, Write(job=seen, events=told[: number % 3]))
-            store.leases.settle(lease, Write(job=seen, events=told))
+            events = (NewEvent(kind="one"), NewEvent(kind="two"))
+            store.leases.record(lease, Write(job=seen, events=events[: number % 3]))
+            store.leases.settle(lease, Write(job=seen, events=events))
 
     with ThreadPoolExecutor(6) as threads:
         for done in [threads.submit(action, number) for number in range(20) for action in (wish, work)]:
@@ -217,9 +217,9 @@ def test_what_a_removed_job_was_paid_for_is_still_told_apart(store: Store) -> No
     for lease in store.leases.claim("w", limit=2, seconds=20):
         began, job_id = store.now(), lease.job.id
         for kind in moments:
-            store.leases.record(lease, Write(job=lease.job, events=(Told(kind=kind, payload={"x": 1}),)))
+            store.leases.record(lease, Write(job=lease.job, events=(NewEvent(kind=kind, payload={"x": 1}),)))
             let_time_pass(store)
-        over = Told(kind="state", payload={"from": State.EXECUTING.value, "to": State.FETCHING_RESULTS.value})
+        over = NewEvent(kind="state", payload={"from": State.EXECUTING.value, "to": State.FETCHING_RESULTS.value})
         store.leases.record(lease, Write(job=lease.job, events=(over,)))
         paid = CostLine(
             rental_label=f"sm-{job_id}", job_id=job_id, kind="gpu", rate_per_hour=MicroDollars(10**9),

@@ -32,7 +32,7 @@ from stationmaster.model import (
 from stationmaster.money import MicroDollars
 from stationmaster.store.leases import Lease
 from stationmaster.store.store import Store
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 from tests.support.jobs.spine_values import rental, requested, spec
 
 _SECONDS = 20.0
@@ -78,7 +78,7 @@ def everything(job: Job) -> Write:
                 source="estimate",
             ),
         ),
-        events=(Told(kind="state", payload={"to": "EXECUTING"}), Told(kind="note", payload={"text": "ü"})),
+        events=(NewEvent(kind="state", payload={"to": "EXECUTING"}), NewEvent(kind="note", payload={"text": "ü"})),
         logs=(LogChunk(attempt=1, stream="1.1", start=0, end=3, data=b"abc"),),
         readings=(StepReading(attempt=1, at=1.0, step=4, loss=0.5),),
         checkpoints=(Checkpoint(attempt=1, path="output/a.safetensors", kind="checkpoint", size=3, step=4),),
@@ -94,7 +94,7 @@ def test_words_from_outside_are_stored_whatever_is_in_them(store: Store) -> None
     write = Write(
         job=replace(lease.job, explanation=odd, machine=RentedMachine(login_problem=odd)),
         due_in=0.0,
-        events=(Told(kind="note", payload={"text": odd}),),
+        events=(NewEvent(kind="note", payload={"text": odd}),),
         alerts=(Alert(kind="odd", job_id="a", message=odd),),
         bad_machines=(BadMachine(provider="fake", machine_id="m", why=odd),),
     )

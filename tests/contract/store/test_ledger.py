@@ -16,7 +16,7 @@ from stationmaster.store.leases import Lease, LeasedWrite
 from stationmaster.store.ledger_posting import RETURN_GRACE_SECONDS
 from stationmaster.store.store import Store
 from stationmaster.store.tables import credit_lots, ledger_entries
-from stationmaster.store.writes import Hold, Room, Settlement, Write
+from stationmaster.store.writes import CreditHold, DailyCapCheck, Settlement, Write
 from tests.support.jobs.spine_values import spec
 
 DAY = 86_400.0
@@ -35,7 +35,7 @@ def refused(job: Job) -> Write:
 
 def with_hold(job: Job, *, least: int, most: int, attempt: int = 1) -> Write:
     at_work = replace(job, state=State.PROVISIONING, attempt=attempt)
-    hold = Hold(
+    hold = CreditHold(
         user="ann",
         job_id=job.id,
         attempt=attempt,
@@ -136,7 +136,7 @@ def test_a_further_attempt_that_cannot_be_paid_is_settled_and_ends(store: Store)
     settlement = Settlement(job_id="job", attempt=1, charge=MicroDollars(300))
     again = with_hold(lease.job, least=800, most=800, attempt=2)
     (hold,) = again.ledger
-    assert isinstance(hold, Hold)
+    assert isinstance(hold, CreditHold)
     hold = replace(hold, otherwise=replace(hold.otherwise, ledger=(settlement,)))
     store.leases.settle(lease, replace(again, ledger=(settlement, hold)))
     assert store.jobs.get("job").reason is Reason.OUT_OF_CREDIT
@@ -312,7 +312,7 @@ def test_an_account_that_never_was_is_empty(store: Store) -> None:
 
 def with_room(job: Job, *, need: int, cap: int) -> Write:
     waiting = Write(job=job, due_in=60.0)
-    room = Room(user="ann", job_id=job.id, need=MicroDollars(need), cap=MicroDollars(cap), otherwise=waiting)
+    room = DailyCapCheck(user="ann", job_id=job.id, need=MicroDollars(need), cap=MicroDollars(cap), otherwise=waiting)
     return Write(job=replace(job, state=State.PROVISIONING, attempt=1), ledger=(room,))
 
 

@@ -19,7 +19,7 @@ from stationmaster.store.engine import Database
 from stationmaster.store.leases import Lease
 from stationmaster.store.store import Store
 from stationmaster.store.tables import metadata
-from stationmaster.store.writes import Hold, Settlement, Write
+from stationmaster.store.writes import CreditHold, Settlement, Write
 from tests.support.chaos.points import Clock, Killed, WatchedDatabase
 from tests.support.jobs.spine_values import spec
 from tests.support.servers.postgres import PostgresServer
@@ -126,7 +126,7 @@ def settle(world: World, which: int, charge: int, *, again: bool) -> None:
     if again:
         further = held(lease, attempt=attempt + 1, amount=charge + 1)
         (more,) = further.ledger
-        assert isinstance(more, Hold)
+        assert isinstance(more, CreditHold)
         write = replace(further, ledger=(settlement, replace(more, otherwise=over)))
     world.surely(lambda: world.store.leases.record(lease, write))
     world.surely(lambda: world.store.leases.record(lease, over)) if not again else None  # a replay changes nothing
@@ -153,7 +153,7 @@ def refund(world: World, which: int, amount: int) -> None:
 def held(lease: Lease, *, attempt: int, amount: int) -> Write:
     job = lease.job
     short = replace(job, state=State.ENDED, outcome=Outcome.FAILED, reason=Reason.OUT_OF_CREDIT)
-    wanted = Hold(
+    wanted = CreditHold(
         user=str(job.spec.owner), job_id=job.id, attempt=attempt, least=MicroDollars(amount),
         most=MicroDollars(2 * amount), otherwise=Write(job=short, due_in=None),
     )  # fmt: skip

@@ -11,7 +11,7 @@ import structlog
 from stationmaster.library import TrainingNotifier
 from stationmaster.model import Alert, User
 from stationmaster.store.store import Store
-from stationmaster.store.writes import Told
+from stationmaster.store.writes import NewEvent
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.jobs.notify_bench import ENDED, FLAGGED, MILESTONE, happen, notifier_of, opened, tell
 from tests.support.servers.messenger_server import TELEGRAM_BLOCKED, Answer, MessengerServer, telegram_busy
@@ -158,7 +158,7 @@ async def test_without_operators_the_single_user_hears_of_a_failed_release(
 async def test_an_event_that_cannot_be_told_does_not_keep_others_from_being_told(
     store: Store, server: MessengerServer, tmp_path: Path
 ) -> None:
-    happen(store, "job", Told(kind="milestone", payload={}), FLAGGED)
+    happen(store, "job", NewEvent(kind="milestone", payload={}), FLAGGED)
     await tell(store, tmp_path, {**server.environ, "STATIONMASTER_NOTIFY__TELEGRAM_ID": "17"})
     assert len(server.texts()) == 1
 

@@ -17,18 +17,18 @@ from stationmaster.control.messages.notifier import Notifier
 from stationmaster.control.messages.post import Post, open_post
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 from tests.support.jobs.spine_values import spec
 
-FLAGGED = Told(
+FLAGGED = NewEvent(
     kind="stall_flagged",
     payload={"currentStep": 230, "totalSteps": 400, "reason": "flat.", "graceMinutes": 15.0, "checkpointStep": 200},
 )
-ENDED = Told(kind="terminated", payload={"reason": "STALLED", "checkpointStep": 200})
-MILESTONE = Told(kind="milestone", payload={"percent": 25, "step": 100, "total_steps": 400})
+ENDED = NewEvent(kind="terminated", payload={"reason": "STALLED", "checkpointStep": 200})
+MILESTONE = NewEvent(kind="milestone", payload={"percent": 25, "step": 100, "total_steps": 400})
 
 
-def happen(store: Store, job_id: str, *told: Told, owner: str | None = None, **fields: Any) -> None:
+def happen(store: Store, job_id: str, *told: NewEvent, owner: str | None = None, **fields: Any) -> None:
     """Something happens to a job, which is submitted if it is not there."""
     store.jobs.submit(spec(job_id, owner=owner, **fields))
     leases = {lease.job.id: lease for lease in store.leases.claim("happening", limit=1000, seconds=20)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stationmaster.control.results.declared_files import declared, has_fair_name, refused_told
+from stationmaster.control.results.declared_files import declared, has_fair_name, refused_events
 from stationmaster.recipes.schema import Output, OutputKind
 from stationmaster.remote.host import OutputFile
 
@@ -42,10 +42,10 @@ def test_the_recipe_says_what_a_file_is_not_the_machine() -> None:
 
 def test_what_was_refused_is_told_in_letters_that_a_terminal_only_shows() -> None:
     files = [named("output/m.safetensors"), *(named(f"output/{at}\x1b.bin") for at in range(7))]
-    (told,) = refused_told(files, OUTPUTS)
-    assert (told.kind, told.payload["count"], len(told.payload["files"])) == ("files_refused", 7, 5)
-    assert all(name.isprintable() for name in told.payload["files"])
-    assert refused_told(files[:1], OUTPUTS) == ()
+    (events,) = refused_events(files, OUTPUTS)
+    assert (events.kind, events.payload["count"], len(events.payload["files"])) == ("files_refused", 7, 5)
+    assert all(name.isprintable() for name in events.payload["files"])
+    assert refused_events(files[:1], OUTPUTS) == ()
 
 
 @pytest.mark.parametrize("path", ["output/ünïcode 模型.safetensors", "output/a\u3000b.png", "output/.hidden/m.png"])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stationmaster.control.flow.policy import Policy
-from stationmaster.control.flow.step import outcome_told
+from stationmaster.control.flow.step import outcome_event
 from stationmaster.control.states.executing import handler as executing
 from stationmaster.control.states.executing.status_intake import Seen
 from stationmaster.control.states.executing.step_failure import failure_explained, quoted
@@ -130,7 +130,7 @@ def test_a_quote_is_short() -> None:
 def test_the_message_to_people_quotes_it() -> None:
     said = explained(step(error=ASSERTION, cannot_pass=True))
     ended = concluded(at_work(), Reason.STEP_FAILED, explanation=said)
-    told = outcome_told(ended)
+    told = outcome_event(ended)
     event = Event(seq=1, job_id=ended.id, job_version=7, at=100.0, kind=told.kind, payload=told.payload)
     message = words_of(event, ended, Facts())
     assert message is not None

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from stationmaster.control.states.executing.training_events import (
     MILESTONES,
     checkpoint_step,
-    end_told,
-    epoch_told,
-    milestone_told,
-    start_told,
+    end_events,
+    epoch_events,
+    milestone_events,
+    start_events,
 )
 from stationmaster.model import Ending, Progress, Reason, Watching
 from stationmaster.recipes.schema import Output, OutputKind
@@ -33,7 +33,7 @@ def step(state: Any, *, training: bool = True) -> StepStatus:
 def test_each_milestone_is_told_at_most_once_and_in_order(steps: list[int]) -> None:
     now, told = job(), []
     for number in steps:
-        milestone, events = milestone_told(now, Progress(step=number, total_steps=1000))
+        milestone, events = milestone_events(now, Progress(step=number, total_steps=1000))
         now = replace(now, watching=Watching(milestone=milestone))
         told += [event.payload["percent"] for event in events]
     assert told == sorted(set(told))
@@ -43,20 +43,20 @@ def test_each_milestone_is_told_at_most_once_and_in_order(steps: list[int]) -> N
 def test_a_steady_run_tells_every_milestone() -> None:
     now, told = job(), []
     for number in range(100):
-        milestone, events = milestone_told(now, Progress(step=number, total_steps=100))
+        milestone, events = milestone_events(now, Progress(step=number, total_steps=100))
         now = replace(now, watching=Watching(milestone=milestone))
         told += [event.payload["percent"] for event in events]
     assert told == list(MILESTONES)
 
 
 def test_of_milestones_passed_at_once_only_the_last_is_told() -> None:
-    _, (event,) = milestone_told(job(), Progress(step=80, total_steps=100))
+    _, (event,) = milestone_events(job(), Progress(step=80, total_steps=100))
     assert event.payload["percent"] == 75
 
 
 @pytest.mark.parametrize("progress", [Progress(), Progress(step=5), Progress(step=100, total_steps=100)])
 def test_no_milestone_without_a_goal_or_at_the_end(progress: Progress) -> None:
-    assert milestone_told(job(), progress) == (0, ())
+    assert milestone_events(job(), progress) == (0, ())
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_no_milestone_without_a_goal_or_at_the_end(progress: Progress) -> None:
     [(None, 3.0, []), (1.0, 1.0, []), (1.2, 1.9, []), (0.9, 1.0, [1]), (1, 2, [2]), (1, 5, [5]), (3, 1, [])],
 )
 def test_an_epoch_has_ended_when_a_later_one_is_counted(before: Any, after: Any, told: list[int]) -> None:
-    _, events = epoch_told(job(progress=Progress(epoch=before)), Progress(epoch=after))
+    _, events = epoch_events(job(progress=Progress(epoch=before)), Progress(epoch=after))
     assert [event.payload["epoch"] for event in events] == told
 
 
@@ -72,7 +72,7 @@ def test_an_epoch_has_ended_when_a_later_one_is_counted(before: Any, after: Any,
 def test_where_a_trainer_says_which_epoch_begins_the_one_before_has_ended(
     before: Any, after: Any, told: list[int]
 ) -> None:
-    _, events = epoch_told(job(progress=Progress(epoch=before)), Progress(epoch=after), names_beginning=True)
+    _, events = epoch_events(job(progress=Progress(epoch=before)), Progress(epoch=after), names_beginning=True)
     assert [event.payload["epoch"] for event in events] == told
 
 
@@ -81,17 +81,17 @@ def test_a_small_dataset_does_not_flood_people_with_its_epochs(steps_per_epoch: 
     now, told = job(progress=Progress(step=0, epoch=0.0)), 0
     for number in range(1, 401):
         progress = Progress(step=number, total_steps=400, epoch=number / steps_per_epoch)
-        told_at, events = epoch_told(now, progress)
+        told_at, events = epoch_events(now, progress)
         now, told = replace(now, watching=Watching(epoch_told_at=told_at), progress=progress), told + len(events)
     assert told <= 20
     assert told >= min(1, 400 // max(20, steps_per_epoch))
 
 
 def test_the_start_is_told_when_the_training_step_is_first_seen() -> None:
-    assert start_told(job(), [step("pending"), step("running", training=False)]) == ()
-    (event,) = start_told(job(attempt=2), [step("running")])
+    assert start_events(job(), [step("pending"), step("running", training=False)]) == ()
+    (event,) = start_events(job(attempt=2), [step("running")])
     assert event.payload == {"attempt": 2, "step": "train"}
-    assert start_told(job(watching=Watching(steps={"train": "running.1"})), [step("done")]) == ()
+    assert start_events(job(watching=Watching(steps={"train": "running.1"})), [step("done")]) == ()
 
 
 def test_an_end_that_nobody_asked_for_names_the_latest_checkpoint() -> None:
@@ -101,9 +101,9 @@ def test_an_end_that_nobody_asked_for_names_the_latest_checkpoint() -> None:
         "output/a.safetensors": (1, 1.0),
     }
     ended = job(ending=Ending(reason=Reason.STALLED), watching=Watching(outputs=files))
-    (event,) = end_told(ended, OUTPUTS)
+    (event,) = end_events(ended, OUTPUTS)
     assert event.payload == {"reason": "STALLED", "checkpointStep": 200}
     assert checkpoint_step(job(), OUTPUTS) is None
     asked = replace(ended, ending=Ending(reason=Reason.STOPPED_BY_USER))
-    assert end_told(asked, OUTPUTS) == ()
-    assert end_told(job(ending=Ending(reason=Reason.FINISHED)), OUTPUTS) == ()
+    assert end_events(asked, OUTPUTS) == ()
+    assert end_events(job(ending=Ending(reason=Reason.FINISHED)), OUTPUTS) == ()

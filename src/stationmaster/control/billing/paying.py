@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from stationmaster.control.billing.charges import Billing, charge, cost_of_attempt, least_hold
 from stationmaster.control.flow.policy import Policy
-from stationmaster.control.flow.step import go_on, outcome_told, state_told, wait
+from stationmaster.control.flow.step import go_on, outcome_event, state_event, wait
 from stationmaster.lifecycle import Move, concluded, moved
 from stationmaster.model import SINGLE_USER, Alert, CostLine, Job, Reason, Rental, State
 from stationmaster.money import MicroDollars, format_dollars, rounded_up
-from stationmaster.store.writes import Hold, Room, Settlement, Told, Write
+from stationmaster.store.writes import CreditHold, DailyCapCheck, NewEvent, Settlement, Write
 
 DAILY_CAP = "daily_cap"
 _ROOM_LOOK_SECONDS = 60.0
@@ -24,10 +24,10 @@ def payer(job: Job) -> str:
 
 def with_claim(write: Write, job: Job, policy: Policy, *, now: float) -> Write:
     """The claim of a queued job, with its place in the day's cap and its hold, where there are such."""
-    parts: list[Hold | Settlement | Room] = []
+    parts: list[CreditHold | Settlement | DailyCapCheck] = []
     if policy.daily_cap and job.spec.quote.cost_expected:
         parts.append(
-            Room(
+            DailyCapCheck(
                 user=payer(job),
                 job_id=job.id,
                 need=job.spec.quote.cost_expected,
@@ -54,18 +54,18 @@ def with_settlement(
     actual = cost_of_attempt(job.attempt, [*lines], rentals)
     charged = charge(reason, held=held, actual=actual, billing=billing)
     settlement = Settlement(job_id=job.id, attempt=job.attempt, charge=charged, note=reason.value)
-    told = _settled_told(job, billing, held=held, charged=charged, actual=actual)
-    settled = replace(write, events=(told, *write.events), ledger=(settlement,))
+    event = _settled_event(job, billing, held=held, charged=charged, actual=actual)
+    settled = replace(write, events=(event, *write.events), ledger=(settlement,))
     if write.job.state is State.ENDED:
         return settled
     otherwise = _ended_for_want_of_credit(settled, job, billing, now=now)
     return replace(settled, ledger=(settlement, _hold(write.job, billing, otherwise=otherwise)))
 
 
-def _hold(job: Job, billing: Billing, *, otherwise: Write) -> Hold:
+def _hold(job: Job, billing: Billing, *, otherwise: Write) -> CreditHold:
     least = least_hold(job.spec.quote, billing)
     most = rounded_up(max(job.spec.max_spend, least), billing.unit.quantum)
-    return Hold(user=payer(job), job_id=job.id, attempt=job.attempt, least=least, most=most, otherwise=otherwise)
+    return CreditHold(user=payer(job), job_id=job.id, attempt=job.attempt, least=least, most=most, otherwise=otherwise)
 
 
 def _waiting_for_room(job: Job, policy: Policy) -> Write:
@@ -75,14 +75,14 @@ def _waiting_for_room(job: Job, policy: Policy) -> Write:
 
 def _ended_in_the_queue(job: Job, billing: Billing, *, now: float) -> Write:
     ended = moved(_short_of_credit(job, billing), Move.GIVE_UP, now=now)
-    return Write(job=ended, due_in=None, events=(outcome_told(ended), state_told(job, ended)))
+    return Write(job=ended, due_in=None, events=(outcome_event(ended), state_event(job, ended)))
 
 
 def _ended_for_want_of_credit(settled: Write, job: Job, billing: Billing, *, now: float) -> Write:
     """In the place of a further attempt: the same facts, and the end."""
     short = _short_of_credit(job, billing)
     events = [told for told in settled.events if told.kind != "state"]
-    ended = go_on(short, Move.ALL_GONE, now=now, events=(*events, outcome_told(short)))
+    ended = go_on(short, Move.ALL_GONE, now=now, events=(*events, outcome_event(short)))
     return replace(settled, job=ended.job, events=ended.events, due_in=None)
 
 
@@ -92,10 +92,10 @@ def _short_of_credit(job: Job, billing: Billing) -> Job:
     return concluded(job, Reason.OUT_OF_CREDIT, explanation=said)
 
 
-def _settled_told(job: Job, billing: Billing, *, held: int, charged: int, actual: int) -> Told:
+def _settled_event(job: Job, billing: Billing, *, held: int, charged: int, actual: int) -> NewEvent:
     show = billing.unit.show
     said = f"{show(charged)} of {show(held)} were charged, {show(held - charged)} came back"
     if actual > held:
         said = f"{said}; the machine cost {format_dollars(MicroDollars(actual))}, which nobody is charged for"
     payload = {"attempt": job.attempt, "held": held, "charged": charged, "returned": held - charged, "said": said}
-    return Told(kind="settled", payload=payload)
+    return NewEvent(kind="settled", payload=payload)

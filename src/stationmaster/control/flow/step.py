@@ -10,7 +10,7 @@ from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.lifecycle import Move, concluded, counted, may_try_again, moved
 from stationmaster.model import Alert, Desired, Job, Reason, State
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 SeenT = TypeVar("SeenT")
 ActionT = TypeVar("ActionT")
@@ -48,7 +48,7 @@ def go_on(job: Job, move: Move, *, now: float, **extra: Any) -> Write:
     after = moved(job, move, now=now)
     if after.unreachable_since is not None:
         after = replace(after, unreachable_since=None)
-    events = (*extra.pop("events", ()), state_told(job, after))
+    events = (*extra.pop("events", ()), state_event(job, after))
     return Write(job=after, events=events, **extra)
 
 
@@ -56,15 +56,15 @@ def give_up(job: Job, reason: Reason, *, now: float, explanation: str) -> Write:
     """Leave this attempt: for a further one if the reason and the count allow it, else for good."""
     again = not wants_out(job) and may_try_again(job, reason)
     after = moved(counted(job, reason), Move.GIVE_UP, now=now)
-    told = [Told(kind="attempt_failed", payload={"reason": reason.value, "explanation": explanation})]
+    events = [NewEvent(kind="attempt_failed", payload={"reason": reason.value, "explanation": explanation})]
     if again:
         ending = replace(after.ending, further=reason, further_explanation=explanation)
         after = replace(after, ending=ending)
     else:
         after = concluded(after, reason, explanation=explanation)
-        told.append(outcome_told(after))
-    told.append(state_told(job, after))
-    return Write(job=after, due_in=None if after.state is State.ENDED else 0.0, events=tuple(told))
+        events.append(outcome_event(after))
+    events.append(state_event(job, after))
+    return Write(job=after, due_in=None if after.state is State.ENDED else 0.0, events=tuple(events))
 
 
 def wait(job: Job, seconds: float, **extra: Any) -> Write:
@@ -89,22 +89,24 @@ def cut_off(job: Job, *, now: float, policy: Policy, problem: str) -> Write:
     """The machine did not answer: nothing is concluded from it but that we try again, loudly after a while."""
     since = job.unreachable_since if job.unreachable_since is not None else now
     after, seconds, failures = failed_try(replace(job, unreachable_since=since), policy)
-    told = () if failures else (Told(kind="unreachable", payload={"problem": problem}),)
+    events = () if failures else (NewEvent(kind="unreachable", payload={"problem": problem}),)
     alerts: tuple[Alert, ...] = ()
     if now - since >= policy.monitoring.silence_alert:
         minutes = int((now - since) // 60)
         alerts = (Alert(kind="silence", job_id=job.id, message=f"no answer for {minutes} min: {problem}"),)
-    return wait(after, seconds, events=told, alerts=alerts)
+    return wait(after, seconds, events=events, alerts=alerts)
 
 
-def state_told(before: Job, after: Job) -> Told:
-    return Told(kind="state", payload={"from": before.state.value, "to": after.state.value, "attempt": after.attempt})
+def state_event(before: Job, after: Job) -> NewEvent:
+    return NewEvent(
+        kind="state", payload={"from": before.state.value, "to": after.state.value, "attempt": after.attempt}
+    )
 
 
-def outcome_told(job: Job) -> Told:
+def outcome_event(job: Job) -> NewEvent:
     assert job.outcome is not None
     assert job.reason is not None
-    return Told(
+    return NewEvent(
         kind="outcome",
         payload={"outcome": job.outcome.value, "reason": job.reason.value, "explanation": job.explanation},
     )

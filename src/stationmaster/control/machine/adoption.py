@@ -10,7 +10,7 @@ from stationmaster.errors import ProviderError
 from stationmaster.event_log import get_logger
 from stationmaster.model import CostLine, Job, Listing, Machine, Rental, RentalState
 from stationmaster.money import ZERO, MicroDollars, cost
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 log = get_logger("stationmaster.adoption")
 
@@ -34,8 +34,8 @@ def adopted(job: Job, rental: Rental, machines: list[Machine], listing: Listing,
         absent_listings=0,
     )
     surplus = [surplus_rental(held, machine, now=now) for machine in others]
-    told = [_held_told(held, newest)]
-    told += [Told(kind="surplus_found", payload={"provider_id": each.provider_id}) for each in surplus]
+    events = [_held_told(held, newest)]
+    events += [NewEvent(kind="surplus_found", payload={"provider_id": each.provider_id}) for each in surplus]
     return Write(
         job=_with_deadline(job, held, newest, now=now),
         rentals=(held, *surplus),
@@ -43,11 +43,11 @@ def adopted(job: Job, rental: Rental, machines: list[Machine], listing: Listing,
             opened_cost(held, newest, now=now),
             *(opened_cost(each, machine, now=now) for each, machine in zip(surplus, others, strict=True)),
         ),
-        events=tuple(told),
+        events=tuple(events),
     )
 
 
-def _held_told(rental: Rental, machine: Machine) -> Told:
+def _held_told(rental: Rental, machine: Machine) -> NewEvent:
     offer = rental.offer
     payload = {
         "label": rental.label,
@@ -56,7 +56,7 @@ def _held_told(rental: Rental, machine: Machine) -> Told:
         "region": None if offer is None else offer.region,
         "price_per_hour_usd": _rate(rental, machine) / 1_000_000,
     }
-    return Told(kind="rental_held", payload=payload)
+    return NewEvent(kind="rental_held", payload=payload)
 
 
 def with_surplus(job: Job, rental: Rental, machines: list[Machine], *, now: float) -> Write:
@@ -66,7 +66,7 @@ def with_surplus(job: Job, rental: Rental, machines: list[Machine], *, now: floa
         job=job,
         rentals=tuple(surplus),
         costs=tuple(opened_cost(each, machine, now=now) for each, machine in zip(surplus, machines, strict=True)),
-        events=tuple(Told(kind="surplus_found", payload={"provider_id": each.provider_id}) for each in surplus),
+        events=tuple(NewEvent(kind="surplus_found", payload={"provider_id": each.provider_id}) for each in surplus),
     )
 
 

@@ -14,7 +14,7 @@ from stationmaster.errors import CommandFailed, Unreachable
 from stationmaster.model import Rental
 from stationmaster.recipes.schema import Recipe
 from stationmaster.remote.base import Remote
-from stationmaster.store.writes import Told
+from stationmaster.store.writes import NewEvent
 
 _DRIVER = "nvidia-driver"
 _OWN_MACHINES = "ssh"
@@ -88,7 +88,7 @@ async def install(remote: Remote, parts: Sequence[str]) -> None:
         raise CommandFailed(f"{', '.join(parts)} is missing and could not be installed: {last_words[0]}")
 
 
-def machine_told(facts: dict[str, Any], missing: Sequence[str]) -> Told:
+def machine_checked_event(facts: dict[str, Any], missing: Sequence[str]) -> NewEvent:
     """What the machine has, for whoever wonders afterwards."""
     free = facts.get("disk_free_bytes")
     payload = {
@@ -99,4 +99,4 @@ def machine_told(facts: dict[str, Any], missing: Sequence[str]) -> Told:
         "disk_free_gib": None if free is None else round(free / _GIB, 1),
         "missing": list(missing),
     }
-    return Told(kind="machine_checked", payload=payload)
+    return NewEvent(kind="machine_checked", payload=payload)

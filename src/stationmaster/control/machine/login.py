@@ -12,7 +12,7 @@ from typing import Any
 
 from stationmaster.control.flow.step import cut_off, give_up, go_on, recovered, wait
 from stationmaster.control.flow.world import Visit, World
-from stationmaster.control.machine.drivers import advice, install, machine_told, may_install, missing_parts
+from stationmaster.control.machine.drivers import advice, install, machine_checked_event, may_install, missing_parts
 from stationmaster.errors import CommandFailed, DiskFull, ProviderError, RemoteError, Unreachable
 from stationmaster.lifecycle import Move
 from stationmaster.model import Access, BadMachine, Job, Machine, Reason, Rental, SshAccess
@@ -20,7 +20,7 @@ from stationmaster.providers.base import KnowsHostKeys, KnowsKeys
 from stationmaster.recipes.schema import Needs
 from stationmaster.remote.base import check
 from stationmaster.remote.host import Host
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 _LOGIN_SECONDS = 30.0
 _HOST_KEY_SECONDS = 60.0
@@ -140,13 +140,13 @@ async def _enter(action: LogIn, access: Access, job: Job, visit: Visit, world: W
         return _refused(action, job, said_no, now=visit.now)
     host = Host(remote, root=f"{access.job_root}/{job.id}")
     await host.install(world.trackside)
-    facts, told = await _checked(action, host, job, visit, world)
+    facts, events = await _checked(action, host, job, visit, world)
     problem = preflight_problem(facts, recipe.needs, bytes_per_second=await _link_speed(host, access))
     problem = problem or engine_problem(facts, recipe.runtime)
     if problem:
         hint = advice(action.rental, world.policy) if missing_parts(facts, recipe) else ""
         refused = _refused(action, job, problem + hint, now=visit.now)
-        return replace(refused, events=(*told, *refused.events))
+        return replace(refused, events=(*events, *refused.events))
     entered = replace(
         job.machine,
         access=access,
@@ -156,25 +156,25 @@ async def _enter(action: LogIn, access: Access, job: Job, visit: Visit, world: W
     )
     known = replace(recovered(job), machine=entered)
     where = access.host if isinstance(access, SshAccess) else "this computer"
-    told.append(Told(kind="logged_in", payload={"host": where}))
+    events.append(NewEvent(kind="logged_in", payload={"host": where}))
     if isinstance(access, SshAccess) and access.unverified:
-        told.append(Told(kind="host_key_unverified", payload={"host": access.host}))
-    return go_on(known, Move.REACHABLE, now=visit.now, events=tuple(told), cleared_alerts=("provisioning", "silence"))
+        events.append(NewEvent(kind="host_key_unverified", payload={"host": access.host}))
+    return go_on(known, Move.REACHABLE, now=visit.now, events=tuple(events), cleared_alerts=("provisioning", "silence"))
 
 
 async def _checked(
     action: LogIn, host: Host, job: Job, visit: Visit, world: World
-) -> tuple[dict[str, Any], list[Told]]:
+) -> tuple[dict[str, Any], list[NewEvent]]:
     """What the machine has; where that is allowed, what the recipe needs of its system is installed first."""
     facts = await host.preflight()
     missing = missing_parts(facts, visit.recipe)
-    told = [machine_told(facts, missing)]
+    events = [machine_checked_event(facts, missing)]
     if missing and may_install(action.rental, world.policy):
-        await visit.record(wait(job, 0.0, events=(Told(kind="installing", payload={"parts": list(missing)}),)))
+        await visit.record(wait(job, 0.0, events=(NewEvent(kind="installing", payload={"parts": list(missing)}),)))
         await install(host.remote, missing)
         facts = await host.preflight()
-        told.append(Told(kind="installed", payload={"parts": list(missing)}))
-    return facts, told
+        events.append(NewEvent(kind="installed", payload={"parts": list(missing)}))
+    return facts, events
 
 
 def _is_untrusted(access: Access, world: World) -> bool:

@@ -23,7 +23,7 @@ from stationmaster.lifecycle import PARKED, Move
 from stationmaster.model import Alert, CostLine, Desired, Job, MachineStatus, Parked, Reason, State
 from stationmaster.money import ZERO
 from stationmaster.providers.base import CanStop
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 _LOOK_SECONDS = 300.0
 _GPU = "gpu"
@@ -41,8 +41,8 @@ def parked(job: Job, why: str, policy: Policy, *, now: float) -> Write:
     note = Parked(at=now, why=why, seq=job.desired_seq)
     marked = replace(job, ending=replace(job.ending, parked=note))
     base = go_on(marked, Move.EXITED, now=now) if job.state is State.EXECUTING else wait(marked, 0.0)
-    told = Told(kind="machine_parked", payload={"problem": why, "abandon_seconds": policy.abandon_seconds})
-    return replace(base, events=(told, *base.events), alerts=(_alert(marked, note, policy),))
+    event = NewEvent(kind="machine_parked", payload={"problem": why, "abandon_seconds": policy.abandon_seconds})
+    return replace(base, events=(event, *base.events), alerts=(_alert(marked, note, policy),))
 
 
 def is_asked_again(job: Job) -> bool:
@@ -88,8 +88,8 @@ async def park(action: Park, job: Job, world: World) -> Write:
         await provider.stop(action.provider_id)
     except ProviderError as problem:
         after, seconds, failures = failed_try(job, world.policy)
-        told = () if failures else (Told(kind="stop_failed", payload={"problem": str(problem)}),)
-        return wait(after, seconds, events=told)
+        events = () if failures else (NewEvent(kind="stop_failed", payload={"problem": str(problem)}),)
+        return wait(after, seconds, events=events)
     return wait(job, world.policy.provider_look_seconds)
 
 

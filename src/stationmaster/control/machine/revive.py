@@ -19,7 +19,7 @@ from stationmaster.control.machine.parking import parked
 from stationmaster.errors import AccessRefused, AnswerLost, ProviderBusy, ProviderError, ProviderFault
 from stationmaster.model import Access, Job, MachineStatus, Reason, SshAccess
 from stationmaster.providers.base import CanStop
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 STOPPED_ENDINGS = frozenset({Reason.MACHINE_STOPPED, Reason.OUTBID})
 """What a stopped machine makes of a training; one that was done by then has finished all the same."""
@@ -85,9 +85,9 @@ async def _start(sighting: Sighting, job: Job, visit: Visit, world: World) -> Wr
         said = f"it was stopped again after {starts} starts"
         return _outbid(job, visit, said) if _is_bid_to_leave(job) else _left(job, visit, said, policy)
     if await provider.start(sighting.machine.provider_id):
-        told = Told(kind="machine_started", payload={"provider_id": sighting.machine.provider_id})
+        event = NewEvent(kind="machine_started", payload={"provider_id": sighting.machine.provider_id})
         started = replace(job, machine=replace(job.machine, starts=starts + 1, started_at=visit.now))
-        return wait(started, policy.provider_look_seconds, events=(told,))
+        return wait(started, policy.provider_look_seconds, events=(event,))
     await provider.stop(sighting.machine.provider_id)
     if _is_bid_to_leave(job):
         return _outbid(job, visit, "a start would have to wait until its GPU is free")

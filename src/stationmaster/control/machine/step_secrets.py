@@ -11,7 +11,7 @@ from stationmaster.control.machine.access import may_get_secrets
 from stationmaster.errors import DeliveryBusy, DeliveryRefused, SecretRefused
 from stationmaster.model import Job, Reason
 from stationmaster.recipes.schema import Recipe
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 _OURS = ("ssh", "loopback")  # providers of machines that no stranger has root on
 _HUB_TOKEN = "HF_TOKEN"
@@ -85,5 +85,5 @@ def held_back(
     if isinstance(problem, SecretRefused) and not has_trained:
         return give_up(job, Reason.ACCESS_REFUSED, now=visit.now, explanation=refusal_in_words(problem))
     after, seconds, failures = failed_try(job, policy)
-    told = () if failures else (Told(kind="secret_held_back", payload={"problem": str(problem)}),)
-    return wait(after, seconds, events=told)
+    events = () if failures else (NewEvent(kind="secret_held_back", payload={"problem": str(problem)}),)
+    return wait(after, seconds, events=events)

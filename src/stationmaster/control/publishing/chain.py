@@ -20,7 +20,7 @@ from stationmaster.delivery.huggingface import HubClient
 from stationmaster.errors import CommandFailed, DeliveryBusy, DeliveryError, DeliveryRefused, TicketRefused
 from stationmaster.model import Checkpoint, Job, Place
 from stationmaster.remote.host import OutputFile
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 _LONGEST_WAIT_SECONDS = 60.0  # a place that asks for more is left for the next one: the machine costs meanwhile
 
@@ -48,7 +48,7 @@ async def deliver(action: Deliver, job: Job, checkpoint: Checkpoint, visit: Visi
     after = notes.with_place(recovered(job), place)
     after = notes.with_model(after, action.file, address=place.address, step=safe.step)
     payload = {"path": action.file.path, "location": place.address, "sha256": safe.sha256, "size": safe.size}
-    return wait(after, 0.0, checkpoints=(safe,), events=(Told(kind="model_safe", payload=payload),))
+    return wait(after, 0.0, checkpoints=(safe,), events=(NewEvent(kind="model_safe", payload=payload),))
 
 
 def not_delivered(job: Job, what: str, problem: Exception, policy: Policy) -> Write:
@@ -60,8 +60,8 @@ def not_delivered(job: Job, what: str, problem: Exception, policy: Policy) -> Wr
     is_over = isinstance(problem, DeliveryRefused) or before + 1 >= notes.TRIES or pause > _LONGEST_WAIT_SECONDS
     if not is_over:
         return wait(after, pause)
-    told = Told(kind="delivery_failed", payload={"place": what, "problem": str(problem)})
-    return wait(notes.with_failure(after, what, str(problem)), 0.0, events=(told,))
+    event = NewEvent(kind="delivery_failed", payload={"place": what, "problem": str(problem)})
+    return wait(notes.with_failure(after, what, str(problem)), 0.0, events=(event,))
 
 
 async def repository_of(job: Job, hub: HubClient, *, installation: str) -> str:

@@ -33,7 +33,7 @@ from stationmaster.model import (
     TrainedModel,
 )
 from stationmaster.recipes.schema import Recipe
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 SAMPLES = "samples"
 CARD = "card"
@@ -133,8 +133,8 @@ def _is_settled(job: Job, what: str) -> bool:
 
 async def _send_on(link: str, job: Job, world: World) -> Write:
     place = await (_hub_from_home if link == HUB else _bucket_from_home)(job, world)
-    told = Told(kind="published", payload={"place": link, "location": place.address})
-    return wait(notes.with_place(job, place), 0.0, events=(told,))
+    event = NewEvent(kind="published", payload={"place": link, "location": place.address})
+    return wait(notes.with_place(job, place), 0.0, events=(event,))
 
 
 async def _hub_from_home(job: Job, world: World) -> Place:
@@ -164,8 +164,8 @@ async def _show_samples(job: Job, world: World) -> Write:
         await hub.require(repo, await hub.put(repo, files, message="samples"))
     shown = tuple(ShownSample(url=one.name, text=one.text) for one in chosen)
     after = notes.with_done(notes.with_delivery(job, replace(notes.delivery_of(job), samples=shown)), SAMPLES)
-    told = Told(kind="samples_published", payload={"samples": [one.name for one in chosen]})
-    return wait(after, 0.0, events=(told,) if chosen else ())
+    event = NewEvent(kind="samples_published", payload={"samples": [one.name for one in chosen]})
+    return wait(after, 0.0, events=(event,) if chosen else ())
 
 
 async def _show_card(reason: Reason, job: Job, visit: Visit, world: World) -> Write:
@@ -175,8 +175,8 @@ async def _show_card(reason: Reason, job: Job, visit: Visit, world: World) -> Wr
     samples = [Sample(url=one.url, text=one.text) for one in notes.delivery_of(job).samples]
     card = HubFile.of_text("README.md", render_card(card_of(model, samples, await licence_of(model, hub))))
     await hub.require(repo, await hub.put(repo, [card], message="card"))
-    told = Told(kind="card_published", payload={"repository": repo})
-    return wait(notes.with_done(job, CARD), 0.0, events=(told,))
+    event = NewEvent(kind="card_published", payload={"repository": repo})
+    return wait(notes.with_done(job, CARD), 0.0, events=(event,))
 
 
 async def entry(job: Job, reason: Reason, recipe: Recipe, world: World, *, now: float) -> TrainedModel | None:

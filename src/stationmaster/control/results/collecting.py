@@ -26,7 +26,7 @@ from stationmaster.recipes.outputs import is_safe_to_load, step_of
 from stationmaster.recipes.schema import Output, OutputKind
 from stationmaster.remote.host import OutputFile, Status
 from stationmaster.remote.transfer import pull_verified, sha256_of
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 _SETTLED_SECONDS = 2.0  # two looks can be a moment apart: the file itself must be this old as well
 _ASKED_SECONDS = 30.0  # that the checkpoint a person asked for is waited for, where a trainer writes all the time
@@ -167,8 +167,8 @@ async def collect(action: Collect, job: Job, visit: Visit, outputs: Sequence[Out
     after = replace(job, collection=Collection(checkpoints=tuple(stay), at=visit.now))
     gone = [replace(_row(one), location=None, verified_at=None) for one in found if one not in stay]
     state = _state_rows(action.state, fresh)
-    told = Told(kind="checkpoint_safe", payload=_payload(fresh, opened))
-    await visit.record(wait(after, 0.0, checkpoints=(*gone, _row(fresh), *state), events=(told,)))
+    event = NewEvent(kind="checkpoint_safe", payload=_payload(fresh, opened))
+    await visit.record(wait(after, 0.0, checkpoints=(*gone, _row(fresh), *state), events=(event,)))
     await asyncio.to_thread(_tidy, world.artifacts(job.id), stay)
     for one in found:
         if one.mirrored and one not in stay:
@@ -240,10 +240,10 @@ def _put_aside(fetched: Path, place: Path) -> None:
 
 def _failed(job: Job, problem: Exception, visit: Visit, policy: Policy) -> Write:
     """The training goes on; it is told once until a collection works again."""
-    told = () if job.collection.failed else (Told(kind="collect_failed", payload={"problem": str(problem)}),)
+    events = () if job.collection.failed else (NewEvent(kind="collect_failed", payload={"problem": str(problem)}),)
     again = visit.now - policy.collect_seconds + min(policy.collect_seconds, _AGAIN_SECONDS)
     later = replace(job.collection, at=again, failed=True, newest_until=None)
-    return wait(replace(job, collection=later), 0.0, events=told)
+    return wait(replace(job, collection=later), 0.0, events=events)
 
 
 def _tidy(folder: Path, stay: Sequence[Collected]) -> None:

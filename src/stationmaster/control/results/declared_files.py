@@ -15,7 +15,7 @@ from stationmaster.model import Checkpoint, Job
 from stationmaster.recipes.outputs import output_of, step_of
 from stationmaster.recipes.schema import Output
 from stationmaster.remote.host import OutputFile
-from stationmaster.store.writes import Told
+from stationmaster.store.writes import NewEvent
 
 _LONGEST_PATH = 1024
 _MOST_TOLD = 5
@@ -29,14 +29,14 @@ def declared(files: Iterable[OutputFile], outputs: Sequence[Output]) -> tuple[Ou
     return tuple(replace(file, kind=output.kind.value) for file, output in found if output is not None)
 
 
-def refused_told(files: Sequence[OutputFile], outputs: Sequence[Output]) -> tuple[Told, ...]:
+def refused_events(files: Sequence[OutputFile], outputs: Sequence[Output]) -> tuple[NewEvent, ...]:
     """That the machine named files which do not count; honest ones never do."""
     counted = {file.path for file in declared(files, outputs)}
     refused = sorted({file.path for file in files} - counted)
     if not refused:
         return ()
     shown = [ascii(path[:_LONGEST_PATH]) for path in refused[:_MOST_TOLD]]
-    return (Told(kind="files_refused", payload={"files": shown, "count": len(refused)}),)
+    return (NewEvent(kind="files_refused", payload={"files": shown, "count": len(refused)}),)
 
 
 def checkpoint_of(job: Job, file: OutputFile, outputs: Sequence[Output]) -> Checkpoint:

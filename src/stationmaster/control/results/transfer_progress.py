@@ -12,7 +12,7 @@ from stationmaster.control.flow.step import wait
 from stationmaster.control.flow.world import Visit
 from stationmaster.model import Job, Transfer
 from stationmaster.remote.base import Progress
-from stationmaster.store.writes import Told
+from stationmaster.store.writes import NewEvent
 
 _LOOK_SECONDS = 2.0
 _EVENT_SECONDS = 30.0
@@ -77,9 +77,9 @@ async def _tell(
             continue
         shown, now = meter.done, boottime()
         reading = meter.reading(way, now=now)
-        events: tuple[Told, ...] = ()
+        events: tuple[NewEvent, ...] = ()
         if now - told_at >= event_seconds:
-            told_at, events = now, (Told(kind="transfer", payload=asdict(reading)),)
+            told_at, events = now, (NewEvent(kind="transfer", payload=asdict(reading)),)
         moving = replace(job, machine=replace(job.machine, transfer=reading))
         await visit.record(wait(moving, 0.0, events=events))
 

@@ -27,12 +27,12 @@ from stationmaster.control.machine.step_secrets import held_back, secrets_of
 from stationmaster.control.results.collecting import Collect, collect, due
 from stationmaster.control.results.declared_files import declared
 from stationmaster.control.states.executing.comparison import compare, comparison_due
-from stationmaster.control.states.executing.last_save import Save, ask_to_save, save_first, save_told
+from stationmaster.control.states.executing.last_save import Save, ask_to_save, save_events, save_first
 from stationmaster.control.states.executing.live_stream import Follow, follow
 from stationmaster.control.states.executing.log_watch import since_of
 from stationmaster.control.states.executing.status_intake import Seen, taken_in
 from stationmaster.control.states.executing.step_failure import failure_explained
-from stationmaster.control.states.executing.training_events import end_told
+from stationmaster.control.states.executing.training_events import end_events
 from stationmaster.control.states.executing.user_requests import Ask, ask, next_request
 from stationmaster.errors import CommandFailed, DeliveryBusy, HostKeyRefused, RemoteError, SecretRefused
 from stationmaster.lifecycle import Move
@@ -40,7 +40,7 @@ from stationmaster.model import Desired, Job, Reason
 from stationmaster.recipes.log_patterns import user_patterns
 from stationmaster.recipes.schema import Output
 from stationmaster.remote.host import Status
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 # What a reason to stop means where nothing was trained yet: a stop is a cancel, a machine that was stopped is no loss.
 _BEFORE_TRAINING = {Reason.STOPPED_BY_USER: Reason.CANCELLED_BY_USER, Reason.MACHINE_STOPPED: Reason.MACHINE_LOST}
@@ -149,8 +149,8 @@ def _left_running(write: Write, reason: Reason, seen: Seen) -> Write:
     """The stop had no effect, or nobody answered it: the fetch asks once more, and the machine goes after it."""
     ending = replace(write.job.ending, reason=reason, unstopped=True, stops=0)
     job = replace(recovered(write.job), ending=ending)
-    told = Told(kind="stop_without_effect", payload={"reason": reason.value})
-    moved = go_on(job, Move.EXITED, now=seen.visit.now, events=(*write.events, told, *end_told(job, seen.outputs)))
+    event = NewEvent(kind="stop_without_effect", payload={"reason": reason.value})
+    moved = go_on(job, Move.EXITED, now=seen.visit.now, events=(*write.events, event, *end_events(job, seen.outputs)))
     return replace(write, job=moved.job, due_in=0.0, events=moved.events)
 
 
@@ -162,8 +162,8 @@ def _ended(seen: Seen, write: Write, reason: Reason, policy: Policy) -> Step[Act
         job = replace(job, ending=replace(job.ending, stops=job.ending.stops + 1))
         grace = min(seen.stopping.grace, stop_limit(policy))
         return Step(write=replace(write, job=job), then=Stop(grace_seconds=grace))
-    told = (*write.events, *save_told(job, saving))
-    return Step(write=replace(write, job=saving, events=told), then=Save())
+    events = (*write.events, *save_events(job, saving))
+    return Step(write=replace(write, job=saving, events=events), then=Save())
 
 
 def _leave(seen: Seen, reason: Reason, explanation: str) -> Step[Action]:
@@ -214,8 +214,8 @@ def _exited(write: Write, status: Status, outputs: Sequence[Output], *, now: flo
     reason = Reason.FINISHED if is_done else job.ending.reason or Reason.STEP_FAILED
     explanation = failure_explained(job, status) if reason is Reason.STEP_FAILED else None
     job = replace(recovered(job), ending=replace(job.ending, reason=reason, explanation=explanation))
-    told = (*write.events, *end_told(job, outputs))
-    moved = go_on(job, Move.EXITED, now=now, events=told, checkpoints=write.checkpoints)
+    events = (*write.events, *end_events(job, outputs))
+    moved = go_on(job, Move.EXITED, now=now, events=events, checkpoints=write.checkpoints)
     return replace(moved, readings=write.readings, cleared_alerts=write.cleared_alerts)
 
 
@@ -257,8 +257,8 @@ async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
 
 def _not_stopped(job: Job, problem: str, policy: Policy) -> Write:
     """The machine answers, and does not stop the training: told once, and tried again after growing pauses."""
-    told = (Told(kind="stop_failed", payload={"problem": problem}),) if job.ending.stops == 1 else ()
-    return wait(job, policy.retry_after(max(0, job.ending.stops - 1)), events=told)
+    events = (NewEvent(kind="stop_failed", payload={"problem": problem}),) if job.ending.stops == 1 else ()
+    return wait(job, policy.retry_after(max(0, job.ending.stops - 1)), events=events)
 
 
 def _judged(seen: Seen, policy: Policy, visit: Visit, status: Status) -> tuple[Write, bool]:

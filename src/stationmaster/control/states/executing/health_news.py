@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from stationmaster.model import Alert, Job
 from stationmaster.remote.host import HealthReport, Status
-from stationmaster.store.writes import Told
+from stationmaster.store.writes import NewEvent
 
 HEALTH_ALERT = "health"
 _LONGEST_SAYING = 200
@@ -19,7 +19,7 @@ _FAILURES = {"timeout": "did not answer in time", "could_not_start": "could not 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthNews:
     is_well: bool
-    events: tuple[Told, ...] = ()
+    events: tuple[NewEvent, ...] = ()
     alerts: tuple[Alert, ...] = ()
     cleared_alerts: tuple[str, ...] = ()
 
@@ -31,11 +31,13 @@ def health_news(job: Job, status: Status) -> HealthNews:
     if report is None or report.ok == was_well:
         return HealthNews(is_well=was_well)
     if report.ok:
-        return HealthNews(is_well=True, events=(Told(kind="health_well", payload={}),), cleared_alerts=(HEALTH_ALERT,))
+        return HealthNews(
+            is_well=True, events=(NewEvent(kind="health_well", payload={}),), cleared_alerts=(HEALTH_ALERT,)
+        )
     said = health_words(report)
     return HealthNews(
         is_well=False,
-        events=(Told(kind="health_failed", payload={"problem": said, "exit_code": report.exit_code}),),
+        events=(NewEvent(kind="health_failed", payload={"problem": said, "exit_code": report.exit_code}),),
         alerts=(Alert(kind=HEALTH_ALERT, job_id=job.id, message=f"{said}; the training goes on"),),
     )
 

@@ -17,7 +17,7 @@ from stationmaster.model import Job, LastSave, Reason
 from stationmaster.parsers.base import Phase
 from stationmaster.recipes.commands import Save as SaveRequest
 from stationmaster.settings import MonitoringSettings
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 _LOOK_SECONDS = 2.0  # that one visit waits for the checkpoint
 _PAUSE_SECONDS = 0.5
@@ -44,10 +44,10 @@ def save_first(
     return None if is_over or asked.state != _SAVING else _noted(job, asked)
 
 
-def save_told(before: Job, after: Job) -> tuple[Told, ...]:
+def save_events(before: Job, after: Job) -> tuple[NewEvent, ...]:
     """That a checkpoint was asked for, told once."""
     is_new = after.ending.save is not None and before.ending.save is None
-    return (Told(kind="save_asked", payload={"reason": after.ending.reason}),) if is_new else ()
+    return (NewEvent(kind="save_asked", payload={"reason": after.ending.reason}),) if is_new else ()
 
 
 async def ask_to_save(job: Job, world: World) -> Write:
@@ -61,7 +61,7 @@ async def ask_to_save(job: Job, world: World) -> Write:
     payload: dict[str, Any] = {"state": found.state, "files": list(found.files)}
     if found.problem:
         payload["problem"] = quoted(found.problem)
-    return wait(after, 0.0, events=(Told(kind="save_ended", payload=payload),))
+    return wait(after, 0.0, events=(NewEvent(kind="save_ended", payload=payload),))
 
 
 def _noted(job: Job, asked: LastSave) -> Job:

@@ -16,7 +16,7 @@ from stationmaster.parsers.reader import LogReader
 from stationmaster.parsers.registry import names_beginning_epoch
 from stationmaster.remote.host import LogPiece, Since, Status
 from stationmaster.settings import MonitoringSettings
-from stationmaster.store.writes import Told
+from stationmaster.store.writes import NewEvent
 from stationmaster.watch.escalation import CLEARED, FLAGGED, TERMINATE, StallEvent
 from stationmaster.watch.policy import StallPolicy
 from stationmaster.watch.reading import seen_from
@@ -82,11 +82,11 @@ def watch_log(
     )
 
 
-def stall_told(event: StallEvent, monitoring: MonitoringSettings, *, checkpoint_step: int | None) -> Told:
+def stall_event(event: StallEvent, monitoring: MonitoringSettings, *, checkpoint_step: int | None) -> NewEvent:
     """The verdict, with what would be left of the training and how long it has; None: it is not ended by us."""
     grace = monitoring.grace_period / 60 if _ends(monitoring) else None
     more = {"graceMinutes": grace, "checkpointStep": checkpoint_step}
-    return Told(kind=event.kind, payload={**event.analysis.as_json(), **more})
+    return NewEvent(kind=event.kind, payload={**event.analysis.as_json(), **more})
 
 
 def stall_alert(job: Job, event: StallEvent, monitoring: MonitoringSettings) -> tuple[Alert, ...]:

@@ -12,12 +12,12 @@ from stationmaster.control.machine.access import ANSWERING, Sighting
 from stationmaster.control.results.declared_files import checkpoint_of
 from stationmaster.control.states.executing.comparison import Comparison
 from stationmaster.control.states.executing.health_news import HealthNews, health_news
-from stationmaster.control.states.executing.log_watch import Watched, stall_alert, stall_cleared, stall_told, watch_log
+from stationmaster.control.states.executing.log_watch import Watched, stall_alert, stall_cleared, stall_event, watch_log
 from stationmaster.control.states.executing.training_events import (
     checkpoint_step,
-    epoch_told,
-    milestone_told,
-    start_told,
+    epoch_events,
+    milestone_events,
+    start_events,
 )
 from stationmaster.control.states.executing.vitals import Health, check_vitals
 from stationmaster.model import Alert, Checkpoint, Job, LogChunk, Progress
@@ -26,7 +26,7 @@ from stationmaster.recipes.commands import Stop as StopRules
 from stationmaster.recipes.schema import Output, OutputKind
 from stationmaster.remote.host import LogPiece, OutputFile, Since, Status, StepStatus
 from stationmaster.settings import MonitoringSettings
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 SOFT_LIMIT_FACTOR = 1.25
 
@@ -67,8 +67,8 @@ def taken_in(seen: Seen) -> Write:
     monitoring = seen.visit.monitoring
     learnt = _learnt(seen, status, monitoring)
     watched, vitals, health = learnt.watched, learnt.vitals, learnt.health
-    milestone, passed = milestone_told(before, watched.progress)
-    epoch_told_at, epochs = epoch_told(before, watched.progress, names_beginning=watched.names_beginning_epoch)
+    milestone, passed = milestone_events(before, watched.progress)
+    epoch_told_at, epochs = epoch_events(before, watched.progress, names_beginning=watched.names_beginning_epoch)
     job = _with_news(seen, status, learnt, milestone=milestone, epoch_told_at=epoch_told_at)
     event = watched.event
     saved = checkpoint_step(job, seen.outputs)
@@ -80,10 +80,10 @@ def taken_in(seen: Seen) -> Write:
         checkpoints=learnt.checkpoints,
         events=(
             *_step_events(before, status.steps, seen.tries),
-            *start_told(before, status.steps),
+            *start_events(before, status.steps),
             *passed,
             *epochs,
-            *((stall_told(event, monitoring, checkpoint_step=saved),) if event else ()),
+            *((stall_event(event, monitoring, checkpoint_step=saved),) if event else ()),
             *vitals.events(),
             *health.events,
         ),
@@ -183,10 +183,10 @@ def _steps_seen(status: Status) -> dict[str, str]:
     return {step.name: f"{step.state}.{step.try_number}" for step in status.steps if step.state != "pending"}
 
 
-def _step_events(job: Job, steps: Iterable[StepStatus], tries: Mapping[str, int]) -> Iterable[Told]:
+def _step_events(job: Job, steps: Iterable[StepStatus], tries: Mapping[str, int]) -> Iterable[NewEvent]:
     """A step's changes since the last look, each told once."""
     known = job.watching.steps or {}
     for step in steps:
         if step.state != "pending" and known.get(step.name) != f"{step.state}.{step.try_number}":
             payload = {"step": step.name, "state": step.state, "try": step.try_number, "exit_code": step.exit_code}
-            yield Told(kind="step", payload={**payload, "tries": tries.get(step.name)})
+            yield NewEvent(kind="step", payload={**payload, "tries": tries.get(step.name)})

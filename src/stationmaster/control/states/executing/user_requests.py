@@ -23,7 +23,7 @@ from stationmaster.recipes.outputs import output_of, step_of
 from stationmaster.recipes.schema import Output, OutputKind, Recipe
 from stationmaster.remote.host import Answered, Host
 from stationmaster.remote.transfer import pull_verified
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 _LOOK_SECONDS = 2.0  # that the first visit waits for the answer
 _AGAIN_SECONDS = 3.0  # between two looks
@@ -117,7 +117,7 @@ async def _ended(found: Answered, action: Ask, job: Job, visit: Visit, world: Wo
     after = replace(job, requests=Requests(answered=answered))
     if action.request is Request.SAVE and files:
         after = with_newest_asked(after, now=visit.now)
-    return wait(after, 0.0, checkpoints=rows, events=(Told(kind=kind, payload=payload),))
+    return wait(after, 0.0, checkpoints=rows, events=(NewEvent(kind=kind, payload=payload),))
 
 
 async def _brought_home(

@@ -12,7 +12,7 @@ from stationmaster.model import Alert, Checkpoint, Job, Progress
 from stationmaster.parsers.base import ErrorKind, Reading
 from stationmaster.remote.host import Status
 from stationmaster.settings import MonitoringSettings
-from stationmaster.store.writes import Told
+from stationmaster.store.writes import NewEvent
 from stationmaster.watch.anomalies.base import (
     Anomaly,
     AnomalyFinding,
@@ -45,9 +45,9 @@ class Health:
     def is_to_end(self) -> bool:
         return any(finding.reaction is Reaction.STOP for finding in self.findings)
 
-    def events(self) -> tuple[Told, ...]:
+    def events(self) -> tuple[NewEvent, ...]:
         return tuple(
-            Told(
+            NewEvent(
                 kind="anomaly",
                 payload={
                     "anomaly": finding.anomaly.kind,

@@ -52,7 +52,7 @@ from stationmaster.control.machine.revive import Revive, needs_reviving, revive
 from stationmaster.control.publishing import delivery_notes as notes
 from stationmaster.control.publishing.chain import Deliver, deliver, not_delivered
 from stationmaster.control.results.collecting import with_fetched, with_places
-from stationmaster.control.results.declared_files import checkpoint_of, declared, refused_told
+from stationmaster.control.results.declared_files import checkpoint_of, declared, refused_events
 from stationmaster.control.results.job_folder import arriving, fetched_path
 from stationmaster.control.results.transfer_progress import metered
 from stationmaster.control.states.fetching.wanted_files import ranked_models, steady, wanted_files
@@ -72,7 +72,7 @@ from stationmaster.providers.base import CanStop
 from stationmaster.recipes.outputs import is_safe_to_load
 from stationmaster.recipes.schema import OutputKind, Recipe
 from stationmaster.remote.transfer import pull_verified
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 _SPARE_MODELS = 8  # further checkpoints that are tried where the best one does not open
 
@@ -187,8 +187,8 @@ def _given_no_more_time(job: Job, why: str, policy: Policy, *, now: float) -> Wr
 def without_the_rest(job: Job, reason: Reason, why: str, *, now: float) -> Write:
     """Nothing more can be had from the machine: with the model safe the job goes on, else the attempt is lost."""
     if job.has_model_of_attempt:
-        told = Told(kind="results_incomplete", payload={"problem": f"{why} before everything was fetched"})
-        return replace(_all_safe(job, now=now), events=(told, *_all_safe(job, now=now).events))
+        event = NewEvent(kind="results_incomplete", payload={"problem": f"{why} before everything was fetched"})
+        return replace(_all_safe(job, now=now), events=(event, *_all_safe(job, now=now).events))
     return give_up(
         job, reason, now=now, explanation=f"{why} before a model was saved from the machine{checkpoint_note(job)}"
     )
@@ -237,8 +237,8 @@ async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
         return cut_off(job, now=seen.visit.now, policy=world.policy, problem=str(problem))
     except (RemoteError, DiskFull) as problem:
         after, seconds, failures = failed_try(job, world.policy)
-        told = () if failures else (Told(kind="fetch_failed", payload={"problem": str(problem)}),)
-        return wait(after, seconds, events=told)
+        events = () if failures else (NewEvent(kind="fetch_failed", payload={"problem": str(problem)}),)
+        return wait(after, seconds, events=events)
 
 
 async def _take_inventory(job: Job, recipe: Recipe, world: World) -> Write:
@@ -257,17 +257,17 @@ async def _take_inventory(job: Job, recipe: Recipe, world: World) -> Write:
         furthest=max(steps, default=None),
     )
     after = replace(recovered(job), fetching=fetching, ending=replace(job.ending, unstopped=False))
-    return wait(after, 0.0, checkpoints=checkpoints, events=refused_told(told, outputs))
+    return wait(after, 0.0, checkpoints=checkpoints, events=refused_events(told, outputs))
 
 
 def _with_the_next_model(job: Job, problem: BrokenModel) -> Write:
     """What was called the model is none: the next best may be one. Bytes that came home stay where they are."""
     assert job.fetching.wanted, "a model that is none was wanted"
     (broken, *rest), spare = job.fetching.wanted, job.fetching.spare_models
-    told = Told(kind="model_broken", payload={"path": broken.path, "problem": str(problem)})
+    event = NewEvent(kind="model_broken", payload={"path": broken.path, "problem": str(problem)})
     next_best = replace(job.fetching, wanted=(*spare[:1], *rest), spare_models=spare[1:])
     after = replace(recovered(job), fetching=next_best, machine=replace(job.machine, transfer=None))
-    return wait(after, 0.0, events=(told,))
+    return wait(after, 0.0, events=(event,))
 
 
 def _limit_of(action: TakeInventory | Deliver | Fetch, job: Job, policy: Policy) -> float | None:
@@ -285,8 +285,8 @@ def _took_too_long(action: TakeInventory | Deliver | Fetch, job: Job, policy: Po
     if isinstance(action, Deliver):
         return not_delivered(job, action.link, DeliveryRefused("it took too long"), policy)
     after, seconds, failures = failed_try(job, policy)
-    told = () if failures else (Told(kind="fetch_failed", payload={"problem": "it took too long"}),)
-    return wait(after, seconds, events=told)
+    events = () if failures else (NewEvent(kind="fetch_failed", payload={"problem": "it took too long"}),)
+    return wait(after, seconds, events=events)
 
 
 async def _fetch(file: OutputFile, job: Job, seen: Seen, world: World) -> Write:
@@ -304,14 +304,14 @@ async def _fetch(file: OutputFile, job: Job, seen: Seen, world: World) -> Write:
     if safe.kind == OutputKind.STATE:
         safe = replace(safe, step=job.fetching.furthest)
     after = _without_first(replace(recovered(job), machine=replace(job.machine, transfer=None)))
-    told: tuple[Told, ...] = ()
+    events: tuple[NewEvent, ...] = ()
     if safe.kind == OutputKind.CHECKPOINT:
         after = notes.with_model(after, file, address=str(target), step=safe.step)
         if job.ending.reason is Reason.OUTBID:
             after = await with_fetched(after, safe, file, world)
         payload = {"path": file.path, "location": str(target), "sha256": file.sha256, "size": file.size}
-        told = (Told(kind="model_safe", payload=payload),)
-    return wait(after, 0.0, checkpoints=(safe,), events=told)
+        events = (NewEvent(kind="model_safe", payload=payload),)
+    return wait(after, 0.0, checkpoints=(safe,), events=events)
 
 
 def _take_collected(file: OutputFile, job: Job, target: Path) -> None:

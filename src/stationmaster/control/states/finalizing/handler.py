@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from stationmaster.control.flow.policy import Policy
-from stationmaster.control.flow.step import Handler, Step, give_up, go_on, outcome_told, wait
+from stationmaster.control.flow.step import Handler, Step, give_up, go_on, outcome_event, wait
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.access import ANSWERING, Sighting, host_of, sight
 from stationmaster.control.machine.closing_time import (
@@ -30,7 +30,7 @@ from stationmaster.event_log import get_logger
 from stationmaster.lifecycle import Move, concluded
 from stationmaster.model import Checkpoint, Desired, Job, Reason, Registering
 from stationmaster.providers.base import CanStop
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 log = get_logger("stationmaster.finalizing")
 
@@ -133,9 +133,9 @@ async def _catalogue(reason: Reason, job: Job, visit: Visit, world: World) -> Wr
         return wait(notes.with_done(job, _CATALOGUED), 0.0)
     model = replace(model, registration=first_registration(model, world.policy, now=visit.now))
     due = model.registration.state is Registering.DUE
-    told = Told(kind="catalogued", payload={"model": model.slug, "note": model.registration.note})
+    event = NewEvent(kind="catalogued", payload={"model": model.slug, "note": model.registration.note})
     done = notes.with_done(notes.with_delivery(job, replace(notes.delivery_of(job), register=due)), _CATALOGUED)
-    return wait(done, 0.0, models=(model,), events=(told,))
+    return wait(done, 0.0, models=(model,), events=(event,))
 
 
 async def _register(job: Job, visit: Visit, world: World) -> Write:
@@ -145,8 +145,8 @@ async def _register(job: Job, visit: Visit, world: World) -> Write:
         return wait(done, 0.0)  # removed, or somebody else was faster
     retry = world.policy.register_retry_seconds
     after = await step_on(model, world.outlets, retry_seconds=retry, now=visit.now)
-    told = Told(kind="registration", payload={"state": after.registration.state, "note": after.registration.note})
-    return wait(done, 0.0, models=(after,), events=(told,))
+    event = NewEvent(kind="registration", payload={"state": after.registration.state, "note": after.registration.note})
+    return wait(done, 0.0, models=(after,), events=(event,))
 
 
 async def _conclude(action: Conclude, job: Job, visit: Visit, world: World) -> Write:
@@ -156,7 +156,7 @@ async def _conclude(action: Conclude, job: Job, visit: Visit, world: World) -> W
     run = await facts_to_remember(job, world) if action.reason is Reason.FINISHED else None
     await _acknowledge(job, world)
     gone = await _no_longer_at_home(job, world)
-    return go_on(done, Move.PUBLISHED, now=visit.now, events=(outcome_told(done),), checkpoints=gone, past_run=run)
+    return go_on(done, Move.PUBLISHED, now=visit.now, events=(outcome_event(done),), checkpoints=gone, past_run=run)
 
 
 async def _no_longer_at_home(job: Job, world: World) -> tuple[Checkpoint, ...]:

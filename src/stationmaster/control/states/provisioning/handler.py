@@ -47,7 +47,7 @@ from stationmaster.model import (
     RentalState,
 )
 from stationmaster.money import format_dollars
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 _USELESS = (MachineStatus.FAILED, MachineStatus.STOPPED, MachineStatus.OFFLINE)
 _REFUSALS = 3  # of the last offer that is left
@@ -161,7 +161,7 @@ def _intent(seen: Seen) -> Write:
         state=RentalState.REQUESTED,
         requested_at=seen.visit.now,
     )
-    return Write(job=job, rentals=(rental,), events=(Told(kind="rental_requested", payload={"label": label}),))
+    return Write(job=job, rentals=(rental,), events=(NewEvent(kind="rental_requested", payload={"label": label}),))
 
 
 def _ask_or_adopt(
@@ -194,8 +194,10 @@ def _ask_or_adopt(
 def _wait_for_an_offer(seen: Seen, policy: Policy) -> Write:
     """Wait rather than rent above the agreed price: the market may have a fitting offer in a minute."""
     after, seconds, failures = failed_try(seen.visit.job, policy)
-    told = Told(kind="waiting_for_offer", payload={"agreed": agreed_in_words(after.spec), "offered": _next_best(seen)})
-    return wait(after, seconds, events=() if failures else (told,), alerts=_slow(seen, policy))
+    event = NewEvent(
+        kind="waiting_for_offer", payload={"agreed": agreed_in_words(after.spec), "offered": _next_best(seen)}
+    )
+    return wait(after, seconds, events=() if failures else (event,), alerts=_slow(seen, policy))
 
 
 def _out_of_time(seen: Seen, rental: Rental, policy: Policy) -> Write:
@@ -323,8 +325,8 @@ async def _create(action: Create, job: Job, seen: Seen, world: World) -> Write:
     except AccessRefused as problem:
         return replace(_given_up(seen, Reason.ACCESS_REFUSED, str(problem)), rentals=(unsent,))
     except AnswerLost as problem:
-        told = Told(kind="create_unanswered", payload={"problem": str(problem)})
-        return wait(job, provider.create_limit_seconds, events=(told,))
+        event = NewEvent(kind="create_unanswered", payload={"problem": str(problem)})
+        return wait(job, provider.create_limit_seconds, events=(event,))
     except ProviderError as problem:  # any other refusal: nothing was rented, and asking again would not help
         return replace(_given_up(seen, Reason.NO_OFFER, str(problem)), rentals=(unsent,))
     machine = Machine(
@@ -346,8 +348,8 @@ def _refused(action: Create, job: Job, seen: Seen, policy: Policy, problem: str)
     if len(refused) >= (_MOST_REFUSALS if others else _REFUSALS):
         return _given_up(seen, Reason.NO_OFFER, problem)
     after, seconds, _ = failed_try(replace(job, machine=replace(job.machine, refused_offers=refused)), policy)
-    told = Told(kind="create_refused", payload={"problem": problem})
-    return wait(after, policy.provider_look_seconds if others else seconds, events=(told,))
+    event = NewEvent(kind="create_refused", payload={"problem": problem})
+    return wait(after, policy.provider_look_seconds if others else seconds, events=(event,))
 
 
 HANDLER = Handler(observe=observe, decide=decide, perform=perform)

@@ -18,7 +18,7 @@ from stationmaster.errors import CommandFailed, RemoteError, UserError
 from stationmaster.model import Cleanup, Job
 from stationmaster.providers.base import CanStop
 from stationmaster.recipes.schema import Recipe
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 _LOOK_SECONDS = 1.0
 _SILENCE_SECONDS = 60.0  # a machine that does not answer is not waited for any longer
@@ -84,8 +84,8 @@ def _noted(job: Job, cleanup: Cleanup) -> Job:
 
 def _over(job: Job, begun: Cleanup, state: str, **more: Any) -> Write:
     after = _noted(job, replace(begun, state=state))
-    told = () if state in ("nothing", "impossible") else (Told(kind="cleanup", payload={"state": state, **more}),)
-    return wait(after, 0.0, events=told)
+    events = () if state in ("nothing", "impossible") else (NewEvent(kind="cleanup", payload={"state": state, **more}),)
+    return wait(after, 0.0, events=events)
 
 
 def _declared_seconds(recipe: Recipe) -> float:

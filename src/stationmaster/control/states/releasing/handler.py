@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from stationmaster.control.billing.paying import with_settlement
 from stationmaster.control.flow.policy import Policy
-from stationmaster.control.flow.step import Handler, Step, failed_try, go_on, outcome_told, recovered, wait, wants_out
+from stationmaster.control.flow.step import Handler, Step, failed_try, go_on, outcome_event, recovered, wait, wants_out
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.adoption import opened_cost, surplus_rental
 from stationmaster.control.machine.release import Evidence, Judgement, Next, closed_cost, gather_evidence, judge
@@ -30,7 +30,7 @@ from stationmaster.model import (
     Rental,
     RentalState,
 )
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 _NOTHING_RENTED = Evidence(
     listing=Listing(machines=(), complete=True, account=""), single_reads={}, create_limit_seconds=0.0
@@ -84,13 +84,13 @@ def not_gone(rentals: tuple[Rental, ...]) -> tuple[Rental, ...]:
 
 def decide(seen: Seen, policy: Policy) -> Step[Destroy | CleanUp]:
     job, now = seen.visit.job, seen.visit.now
-    job, told = _without_further_attempt(job) if wants_out(job) else (job, ())
+    job, events = _without_further_attempt(job) if wants_out(job) else (job, ())
     if seen.evidence is None:
         after, seconds, _ = failed_try(job, policy)
-        return Step(write=wait(after, seconds, events=told, alerts=_stubborn(seen, policy)))
+        return Step(write=wait(after, seconds, events=events, alerts=_stubborn(seen, policy)))
     judgements = [judge(rental, seen.evidence, now=now) for rental in not_gone(seen.rentals)]
     if is_to_be_cleaned(job, judgements, limit=seen.cleanup_limit, now=now):
-        return Step(write=Write(job=with_cleanup_begun(job, now=now), events=told), then=CleanUp())
+        return Step(write=Write(job=with_cleanup_begun(job, now=now), events=events), then=CleanUp())
     surplus = _surplus(seen, judgements)
     rentals = (*(judgement.rental for judgement in judgements), *surplus)
     gone = [rental for rental in rentals if rental.state is RentalState.GONE]
@@ -98,7 +98,7 @@ def decide(seen: Seen, policy: Policy) -> Step[Destroy | CleanUp]:
         job=recovered(job),
         rentals=rentals,
         costs=_costs(seen, rentals, gone),
-        events=(*told, *(Told(kind="rental_gone", payload={"label": rental.label}) for rental in gone)),
+        events=(*events, *(NewEvent(kind="rental_gone", payload={"label": rental.label}) for rental in gone)),
     )
     if len(gone) == len(rentals):
         over = _all_gone(write, job, now=now, policy=policy)
@@ -114,14 +114,14 @@ def decide(seen: Seen, policy: Policy) -> Step[Destroy | CleanUp]:
     return Step(write=replace(write, alerts=alerts), then=Destroy(provider_ids=ids))
 
 
-def _without_further_attempt(job: Job) -> tuple[Job, tuple[Told, ...]]:
+def _without_further_attempt(job: Job) -> tuple[Job, tuple[NewEvent, ...]]:
     """A stop or cancel between two attempts ends the job here: INCOMPLETE if something is safe, else CANCELLED."""
     if job.outcome is not None:
         return job, ()
     is_something_safe = job.model.address or job.collection.checkpoints
     reason = Reason.STOPPED_BY_USER if is_something_safe else Reason.CANCELLED_BY_USER
     ended = concluded(job, reason, explanation="ended as asked, before a further attempt")
-    return ended, (outcome_told(ended),)
+    return ended, (outcome_event(ended),)
 
 
 def _surplus(seen: Seen, judgements: list[Judgement]) -> tuple[Rental, ...]:
@@ -215,8 +215,8 @@ async def perform(action: Destroy | CleanUp, job: Job, seen: Seen, world: World)
     if not problems:
         return wait(job, 0.0)
     after, seconds, failures = failed_try(job, world.policy)
-    told = () if failures else (Told(kind="destroy_failed", payload={"problem": problems[0]}),)
-    return wait(after, seconds, events=told)
+    events = () if failures else (NewEvent(kind="destroy_failed", payload={"problem": problems[0]}),)
+    return wait(after, seconds, events=events)
 
 
 HANDLER = Handler(observe=observe, decide=decide, perform=perform)

@@ -42,7 +42,7 @@ from stationmaster.recipes.schema import Recipe
 from stationmaster.remote.base import Progress
 from stationmaster.remote.host import Host
 from stationmaster.remote.transfer import ROOM_TO_SPARE_BYTES, Sending, push_all_verified, sha256_of
-from stationmaster.store.writes import Told, Write
+from stationmaster.store.writes import NewEvent, Write
 
 _ARCHIVE = "dataset.tar"
 _DATASET = "dataset"
@@ -112,30 +112,30 @@ async def perform(_action: Send, job: Job, seen: Seen, world: World) -> Write:
         machine=replace(job.machine, absences=0, gone_read_at=None, transfer=None),
         watching=replace(job.watching, step_offset=offset),
     )
-    return go_on(after, Move.DATA_VERIFIED, now=now, events=(*_data_told(job, sent), *_resume_told(sent.resumed)))
+    return go_on(after, Move.DATA_VERIFIED, now=now, events=(*_data_events(job, sent), *_resume_events(sent.resumed)))
 
 
-def _data_told(job: Job, sent: Sent) -> tuple[Told, ...]:
+def _data_events(job: Job, sent: Sent) -> tuple[NewEvent, ...]:
     payload = {"sha256": job.spec.dataset.sha256, "bytes": job.spec.dataset.size}
-    verified = Told(kind="data_verified", payload=payload)
-    return (Told(kind=sent.how, payload=payload), verified) if sent.how is not None else (verified,)
+    verified = NewEvent(kind="data_verified", payload=payload)
+    return (NewEvent(kind=sent.how, payload=payload), verified) if sent.how is not None else (verified,)
 
 
-def _resume_told(resumed: Collected | None) -> tuple[Told, ...]:
+def _resume_events(resumed: Collected | None) -> tuple[NewEvent, ...]:
     if resumed is None:
         return ()
     payload = {"path": resumed.path, "step": resumed.step, "from_attempt": resumed.attempt, "sha256": resumed.sha256}
-    return (Told(kind="resumed", payload=payload),)
+    return (NewEvent(kind="resumed", payload=payload),)
 
 
 def _refused(job: Job, problem: RemoteError | DiskFull, *, now: float, world: World) -> Write:
     """The machine answered, and said no: a few tries, then another machine."""
     after, seconds, failures = failed_try(job, world.policy)
-    told = Told(kind="transfer_failed", payload={"problem": str(problem)})
+    event = NewEvent(kind="transfer_failed", payload={"problem": str(problem)})
     if failures + 1 < _MOST_FAILURES:
-        return wait(after, seconds, events=(told,))
+        return wait(after, seconds, events=(event,))
     written = give_up(job, Reason.TRANSFER_FAILED, now=now, explanation=str(problem))
-    return replace(written, events=(told, *written.events))
+    return replace(written, events=(event, *written.events))
 
 
 async def _send(job: Job, visit: Visit, world: World) -> Sent:
