@@ -316,7 +316,7 @@ def _read_config_file(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as problem:
         raise ConfigInvalid(f"{path}: {' '.join(str(problem).split())}", hint=_SEE) from None
     except RecursionError:
-        raise ConfigInvalid(f"{path}: it is nested too deeply", hint=_SEE) from None
+        raise ConfigInvalid(f"{path}: the file is nested too deeply", hint=_SEE) from None
     if data is None:
         return {}
     if not isinstance(data, dict):
@@ -326,7 +326,7 @@ def _read_config_file(path: Path) -> dict[str, Any]:
 
 
 def _read_yaml(text: str) -> Any:
-    from stationmaster.settings.documents import read_yaml  # takes 15 ms to import, and few config files are YAML
+    from stationmaster.documents import read_yaml  # takes 15 ms to import, and few config files are YAML
 
     return read_yaml(text)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from stationmaster.recipes.documents import read_document
+from stationmaster.documents import read_document
 from stationmaster.recipes.registry import BUILTIN
 
 

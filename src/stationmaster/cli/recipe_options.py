@@ -11,8 +11,8 @@ import typer
 from typer.core import TyperCommand
 
 from stationmaster.cli.context import Options, station_of
+from stationmaster.documents import Unreadable, read_document
 from stationmaster.errors import StationmasterError, UserError
-from stationmaster.recipes.documents import Unreadable, read_document
 from stationmaster.recipes.parameters import allowed
 from stationmaster.recipes.schema import BoolParameter, Recipe
 

@@ -10,10 +10,10 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from stationmaster.documents import Document, Unreadable, read_document
 from stationmaster.errors import UserError
 from stationmaster.recipes import schema
 from stationmaster.recipes.configs import is_conditional
-from stationmaster.recipes.documents import Document, Unreadable, read_document
 from stationmaster.recipes.fields import Part
 from stationmaster.recipes.parameters import check_value, sample_value
 from stationmaster.recipes.plan import JobIdentity, again_names, known_names, render_plan, time_names

@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 
+from stationmaster.documents import read_yaml
 from stationmaster.errors import ConfigInvalid
-from stationmaster.settings.documents import read_yaml
 
 
 class FaultKind(StrEnum):

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError, field_validator, model_validator
 
 from stationmaster.datasets.sources.reference import parse_source
+from stationmaster.documents import read_yaml
 from stationmaster.errors import NotFound, UserError
 from stationmaster.money import MicroDollars, from_dollars
 from stationmaster.settings.addresses import checked_text, texts_in
-from stationmaster.settings.documents import read_yaml
 from stationmaster.station.names import LONGEST_NAME
 from stationmaster.station.proposals import TrainRequest
 from stationmaster.station.trainer_config import with_trainer_monitoring

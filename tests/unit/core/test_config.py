@@ -271,7 +271,7 @@ def test_a_value_that_no_service_could_use_is_refused_at_the_door(
 
 WRONG_FILES = [
     ("yaml", "worker: {slots: 3}\nworker: {slots: 4}\n", "`worker` is given twice (line 2)", None),
-    ("yaml", "a: " + "[" * 5000, "it is nested too deeply", None),
+    ("yaml", "a: " + "[" * 5000, "the file is nested too deeply", None),
     ("yaml", "a: &a 1\nb: *a\n", "aliases (*name) are not allowed", None),
     ("yaml", f"log_cap_bytes: {'9' * 6000}\n", "config.yaml: ", None),
     ("yaml", "home: 2020-99-99\n", "config.yaml: ", None),

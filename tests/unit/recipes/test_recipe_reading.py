@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stationmaster.documents import Unreadable, read_document
 from stationmaster.errors import RecipeInvalid
-from stationmaster.recipes.documents import Unreadable, read_document
 from stationmaster.recipes.reading import check_recipe, read_recipe
 from stationmaster.recipes.schema import ChoiceParameter, json_schema
 from tests.support.jobs.recipe_texts import SMALL, small, small_recipe

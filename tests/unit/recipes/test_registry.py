@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from stationmaster.documents import read_document
 from stationmaster.errors import NotFound, RecipeInvalid
-from stationmaster.recipes.documents import read_document
 from stationmaster.recipes.registry import BUILTIN, find, lint, list_recipes, load
 from tests.support.jobs.recipe_texts import SMALL, small, write_recipe
 
