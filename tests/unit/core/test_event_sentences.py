@@ -25,9 +25,9 @@ OLD_HOMES = sorted((Path(__file__).parents[2] / "fixtures" / "old_homes").glob("
 
 # Where the kind is not written beside its payload, and the kinds that it can be there.
 CHOSEN_ELSEWHERE = {
-    "_data_told": {"data_pulled", "data_already_there"},
+    "_data_events": {"data_pulled", "data_already_there"},
     "_ended": {f"{request.value}_ended" for request in Request},
-    "stall_told": {FLAGGED, CLEARED, TERMINATE},
+    "stall_event": {FLAGGED, CLEARED, TERMINATE},
 }
 
 
@@ -53,7 +53,7 @@ def test_every_kind_that_the_source_writes_has_its_sentence_and_no_other_has_one
 
 def test_the_kinds_chosen_elsewhere_are_in_the_source() -> None:
     text = "".join(path.read_text(encoding="utf-8") for path in SOURCE.glob("control/**/*.py"))
-    assert all(f'"{kind}"' in text for kind in CHOSEN_ELSEWHERE["_data_told"])
+    assert all(f'"{kind}"' in text for kind in CHOSEN_ELSEWHERE["_data_events"])
 
 
 def test_the_events_of_old_homes_have_sentences() -> None:
