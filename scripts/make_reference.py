@@ -26,7 +26,7 @@ from stationmaster.cli.commands import loaded_tree
 from stationmaster.cli.render import EXIT_CODES
 from stationmaster.config import PREFIX, SEED_NAMES
 from stationmaster.durations import format_duration, parse_duration
-from stationmaster.lifecycle import MOVES, REASONS, Payer
+from stationmaster.lifecycle import MEANINGS, MOVES, REASONS, Payer
 from stationmaster.model import Outcome, Reason, State
 from stationmaster.money import MicroDollars, format_dollars, from_dollars
 from stationmaster.recipes.field_texts import field_texts
@@ -35,28 +35,6 @@ from stationmaster.settings import Settings
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 _MADE = "<!-- Made from the code by `make docs`; edit the code, not this page. -->"
-
-REASON_WORDS: dict[Reason, str] = {
-    Reason.FINISHED: "The training ran to its end and left a model.",
-    Reason.STOPPED_BY_USER: "Somebody asked for `stop`; the best checkpoint is kept.",
-    Reason.CANCELLED_BY_USER: "Somebody asked for `cancel`, or for `stop` before the training had begun.",
-    Reason.STALLED: "The training no longer moved and was ended; the best checkpoint is kept.",
-    Reason.ANOMALY: "The training was harming itself, as by a loss that is no number, and was ended.",
-    Reason.HARD_LIMIT: "The job's limit of time or money was reached; the best checkpoint is kept.",
-    Reason.STEP_FAILED: "A step of the recipe failed in all its tries; its log says why.",
-    Reason.NO_MODEL: "The training said that it finished, but left no model.",
-    Reason.NO_OFFER: "The provider had nothing to offer that fits.",
-    Reason.ACCESS_REFUSED: "The provider does not accept the key.",
-    Reason.NO_PROVIDER_CREDIT: "The account at the provider has too little credit for the job.",
-    Reason.MACHINE_NOT_READY: "The machine failed, vanished, or could not be logged in to in time.",
-    Reason.PREFLIGHT_FAILED: "The machine answers, but cannot do what the job needs.",
-    Reason.TRANSFER_FAILED: "The dataset could not be brought to the machine whole.",
-    Reason.MACHINE_LOST: "The provider says that the machine is gone.",
-    Reason.MACHINE_STOPPED: "The machine was stopped and could not be started again in time.",
-    Reason.OUTBID: "Somebody offered more for an interruptible machine.",
-    Reason.OUT_OF_CREDIT: "The credits do not suffice for a further attempt.",
-    Reason.INTERNAL_ERROR: "A fault in Stationmaster itself.",
-}
 
 OTHER_EXIT_CODES: dict[int, str] = {
     1: "Something went wrong that no other number tells; the message says what. Also: `doctor` found something.",
@@ -301,24 +279,24 @@ def states_page() -> str:
         _MADE,
         "# States, outcomes, reasons",
         "",
-        "Where a job is, how it ended, and why are three fields: `state`, `outcome`, `reason`. Faces show the outcome",
-        "once there is one, `NEEDS_RECOVERY` while the job's worker or machine cannot be reached, else the state.",
+        "Where a job is, how it ended, and why are three fields: `state`, `outcome`, `reason`. Commands show the",
+        "outcome if there is one, `NEEDS_RECOVERY` while the job's worker or machine is out of reach, else the state.",
         "",
         "| state | what is true | leaves by |",
         "|---|---|---|",
         *(f"| {state} | {_meaning(State, state)} | {_ways_out(state)} |" for state in State),
         "",
-        "The outcome is written when a job enters RELEASING for good, and never changes.",
+        "The outcome is set when a job enters RELEASING for the last time, and never changes.",
         "",
         "| outcome | meaning |",
         "|---|---|",
         *(f"| {outcome} | {_meaning(Outcome, outcome)} |" for outcome in Outcome),
         "",
-        "At most 3 attempts that never reached a login and 3 later ones are made; each reason says whether a further",
-        "attempt may help. Who pays matters where billing is on: an attempt that is nobody's fault but ours, or that",
-        "used no GPU, is not charged.",
+        "A job gets up to 3 attempts that fail before the login and 3 that fail after it, and only where the reason is",
+        "retried. Who pays matters where billing is on: an attempt that failed through our fault, or that used no GPU,",
+        "is not charged.",
         "",
-        "| reason | meaning | outcome | tried again | who pays |",
+        "| reason | meaning | outcome | retried | who pays |",
         "|---|---|---|---|---|",
         *(_reason_row(reason) for reason in Reason),
     ]
@@ -333,18 +311,16 @@ def _ways_out(state: State) -> str:
 
 def _reason_row(reason: Reason) -> str:
     follows = REASONS[reason]
-    if reason not in REASON_WORDS:
-        raise SystemExit(f"reason {reason} is not documented: add it to REASON_WORDS in {Path(__file__).name}")
     again, payer = ("yes" if follows.may_try_again else "no"), _PAYERS[follows.pays]
-    return f"| {reason} | {REASON_WORDS[reason]} | {follows.outcome} | {again} | {payer} |"
+    return f"| {reason} | {MEANINGS[reason]} | {follows.outcome} | {again} | {payer} |"
 
 
-_PAYERS = {Payer.USER: "you", Payer.CANCELLER: "you, a tenth of the hold at least", Payer.NOBODY: "nobody"}
+_PAYERS = {Payer.USER: "you", Payer.CANCELLER: "you, at least a tenth of the hold", Payer.NONE: "not charged"}
 
 _OUTCOME_MEANINGS = {
-    Outcome.COMPLETED: "the training ran to its end and the model is safe",
+    Outcome.COMPLETED: "the training finished and the model is safe",
     Outcome.FAILED: "the training failed, or nothing of it could be saved",
-    Outcome.CANCELLED: "ended by `cancel`; nothing is kept unless `--keep` was given",
+    Outcome.CANCELLED: "a user ran `cancel`; nothing is kept unless `--keep` was given",
 }
 
 

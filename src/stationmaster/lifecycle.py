@@ -1,4 +1,4 @@
-"""The table of a job's moves, and the table of what each reason means."""
+"""The table of a job's moves, and the table of what each reason means and leads to."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Move(StrEnum):
     CLAIMED = "CLAIMED"  # a worker took it and opened an attempt
     REACHABLE = "REACHABLE"  # login works, pre-flight passed
     DATA_VERIFIED = "DATA_VERIFIED"  # the dataset's hash was checked on the machine
-    EXITED = "EXITED"  # the training is over, by itself or because it was asked
-    MODEL_SAFE = "MODEL_SAFE"  # verified somewhere that is not the machine, or there is none
+    EXITED = "EXITED"  # the training is over, finished or stopped
+    MODEL_SAFE = "MODEL_SAFE"  # verified outside the machine, or there is none
     PUBLISHED = "PUBLISHED"  # everything wanted was published
-    GIVE_UP = "GIVE_UP"  # this attempt leads nowhere, or the person cancelled
+    GIVE_UP = "GIVE_UP"  # this attempt cannot succeed, or the user cancelled
     ALL_GONE = "ALL_GONE"  # every rental of the job is confirmed gone
     TRY_AGAIN = "TRY_AGAIN"  # all gone, and a further attempt is due
 
@@ -46,15 +46,15 @@ MOVES: dict[tuple[State, Move], State] = {
 }
 
 TERMINAL = frozenset(state for state in State if all(source is not state for source, _ in MOVES))
-"""States that are never left; derived, never listed by hand."""
+"""States that are never left; derived from the moves."""
 
 
 class Payer(StrEnum):
-    """Who bears the cost of an attempt that ended so."""
+    """Who pays for an attempt that ended for a reason."""
 
     USER = "USER"
-    CANCELLER = "CANCELLER"  # the person gave it up: what it cost, and at least a tenth of the hold
-    NOBODY = "NOBODY"  # our fault or no GPU used: the hold goes back whole
+    CANCELLER = "CANCELLER"  # the user cancelled: what it cost, and at least a tenth of the hold
+    NONE = "NONE"  # our fault or no GPU used: the whole hold is refunded
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +73,41 @@ REASONS: dict[Reason, Consequence] = {
     Reason.HARD_LIMIT: Consequence(Outcome.INCOMPLETE, False, Payer.USER),
     Reason.STEP_FAILED: Consequence(Outcome.FAILED, False, Payer.USER),
     Reason.NO_MODEL: Consequence(Outcome.FAILED, False, Payer.USER),
-    Reason.NO_OFFER: Consequence(Outcome.FAILED_PROVISIONING, True, Payer.NOBODY),
-    Reason.ACCESS_REFUSED: Consequence(Outcome.FAILED_PROVISIONING, False, Payer.NOBODY),
-    Reason.NO_PROVIDER_CREDIT: Consequence(Outcome.FAILED_PROVISIONING, False, Payer.NOBODY),
-    Reason.MACHINE_NOT_READY: Consequence(Outcome.FAILED_PROVISIONING, True, Payer.NOBODY),
-    Reason.PREFLIGHT_FAILED: Consequence(Outcome.FAILED_PROVISIONING, True, Payer.NOBODY),
-    Reason.TRANSFER_FAILED: Consequence(Outcome.FAILED, True, Payer.NOBODY),
-    Reason.MACHINE_LOST: Consequence(Outcome.FAILED, True, Payer.NOBODY),
+    Reason.NO_OFFER: Consequence(Outcome.FAILED_PROVISIONING, True, Payer.NONE),
+    Reason.ACCESS_REFUSED: Consequence(Outcome.FAILED_PROVISIONING, False, Payer.NONE),
+    Reason.NO_PROVIDER_CREDIT: Consequence(Outcome.FAILED_PROVISIONING, False, Payer.NONE),
+    Reason.MACHINE_NOT_READY: Consequence(Outcome.FAILED_PROVISIONING, True, Payer.NONE),
+    Reason.PREFLIGHT_FAILED: Consequence(Outcome.FAILED_PROVISIONING, True, Payer.NONE),
+    Reason.TRANSFER_FAILED: Consequence(Outcome.FAILED, True, Payer.NONE),
+    Reason.MACHINE_LOST: Consequence(Outcome.FAILED, True, Payer.NONE),
     Reason.MACHINE_STOPPED: Consequence(Outcome.INCOMPLETE, False, Payer.USER),
     Reason.OUTBID: Consequence(Outcome.FAILED, True, Payer.USER),
     Reason.OUT_OF_CREDIT: Consequence(Outcome.FAILED, False, Payer.USER),
-    Reason.INTERNAL_ERROR: Consequence(Outcome.FAILED, False, Payer.NOBODY),
+    Reason.INTERNAL_ERROR: Consequence(Outcome.FAILED, False, Payer.NONE),
 }
+
+MEANINGS: dict[Reason, str] = {
+    Reason.FINISHED: "The training finished and left a model.",
+    Reason.STOPPED_BY_USER: "A user ran `stop`; the best checkpoint is kept.",
+    Reason.CANCELLED_BY_USER: "A user ran `cancel`, or `stop` before the training began.",
+    Reason.STALLED: "The training made no progress and was stopped; the best checkpoint is kept.",
+    Reason.ANOMALY: "A rule found a harmful anomaly, such as a NaN loss, and the training was stopped.",
+    Reason.HARD_LIMIT: "The job reached its time or cost limit; the best checkpoint is kept.",
+    Reason.STEP_FAILED: "A step of the recipe failed in every try; see its log.",
+    Reason.NO_MODEL: "The training finished but left no model.",
+    Reason.NO_OFFER: "The provider had no matching offer.",
+    Reason.ACCESS_REFUSED: "A key or token was rejected.",
+    Reason.NO_PROVIDER_CREDIT: "The provider account has too little credit for the job.",
+    Reason.MACHINE_NOT_READY: "The machine failed, vanished, or did not accept a login in time.",
+    Reason.PREFLIGHT_FAILED: "The machine answers but lacks what the job needs.",
+    Reason.TRANSFER_FAILED: "The dataset could not be transferred to the machine intact.",
+    Reason.MACHINE_LOST: "The provider reports that the machine is gone.",
+    Reason.MACHINE_STOPPED: "The machine was stopped and could not be restarted in time.",
+    Reason.OUTBID: "Another customer outbid you for an interruptible machine.",
+    Reason.OUT_OF_CREDIT: "There are not enough credits for another attempt.",
+    Reason.INTERNAL_ERROR: "A bug in Stationmaster.",
+}
+"""Each reason as a sentence for people."""
 
 MAX_FAILED_BEFORE_LOGIN = 3
 MAX_FAILED_AFTER_LOGIN = 3
@@ -104,7 +127,7 @@ def moved(job: Job, move: Move, *, now: float) -> Job:
 
 
 def concluded(job: Job, reason: Reason, *, explanation: str | None = None) -> Job:
-    """The job with its outcome written; one that has an outcome keeps it."""
+    """The job with its outcome set; a job that has an outcome keeps it."""
     if job.outcome is not None:
         return job
     return replace(job, outcome=REASONS[reason].outcome, reason=reason, explanation=explanation)
@@ -120,7 +143,7 @@ def may_try_again(job: Job, reason: Reason) -> bool:
 
 
 def counted(job: Job, reason: Reason) -> Job:
-    """The job with the failed attempt counted, before or after login apart."""
+    """The job with the failed attempt counted; failures before and after login are counted separately."""
     if REASONS[reason].outcome is Outcome.FAILED_PROVISIONING:
         return replace(job, failed_before_login=job.failed_before_login + 1)
     return replace(job, failed_after_login=job.failed_after_login + 1)
@@ -130,12 +153,12 @@ PARKED = "parked"  # the alert about it
 
 
 def is_parked(job: Job) -> bool:
-    """Whether its machine is stopped with the model still on its disk, and waits for somebody to decide."""
+    """Whether its machine is stopped, with the model still on its disk, until a person decides."""
     return job.ending.parked is not None
 
 
 def shown(job: Job, *, now: float) -> str:
-    """What faces show: the outcome once there is one, NEEDS_RECOVERY while nobody can say, else the state."""
+    """What faces show: the outcome if there is one, NEEDS_RECOVERY without worker or machine, else the state."""
     if job.outcome is not None:
         return job.outcome.value
     lapsed = job.lease_until is not None and job.lease_until < now
@@ -161,5 +184,5 @@ _STAGE_OF_STATE: dict[State, int] = {
 
 
 def stage(job: Job) -> str:
-    """The job's place among the ten stages that people are shown; a state of newer code is somewhere in the middle."""
+    """Which of the ten stages shown to people the job is in; an unknown state of newer code counts as training."""
     return STAGES[_STAGE_OF_STATE.get(job.state, _STAGE_OF_STATE[State.EXECUTING])]

@@ -53,7 +53,7 @@ SECONDS = Scale(
         "STATIONMASTER_ARTIFACTS__EVERY": "0",
     },
 )
-STALL, ENDED, EARLY = "⚠️ Training Stall Detected", "🛑 Training Terminated", "🟡 Training Ended Early"
+STALL, ENDED, EARLY = "⚠️ Training Stall Detected", "🛑 Training Terminated", "🟡 Training ended early"
 
 
 SAVE_SECONDS = 10.0  # that tiny-lora is given for it; a busy computer may need longer
@@ -126,8 +126,8 @@ def test_a_run_that_comes_back_within_its_grace_goes_on_to_its_end(station: Watc
     kinds = station.kinds("pauses")
     assert in_order(kinds, "stall_flagged", "stall_cleared", "model_safe", "outcome")
     assert "terminate" not in kinds
-    station.until(lambda: "✅ Training Completed" in station.titles("pauses"), "the last message")
-    assert in_order(station.titles("pauses"), STALL, "✅ Training Goes On", "✅ Training Completed")
+    station.until(lambda: "✅ Training completed" in station.titles("pauses"), "the last message")
+    assert in_order(station.titles("pauses"), STALL, "✅ Progress resumed", "✅ Training completed")
 
 
 def test_a_run_that_turns_nan_is_ended_with_a_checkpoint_from_before(station: WatchedStation) -> None:
@@ -135,7 +135,7 @@ def test_a_run_that_turns_nan_is_ended_with_a_checkpoint_from_before(station: Wa
     assert (job.outcome, job.reason) == (Outcome.INCOMPLETE, Reason.ANOMALY), job.explanation
     assert "nan_loss" in (job.explanation or "")
     station.until(lambda: EARLY in station.titles("nans"), "the last message")
-    assert in_order(station.titles("nans"), "⚠️ Training Looks Wrong: nan loss", ENDED, EARLY)
+    assert in_order(station.titles("nans"), "⚠️ Anomaly detected: nan loss", ENDED, EARLY)
     assert 0 < kept_step(job) < SECONDS.healthy_steps
     assert "save_asked" not in station.kinds("nans"), "asked to save what is no number any more"
 
@@ -146,7 +146,7 @@ def test_a_run_whose_link_is_cut_for_longer_than_every_limit_of_home_is_only_mis
     kinds = station.kinds("cut")
     assert "unreachable" in kinds
     assert {"stall_flagged", "terminate"}.isdisjoint(kinds), "silence was taken for a stall"
-    station.until(lambda: "✅ Training Completed" in station.titles("cut"), "the last message")
+    station.until(lambda: "✅ Training completed" in station.titles("cut"), "the last message")
     silence = [text for text in station.server.texts() if "\nJob: cut" in text and "no answer for" in text]
     assert len(silence) == 1
 

@@ -42,7 +42,7 @@ ENDS = {
     "saves": (Outcome.INCOMPLETE, Reason.STALLED),
     "nans": (Outcome.INCOMPLETE, Reason.ANOMALY),
 }
-LAST_MESSAGES = {Outcome.COMPLETED: "✅ Training Completed", Outcome.INCOMPLETE: "🟡 Training Ended Early"}
+LAST_MESSAGES = {Outcome.COMPLETED: "✅ Training completed", Outcome.INCOMPLETE: "🟡 Training ended early"}
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ import pytest
 
 from stationmaster.cli.commands import loaded_tree
 from stationmaster.cli.render import EXIT_CODES, job_json
-from stationmaster.lifecycle import REASONS
+from stationmaster.lifecycle import MEANINGS, REASONS
 from stationmaster.model import Alert, Checkpoint, Event, Reason
 from stationmaster.station.jobs import JobView
 from tests.support.programs import ROOT
@@ -63,7 +63,7 @@ def test_every_option_says_what_it_does() -> None:
 
 
 def test_every_reason_has_words_and_consequences() -> None:
-    assert set(MAKE_REFERENCE.REASON_WORDS) == set(Reason) == set(REASONS)
+    assert set(MEANINGS) == set(Reason) == set(REASONS)
 
 
 def test_every_exit_code_that_the_code_can_give_is_documented() -> None:

@@ -12,12 +12,12 @@ class State(OpenEnum):
 
     QUEUED = "QUEUED"  # accepted, validated, price quoted; nothing rented
     PROVISIONING = "PROVISIONING"  # an attempt with a unique label exists; the provider may be billing
-    TRANSFERRING_DATA = "TRANSFERRING_DATA"  # the machine is ours and healthy; the dataset is on its way
+    TRANSFERRING_DATA = "TRANSFERRING_DATA"  # the machine is ours and healthy; the dataset is being sent
     EXECUTING = "EXECUTING"  # trackside runs the plan's steps, detached
-    FETCHING_RESULTS = "FETCHING_RESULTS"  # training is over; its files are brought to safety
-    FINALIZING = "FINALIZING"  # the model is safe; it is published and catalogued
-    RELEASING = "RELEASING"  # nothing more is wanted from the machine; asked to go until it is gone
-    ENDED = "ENDED"  # every rental is confirmed gone; `outcome` and `reason` say how it went
+    FETCHING_RESULTS = "FETCHING_RESULTS"  # the training is over; its files are being fetched
+    FINALIZING = "FINALIZING"  # the model is safe; it is being published and catalogued
+    RELEASING = "RELEASING"  # the machine is no longer needed; its release is retried until it is gone
+    ENDED = "ENDED"  # every rental is confirmed gone; `outcome` and `reason` are set
 
 
 class Outcome(OpenEnum):
@@ -26,7 +26,7 @@ class Outcome(OpenEnum):
     COMPLETED = "COMPLETED"
     INCOMPLETE = "INCOMPLETE"  # ended early, the best checkpoint kept
     FAILED = "FAILED"
-    FAILED_PROVISIONING = "FAILED_PROVISIONING"  # no machine could be had
+    FAILED_PROVISIONING = "FAILED_PROVISIONING"  # no machine could be rented
     CANCELLED = "CANCELLED"
 
 
@@ -37,7 +37,7 @@ class Reason(OpenEnum):
     STOPPED_BY_USER = "STOPPED_BY_USER"
     CANCELLED_BY_USER = "CANCELLED_BY_USER"
     STALLED = "STALLED"
-    ANOMALY = "ANOMALY"  # a rule whose reaction is to stop found something, as NaN losses
+    ANOMALY = "ANOMALY"  # a rule whose reaction is to stop found something, such as NaN losses
     HARD_LIMIT = "HARD_LIMIT"
     STEP_FAILED = "STEP_FAILED"
     NO_MODEL = "NO_MODEL"

@@ -1,4 +1,7 @@
-"""The words of every message: an event or an alert in, plain text out. Pure; nothing is escaped here."""
+"""The text of every message, from an event or an alert. Pure; channels do the escaping.
+
+Requirements fix two texts to the letter, headline included: the detected stall and the termination.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stationmaster.durations import format_duration
+from stationmaster.lifecycle import MEANINGS
 from stationmaster.model import Alert, Event, Job, Outcome, Reason
 from stationmaster.money import ZERO, MicroDollars, format_dollars
 from stationmaster.notify.base import Priority
@@ -15,18 +19,18 @@ from stationmaster.notify.markup import clean
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What a message tells beyond its event."""
+    """What a message needs besides its event."""
 
     cost: MicroDollars = ZERO
-    model: str | None = None  # where the best model lies
+    model: str | None = None  # where the best model is
     model_step: int | None = None
-    published: tuple[str, ...] = ()  # where else the model can be had
+    published: tuple[str, ...] = ()  # where else the model is available
     link: str | None = None  # the job's page, where there is one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
-    """A message before it is addressed."""
+class MessageText:
+    """A message before it has a recipient."""
 
     kind: str
     text: str
@@ -59,71 +63,71 @@ PRIORITIES: Mapping[str, Priority] = {
     "settings": Priority.HIGH,
     "internal_error": Priority.HIGH,
     "machine": Priority.HIGH,
-    "message": Priority.NORMAL,  # somebody's own words
+    "message": Priority.NORMAL,  # text that a program or `notify test` sends
 }
-"""Every kind of message there is; each can be switched off by its name."""
+"""Every kind of message; users mute kinds by these names."""
 
 TERMINATION_REASONS: Mapping[str, str] = {
     Reason.STALLED: "Stall detected, grace period expired",
-    Reason.ANOMALY: "Something was wrong with the training",
-    Reason.HARD_LIMIT: "The time or money limit was reached",
-    Reason.MACHINE_STOPPED: "The machine was stopped",
+    Reason.ANOMALY: "Anomaly detected",
+    Reason.HARD_LIMIT: "Time or cost limit reached",
+    Reason.MACHINE_STOPPED: "Machine stopped",
 }
 
-FAULTS: Mapping[Reason, str] = {
-    Reason.STEP_FAILED: "the training's own command; its log says more",
-    Reason.NO_MODEL: "the training ended without leaving a model; its log says more",
-    Reason.NO_OFFER: "nobody's: no machine that fits was for rent",
-    Reason.ACCESS_REFUSED: "the provider does not accept the key that is set up",
-    Reason.NO_PROVIDER_CREDIT: "the provider's account has too little credit",
-    Reason.MACHINE_NOT_READY: "the rented machine's",
-    Reason.PREFLIGHT_FAILED: "the rented machine's",
-    Reason.TRANSFER_FAILED: "the way to the rented machine",
-    Reason.MACHINE_LOST: "the rented machine's",
-    Reason.OUTBID: "nobody's: somebody bid more for the machine",
-    Reason.OUT_OF_CREDIT: "the credits did not suffice",
-    Reason.INTERNAL_ERROR: "Stationmaster's; please report it",
+CAUSES: Mapping[Reason, str] = {
+    Reason.STEP_FAILED: "a step of the training failed; see its log",
+    Reason.NO_MODEL: "the training finished without a model; see its log",
+    Reason.NO_OFFER: "no matching machine available",
+    Reason.ACCESS_REFUSED: "a configured key or token was rejected",
+    Reason.NO_PROVIDER_CREDIT: "too little credit at the provider",
+    Reason.MACHINE_NOT_READY: "the rented machine was not ready in time",
+    Reason.PREFLIGHT_FAILED: "the rented machine failed its checks",
+    Reason.TRANSFER_FAILED: "the transfer to the rented machine failed",
+    Reason.MACHINE_LOST: "the rented machine is gone",
+    Reason.OUTBID: "another customer outbid you for the machine",
+    Reason.OUT_OF_CREDIT: "not enough credits",
+    Reason.INTERNAL_ERROR: "a bug in Stationmaster; please report it",
 }
-"""Whose fault a failure was, by its reason."""
+"""What caused a failure, by its reason."""
 
 
-def words_of(event: Event, job: Job, facts: Facts) -> Words | None:
-    """What the owner of a job is told of an event; None when it is not worth a word."""
+def text_of_event(event: Event, job: Job, facts: Facts) -> MessageText | None:
+    """The message to the job's owner about an event; None if the event is not worth a message."""
     write = _WRITERS.get(event.kind)
     if write is None:
         return None
-    written = write(event, job, facts)
-    if written is None:
+    draft = write(event, job, facts)
+    if draft is None:
         return None
-    kind, lines = written
+    kind, lines = draft
     more = facts.link or f"stationmaster show {job.id} --events"
-    return Words(kind=kind, text=clean("\n".join(lines)), priority=PRIORITIES[kind], more=f"More: {more}")
+    return MessageText(kind=kind, text=clean("\n".join(lines)), priority=PRIORITIES[kind], more=f"More: {more}")
 
 
-def words_of_alert(alert: Alert, job: Job | None) -> Words:
-    """What operators are told of an alert."""
+def text_of_alert(alert: Alert, job: Job | None) -> MessageText:
+    """The message to the operators about an alert."""
     kind = alert.kind if alert.kind in PRIORITIES else "machine"
-    title = _ALERT_TITLES.get(kind, "Something needs a look")
+    title = _ALERT_TITLES.get(kind, "Attention needed")
     about = ["", f"Job: {_name(job)} ({job.id})"] if job else [""]
     next_command = (
         f"stationmaster show {job.id} --events" if job else _NEXT_AFTER_ALERT.get(kind, "stationmaster doctor")
     )
     lines = [f"⚠️ {title}", *about, f"Issue: {alert.message}", "", f"Next: {next_command}"]
-    return Words(kind=kind, text=clean("\n".join(lines)), priority=PRIORITIES[kind], more=f"More: {next_command}")
+    return MessageText(kind=kind, text=clean("\n".join(lines)), priority=PRIORITIES[kind], more=f"More: {next_command}")
 
 
 _ALERT_TITLES = {
-    "health": "Health Check Failed",
-    "soft_limit": "Training Takes Longer Than Expected",
-    "silence": "Machine Does Not Answer",
-    "provisioning": "Machine Is Not Ready",
-    "release": "Machine Could Not Be Released",
-    "low_credit": "Credit Is Low",
-    "daily_cap": "Job Waits for the Daily Cap",
-    "spending": "Machines Cost More Than Expected",
-    "settings": "Changed Settings Cannot Be Used",
-    "internal_error": "Stationmaster Tripped",
-    "machine": "Machine Needs a Look",
+    "health": "Health check failed",
+    "soft_limit": "Training takes longer than estimated",
+    "silence": "Machine does not answer",
+    "provisioning": "Machine is not ready",
+    "release": "Could not release a machine",
+    "low_credit": "Low credit at a provider",
+    "daily_cap": "Job waits: daily limit reached",
+    "spending": "Machines cost more per hour than the limit",
+    "settings": "Changed settings are invalid",
+    "internal_error": "Internal error in Stationmaster",
+    "machine": "A machine needs attention",
 }
 _NEXT_AFTER_ALERT = {
     "machine": "stationmaster instances",
@@ -131,16 +135,17 @@ _NEXT_AFTER_ALERT = {
     "low_credit": "add credit at the provider",
 }
 
-Written = tuple[str, list[str]] | None
+_Draft = tuple[str, list[str]] | None
+"""Kind and lines of a message; None for no message."""
 
 
-def _start(event: Event, job: Job, _facts: Facts) -> Written:
+def _start(event: Event, job: Job, _facts: Facts) -> _Draft:
     attempt = event.payload.get("attempt", 1)
     again = [f"Attempt: {attempt}"] if attempt > 1 else []
-    return "start", ["🚂 Training Started", "", f"Job: {_name(job)}", f"Recipe: {job.spec.recipe}", *again]
+    return "start", ["🚂 Training started", "", f"Job: {_name(job)}", f"Recipe: {job.spec.recipe}", *again]
 
 
-def _milestone(event: Event, job: Job, _facts: Facts) -> Written:
+def _milestone(event: Event, job: Job, _facts: Facts) -> _Draft:
     payload = event.payload
     lines = [f"📈 Training at {payload['percent']}%", "", f"Job: {_name(job)}"]
     lines.append(f"Progress: {_progress(payload.get('step'), payload.get('total_steps'))}")
@@ -151,18 +156,18 @@ def _milestone(event: Event, job: Job, _facts: Facts) -> Written:
     return "milestone", lines
 
 
-def _epoch(event: Event, job: Job, _facts: Facts) -> Written:
+def _epoch(event: Event, job: Job, _facts: Facts) -> _Draft:
     payload = event.payload
-    lines = ["📗 Epoch Completed", "", f"Job: {_name(job)}", f"Epoch {payload['epoch']:g} is complete."]
+    lines = [f"📗 Epoch {payload['epoch']:g} completed", "", f"Job: {_name(job)}"]
     if payload.get("step") is not None:
         lines.append(f"Progress: {_progress(payload['step'], payload.get('total_steps'))}")
     return "epoch", lines
 
 
-def _stall(event: Event, job: Job, _facts: Facts) -> Written:
+def _stall(event: Event, job: Job, _facts: Facts) -> _Draft:
     payload = event.payload
     minutes = payload.get("graceMinutes")
-    ends = "Nothing is ended automatically: this job is set to alerts only."
+    ends = "The training is not stopped automatically: this job has alerts only."
     if minutes is not None:
         ends = f"Auto-terminating in {_number(minutes)} minutes unless progress resumes."
     return "stall", [
@@ -177,13 +182,13 @@ def _stall(event: Event, job: Job, _facts: Facts) -> Written:
     ]
 
 
-def _stall_cleared(event: Event, job: Job, _facts: Facts) -> Written:
+def _stall_cleared(event: Event, job: Job, _facts: Facts) -> _Draft:
     payload = event.payload
     progress = _progress(payload.get("currentStep"), payload.get("totalSteps"))
-    return "stall_cleared", ["✅ Training Goes On", "", f"Job: {_name(job)}", f"Progress: {progress}"]
+    return "stall_cleared", ["✅ Progress resumed", "", f"Job: {_name(job)}", f"Progress: {progress}"]
 
 
-def _terminated(event: Event, job: Job, _facts: Facts) -> Written:
+def _terminated(event: Event, job: Job, _facts: Facts) -> _Draft:
     payload = event.payload
     reason = TERMINATION_REASONS.get(str(payload.get("reason")), str(payload.get("reason")))
     step = payload.get("checkpointStep")
@@ -198,27 +203,27 @@ def _terminated(event: Event, job: Job, _facts: Facts) -> Written:
     ]
 
 
-def _parked(event: Event, job: Job, _facts: Facts) -> Written:
+def _parked(event: Event, job: Job, _facts: Facts) -> _Draft:
     return "parked", [
-        "⏸ Model Waits on a Stopped Machine",
+        "⏸ Machine stopped with the model still on it",
         "",
         f"Job: {_name(job)}",
         f"Issue: {event.payload.get('problem')}",
-        "The GPU costs nothing any more, the machine's disk does.",
-        f"Machine and model are destroyed in {format_duration(event.payload['abandon_seconds'])}.",
-        f"Try once more: stationmaster stop {job.id}",
-        f"Give the model up: stationmaster cancel {job.id}",
+        "The GPU is no longer billed; the machine's disk still is.",
+        f"The machine and the model are destroyed in {format_duration(event.payload['abandon_seconds'])}.",
+        f"Retry the fetch: stationmaster stop {job.id}",
+        f"Discard the model: stationmaster cancel {job.id}",
     ]
 
 
-def _anomaly(event: Event, job: Job, _facts: Facts) -> Written:
+def _anomaly(event: Event, job: Job, _facts: Facts) -> _Draft:
     payload = event.payload
     if payload.get("reaction") == "note":
         return None
-    then = "The training is being ended." if payload.get("reaction") == "stop" else "The training goes on."
+    then = "The training is being stopped." if payload.get("reaction") == "stop" else "The training keeps running."
     title = str(payload.get("anomaly")).replace("_", " ")
     return "anomaly", [
-        f"⚠️ Training Looks Wrong: {title}",
+        f"⚠️ Anomaly detected: {title}",
         "",
         f"Job: {_name(job)}",
         f"Issue: {payload.get('evidence')}",
@@ -227,42 +232,42 @@ def _anomaly(event: Event, job: Job, _facts: Facts) -> Written:
     ]
 
 
-def _outcome(event: Event, job: Job, facts: Facts) -> Written:
+def _outcome(event: Event, job: Job, facts: Facts) -> _Draft:
     outcome = Outcome(event.payload["outcome"])
     match outcome:
         case Outcome.COMPLETED:
-            return "completed", ["✅ Training Completed", "", f"Job: {_name(job)}", *_results(event, job, facts)]
+            return "completed", ["✅ Training completed", "", f"Job: {_name(job)}", *_results(event, job, facts)]
         case Outcome.INCOMPLETE:
-            lines = ["🟡 Training Ended Early", "", f"Job: {_name(job)}", *_why(event), *_results(event, job, facts)]
+            lines = ["🟡 Training ended early", "", f"Job: {_name(job)}", *_why(event), *_results(event, job, facts)]
             return "incomplete", [*lines, f"Next: stationmaster retry {job.id}{' --resume' if facts.model else ''}"]
         case Outcome.CANCELLED:
-            return "cancelled", ["⏹ Training Cancelled", "", f"Job: {_name(job)}", f"Cost: {_cost(facts)}"]
+            return "cancelled", ["⏹ Training cancelled", "", f"Job: {_name(job)}", f"Cost: {_cost(facts)}"]
         case _:
             return "failed", _failed(event, job, facts)
 
 
-def _settled(event: Event, job: Job, _facts: Facts) -> Written:
-    return "settled", ["🧾 Credits Settled", "", f"Job: {_name(job)}", f"Credits: {event.payload.get('said')}"]
+def _settled(event: Event, job: Job, _facts: Facts) -> _Draft:
+    return "settled", ["🧾 Credits settled", "", f"Job: {_name(job)}", f"Credits: {event.payload.get('said')}"]
 
 
 def _failed(event: Event, job: Job, facts: Facts) -> list[str]:
-    fault = FAULTS.get(Reason(event.payload["reason"]), "unknown")
+    cause = CAUSES.get(Reason(event.payload["reason"]), "unknown")
     before_login = event.payload["outcome"] == Outcome.FAILED_PROVISIONING
     return [
-        "❌ Training Failed" if not before_login else "❌ No Machine Could Be Had",
+        "❌ Could not rent a machine" if before_login else "❌ Training failed",
         "",
         f"Job: {_name(job)}",
         *_why(event),
-        f"Fault: {fault}",
-        f"Checkpoint: {'kept: ' + facts.model if facts.model else 'none was saved'}",
+        f"Cause: {cause}",
+        f"Checkpoint: {facts.model or 'none'}",
         f"Cost: {_cost(facts)}",
         f"Next: stationmaster {'retry' if before_login else 'logs'} {job.id}",
     ]
 
 
 def _why(event: Event) -> list[str]:
-    words = event.payload.get("explanation") or event.payload.get("reason")
-    return [f"Reason: {words}"]
+    reason: Any = event.payload.get("reason")
+    return [f"Reason: {event.payload.get('explanation') or MEANINGS.get(reason, reason)}"]
 
 
 def _results(event: Event, job: Job, facts: Facts) -> list[str]:
@@ -283,7 +288,7 @@ def _cost(facts: Facts) -> str:
 
 
 def _name(job: Job) -> str:
-    """A name stays on its line: it must not be able to write lines of its own."""
+    """The job's name on one line: it must not be able to add lines to the message."""
     return " ".join(job.spec.name.split())
 
 
@@ -306,7 +311,7 @@ def _number(value: float, decimals: int = 2) -> str:
     return f"{round(value, decimals):.12g}"
 
 
-_WRITERS: Mapping[str, Callable[[Event, Job, Facts], Written]] = {
+_WRITERS: Mapping[str, Callable[[Event, Job, Facts], _Draft]] = {
     "training_started": _start,
     "milestone": _milestone,
     "epoch_ended": _epoch,
@@ -319,5 +324,5 @@ _WRITERS: Mapping[str, Callable[[Event, Job, Facts], Written]] = {
     "settled": _settled,
 }
 
-TOLD_EVENTS = tuple(_WRITERS)
-"""Kinds of events that may become a message to a job's owner."""
+EVENT_KINDS = tuple(_WRITERS)
+"""Kinds of events that may become a message to the job's owner."""

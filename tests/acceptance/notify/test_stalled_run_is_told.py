@@ -120,22 +120,22 @@ def told(server: MessengerServer, station: LocalStation, job_id: str, name: str,
 
 
 def test_a_stall_and_its_end_arrive_to_the_letter(station: LocalStation, server: MessengerServer) -> None:
-    texts = told(server, station, "stalls", NAME, last="🟡 Training Ended Early")
+    texts = told(server, station, "stalls", NAME, last="🟡 Training ended early")
     titles = [text.splitlines()[0] for text in texts]
     stall, terminated = titles.index("⚠️ Training Stall Detected"), titles.index("🛑 Training Terminated")
     assert STALL.fullmatch(texts[stall]), texts[stall]
     saved = max(one.step or 0 for one in station.jobs.view("stalls").checkpoints)  # it saves once more when it is ended
     assert texts[terminated] == TERMINATED.format(saved=saved)
-    assert titles[0] == "🚂 Training Started"
-    assert titles[-1] == "🟡 Training Ended Early"
+    assert titles[0] == "🚂 Training started"
+    assert titles[-1] == "🟡 Training ended early"
     assert stall < terminated
     assert titles.count("📈 Training at 50%") == 1
     assert len(titles) == len(set(texts)), "something was told twice"
 
 
 def test_a_finished_training_tells_what_came_of_it(station: LocalStation, server: MessengerServer) -> None:
-    texts = told(server, station, "finishes", "dogs", last="✅ Training Completed")
-    (completed,) = [text for text in texts if text.startswith("✅ Training Completed")]
+    texts = told(server, station, "finishes", "dogs", last="✅ Training completed")
+    (completed,) = [text for text in texts if text.startswith("✅ Training completed")]
     lines = dict(line.split(": ", 1) for line in completed.splitlines()[2:])
     assert lines["Steps"] == "40/40 (100%)"
     assert float(lines["Final loss"]) > 0
@@ -145,6 +145,6 @@ def test_a_finished_training_tells_what_came_of_it(station: LocalStation, server
 
 
 def test_everything_that_was_sent_is_in_the_inbox_too(station: LocalStation, server: MessengerServer) -> None:
-    told(server, station, "stalls", NAME, last="🟡 Training Ended Early")
+    told(server, station, "stalls", NAME, last="🟡 Training ended early")
     kept = [note.text for note in station.store.inbox.of_user("me")]
     assert set(server.texts()) <= set(kept)

@@ -151,7 +151,7 @@ async def test_without_operators_the_single_user_hears_of_a_failed_release(
     store.alerts.raise_unattended(Alert(kind="release", message="it may be billing"))
     await tell(store, tmp_path, {**server.environ, "STATIONMASTER_NOTIFY__TELEGRAM_ID": "17"})
     (text,) = server.texts()
-    assert text.startswith("⚠️ Machine Could Not Be Released")
+    assert text.startswith("⚠️ Could not release a machine")
 
 
 @asynchronous

@@ -10,7 +10,7 @@ from stationmaster.control.billing.charges import Billing, charge, cost_of_attem
 from stationmaster.lifecycle import REASONS, Payer
 from stationmaster.model import CostLine, Event, Reason
 from stationmaster.money import MicroDollars, Unit
-from stationmaster.notify.templates import Facts, words_of
+from stationmaster.notify.templates import Facts, text_of_event
 from tests.support.jobs.spine_values import job, rental
 
 HELD = MicroDollars(1_000_000)
@@ -19,7 +19,7 @@ POINTS = Billing(unit=Unit(10_000))
 amounts = st.integers(min_value=0, max_value=10**13).map(MicroDollars)
 
 
-@pytest.mark.parametrize("reason", [reason for reason in Reason if REASONS[reason].pays is Payer.NOBODY])
+@pytest.mark.parametrize("reason", [reason for reason in Reason if REASONS[reason].pays is Payer.NONE])
 def test_what_is_our_fault_or_used_no_gpu_costs_nothing(reason: Reason) -> None:
     assert charge(reason, held=HELD, actual=MicroDollars(700_000), billing=DOLLARS) == 0
 
@@ -65,6 +65,6 @@ def test_a_surplus_machine_is_nobody_s_charge() -> None:
 
 def test_the_owner_reads_what_was_charged_and_what_came_back() -> None:
     event = Event(seq=1, job_id="job", job_version=1, kind="settled", payload={"said": "$1.00 came back"}, at=1.0)
-    words = words_of(event, job(), Facts())
+    words = text_of_event(event, job(), Facts())
     assert words is not None
-    assert (words.kind, words.text) == ("settled", "🧾 Credits Settled\n\nJob: cats\nCredits: $1.00 came back")
+    assert (words.kind, words.text) == ("settled", "🧾 Credits settled\n\nJob: cats\nCredits: $1.00 came back")

@@ -13,7 +13,7 @@ from stationmaster.control.states.executing.status_intake import Seen
 from stationmaster.control.states.executing.step_failure import failure_explained, quoted
 from stationmaster.lifecycle import concluded
 from stationmaster.model import Event, Job, Reason, State
-from stationmaster.notify.templates import Facts, words_of
+from stationmaster.notify.templates import Facts, text_of_event
 from stationmaster.remote.host import Finished, LogPiece, Status, StepStatus, Supervisor
 from tests.support.jobs.spine_values import MACHINE, job, visit
 
@@ -132,6 +132,6 @@ def test_the_message_to_people_quotes_it() -> None:
     ended = concluded(at_work(), Reason.STEP_FAILED, explanation=said)
     told = outcome_event(ended)
     event = Event(seq=1, job_id=ended.id, job_version=7, at=100.0, kind=told.kind, payload=told.payload)
-    message = words_of(event, ended, Facts())
+    message = text_of_event(event, ended, Facts())
     assert message is not None
     assert f"Reason: {said}" in message.text.splitlines()

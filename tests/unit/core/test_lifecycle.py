@@ -81,7 +81,7 @@ def test_what_is_tried_again_was_not_what_the_person_wanted_and_is_not_theirs_to
     if consequence.may_try_again:
         assert consequence.outcome in (Outcome.FAILED, Outcome.FAILED_PROVISIONING)
         # Who bids for a machine that can be taken away pays for the time that it was there.
-        assert consequence.pays is (Payer.USER if reason is Reason.OUTBID else Payer.NOBODY)
+        assert consequence.pays is (Payer.USER if reason is Reason.OUTBID else Payer.NONE)
 
 
 @given(first=reasons, second=reasons)

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from stationmaster.lifecycle import REASONS
+from stationmaster.lifecycle import MEANINGS, REASONS
 from stationmaster.model import Alert, Event, Job, Outcome, Progress, Reason
 from stationmaster.money import from_dollars
 from stationmaster.notify.base import Priority
 from stationmaster.notify.templates import (
-    FAULTS,
+    CAUSES,
     PRIORITIES,
     TERMINATION_REASONS,
     Facts,
-    Words,
-    words_of,
-    words_of_alert,
+    MessageText,
+    text_of_alert,
+    text_of_event,
 )
 from tests.support.jobs.spine_values import job
 
@@ -48,10 +48,10 @@ FLAGGED: dict[str, Any] = {
 }
 
 
-def told(kind: str, payload: dict[str, Any], *, of: Job | None = None, facts: Facts | None = None) -> Words:
+def told(kind: str, payload: dict[str, Any], *, of: Job | None = None, facts: Facts | None = None) -> MessageText:
     subject = of or job()
     event = Event(seq=1, job_id=subject.id, job_version=1, kind=kind, payload=payload, at=subject.created_at + 7500)
-    found = words_of(event, subject, facts or Facts())
+    found = text_of_event(event, subject, facts or Facts())
     assert found is not None
     return found
 
@@ -92,7 +92,7 @@ def test_stalls_and_ends_come_through_in_quiet_hours_and_milestones_do_not() -> 
 def test_a_completion_tells_steps_duration_loss_model_and_cost() -> None:
     text = outcome(Reason.FINISHED, model="/home/jobs/job/model.safetensors", link="https://sm.example/jobs/job")
     for line in (
-        "✅ Training Completed",
+        "✅ Training completed",
         "Steps: 380/400 (95%)",
         "Duration: 2h5m",
         "Final loss: 0.08312",
@@ -108,21 +108,21 @@ def test_a_published_model_is_told_with_its_link() -> None:
     assert "Model: /m\nPublished: https://hub.example/ann/cats\nPublished: s3://models/k\n" in text
 
 
-def test_a_failure_tells_why_whose_fault_what_is_kept_and_what_to_do() -> None:
+def test_a_failure_names_reason_cause_checkpoint_and_the_next_command() -> None:
     lines = outcome(Reason.STEP_FAILED, model="/home/jobs/job/a.safetensors").splitlines()
     assert "Reason: this is why" in lines
-    assert f"Fault: {FAULTS[Reason.STEP_FAILED]}" in lines
-    assert "Checkpoint: kept: /home/jobs/job/a.safetensors" in lines
+    assert f"Cause: {CAUSES[Reason.STEP_FAILED]}" in lines
+    assert "Checkpoint: /home/jobs/job/a.safetensors" in lines
     assert "Next: stationmaster logs job" in lines
-    assert "Checkpoint: none was saved" in outcome(Reason.STEP_FAILED)
+    assert "Checkpoint: none" in outcome(Reason.STEP_FAILED).splitlines()
 
 
 @pytest.mark.parametrize(
     "reason", [each for each in Reason if REASONS[each].outcome in ("FAILED", "FAILED_PROVISIONING")]
 )
-def test_every_failure_has_somebody_to_blame(reason: Reason) -> None:
-    assert FAULTS[reason]
-    assert "Fault: unknown" not in outcome(reason)
+def test_every_failure_has_a_cause(reason: Reason) -> None:
+    assert CAUSES[reason]
+    assert "Cause: unknown" not in outcome(reason)
 
 
 def test_a_job_that_ended_early_says_how_to_go_on() -> None:
@@ -138,7 +138,7 @@ def test_every_end_that_nobody_asked_for_has_its_reason_in_words() -> None:
 
 def test_anomalies_that_are_only_noted_are_not_told() -> None:
     event = Event(seq=1, job_id="job", job_version=1, kind="anomaly", payload={"reaction": "note"}, at=1.0)
-    assert words_of(event, job(), Facts()) is None
+    assert text_of_event(event, job(), Facts()) is None
     assert "nan loss" in told("anomaly", {"anomaly": "nan_loss", "evidence": "x", "reaction": "alert"}).text
 
 
@@ -147,16 +147,16 @@ def test_a_model_that_waits_on_a_stopped_machine_is_told_with_what_can_be_done()
     assert (words.kind, words.priority) == ("parked", Priority.HIGH)
     for line in (
         "Issue: the model could not be fetched within 1h",
-        "Machine and model are destroyed in 72h.",
-        "Try once more: stationmaster stop job",
-        "Give the model up: stationmaster cancel job",
+        "The machine and the model are destroyed in 72h.",
+        "Retry the fetch: stationmaster stop job",
+        "Discard the model: stationmaster cancel job",
     ):
         assert line in words.text.splitlines()
 
 
 def test_other_events_are_not_told() -> None:
     event = Event(seq=1, job_id="job", job_version=1, kind="state", payload={}, at=1.0)
-    assert words_of(event, job(), Facts()) is None
+    assert text_of_event(event, job(), Facts()) is None
 
 
 def test_a_name_cannot_write_lines_of_its_own() -> None:
@@ -169,7 +169,18 @@ def test_a_name_cannot_write_lines_of_its_own() -> None:
 
 @pytest.mark.parametrize("kind", ["soft_limit", "release", "silence", "low_credit", "machine 17", "something new"])
 def test_every_alert_has_words_with_the_issue_and_a_next_command(kind: str) -> None:
-    words = words_of_alert(Alert(kind=kind, message="it is so", job_id=None), None)
+    words = text_of_alert(Alert(kind=kind, message="it is so", job_id=None), None)
     assert "Issue: it is so" in words.text.splitlines()
     assert "Next: " in words.text
     assert words.kind in PRIORITIES
+
+
+def test_an_end_without_an_explanation_has_its_reason_as_a_sentence() -> None:
+    payload = {"outcome": "INCOMPLETE", "reason": "STOPPED_BY_USER", "explanation": None}
+    assert f"Reason: {MEANINGS[Reason.STOPPED_BY_USER]}" in told("outcome", payload).text.splitlines()
+
+
+@pytest.mark.parametrize("kind", sorted(PRIORITIES))
+def test_titles_are_in_sentence_case(kind: str) -> None:
+    title = text_of_alert(Alert(kind=kind, message="x"), None).text.splitlines()[0].removeprefix("⚠️ ")
+    assert title.split()[1:] == [word.replace("stationmaster", "Stationmaster") for word in title.lower().split()[1:]]

@@ -25,7 +25,7 @@ def charge(reason: Reason, *, held: MicroDollars, actual: MicroDollars, billing:
     Nothing where no machine was used or where it was our fault; what it cost otherwise, and at least the share that
     is not given back where the person gave it up.
     """
-    if actual <= 0 or REASONS[reason].pays is Payer.NOBODY:
+    if actual <= 0 or REASONS[reason].pays is Payer.NONE:
         return ZERO
     least = 0
     if REASONS[reason].pays is Payer.CANCELLER:

@@ -12,7 +12,7 @@ from stationmaster.lifecycle import PARKED
 from stationmaster.model import Alert, CostLine, Event, Job, Note
 from stationmaster.money import MicroDollars, cost
 from stationmaster.notify.base import Priority, Rendered
-from stationmaster.notify.templates import Facts, Words, words_of, words_of_alert
+from stationmaster.notify.templates import Facts, MessageText, text_of_alert, text_of_event
 from stationmaster.store.outbox import Letter, NewLetter
 from stationmaster.store.store import Store
 from stationmaster.watch.anomalies.registry import USUAL_REACTIONS
@@ -30,7 +30,7 @@ class Notices:
     def of_event(self, event: Event) -> list[NewLetter]:
         """Letters to the job's owner, and to operators who want everything; none for what is not worth a word."""
         job = self._job(event.job_id)
-        words = None if job is None else words_of(event, job, self._facts(event, job))
+        words = None if job is None else text_of_event(event, job, self._facts(event, job))
         if job is None or words is None:
             return []
         recipients = [self._book.owner(job.spec.owner)]
@@ -44,11 +44,11 @@ class Notices:
             return []
         job = None if alert.job_id is None else self._job(alert.job_id)
         recipients = list(self._book.operators())
-        words = words_of_alert(alert, job)
+        words = text_of_alert(alert, job)
         return list(self._letters(f"alert:{number}", words, recipients, job_id=alert.job_id, at=alert.at))
 
     def _letters(
-        self, cause: str, words: Words, recipients: list[Recipient], *, job_id: str | None, at: float
+        self, cause: str, words: MessageText, recipients: list[Recipient], *, job_id: str | None, at: float
     ) -> Iterator[NewLetter]:
         for recipient in recipients:
             message = Rendered(

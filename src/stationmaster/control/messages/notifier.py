@@ -23,7 +23,7 @@ from stationmaster.errors import LeaseLost, StoreError
 from stationmaster.event_log import get_logger
 from stationmaster.model import Delivery
 from stationmaster.notify.base import Priority, Rendered
-from stationmaster.notify.templates import TOLD_EVENTS
+from stationmaster.notify.templates import EVENT_KINDS
 from stationmaster.store.outbox import Letter, NewLetter
 from stationmaster.store.store import Store
 
@@ -80,7 +80,7 @@ class Notifier:
         await self._send_due(owner)
 
     def _new_events(self, after: int) -> list[Told]:
-        found = self._store.events.after(after, kinds=TOLD_EVENTS, limit=_PAGE)
+        found = self._store.events.after(after, kinds=EVENT_KINDS, limit=_PAGE)
         return [(event.seq, event.at, partial(self._notices.of_event, event)) for event in found]
 
     def _new_alerts(self, after: int) -> list[Told]:
