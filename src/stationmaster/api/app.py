@@ -9,13 +9,13 @@ from fastapi.responses import JSONResponse
 
 from stationmaster import __version__
 from stationmaster.api.uploads import upload_routes
-from stationmaster.control.destinations.tickets import TicketOffice
+from stationmaster.control.destinations.upload_tickets import UploadTickets
 from stationmaster.errors import StationmasterError
 from stationmaster.store.store import Store
 
 
-def build_app(store: Store, *, office: TicketOffice | None) -> FastAPI:
-    """The service; without `office` machines find no door here."""
+def build_app(store: Store, *, tickets: UploadTickets | None) -> FastAPI:
+    """The HTTP service; without `tickets` it has no routes for uploads by machines."""
     app = FastAPI(title="Stationmaster", version=__version__, docs_url=None, redoc_url=None)
     app.add_exception_handler(StationmasterError, _refused)
 
@@ -32,10 +32,10 @@ def build_app(store: Store, *, office: TicketOffice | None) -> FastAPI:
             store.now()
         except StationmasterError as problem:
             return JSONResponse({"ready": False, "problem": str(problem)}, status_code=503)
-        return JSONResponse({"ready": True, "uploads": office is not None})
+        return JSONResponse({"ready": True, "uploads": tickets is not None})
 
-    if office is not None:
-        app.include_router(upload_routes(office))
+    if tickets is not None:
+        app.include_router(upload_routes(tickets))
     return app
 
 

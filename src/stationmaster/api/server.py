@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing
 import uvicorn
 
 from stationmaster.api.app import build_app
-from stationmaster.control.destinations.job_bucket import open_shelf
+from stationmaster.control.destinations.job_bucket import open_job_bucket
 from stationmaster.control.wiring.open_store import open_store
 from stationmaster.errors import ConfigInvalid
 from stationmaster.event_log import get_logger
@@ -25,13 +25,13 @@ def serve(settings: Settings, *, ready: Callable[[str], None]) -> None:
     with ExitStack() as opened:
         listening = opened.enter_context(closing(_listen(settings.serve.host, settings.serve.port)))
         store = opened.enter_context(closing(open_store(settings)))
-        shelf = open_shelf(settings, store) if settings.serve.public_url is not None else None
-        if shelf is not None:
-            opened.callback(shelf.close)
+        job_bucket = open_job_bucket(settings, store) if settings.serve.public_url is not None else None
+        if job_bucket is not None:
+            opened.callback(job_bucket.close)
         elif settings.serve.public_url is not None:
             why = "serve.public_url is set, but no bucket: there is nowhere to upload to"
             log.warning("uploads.off", why=why, hint="set bucket.name, see docs/how-to/object-store.md")
-        app = build_app(store, office=None if shelf is None else shelf.office)
+        app = build_app(store, tickets=None if job_bucket is None else job_bucket.tickets)
         config = uvicorn.Config(
             app,
             lifespan="off",

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Response
 
-from stationmaster.control.destinations.tickets import Standing, TicketOffice
+from stationmaster.control.destinations.upload_tickets import UploadStatus, UploadTickets
 from stationmaster.errors import NotFound, TokenMissing
 from stationmaster.store.tickets import Ticket
 
 _TICKET_ID = re.compile(r"[0-9a-f]{32}")
 
 
-def upload_routes(office: TicketOffice) -> APIRouter:
+def upload_routes(tickets: UploadTickets) -> APIRouter:
     # Plain functions: they wait for the bucket, and FastAPI runs them in threads.
     routes = APIRouter(prefix="/api/uploads", tags=["uploads"])
 
@@ -22,17 +22,17 @@ def upload_routes(office: TicketOffice) -> APIRouter:
         token = _token(authorization)
         if not _TICKET_ID.fullmatch(ticket_id):  # not every text can be asked of a database
             raise NotFound("there is no such upload ticket")
-        return office.admit(ticket_id, token)
+        return tickets.admit(ticket_id, token)
 
     admitted_ticket = Depends(admitted)
 
     @routes.post("/{ticket_id}", summary="Use a ticket: signed requests for its file, once")
     def use(response: Response, ticket: Ticket = admitted_ticket) -> dict[str, Any]:
-        return _answer(office.issue(ticket.id), response)
+        return _answer(tickets.issue(ticket.id), response)
 
     @routes.post("/{ticket_id}/done", summary="Have what was sent verified; parts that lack are signed anew")
     def done(response: Response, ticket: Ticket = admitted_ticket) -> dict[str, Any]:
-        return _answer(office.settle(ticket.id), response)
+        return _answer(tickets.settle(ticket.id), response)
 
     return routes
 
@@ -44,6 +44,6 @@ def _token(authorization: str) -> str:
     return token
 
 
-def _answer(standing: Standing, response: Response) -> dict[str, Any]:
+def _answer(status: UploadStatus, response: Response) -> dict[str, Any]:
     response.headers["Cache-Control"] = "no-store"  # the addresses are secrets
-    return {"state": standing.ticket.state.value, "requests": [piece.to_json() for piece in standing.pieces]}
+    return {"state": status.ticket.state.value, "requests": [piece.to_json() for piece in status.pieces]}

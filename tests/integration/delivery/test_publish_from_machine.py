@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from stationmaster.control.publishing.machine_source import OnMachine
+from stationmaster.control.publishing.machine_source import MachineSource
 from stationmaster.delivery.hub_files import HubFile
 from stationmaster.delivery.huggingface import HubClient
 from stationmaster.delivery.signed_requests import Piece, SendResult, Source
@@ -70,7 +70,7 @@ def publish(
         wanted = HubFile(name=Path(file.path).name, size=file.size, sha256=str(file.sha256))
         try:
             put = await client.put_from(
-                REPO, wanted, source or OnMachine(file, host_on(machine, kept)), message="a model"
+                REPO, wanted, source or MachineSource(file, host_on(machine, kept)), message="a model"
             )
             await client.require(REPO, [put])
         finally:

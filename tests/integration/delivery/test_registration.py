@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from stationmaster.config import load_settings
-from stationmaster.control.destinations.destinations import Outlets, open_outlets
+from stationmaster.control.destinations.destinations import Destinations, open_destinations
 from stationmaster.control.flow.policy import policy_of
 from stationmaster.control.publishing.registering import PRIVATE, first_registration, step_on
 from stationmaster.model import Outcome, Place, Registering, Registration, TrainedModel
@@ -57,17 +57,17 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
         yield server
 
 
-def outlets(folder: Path, **environ: str) -> Outlets:
+def destinations(folder: Path, **environ: str) -> Destinations:
     settings = load_settings(
         {"STATIONMASTER_HOME": str(folder / "home"), "HOME": str(folder), **environ}, folder=folder
     )
     (folder / "home").mkdir(exist_ok=True)
     store = Store(Database(f"sqlite:///{folder}/store.db"))
     store.close()
-    return open_outlets(settings, store)
+    return open_destinations(settings, store)
 
 
-def step(model: TrainedModel, places: Outlets, *, now: float = 100.0) -> TrainedModel:
+def step(model: TrainedModel, places: Destinations, *, now: float = 100.0) -> TrainedModel:
     return asyncio.run(step_on(model, places, retry_seconds=900, now=now))
 
 
@@ -77,7 +77,7 @@ def public(hub: HubServer) -> TrainedModel:
     return replace(MODEL.at(place), registration=DUE)
 
 
-def settled(model: TrainedModel, places: Outlets) -> TrainedModel:
+def settled(model: TrainedModel, places: Destinations) -> TrainedModel:
     """Step on until the service has made up its mind."""
     seen = [model]
 
@@ -92,7 +92,7 @@ def settled(model: TrainedModel, places: Outlets) -> TrainedModel:
 def test_a_public_model_is_downloaded_whole_from_its_repository(
     comfy: ComfyDeployServer, hub: HubServer, tmp_path: Path
 ) -> None:
-    places = outlets(tmp_path, **comfy.environ)
+    places = destinations(tmp_path, **comfy.environ)
     started = step(public(hub), places)
     assert started.registration.state is Registering.STARTED
     assert settled(started, places).registration.state is Registering.DONE
@@ -102,10 +102,10 @@ def test_a_public_model_is_downloaded_whole_from_its_repository(
 def test_a_private_model_is_downloaded_from_the_bucket_by_a_signed_link(
     comfy: ComfyDeployServer, bucket: S3Server, tmp_path: Path
 ) -> None:
-    places = outlets(tmp_path, **comfy.environ, **bucket.environment())
-    assert places.shelf is not None
-    places.shelf.bucket.put("jobs/job/cats.safetensors", WEIGHTS, sha256=MODEL.sha256)
-    address = places.shelf.bucket.location("jobs/job/cats.safetensors")
+    places = destinations(tmp_path, **comfy.environ, **bucket.environment())
+    assert places.bucket is not None
+    places.bucket.bucket.put("jobs/job/cats.safetensors", WEIGHTS, sha256=MODEL.sha256)
+    address = places.bucket.bucket.location("jobs/job/cats.safetensors")
     hidden = Place(kind="hub", address="hf://x/y/z", link="https://nowhere.invalid/x/y")
     model = replace(MODEL.at(hidden, Place(kind="bucket", address=address)), registration=DUE)
     assert settled(step(model, places), places).registration.state is Registering.DONE
@@ -115,13 +115,13 @@ def test_a_private_model_is_downloaded_from_the_bucket_by_a_signed_link(
 
 
 def test_a_link_is_signed_anew_for_each_try(comfy: ComfyDeployServer, bucket: S3Server, tmp_path: Path) -> None:
-    places = outlets(tmp_path, **comfy.environ, **bucket.environment())
-    assert places.shelf is not None
-    address = places.shelf.bucket.location("jobs/job/late.safetensors")  # not there yet: the download fails
+    places = destinations(tmp_path, **comfy.environ, **bucket.environment())
+    assert places.bucket is not None
+    address = places.bucket.bucket.location("jobs/job/late.safetensors")  # not there yet: the download fails
     model = replace(MODEL.at(Place(kind="bucket", address=address)), registration=DUE)
     failed = settled(step(model, places), places)
     assert (failed.registration.state, failed.registration.due_at) == (Registering.DUE, 1000.0)
-    places.shelf.bucket.put("jobs/job/late.safetensors", WEIGHTS, sha256=MODEL.sha256)
+    places.bucket.bucket.put("jobs/job/late.safetensors", WEIGHTS, sha256=MODEL.sha256)
     until(lambda: _seconds() != _signed_at(comfy), "a later second")
     assert settled(step(failed, places), places).registration.state is Registering.DONE
     first, second = comfy.downloads
@@ -138,7 +138,7 @@ def _signed_at(comfy: ComfyDeployServer) -> str:
 
 
 def test_what_is_there_already_counts_as_done(comfy: ComfyDeployServer, hub: HubServer, tmp_path: Path) -> None:
-    places = outlets(tmp_path, **comfy.environ)
+    places = destinations(tmp_path, **comfy.environ)
     model = public(hub)
     settled(step(model, places), places)
     assert settled(step(model, places), places).registration.state is Registering.DONE
@@ -149,7 +149,7 @@ def test_what_is_there_already_counts_as_done(comfy: ComfyDeployServer, hub: Hub
 def test_a_failure_is_tried_again_later_and_less_and_less_often(
     status: int, comfy: ComfyDeployServer, hub: HubServer, tmp_path: Path
 ) -> None:
-    places = outlets(tmp_path, **comfy.environ)
+    places = destinations(tmp_path, **comfy.environ)
     model, pauses = public(hub), []
     for _ in range(12):
         comfy.refusals.append(status)
@@ -166,7 +166,7 @@ def test_a_failure_is_tried_again_later_and_less_and_less_often(
 def test_a_service_that_forgot_a_download_is_told_again(
     comfy: ComfyDeployServer, hub: HubServer, tmp_path: Path
 ) -> None:
-    places = outlets(tmp_path, **comfy.environ)
+    places = destinations(tmp_path, **comfy.environ)
     started = step(public(hub), places)
     until(lambda: comfy.downloads[0].status == "success", "the first download")
     comfy.forget()

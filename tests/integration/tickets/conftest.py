@@ -1,4 +1,4 @@
-"""A ticket office on a bucket that enforces what is signed, and a machine with a real trackside."""
+"""Upload tickets on a bucket that enforces what is signed, and a machine with a real trackside."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.control.destinations.job_bucket import BucketShelf
-from stationmaster.control.destinations.tickets import TicketOffice
+from stationmaster.control.destinations.job_bucket import JobBucket
+from stationmaster.control.destinations.upload_tickets import UploadTickets
 from stationmaster.delivery.artifact_store import BucketArtifacts
 from stationmaster.delivery.bucket import Bucket
 from stationmaster.delivery.s3_client import new_client
@@ -23,7 +23,7 @@ from stationmaster.store.store import Store
 from tests.support.machines.trackside_bench import interpreters
 from tests.support.servers.s3_servers import S3Server
 
-OpenShelf = Callable[..., BucketShelf]
+OpenJobBucket = Callable[..., JobBucket]
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +42,7 @@ def store(tmp_path: Path, made_store: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def open_shelf(seaweed: S3Server, store: Store) -> Iterator[OpenShelf]:
+def open_job_bucket(seaweed: S3Server, store: Store) -> Iterator[OpenJobBucket]:
     with ExitStack() as opened:
         prefix = f"test-{secrets.token_hex(4)}"
 
@@ -52,7 +52,7 @@ def open_shelf(seaweed: S3Server, store: Store) -> Iterator[OpenShelf]:
             seconds: float = 900.0,
             largest_put_bytes: int = 1 << 30,
             public_url: str | None = None,
-        ) -> BucketShelf:
+        ) -> JobBucket:
             client = new_client(
                 endpoint=server.endpoint,
                 region=server.region,
@@ -60,12 +60,14 @@ def open_shelf(seaweed: S3Server, store: Store) -> Iterator[OpenShelf]:
                 secret_key=server.secret_key,
             )
             bucket = Bucket(client, name=server.bucket, prefix=prefix)
-            office = TicketOffice(
+            tickets = UploadTickets(
                 store.tickets, bucket, seconds=seconds, largest_put_bytes=largest_put_bytes, part_bytes=5 << 20
             )
-            shelf = BucketShelf(bucket=bucket, store=BucketArtifacts(bucket), office=office, public_url=public_url)
-            opened.callback(shelf.close)
-            return shelf
+            job_bucket = JobBucket(
+                bucket=bucket, artifacts=BucketArtifacts(bucket), tickets=tickets, public_url=public_url
+            )
+            opened.callback(job_bucket.close)
+            return job_bucket
 
         yield open_it
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from stationmaster.control.destinations.destinations import Outlets
+from stationmaster.control.destinations.destinations import Destinations
 from stationmaster.control.destinations.job_bucket import bucket_key
 from stationmaster.control.destinations.places import BUCKET, HUB
 from stationmaster.control.publishing.checked_models import require_model
@@ -18,7 +18,7 @@ from stationmaster.errors import BrokenModel
 from stationmaster.model import Place
 from stationmaster.remote.fake_run import safetensors_bytes
 from stationmaster.remote.host import OutputFile
-from tests.integration.tickets.conftest import OpenShelf
+from tests.integration.tickets.conftest import OpenJobBucket
 from tests.support.jobs.spine_values import job
 from tests.support.servers.hub_server import HUB_TOKEN, HubServer
 
@@ -46,9 +46,9 @@ def named(content: bytes) -> OutputFile:
     return OutputFile(path=PATH, kind="checkpoint", size=len(content), mtime=0.0, sha256=sha256)
 
 
-def checked(content: bytes, place: Place, outlets: Callable[[], Outlets]) -> None:
+def checked(content: bytes, place: Place, destinations: Callable[[], Destinations]) -> None:
     async def look() -> None:
-        opened = outlets()
+        opened = destinations()
         try:
             await require_model(named(content), place, job(), opened)
         finally:
@@ -58,35 +58,35 @@ def checked(content: bytes, place: Place, outlets: Callable[[], Outlets]) -> Non
     asyncio.run(look())
 
 
-def on_hub(hub: HubServer, content: bytes) -> tuple[Place, Callable[[], Outlets]]:
+def on_hub(hub: HubServer, content: bytes) -> tuple[Place, Callable[[], Destinations]]:
     hub.add_repo("anna/cats", private=True, files={"cats.safetensors": content})
     place = Place(kind=HUB, address="hf://anna/cats/cats.safetensors")
-    return place, lambda: Outlets(hub=HubClient(url=hub.url, token=HUB_TOKEN, namespace="anna", private=True))
+    return place, lambda: Destinations(hub=HubClient(url=hub.url, token=HUB_TOKEN, namespace="anna", private=True))
 
 
 @pytest.mark.parametrize("content", TRICKS)
 def test_on_the_hub_a_file_that_only_bears_the_name_is_no_model_and_is_removed(hub: HubServer, content: bytes) -> None:
-    place, outlets = on_hub(hub, content)
+    place, destinations = on_hub(hub, content)
     with pytest.raises(BrokenModel):
-        checked(content, place, outlets)
+        checked(content, place, destinations)
     assert hub.content("anna/cats", "cats.safetensors") is None
 
 
 def test_on_the_hub_a_model_stays(hub: HubServer) -> None:
-    place, outlets = on_hub(hub, MODEL)
-    checked(MODEL, place, outlets)
+    place, destinations = on_hub(hub, MODEL)
+    checked(MODEL, place, destinations)
     assert hub.content("anna/cats", "cats.safetensors") == MODEL
 
 
 @pytest.mark.parametrize("content", [MODEL, *TRICKS])
-def test_in_the_bucket_likewise(open_shelf: OpenShelf, content: bytes) -> None:
-    shelf = open_shelf()
+def test_in_the_bucket_likewise(open_job_bucket: OpenJobBucket, content: bytes) -> None:
+    job_bucket = open_job_bucket()
     key = bucket_key(job(), PATH)
-    shelf.bucket.put(key, content, sha256=hashlib.sha256(content).hexdigest())
-    place = Place(kind=BUCKET, address=shelf.bucket.location(key))
+    job_bucket.bucket.put(key, content, sha256=hashlib.sha256(content).hexdigest())
+    place = Place(kind=BUCKET, address=job_bucket.bucket.location(key))
     if content == MODEL:
-        checked(content, place, lambda: Outlets(shelf=shelf))
+        checked(content, place, lambda: Destinations(bucket=job_bucket))
     else:
         with pytest.raises(BrokenModel):
-            checked(content, place, lambda: Outlets(shelf=shelf))
-    assert (shelf.bucket.head(key) is not None) is (content == MODEL)
+            checked(content, place, lambda: Destinations(bucket=job_bucket))
+    assert (job_bucket.bucket.head(key) is not None) is (content == MODEL)

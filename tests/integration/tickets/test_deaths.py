@@ -9,8 +9,8 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from stationmaster.control.destinations.job_bucket import BucketShelf, bucket_key, send_from_machine
-from stationmaster.control.destinations.tickets import TicketOffice
+from stationmaster.control.destinations.job_bucket import JobBucket, bucket_key, send_from_machine
+from stationmaster.control.destinations.upload_tickets import UploadTickets
 from stationmaster.delivery.artifact_store import BucketArtifacts
 from stationmaster.remote.host import Host, OutputFile
 from stationmaster.store.store import Store
@@ -75,28 +75,30 @@ class Machine:
         return {"ok": True, "sent": 1}
 
 
-def shelf_of(real: BucketShelf, store: Store, fate: Fate) -> BucketShelf:
+def job_bucket_of(real: JobBucket, store: Store, fate: Fate) -> JobBucket:
     bucket = fate.over(real.bucket)
-    office = TicketOffice(fate.over(store.tickets), bucket)
-    return BucketShelf(bucket=bucket, store=BucketArtifacts(bucket), office=office, threads=real.threads)
+    tickets = UploadTickets(fate.over(store.tickets), bucket)
+    return JobBucket(bucket=bucket, artifacts=BucketArtifacts(bucket), tickets=tickets, threads=real.threads)
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @asynchronous
-async def test_a_death_at_any_call_is_made_good(open_shelf: Any, rclone: S3Server, store: Store, after: bool) -> None:
-    real, machine = open_shelf(rclone), cast(Host, Machine())
+async def test_a_death_at_any_call_is_made_good(
+    open_job_bucket: Any, rclone: S3Server, store: Store, after: bool
+) -> None:
+    real, machine = open_job_bucket(rclone), cast(Host, Machine())
     usual = Fate()
-    await send_from_machine(FILE, job("usual", attempt=1), machine, shelf_of(real, store, usual))
+    await send_from_machine(FILE, job("usual", attempt=1), machine, job_bucket_of(real, store, usual))
     assert usual.calls > 8
     for dies_at in range(1, usual.calls + 1):
         mine = job(f"cats-{dies_at}", attempt=1)
-        doomed = shelf_of(real, store, Fate(dies_at, after=after))
+        doomed = job_bucket_of(real, store, Fate(dies_at, after=after))
         with pytest.raises(Dead):
             await send_from_machine(FILE, mine, machine, doomed)
-        await send_from_machine(FILE, mine, machine, shelf_of(real, store, Fate()))
+        await send_from_machine(FILE, mine, machine, job_bucket_of(real, store, Fate()))
         assert b"".join(real.bucket.read(bucket_key(mine, FILE.path))) == CONTENT, dies_at
         states = [ticket.state for ticket in store.tickets.of_job(mine.id)]
         assert states.count(TicketState.DONE) == 1, dies_at
         assert store.tickets.live() == [], dies_at
-    real.office.tidy()
+    real.tickets.clean_quarantine()
     assert not list(real.bucket.listed("quarantine/"))

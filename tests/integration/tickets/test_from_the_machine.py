@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.destinations.job_bucket import bucket_key, send_from_home, send_from_machine
+from stationmaster.control.destinations.job_bucket import bucket_key, send_from_machine, send_local_copy
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
 from stationmaster.remote.base import Completed
 from stationmaster.remote.host import Host, OutputFile
@@ -58,51 +58,53 @@ class Overheard(LocalRemote):
 
 @asynchronous
 async def test_a_file_is_sent_by_the_machine_verified_and_not_sent_again(
-    open_shelf: Any, host: Host, store: Store
+    open_job_bucket: Any, host: Host, store: Store
 ) -> None:
-    shelf, content = open_shelf(), os.urandom(300_000)
+    job_bucket, content = open_job_bucket(), os.urandom(300_000)
     file = a_model(host, content)
-    location = await send_from_machine(file, JOB, host, shelf)
-    assert location == shelf.bucket.location(bucket_key(JOB, file.path))
-    assert b"".join(shelf.bucket.read(bucket_key(JOB, file.path))) == content
-    assert await send_from_machine(file, JOB, host, shelf) == location
+    location = await send_from_machine(file, JOB, host, job_bucket)
+    assert location == job_bucket.bucket.location(bucket_key(JOB, file.path))
+    assert b"".join(job_bucket.bucket.read(bucket_key(JOB, file.path))) == content
+    assert await send_from_machine(file, JOB, host, job_bucket) == location
     assert [ticket.state for ticket in store.tickets.of_job(JOB.id)] == [TicketState.DONE]
 
 
 @asynchronous
-async def test_a_large_file_goes_in_parts(open_shelf: Any, host: Host) -> None:
-    shelf, content = open_shelf(largest_put_bytes=6 << 20), os.urandom(11 << 20)
+async def test_a_large_file_goes_in_parts(open_job_bucket: Any, host: Host) -> None:
+    job_bucket, content = open_job_bucket(largest_put_bytes=6 << 20), os.urandom(11 << 20)
     file = a_model(host, content)
-    await send_from_machine(file, JOB, host, shelf)
-    assert b"".join(shelf.bucket.read(bucket_key(JOB, file.path))) == content
+    await send_from_machine(file, JOB, host, job_bucket)
+    assert b"".join(job_bucket.bucket.read(bucket_key(JOB, file.path))) == content
 
 
 @asynchronous
-async def test_a_file_that_is_not_what_it_was_is_not_kept(open_shelf: Any, host: Host, store: Store) -> None:
-    shelf = open_shelf()
+async def test_a_file_that_is_not_what_it_was_is_not_kept(open_job_bucket: Any, host: Host, store: Store) -> None:
+    job_bucket = open_job_bucket()
     file = a_model(host, b"a" * 5000)
     Path(host.path(file.path)).write_bytes(b"b" * 5000)
     with pytest.raises(DeliveryRefused):
-        await send_from_machine(file, JOB, host, shelf)
+        await send_from_machine(file, JOB, host, job_bucket)
     Path(host.path(file.path)).write_bytes(b"a" * 4999)
     with pytest.raises(DeliveryRefused, match="4999"):
-        await send_from_machine(file, JOB, host, shelf)
-    assert list(shelf.bucket.listed()) == []
+        await send_from_machine(file, JOB, host, job_bucket)
+    assert list(job_bucket.bucket.listed()) == []
     assert {ticket.state for ticket in store.tickets.of_job(JOB.id)} == {TicketState.VOID}
 
 
 @asynchronous
 async def test_no_address_key_or_token_is_on_a_command_line_or_in_an_answer(
-    open_shelf: Any, host: Host, seaweed: S3Server, tmp_path: Path
+    open_job_bucket: Any, host: Host, seaweed: S3Server, tmp_path: Path
 ) -> None:
-    shelf = open_shelf()
+    job_bucket = open_job_bucket()
     remote = Overheard(root=tmp_path, environment={"PATH": "/usr/bin:/bin"})
     remote.said = []
     overheard = Host(remote, root=host.root, python=sys.executable)
-    await send_from_machine(a_model(host, b"weights"), JOB, overheard, shelf)
+    await send_from_machine(a_model(host, b"weights"), JOB, overheard, job_bucket)
     Path(host.path("output/model.safetensors")).write_bytes(b"others")
     with pytest.raises(DeliveryRefused) as told:
-        await send_from_machine(dataclasses.replace(a_model(host, b"other"), sha256="ab" * 32), JOB, overheard, shelf)
+        await send_from_machine(
+            dataclasses.replace(a_model(host, b"other"), sha256="ab" * 32), JOB, overheard, job_bucket
+        )
     everything = "\n".join([*remote.said, str(told.value)])
     assert "upload" in everything
     for secret in ("X-Amz", "Signature", seaweed.secret_key, seaweed.access_key):
@@ -110,18 +112,20 @@ async def test_no_address_key_or_token_is_on_a_command_line_or_in_an_answer(
 
 
 @asynchronous
-async def test_a_bucket_that_is_away_may_be_tried_again_later(open_shelf: Any, host: Host, seaweed: S3Server) -> None:
-    away = open_shelf(dataclasses.replace(seaweed, endpoint="http://127.0.0.1:9"))
+async def test_a_bucket_that_is_away_may_be_tried_again_later(
+    open_job_bucket: Any, host: Host, seaweed: S3Server
+) -> None:
+    away = open_job_bucket(dataclasses.replace(seaweed, endpoint="http://127.0.0.1:9"))
     with pytest.raises(DeliveryBusy):
         await send_from_machine(a_model(host, b"weights"), JOB, host, away)
-    location = await send_from_machine(a_model(host, b"weights"), JOB, host, open_shelf())
+    location = await send_from_machine(a_model(host, b"weights"), JOB, host, open_job_bucket())
     assert location.endswith("/output/model.safetensors")
 
 
 @asynchronous
-async def test_home_sends_its_own_copy_to_the_same_place(open_shelf: Any, host: Host, tmp_path: Path) -> None:
-    shelf = open_shelf()
+async def test_home_sends_its_own_copy_to_the_same_place(open_job_bucket: Any, host: Host, tmp_path: Path) -> None:
+    job_bucket = open_job_bucket()
     file = a_model(host, b"weights")
     copy = tmp_path / "copy"
     copy.write_bytes(b"weights")
-    assert await send_from_home(copy, file, JOB, shelf) == await send_from_machine(file, JOB, host, shelf)
+    assert await send_local_copy(copy, file, JOB, job_bucket) == await send_from_machine(file, JOB, host, job_bucket)

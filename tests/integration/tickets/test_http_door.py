@@ -17,8 +17,8 @@ import uvicorn
 from fastapi.testclient import TestClient
 
 from stationmaster.api.app import build_app
-from stationmaster.control.destinations.job_bucket import BucketShelf, bucket_key, send_from_machine
-from stationmaster.control.destinations.tickets import TicketOffice
+from stationmaster.control.destinations.job_bucket import JobBucket, bucket_key, send_from_machine
+from stationmaster.control.destinations.upload_tickets import UploadTickets
 from stationmaster.errors import DeliveryError
 from stationmaster.remote.host import Host, OutputFile
 from stationmaster.store.store import Store
@@ -32,9 +32,9 @@ TOKEN = "a-planted-token"
 
 
 @contextmanager
-def serving(store: Store, office: TicketOffice | None) -> Iterator[str]:
+def serving(store: Store, tickets: UploadTickets | None) -> Iterator[str]:
     """The service on a port of its own; its address."""
-    config = uvicorn.Config(build_app(store, office=office), port=0, lifespan="off", log_level="error")
+    config = uvicorn.Config(build_app(store, tickets=tickets), port=0, lifespan="off", log_level="error")
     server = uvicorn.Server(config)
     with config.bind_socket() as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
@@ -46,8 +46,8 @@ def serving(store: Store, office: TicketOffice | None) -> Iterator[str]:
             thread.join()
 
 
-class _Unasked(TicketOffice):
-    """An office that nobody may reach."""
+class _Unasked(UploadTickets):
+    """Tickets that no request may reach."""
 
     def __init__(self) -> None: ...
 
@@ -61,55 +61,55 @@ def a_model(host: Host, content: bytes) -> OutputFile:
     return OutputFile(path=PATH, kind="checkpoint", size=len(content), mtime=0.0, sha256=sha256)
 
 
-def a_ticket(shelf: BucketShelf, content: bytes) -> str:
+def a_ticket(job_bucket: JobBucket, content: bytes) -> str:
     sha256 = hashlib.sha256(content).hexdigest()
-    return shelf.office.open(
+    return job_bucket.tickets.open(
         job_id=JOB.id, attempt=1, path=PATH, size=len(content), sha256=sha256, key="jobs/cats/model", token=TOKEN
     ).id
 
 
 @asynchronous
-async def test_a_machine_uploads_through_the_door(open_shelf: Any, host: Host, store: Store) -> None:
+async def test_a_machine_uploads_through_the_door(open_job_bucket: Any, host: Host, store: Store) -> None:
     content = os.urandom(100_000)
-    with serving(store, open_shelf().office) as url:
-        shelf = open_shelf(public_url=url)
-        await send_from_machine(a_model(host, content), JOB, host, shelf)
-    assert b"".join(shelf.bucket.read(bucket_key(JOB, PATH))) == content
+    with serving(store, open_job_bucket().tickets) as url:
+        job_bucket = open_job_bucket(public_url=url)
+        await send_from_machine(a_model(host, content), JOB, host, job_bucket)
+    assert b"".join(job_bucket.bucket.read(bucket_key(JOB, PATH))) == content
     assert [ticket.state for ticket in store.tickets.of_job(JOB.id)] == [TicketState.DONE]
 
 
 @asynchronous
-async def test_a_large_file_goes_through_the_door_in_parts(open_shelf: Any, host: Host, store: Store) -> None:
+async def test_a_large_file_goes_through_the_door_in_parts(open_job_bucket: Any, host: Host, store: Store) -> None:
     content = os.urandom(11 << 20)
-    with serving(store, open_shelf(largest_put_bytes=6 << 20).office) as url:
-        shelf = open_shelf(public_url=url, largest_put_bytes=6 << 20)
-        await send_from_machine(a_model(host, content), JOB, host, shelf)
-    assert b"".join(shelf.bucket.read(bucket_key(JOB, PATH))) == content
+    with serving(store, open_job_bucket(largest_put_bytes=6 << 20).tickets) as url:
+        job_bucket = open_job_bucket(public_url=url, largest_put_bytes=6 << 20)
+        await send_from_machine(a_model(host, content), JOB, host, job_bucket)
+    assert b"".join(job_bucket.bucket.read(bucket_key(JOB, PATH))) == content
 
 
 @asynchronous
-async def test_a_door_that_nobody_answers_costs_nothing_but_a_moment(open_shelf: Any, host: Host) -> None:
-    shelf = open_shelf(public_url="http://127.0.0.1:9")
-    await send_from_machine(a_model(host, b"weights"), JOB, host, shelf)
-    assert b"".join(shelf.bucket.read(bucket_key(JOB, PATH))) == b"weights"
+async def test_a_door_that_nobody_answers_costs_nothing_but_a_moment(open_job_bucket: Any, host: Host) -> None:
+    job_bucket = open_job_bucket(public_url="http://127.0.0.1:9")
+    await send_from_machine(a_model(host, b"weights"), JOB, host, job_bucket)
+    assert b"".join(job_bucket.bucket.read(bucket_key(JOB, PATH))) == b"weights"
 
 
 @asynchronous
-async def test_other_bytes_do_not_get_through(open_shelf: Any, host: Host, store: Store) -> None:
+async def test_other_bytes_do_not_get_through(open_job_bucket: Any, host: Host, store: Store) -> None:
     file = a_model(host, b"a" * 1000)
     Path(host.path(PATH)).write_bytes(b"b" * 1000)
-    with serving(store, open_shelf().office) as url:
-        shelf = open_shelf(public_url=url)
+    with serving(store, open_job_bucket().tickets) as url:
+        job_bucket = open_job_bucket(public_url=url)
         with pytest.raises(DeliveryError):
-            await send_from_machine(file, JOB, host, shelf)
-    assert list(shelf.bucket.listed()) == []
+            await send_from_machine(file, JOB, host, job_bucket)
+    assert list(job_bucket.bucket.listed()) == []
 
 
-def test_a_ticket_is_good_once_and_only_with_its_token(open_shelf: Any, store: Store) -> None:
-    shelf, content = open_shelf(), b"weights"
-    ticket = a_ticket(shelf, content)
+def test_a_ticket_is_good_once_and_only_with_its_token(open_job_bucket: Any, store: Store) -> None:
+    job_bucket, content = open_job_bucket(), b"weights"
+    ticket = a_ticket(job_bucket, content)
     mine, other = ({"Authorization": f"Bearer {token}"} for token in (TOKEN, "another"))
-    with serving(store, shelf.office) as url, httpx.Client(base_url=url, timeout=150) as client:
+    with serving(store, job_bucket.tickets) as url, httpx.Client(base_url=url, timeout=150) as client:
         assert client.post(f"/api/uploads/{ticket}").status_code == 401
         assert client.post(f"/api/uploads/{ticket}", headers=other).status_code == 404
         assert client.post("/api/uploads/made-up", headers=mine).status_code == 404
@@ -123,15 +123,15 @@ def test_a_ticket_is_good_once_and_only_with_its_token(open_shelf: Any, store: S
         assert httpx.put(request["url"], content=content, headers=request["headers"]).status_code == 200
         assert client.post(f"/api/uploads/{ticket}/done", headers=other).status_code == 404
         assert client.post(f"/api/uploads/{ticket}/done", headers=mine).json()["state"] == "DONE"
-    assert b"".join(shelf.bucket.read("jobs/cats/model")) == content
+    assert b"".join(job_bucket.bucket.read("jobs/cats/model")) == content
     assert TOKEN not in str(store.tickets.of_job(JOB.id))
 
 
-def test_of_many_that_come_at_once_one_gets_the_address(open_shelf: Any, store: Store) -> None:
-    shelf = open_shelf()
-    ticket = a_ticket(shelf, b"weights")
+def test_of_many_that_come_at_once_one_gets_the_address(open_job_bucket: Any, store: Store) -> None:
+    job_bucket = open_job_bucket()
+    ticket = a_ticket(job_bucket, b"weights")
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    with serving(store, shelf.office) as url, ThreadPoolExecutor(6) as pool:
+    with serving(store, job_bucket.tickets) as url, ThreadPoolExecutor(6) as pool:
         use = [pool.submit(httpx.post, f"{url}/api/uploads/{ticket}", headers=headers, timeout=150) for _ in range(6)]
         statuses = sorted(one.result().status_code for one in use)
     assert statuses == [200, 409, 409, 409, 409, 409]
@@ -142,7 +142,7 @@ def test_of_many_that_come_at_once_one_gets_the_address(open_shelf: Any, store: 
 def test_an_id_that_no_ticket_can_have_is_turned_away_before_anybody_is_asked(
     store: Store, ticket: str, verb: str
 ) -> None:
-    client = TestClient(build_app(store, office=_Unasked()))
+    client = TestClient(build_app(store, tickets=_Unasked()))
     answer = client.post(f"/api/uploads/{ticket}{verb}", headers={"Authorization": "Bearer any"})
     assert answer.status_code == 404
 
@@ -150,14 +150,14 @@ def test_an_id_that_no_ticket_can_have_is_turned_away_before_anybody_is_asked(
 @pytest.mark.parametrize("shown", [None, "", "Bearer", "Bearer ", "Bearer  ", "Basic YTpi", "a-planted-token"])
 def test_who_shows_no_token_is_asked_for_one(store: Store, shown: str | None) -> None:
     headers = {} if shown is None else {"Authorization": shown}
-    answer = TestClient(build_app(store, office=_Unasked())).post("/api/uploads/any", headers=headers)
+    answer = TestClient(build_app(store, tickets=_Unasked())).post("/api/uploads/any", headers=headers)
     assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
     assert "Bearer TOKEN" in answer.json()["hint"]
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 def test_a_balancer_may_ask_for_the_head_alone(store: Store, path: str) -> None:
-    client = TestClient(build_app(store, office=None))
+    client = TestClient(build_app(store, tickets=None))
     head, whole = client.head(path), client.get(path)
     assert (head.status_code, head.headers["content-length"]) == (200, whole.headers["content-length"])
     store.database.close()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.destinations.job_bucket import BucketShelf
+from stationmaster.control.destinations.job_bucket import JobBucket
 from stationmaster.errors import CommandFailed
 from stationmaster.remote.host import Host
 from tests.support.asynchronous_tests import asynchronous
@@ -16,12 +16,12 @@ from tests.support.asynchronous_tests import asynchronous
 FILES = {"one.txt": b"ohwx", "deep/two ü.png": bytes(range(256)) * 8000, "empty.txt": b""}
 
 
-def an_order(shelf: BucketShelf, files: dict[str, bytes] = FILES, **changes: Any) -> dict[str, Any]:
+def an_order(job_bucket: JobBucket, files: dict[str, bytes] = FILES, **changes: Any) -> dict[str, Any]:
     listed = []
     for path, content in files.items():
         sha256 = hashlib.sha256(content).hexdigest()
-        shelf.bucket.put(f"cats/{path}", content, sha256=sha256)
-        url = shelf.bucket.sign_get(f"cats/{path}", seconds=60)
+        job_bucket.bucket.put(f"cats/{path}", content, sha256=sha256)
+        url = job_bucket.bucket.sign_get(f"cats/{path}", seconds=60)
         listed.append({"url": url, "path": path, "size": len(content), "sha256": sha256})
     fingerprint = hashlib.sha256(repr(sorted(files)).encode()).hexdigest()
     return {"directory": "dataset", "fingerprint": fingerprint, "files": listed, **changes}
@@ -33,8 +33,8 @@ def content_of(host: Host) -> dict[str, bytes]:
 
 
 @asynchronous
-async def test_all_files_are_there_and_are_not_fetched_again(open_shelf: Any, host: Host) -> None:
-    order = an_order(open_shelf())
+async def test_all_files_are_there_and_are_not_fetched_again(open_job_bucket: Any, host: Host) -> None:
+    order = an_order(open_job_bucket())
     assert await host.carry_out("download", order) == {"ok": True, "files": 3, "fetched": 3}
     assert content_of(host) == FILES
     assert await host.carry_out("download", order) == {"ok": True, "files": 3, "fetched": 0}
@@ -43,8 +43,8 @@ async def test_all_files_are_there_and_are_not_fetched_again(open_shelf: Any, ho
 
 
 @asynchronous
-async def test_what_came_before_the_line_was_cut_is_used(open_shelf: Any, host: Host) -> None:
-    order = an_order(open_shelf())
+async def test_what_came_before_the_line_was_cut_is_used(open_job_bucket: Any, host: Host) -> None:
+    order = an_order(open_job_bucket())
     fetching = Path(host.path("dataset.fetching"))
     (fetching / "deep").mkdir(parents=True)
     (fetching / "one.txt").write_bytes(b"ohwx")
@@ -55,11 +55,11 @@ async def test_what_came_before_the_line_was_cut_is_used(open_shelf: Any, host: 
 
 
 @asynchronous
-async def test_bytes_without_the_right_hash_leave_the_old_dataset_as_it_was(open_shelf: Any, host: Host) -> None:
-    shelf = open_shelf()
-    await host.carry_out("download", an_order(shelf))
-    order = an_order(shelf, {"one.txt": b"new!"})
-    shelf.bucket.put("cats/one.txt", b"BAD!", sha256=hashlib.sha256(b"BAD!").hexdigest())
+async def test_bytes_without_the_right_hash_leave_the_old_dataset_as_it_was(open_job_bucket: Any, host: Host) -> None:
+    job_bucket = open_job_bucket()
+    await host.carry_out("download", an_order(job_bucket))
+    order = an_order(job_bucket, {"one.txt": b"new!"})
+    job_bucket.bucket.put("cats/one.txt", b"BAD!", sha256=hashlib.sha256(b"BAD!").hexdigest())
     answer = await host.carry_out("download", order)
     assert answer["ok"] is False
     assert "one.txt" in answer["problem"]
@@ -68,19 +68,19 @@ async def test_bytes_without_the_right_hash_leave_the_old_dataset_as_it_was(open
 
 
 @asynchronous
-async def test_an_object_that_is_gone_is_told(open_shelf: Any, host: Host) -> None:
-    shelf = open_shelf()
-    order = an_order(shelf)
-    shelf.bucket.delete("cats/one.txt")
+async def test_an_object_that_is_gone_is_told(open_job_bucket: Any, host: Host) -> None:
+    job_bucket = open_job_bucket()
+    order = an_order(job_bucket)
+    job_bucket.bucket.delete("cats/one.txt")
     answer = await host.carry_out("download", order)
     assert answer == {"ok": False, "problem": "one.txt: the bucket answered 404"}
     assert not Path(host.path("dataset")).exists()
 
 
 @asynchronous
-async def test_nothing_is_written_outside_the_jobs_folder(open_shelf: Any, host: Host) -> None:
-    shelf = open_shelf()
-    order = an_order(shelf, {"one.txt": b"ohwx"})
+async def test_nothing_is_written_outside_the_jobs_folder(open_job_bucket: Any, host: Host) -> None:
+    job_bucket = open_job_bucket()
+    order = an_order(job_bucket, {"one.txt": b"ohwx"})
     hostile = [{**order["files"][0], "path": path} for path in ("../escape", "/tmp/escape", "a/../../escape")]
     for changes in ({"files": [file]} for file in hostile):
         with pytest.raises(CommandFailed) as told:

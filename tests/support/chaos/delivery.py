@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from stationmaster.control.destinations.destinations import Outlets
+from stationmaster.control.destinations.destinations import Destinations
 from stationmaster.control.flow.policy import Policy
 from stationmaster.model import Access, Job, Registering, TrainedModel
 from stationmaster.remote.base import Remote
@@ -26,10 +26,10 @@ class DeliveringStation(FakeStation):
         self.comfydeploy = FakeComfyDeploy()
         self.prepare: Callable[[LiveMachine], None] = lambda _machine: None
 
-    def outlets(self, point: Point) -> Outlets:
+    def destinations(self, point: Point) -> Destinations:
         hub: Any = Watched(self.hub, "hub", point)
         comfydeploy: Any = Watched(self.comfydeploy, "comfydeploy", point)
-        return Outlets(hub=hub, comfydeploy=comfydeploy)
+        return Destinations(hub=hub, comfydeploy=comfydeploy)
 
     def job(self) -> Job:
         with self.store() as store:

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 
-from stationmaster.control.destinations.destinations import Outlets
+from stationmaster.control.destinations.destinations import Destinations
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.world import World
 from stationmaster.control.periodic.sweep import Sweeper
@@ -152,9 +152,9 @@ class FakeStation:
         offer = Offer(id="fake-offer", provider="fake", price_per_hour=self.provider.price_per_hour)
         asyncio.run(self.provider.create(offer, label=label, want=Requirements()))
 
-    def outlets(self, _point: Point) -> Outlets:
+    def destinations(self, _point: Point) -> Destinations:
         """Where models go besides home: nowhere."""
-        return Outlets()
+        return Destinations()
 
     def store(self) -> AbstractContextManager[Store]:
         """The store as somebody else sees it."""
@@ -185,7 +185,7 @@ class FakeStation:
                 home=self.folder / "home",
                 trackside=self.template.folder / "trackside.pyz",
                 policy=self.policy,
-                outlets=self.outlets(point),
+                destinations=self.destinations(point),
                 threads=threads,
             )
             await self._until_ended(Worker(world, owner=f"worker-{self._workers}"), world)

@@ -1,10 +1,10 @@
-"""Where models go besides home: the Hub, a bucket, and the service that makes pictures with them."""
+"""Where models go besides this computer: the Hub, a bucket, ComfyDeploy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stationmaster.control.destinations.job_bucket import BucketShelf, open_shelf
+from stationmaster.control.destinations.job_bucket import JobBucket, open_job_bucket
 from stationmaster.delivery.comfydeploy import ComfyDeploy
 from stationmaster.delivery.huggingface import HubClient
 from stationmaster.errors import ConfigInvalid
@@ -13,33 +13,33 @@ from stationmaster.store.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outlets:
-    """What is set; None where nothing is."""
+class Destinations:
+    """The clients of the destinations; None for those that are not set."""
 
     hub: HubClient | None = None
-    shelf: BucketShelf | None = None
+    bucket: JobBucket | None = None
     comfydeploy: ComfyDeploy | None = None
 
     async def close(self) -> None:
         if self.hub is not None:
             await self.hub.close()
-        if self.shelf is not None:
-            self.shelf.close()
+        if self.bucket is not None:
+            self.bucket.close()
 
 
-def open_outlets(settings: Settings, store: Store) -> Outlets:
-    """The outlets of the settings. Raises ConfigInvalid."""
-    return Outlets(
+def open_destinations(settings: Settings, store: Store) -> Destinations:
+    """Open the destinations in the settings. Raises ConfigInvalid."""
+    return Destinations(
         hub=open_hub(settings) if settings.hub.publish else None,
-        shelf=open_shelf(settings, store),
+        bucket=open_job_bucket(settings, store),
         comfydeploy=_comfydeploy(settings),
     )
 
 
 def open_hub(settings: Settings) -> HubClient:
-    """The settings' account of the Hub. Raises ConfigInvalid where there is no token."""
+    """Open the Hub account in the settings. Raises ConfigInvalid without a token."""
     if settings.hf_token is None:
-        raise ConfigInvalid("publishing to the Hub needs a token", hint="set HF_TOKEN to one that may write")
+        raise ConfigInvalid("publishing to the Hub needs a token", hint="set HF_TOKEN to a token with write access")
     return HubClient(
         url=settings.hub.url,
         token=settings.hf_token.get_secret_value(),

@@ -1,4 +1,4 @@
-"""A job's files in the bucket: sent by the machine itself with a ticket, or by home from its own copy."""
+"""Uploads a job's files to the bucket: from the machine with an upload ticket, or from the local copy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from stationmaster.control.destinations.tickets import Standing, TicketOffice
+from stationmaster.control.destinations.upload_tickets import UploadStatus, UploadTickets
 from stationmaster.delivery.artifact_store import BucketArtifacts, Progress
 from stationmaster.delivery.bucket import Bucket, open_bucket
 from stationmaster.errors import DeliveryBusy, DeliveryError, DeliveryRefused, TicketRefused
@@ -20,7 +20,7 @@ from stationmaster.remote.host import Host, OutputFile
 from stationmaster.settings import Settings
 from stationmaster.store.store import Store
 
-_ROUNDS = 200  # of parts that did not all arrive; each one must bring something
+_ROUNDS = 200  # of sending the missing parts; a round without progress ends it
 _CALLS_AT_ONCE = 8
 _SLOWEST_BYTES_PER_SECOND = 256 << 10
 
@@ -28,18 +28,18 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BucketShelf:
-    """The bucket in use: as a place for files, and with its ticket office."""
+class JobBucket:
+    """The bucket for job files, with its artifact store and its upload tickets."""
 
     bucket: Bucket
-    store: BucketArtifacts
-    office: TicketOffice
-    public_url: str | None = None  # where machines reach our HTTP door
-    # Its own: a service that hangs must not keep others from the threads that everything else shares.
+    artifacts: BucketArtifacts
+    tickets: UploadTickets
+    public_url: str | None = None  # of `stationmaster serve`, as machines reach it
+    # Its own threads: a service that hangs must not use up those that everything else shares.
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_CALLS_AT_ONCE, "bucket"))
 
-    async def ask(self, function: Callable[..., Answer], *args: Any, **kwargs: Any) -> Answer:
-        """A call that waits for the bucket, off the event loop's thread."""
+    async def call(self, function: Callable[..., Answer], *args: Any, **kwargs: Any) -> Answer:
+        """Run a blocking call to the bucket in a thread of the pool."""
         return await asyncio.get_running_loop().run_in_executor(self.threads, partial(function, *args, **kwargs))
 
     def close(self) -> None:
@@ -47,63 +47,66 @@ class BucketShelf:
         self.bucket.close()
 
 
-def open_shelf(settings: Settings, store: Store) -> BucketShelf | None:
-    """The settings' bucket; None where none is set. Raises ConfigInvalid."""
+def open_job_bucket(settings: Settings, store: Store) -> JobBucket | None:
+    """Open the bucket in the settings; None if none is set. Raises ConfigInvalid."""
     whole = open_bucket(settings.bucket)
     if whole is None:
         return None
-    bucket = whole.below(store.installation_id)  # others may use the same bucket, and the same names for their jobs
-    office = TicketOffice(store.tickets, bucket, seconds=settings.bucket.ticket)
-    return BucketShelf(
-        bucket=bucket, store=BucketArtifacts(bucket), office=office, public_url=settings.serve.public_url
+    bucket = whole.below(store.installation_id)  # another installation may use the same bucket and job names
+    tickets = UploadTickets(store.tickets, bucket, seconds=settings.bucket.ticket)
+    return JobBucket(
+        bucket=bucket, artifacts=BucketArtifacts(bucket), tickets=tickets, public_url=settings.serve.public_url
     )
 
 
 def bucket_key(job: Job, path: str) -> str:
-    """Where a file of the job's current attempt lies in the bucket: a later attempt may use the same names."""
+    """The key of a file of the job's current attempt: a later attempt may use the same names."""
     return f"jobs/{job.id}/attempt-{job.attempt}/{path}"
 
 
-async def send_from_machine(file: OutputFile, job: Job, host: Host, shelf: BucketShelf) -> str:
-    """The machine puts one of its files into the bucket; where it lies, verified. What is there is not sent again.
+async def send_from_machine(file: OutputFile, job: Job, host: Host, job_bucket: JobBucket) -> str:
+    """Upload a file from the machine and verify it; returns its address. A file that is there is not sent again.
 
-    Raises DeliveryRefused and DeliveryBusy, and what the way to the machine raises. No key leaves home: the machine
-    gets a signed address on standard input, or a ticket for home's HTTP door where it can be reached from outside.
+    Raises DeliveryRefused, DeliveryBusy and errors of the connection to the machine. No key is sent to the machine: it
+    gets a signed URL on standard input, or a ticket for our HTTP API where `serve.public_url` is set.
     """
     assert file.sha256 is not None
-    key, office = bucket_key(job, file.path), shelf.office
-    # First, so that an upload whose end nobody noted is brought to its end, and leaves nothing in quarantine.
-    standing = await shelf.ask(office.take_up, job_id=job.id, attempt=job.attempt, path=file.path, sha256=file.sha256)
-    if standing is None and await shelf.ask(shelf.bucket.holds, key, size=file.size, sha256=file.sha256) is not None:
-        return shelf.bucket.location(key)
-    if standing is None and shelf.public_url is not None and await _sent_through_door(file, job, host, shelf, key):
-        return shelf.bucket.location(key)
-    if standing is None:
-        standing = await _issued(await _opened(file, job, host, shelf, key), shelf)
-    await _send_pieces(file, standing, host, shelf)
-    return shelf.bucket.location(key)
+    key, tickets = bucket_key(job, file.path), job_bucket.tickets
+    # First, so that an upload that finished unrecorded is completed and leaves nothing in quarantine.
+    status = await job_bucket.call(
+        tickets.resume, job_id=job.id, attempt=job.attempt, path=file.path, sha256=file.sha256
+    )
+    if status is None and await _is_stored(file, job_bucket, key):
+        return job_bucket.bucket.location(key)
+    if status is None and job_bucket.public_url is not None and await _send_via_api(file, job, host, job_bucket, key):
+        return job_bucket.bucket.location(key)
+    if status is None:
+        status = await _issue(await _open_ticket(file, job, host, job_bucket, key), job_bucket)
+    await _send_pieces(file, status, host, job_bucket)
+    return job_bucket.bucket.location(key)
 
 
-async def send_from_home(
-    path: Path, file: OutputFile, job: Job, shelf: BucketShelf, *, progress: Progress | None = None
+async def send_local_copy(
+    path: Path, file: OutputFile, job: Job, job_bucket: JobBucket, *, progress: Progress | None = None
 ) -> str:
-    """Home's own copy of the file is in the bucket; where it lies, verified. What is there is not sent again."""
+    """Upload the local copy and verify it; returns its address. A file that is there is not sent again."""
     assert file.sha256 is not None
-    kept = await shelf.ask(shelf.store.put, bucket_key(job, file.path), path, sha256=file.sha256, progress=progress)
-    return kept.location
+    key, put = bucket_key(job, file.path), job_bucket.artifacts.put
+    stored = await job_bucket.call(put, key, path, sha256=file.sha256, progress=progress)
+    return stored.location
 
 
-async def _opened(
-    file: OutputFile, job: Job, host: Host, shelf: BucketShelf, key: str, *, token: str | None = None
+async def _open_ticket(
+    file: OutputFile, job: Job, host: Host, job_bucket: JobBucket, key: str, *, token: str | None = None
 ) -> str:
     assert file.sha256 is not None
     part_sha256s: tuple[str, ...] = ()
-    if shelf.office.goes_in_parts(file.size):
-        part_sha256s = await host.chunk_hashes(file.path, shelf.office.part_bytes)
-        if len(part_sha256s) != -(-file.size // shelf.office.part_bytes):
-            raise DeliveryBusy(f"{file.path} has changed on the machine since it was asked for")
-    ticket = await shelf.ask(
-        shelf.office.open,
+    if job_bucket.tickets.goes_in_parts(file.size):
+        part_sha256s = await host.chunk_hashes(file.path, job_bucket.tickets.part_bytes)
+        if len(part_sha256s) != -(-file.size // job_bucket.tickets.part_bytes):
+            raise DeliveryBusy(f"{file.path} changed on the machine since it was listed")
+    ticket = await job_bucket.call(
+        job_bucket.tickets.open,
         job_id=job.id,
         attempt=job.attempt,
         path=file.path,
@@ -116,66 +119,71 @@ async def _opened(
     return ticket.id
 
 
-async def _issued(ticket: str, shelf: BucketShelf) -> Standing:
+async def _issue(ticket: str, job_bucket: JobBucket) -> UploadStatus:
     try:
-        return await shelf.ask(shelf.office.issue, ticket)
-    except TicketRefused as problem:  # another worker has this job by now, and made the ticket void
+        return await job_bucket.call(job_bucket.tickets.issue, ticket)
+    except TicketRefused as problem:  # another worker has this job now and voided the ticket
         raise DeliveryBusy(str(problem)) from None
 
 
-async def _send_pieces(file: OutputFile, standing: Standing, host: Host, shelf: BucketShelf) -> None:
-    """Hand over addresses until everything has arrived; a round that brings nothing is the last."""
+async def _send_pieces(file: OutputFile, status: UploadStatus, host: Host, job_bucket: JobBucket) -> None:
+    """Send signed URLs to the machine until every part has arrived; a round without progress is the last."""
     for _ in range(_ROUNDS):
-        if standing.is_done:
+        if status.is_done:
             return
-        left = len(standing.pieces)
-        pieces = [piece.to_json() for piece in standing.pieces]
+        left = len(status.pieces)
+        pieces = [piece.to_json() for piece in status.pieces]
         order = {"path": file.path, "size": file.size, "requests": pieces}
-        answer = await host.carry_out("upload", order, further_seconds=patience_seconds(file.size))
-        standing = await _settled(standing, answer, shelf)
-        if not standing.is_done and len(standing.pieces) >= left:
+        answer = await host.carry_out("upload", order, further_seconds=slowest_seconds(file.size))
+        status = await _settle(status, answer, job_bucket)
+        if not status.is_done and len(status.pieces) >= left:
             break
-    if not standing.is_done:
-        raise DeliveryBusy(f"{file.path} did not reach the bucket: {len(standing.pieces)} parts are missing")
+    if not status.is_done:
+        raise DeliveryBusy(f"the upload of {file.path} is not complete: {len(status.pieces)} parts are missing")
 
 
-async def _settled(standing: Standing, answer: Mapping[str, Any], shelf: BucketShelf) -> Standing:
-    """What arrived counts, whatever the machine says; why nothing did, it knows better than the bucket."""
+async def _settle(status: UploadStatus, answer: Mapping[str, Any], job_bucket: JobBucket) -> UploadStatus:
+    """Check what arrived, without trusting the machine; its answer only explains a failure."""
     try:
-        return await shelf.ask(shelf.office.settle, standing.ticket.id)
+        return await job_bucket.call(job_bucket.tickets.settle, status.ticket.id)
     except TicketRefused as problem:
         if answer.get("ok"):
-            raise DeliveryRefused(f"{standing.ticket.path}: {problem}") from None
+            raise DeliveryRefused(f"{status.ticket.path}: {problem}") from None
         raise upload_problem(answer) from None
 
 
-async def _sent_through_door(file: OutputFile, job: Job, host: Host, shelf: BucketShelf, key: str) -> bool:
-    """Whether the machine has put the file into the bucket with a ticket; False if it did not get to the door."""
+async def _send_via_api(file: OutputFile, job: Job, host: Host, job_bucket: JobBucket, key: str) -> bool:
+    """Let the machine upload the file through our HTTP API; False if it could not reach the API."""
     token = secrets.token_urlsafe(32)
-    ticket = await _opened(file, job, host, shelf, key, token=token)
-    door = f"{str(shelf.public_url).rstrip('/')}/api/uploads/{ticket}"
+    ticket = await _open_ticket(file, job, host, job_bucket, key, token=token)
+    door = f"{str(job_bucket.public_url).rstrip('/')}/api/uploads/{ticket}"
     order = {"path": file.path, "size": file.size, "door": door, "token": token}
-    answer = await host.carry_out("upload", order, further_seconds=patience_seconds(file.size))
+    answer = await host.carry_out("upload", order, further_seconds=slowest_seconds(file.size))
     if not answer.get("ok"):
-        if await shelf.ask(shelf.office.is_unused, ticket):
+        if await job_bucket.call(job_bucket.tickets.is_unused, ticket):
             return False
-        # Even a refusal: the machine may have lost the one answer that it gets, and a new ticket brings another.
+        # Retry even after a refusal: the machine may have lost the only answer to its ticket; a new ticket helps.
         raise upload_problem({**answer, "refused": False})
-    assert file.sha256 is not None
-    # The machine's word is not enough: the door is ours, but so is the risk.
-    if await shelf.ask(shelf.bucket.holds, key, size=file.size, sha256=file.sha256) is None:
-        raise DeliveryRefused(f"{file.path} is not in the bucket, though the machine says so")
+    # The machine's answer is not trusted.
+    if not await _is_stored(file, job_bucket, key):
+        raise DeliveryRefused(f"{file.path} is not in the bucket, although the machine reported success")
     return True
 
 
-def patience_seconds(size: int) -> float:
-    """What a slow line may take for that many bytes, beyond the time that any order has."""
+async def _is_stored(file: OutputFile, job_bucket: JobBucket, key: str) -> bool:
+    assert file.sha256 is not None
+    found = await job_bucket.call(job_bucket.bucket.holds, key, size=file.size, sha256=file.sha256)
+    return found is not None
+
+
+def slowest_seconds(size: int) -> float:
+    """Seconds that a slow connection needs for that many bytes, beyond the timeout of any order."""
     return size / _SLOWEST_BYTES_PER_SECOND
 
 
 def upload_problem(answer: Mapping[str, Any]) -> DeliveryError:
-    """Why an upload by the machine failed, in its own words."""
-    problem = f"the machine's upload failed: {answer.get('problem') or 'no reason was given'}"
+    """The error for a failed upload by the machine, with its own reason."""
+    problem = f"the machine's upload failed: {answer.get('problem') or 'no reason given'}"
     if answer.get("refused"):
         return DeliveryRefused(problem)
     after = answer.get("retry_after")

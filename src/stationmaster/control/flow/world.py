@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from stationmaster.config import monitoring_of
-from stationmaster.control.destinations.destinations import Outlets
+from stationmaster.control.destinations.destinations import Destinations
 from stationmaster.control.flow.batched_query import Together
 from stationmaster.control.flow.listings import Fleet
 from stationmaster.control.flow.policy import Policy
@@ -102,7 +102,7 @@ class World:
     trackside: Path
     only_reads: Callable[[str], Awaitable[bool]] = nobody_can_say  # whether a token of the Hub can change nothing
     policy: Policy = field(default_factory=Policy)
-    outlets: Outlets = field(default_factory=Outlets)
+    destinations: Destinations = field(default_factory=Destinations)
     public_key: str | None = None  # lets us in on rented machines
     open_bucket: Callable[[str], Bucket] | None = None  # any bucket that the settings' key may read
     reload_providers: Callable[[], Mapping[str, Provider]] = dict  # those that came up since we started
@@ -172,7 +172,7 @@ class World:
     async def close(self) -> None:
         for label in list(self._remotes):
             await self.forget_remote(label)
-        await self.outlets.close()
+        await self.destinations.close()
         self.threads.shutdown(wait=False, cancel_futures=True)
 
 

@@ -14,7 +14,7 @@ from stationmaster.control.machine.access import host_of, may_get_secrets
 from stationmaster.control.publishing import delivery_notes as notes
 from stationmaster.control.publishing.catalogue import slug_of
 from stationmaster.control.publishing.checked_models import require_model
-from stationmaster.control.publishing.machine_source import OnMachine
+from stationmaster.control.publishing.machine_source import MachineSource
 from stationmaster.delivery.hub_files import HubFile
 from stationmaster.delivery.huggingface import HubClient
 from stationmaster.errors import CommandFailed, DeliveryBusy, DeliveryError, DeliveryRefused, TicketRefused
@@ -41,7 +41,7 @@ async def deliver(action: Deliver, job: Job, checkpoint: Checkpoint, visit: Visi
     try:
         _require_trusted(job, world.policy)
         place = await (_to_hub if action.link == HUB else _to_bucket)(action.file, job, world)
-        await require_model(action.file, place, job, world.outlets)
+        await require_model(action.file, place, job, world.destinations)
     except (DeliveryError, CommandFailed, TicketRefused) as problem:
         return not_delivered(job, action.link, problem, world.policy)
     safe = replace(checkpoint, location=place.address, verified_at=visit.now)
@@ -81,18 +81,18 @@ def _require_trusted(job: Job, policy: Policy) -> None:
 
 
 async def _to_hub(file: OutputFile, job: Job, world: World) -> Place:
-    hub = world.outlets.hub
+    hub = world.destinations.hub
     assert hub is not None, "a link that is set has its client"
     assert file.sha256 is not None
     repo = await repository_of(job, hub, installation=world.store.installation_id)
     name = PurePosixPath(file.path).name
     sent = HubFile(name=name, size=file.size, sha256=file.sha256)
-    source = OnMachine(file, host_of(job, world))
+    source = MachineSource(file, host_of(job, world))
     await hub.require(repo, [await hub.put_from(repo, sent, source, message=f"{name}, job {job.id}")])
     return hub_place(repo, name, hub)
 
 
 async def _to_bucket(file: OutputFile, job: Job, world: World) -> Place:
-    shelf = world.outlets.shelf
-    assert shelf is not None, "a link that is set has its client"
-    return Place(kind=BUCKET, address=await send_from_machine(file, job, host_of(job, world), shelf))
+    job_bucket = world.destinations.bucket
+    assert job_bucket is not None, "a link that is set has its client"
+    return Place(kind=BUCKET, address=await send_from_machine(file, job, host_of(job, world), job_bucket))

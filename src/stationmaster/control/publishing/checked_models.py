@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from stationmaster.control.destinations.destinations import Outlets
+from stationmaster.control.destinations.destinations import Destinations
 from stationmaster.control.destinations.job_bucket import bucket_key
 from stationmaster.control.destinations.places import HUB
 from stationmaster.delivery.safetensors_header import require_safetensors
@@ -17,7 +17,7 @@ from stationmaster.remote.host import OutputFile
 log = get_logger("stationmaster.delivering")
 
 
-async def require_model(file: OutputFile, place: Place, job: Job, outlets: Outlets) -> None:
+async def require_model(file: OutputFile, place: Place, job: Job, destinations: Destinations) -> None:
     """The file begins as a model does, by two short reads of it there. One that does not is removed from there.
 
     Raises BrokenModel, and DeliveryError where it cannot be read.
@@ -27,27 +27,27 @@ async def require_model(file: OutputFile, place: Place, job: Job, outlets: Outle
 
     async def read(start: int, size: int) -> bytes:
         if place.kind == HUB:
-            assert outlets.hub is not None
-            return await outlets.hub.read_range(place.address, start=start, size=size)
-        assert outlets.shelf is not None
-        bucket = outlets.shelf.bucket
-        return await outlets.shelf.ask(bucket.read_range, bucket_key(job, file.path), start=start, size=size)
+            assert destinations.hub is not None
+            return await destinations.hub.read_range(place.address, start=start, size=size)
+        assert destinations.bucket is not None
+        bucket = destinations.bucket.bucket
+        return await destinations.bucket.call(bucket.read_range, bucket_key(job, file.path), start=start, size=size)
 
     try:
         await require_safetensors(PurePosixPath(file.path).name, file.size, read)
     except BrokenModel:
-        await _remove(file, place, job, outlets)
+        await _remove(file, place, job, destinations)
         raise
 
 
-async def _remove(file: OutputFile, place: Place, job: Job, outlets: Outlets) -> None:
+async def _remove(file: OutputFile, place: Place, job: Job, destinations: Destinations) -> None:
     """Nobody should take it for a model. What cannot be removed is in no catalogue all the same."""
     try:
         if place.kind == HUB:
-            assert outlets.hub is not None
-            await outlets.hub.remove(place.address)
+            assert destinations.hub is not None
+            await destinations.hub.remove(place.address)
         else:
-            assert outlets.shelf is not None
-            await outlets.shelf.ask(outlets.shelf.store.remove, bucket_key(job, file.path))
+            assert destinations.bucket is not None
+            await destinations.bucket.call(destinations.bucket.artifacts.remove, bucket_key(job, file.path))
     except DeliveryError as problem:
         log.warning("broken_model.not_removed", job=job.id, place=place.address, problem=str(problem))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from stationmaster.control.destinations.job_bucket import patience_seconds, upload_problem
+from stationmaster.control.destinations.job_bucket import slowest_seconds, upload_problem
 from stationmaster.delivery.signed_requests import Piece, SendResult
 from stationmaster.errors import DeliveryRefused
 from stationmaster.remote.host import Host, OutputFile
@@ -14,7 +14,7 @@ _MOST_BYTES_READ = 1 << 20
 _LONGEST_ETAG = 256
 
 
-class OnMachine:
+class MachineSource:
     """One output of a job. Every call is one order to trackside, and raises what the way to the machine raises."""
 
     def __init__(self, file: OutputFile, host: Host) -> None:
@@ -36,7 +36,7 @@ class OnMachine:
         if begin_within_seconds is not None:
             order["begin_within"] = begin_within_seconds
         size = sum(piece.size for piece in pieces)
-        answer = await self._host.carry_out("upload", order, further_seconds=patience_seconds(size))
+        answer = await self._host.carry_out("upload", order, further_seconds=slowest_seconds(size))
         return sent_by_machine(answer, len(pieces))
 
 

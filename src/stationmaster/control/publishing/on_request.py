@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from stationmaster.control.destinations.destinations import Outlets
+from stationmaster.control.destinations.destinations import Destinations
 from stationmaster.control.destinations.places import BUCKET, HOME, HUB
 from stationmaster.control.publishing.cards import card_of, licence_of
 from stationmaster.control.publishing.chain import hub_place
@@ -42,18 +42,18 @@ async def publish_from_home(model: TrainedModel, hub: HubClient) -> TrainedModel
     return model.at(hub_place(repo, model.file_name, hub))
 
 
-async def download(model: TrainedModel, target: Path, outlets: Outlets) -> Path:
+async def download(model: TrainedModel, target: Path, destinations: Destinations) -> Path:
     """A verified copy in the folder `target`, from the nearest place that has the weights. Raises NotFound."""
     goal = target / model.file_name
     await asyncio.to_thread(target.mkdir, parents=True, exist_ok=True)
     if (home := model.place(HOME)) is not None and await asyncio.to_thread(_is_there, home, model):
         await asyncio.to_thread(_copy, Path(home.address), goal, model.sha256)
-    elif (bucket := model.place(BUCKET)) is not None and outlets.shelf is not None:
-        store, bucket_address = outlets.shelf.store, outlets.shelf.bucket.location()
+    elif (bucket := model.place(BUCKET)) is not None and destinations.bucket is not None:
+        store, bucket_address = destinations.bucket.artifacts, destinations.bucket.bucket.location()
         key = bucket.address.removeprefix(bucket_address).strip("/")
         await asyncio.to_thread(store.get, key, goal, sha256=model.sha256)
-    elif (hub := model.place(HUB)) is not None and outlets.hub is not None:
-        await outlets.hub.download(hub.address, goal, sha256=model.sha256)
+    elif (hub := model.place(HUB)) is not None and destinations.hub is not None:
+        await destinations.hub.download(hub.address, goal, sha256=model.sha256)
     else:
         places = ", ".join(place.address for place in model.places) or "nowhere"
         raise NotFound(

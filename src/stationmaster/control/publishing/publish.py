@@ -1,4 +1,4 @@
-"""After the weights: they go to the outlets from home where the machine could not send them, then samples and card."""
+"""Publishes from the local copy what the machine could not send; then samples and the model card."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stationmaster.control.destinations.job_bucket import send_from_home, send_from_machine
+from stationmaster.control.destinations.job_bucket import send_from_machine, send_local_copy
 from stationmaster.control.destinations.places import BUCKET, HUB
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import wait
@@ -41,7 +41,7 @@ CARD = "card"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendOn:
-    """Home's own copy of the model goes to an outlet; one that is only on the machine is sent from there."""
+    """Send the local copy of the model to a destination; a model that is only on the machine is sent from there."""
 
     link: str
 
@@ -148,12 +148,12 @@ async def _hub_from_home(job: Job, world: World) -> Place:
 
 
 async def _bucket_from_home(job: Job, world: World) -> Place:
-    shelf, (known, model) = world.outlets.shelf, _saved(job)
-    assert shelf is not None, "a link that is set has its client"
+    job_bucket, (known, model) = world.destinations.bucket, _saved(job)
+    assert job_bucket is not None, "a link that is set has its client"
     file = OutputFile(path=known.path, kind="checkpoint", size=known.size, mtime=0.0, sha256=known.sha256)
     if "://" in model:
-        return Place(kind=BUCKET, address=await send_from_machine(file, job, host_of(job, world), shelf))
-    return Place(kind=BUCKET, address=await send_from_home(Path(model), file, job, shelf))
+        return Place(kind=BUCKET, address=await send_from_machine(file, job, host_of(job, world), job_bucket))
+    return Place(kind=BUCKET, address=await send_local_copy(Path(model), file, job, job_bucket))
 
 
 async def _show_samples(job: Job, world: World) -> Write:
@@ -200,8 +200,8 @@ def _saved(job: Job) -> tuple[ModelFile, str]:
 
 
 def _hub(world: World) -> HubClient:
-    assert world.outlets.hub is not None, "a link that is set has its client"
-    return world.outlets.hub
+    assert world.destinations.hub is not None, "a link that is set has its client"
+    return world.destinations.hub
 
 
 def _repo(job: Job) -> str:

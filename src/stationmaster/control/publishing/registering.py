@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from stationmaster.control.destinations.destinations import Outlets
+from stationmaster.control.destinations.destinations import Destinations
 from stationmaster.control.destinations.places import BUCKET, HUB
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.world import World
@@ -39,15 +39,15 @@ def first_registration(model: TrainedModel, policy: Policy, *, now: float) -> Re
     return Registration(note=PRIVATE if hub is not None else "not registered: not published")
 
 
-async def step_on(model: TrainedModel, outlets: Outlets, *, retry_seconds: float, now: float) -> TrainedModel:
+async def step_on(model: TrainedModel, destinations: Destinations, *, retry_seconds: float, now: float) -> TrainedModel:
     """The model with its registration one step further."""
-    assert outlets.comfydeploy is not None, "only models that were to be registered come here"
+    assert destinations.comfydeploy is not None, "only models that were to be registered come here"
     known = model.registration
     try:
         if known.state is Registering.DUE:
-            await outlets.comfydeploy.start(file_name_of(model), await download_link(model, outlets))
+            await destinations.comfydeploy.start(file_name_of(model), await download_link(model, destinations))
             return _with(model, Registering.STARTED, note=None, due_at=now + _LOOK_SECONDS)
-        seen = await outlets.comfydeploy.state(file_name_of(model))
+        seen = await destinations.comfydeploy.state(file_name_of(model))
     except DeliveryError as problem:
         return _again(model, str(problem), retry_seconds=retry_seconds, now=now)
     match seen.download:
@@ -60,15 +60,15 @@ async def step_on(model: TrainedModel, outlets: Outlets, *, retry_seconds: float
             return _again(model, said, retry_seconds=retry_seconds, now=now)
 
 
-async def download_link(model: TrainedModel, outlets: Outlets) -> str:
+async def download_link(model: TrainedModel, destinations: Destinations) -> str:
     """Where anybody can download the weights: signed anew each time, since such links expire. Raises DeliveryError."""
     hub, bucket = model.place(HUB), model.place(BUCKET)
     if hub is not None and hub.public and hub.link is not None:
         return f"{hub.link}/resolve/main/{model.file_name}"
-    if bucket is None or outlets.shelf is None:
+    if bucket is None or destinations.bucket is None:
         raise DeliveryError(PRIVATE)
-    key = bucket.address.removeprefix(f"{outlets.shelf.bucket.location()}").strip("/")
-    return await asyncio.to_thread(outlets.shelf.bucket.sign_get, key, seconds=_LINK_SECONDS)
+    key = bucket.address.removeprefix(f"{destinations.bucket.bucket.location()}").strip("/")
+    return await asyncio.to_thread(destinations.bucket.bucket.sign_get, key, seconds=_LINK_SECONDS)
 
 
 def file_name_of(model: TrainedModel) -> str:
@@ -85,7 +85,7 @@ class Registrar:
         self._retry_seconds = retry_seconds
 
     async def run(self) -> None:
-        while self._world.outlets.comfydeploy is not None:
+        while self._world.destinations.comfydeploy is not None:
             try:
                 await self.look()
             except Exception as problem:  # jobs go on whatever becomes of this
@@ -102,7 +102,7 @@ class Registrar:
             return
         for model in await ask(store.models.to_register):
             now = await ask(store.now)
-            after = await step_on(model, self._world.outlets, retry_seconds=self._retry_seconds, now=now)
+            after = await step_on(model, self._world.destinations, retry_seconds=self._retry_seconds, now=now)
             log.info("registering.step", model=model.slug, state=after.registration.state, note=after.registration.note)
             await ask(store.models.put, after)
         await ask(store.periodic.done, _WORK, token, again_in=0.0)

@@ -21,11 +21,11 @@ async def mirrored(file: OutputFile, job: Job, world: World) -> bool:
 
     Raises Unreachable.
     """
-    shelf = world.outlets.shelf
-    if not world.policy.mirror or shelf is None or not may_get_secrets(job, world.policy):
+    job_bucket = world.destinations.bucket
+    if not world.policy.mirror or job_bucket is None or not may_get_secrets(job, world.policy):
         return False
     try:
-        await send_from_machine(file, job, host_of(job, world), shelf)
+        await send_from_machine(file, job, host_of(job, world), job_bucket)
     except (DeliveryError, CommandFailed) as problem:
         log.info("checkpoint.not_mirrored", job=job.id, path=file.path, problem=str(problem))
         return False
@@ -34,21 +34,21 @@ async def mirrored(file: OutputFile, job: Job, world: World) -> bool:
 
 async def forget_mirrored(job: Job, attempt: int, path: str, world: World) -> None:
     """The bucket does not keep what home no longer does; what stays after a failure only takes room."""
-    shelf = world.outlets.shelf
-    if shelf is not None:
+    job_bucket = world.destinations.bucket
+    if job_bucket is not None:
         try:
-            await shelf.ask(shelf.store.remove, _key(job, attempt, path))
+            await job_bucket.call(job_bucket.artifacts.remove, _key(job, attempt, path))
         except DeliveryError as problem:
             log.info("checkpoint.still_in_bucket", job=job.id, path=path, problem=str(problem))
 
 
 async def brought_back(job: Job, attempt: int, path: str, target: Path, sha256: str, world: World) -> bool:
     """Whether `target` holds the checkpoint again, fetched from the bucket."""
-    shelf = world.outlets.shelf
-    if shelf is None:
+    job_bucket = world.destinations.bucket
+    if job_bucket is None:
         return False
     try:
-        await shelf.ask(shelf.store.get, _key(job, attempt, path), target, sha256=sha256)
+        await job_bucket.call(job_bucket.artifacts.get, _key(job, attempt, path), target, sha256=sha256)
     except (DeliveryError, TransferFailed, DiskFull, OSError) as problem:
         log.info("checkpoint.not_brought_back", job=job.id, path=path, problem=str(problem))
         return False

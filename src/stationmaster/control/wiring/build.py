@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from stationmaster.config import secret_of
-from stationmaster.control.destinations.destinations import open_outlets
+from stationmaster.control.destinations.destinations import open_destinations
 from stationmaster.control.flow.policy import policy_of
 from stationmaster.control.flow.world import World
 from stationmaster.control.periodic.sweep_rules import SweepPolicy
@@ -39,7 +39,7 @@ def build_world(settings: Settings, environ: Mapping[str, str], store: Store, *,
         home=settings.home,
         trackside=build_pyz(settings.home / "trackside"),
         policy=policy_of(settings),
-        outlets=open_outlets(settings, store),
+        destinations=open_destinations(settings, store),
         public_key=_public_key(settings),
         open_bucket=partial(open_other_bucket, settings.bucket) if settings.bucket.access_key is not None else None,
     )

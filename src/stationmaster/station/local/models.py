@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from stationmaster.control.destinations.destinations import Outlets, open_hub
-from stationmaster.control.destinations.job_bucket import open_shelf
+from stationmaster.control.destinations.destinations import Destinations, open_hub
+from stationmaster.control.destinations.job_bucket import open_job_bucket
 from stationmaster.control.flow.policy import policy_of
 from stationmaster.control.publishing.on_request import download, publish_from_home
 from stationmaster.control.publishing.registering import first_registration
@@ -62,8 +62,8 @@ async def _publish(model: TrainedModel, settings: Settings) -> TrainedModel:
 
 async def _download(model: TrainedModel, target: Path, settings: Settings, store: Store) -> Path:
     hub = open_hub(settings) if settings.hf_token is not None else None
-    outlets = Outlets(hub=hub, shelf=open_shelf(settings, store))
+    destinations = Destinations(hub=hub, bucket=open_job_bucket(settings, store))
     try:
-        return await download(model, target, outlets)
+        return await download(model, target, destinations)
     finally:
-        await outlets.close()
+        await destinations.close()

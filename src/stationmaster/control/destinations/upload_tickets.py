@@ -1,8 +1,8 @@
-"""The ticket office: leave to put one file into the bucket once, given at home's own hand or at the HTTP door.
+"""Upload tickets: each allows one upload of one file to the bucket, by signed URLs sent to the machine or by our API.
 
-An upload goes to a place in quarantine that nobody reads. Only what was verified there is copied to its key, so an
-address that is used again, late, or with other bytes reaches nothing that counts, whatever the service checks.
-All of this waits for the network: call it in a thread.
+An upload goes to a quarantine key that nothing reads. Only verified content is copied to its final key, so a URL that
+is used again, late, or with other bytes changes nothing, even if the service verifies nothing.
+Every method blocks on the network: call it in a thread.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stationmaster.store.tickets import LIVE_TICKET_STATES, NewTicket, Ticket, T
 #: R2 takes 4.995 GiB in one request, Amazon 5: larger files go in parts.
 LARGEST_PUT_BYTES = int(4.9 * 2**30)
 
-#: As much as trackside hashes at once; with 10,000 parts at most, files of 625 GiB.
+#: The chunk that trackside hashes at once; at most 10,000 parts, so files up to 625 GiB.
 PART_BYTES = 64 << 20
 
 _MOST_PARTS = 10_000
@@ -29,8 +29,8 @@ _QUARANTINE = "quarantine"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """How an upload stands: done, or what is still to be sent."""
+class UploadStatus:
+    """The status of an upload: done, or the pieces that are still missing."""
 
     ticket: Ticket
     pieces: tuple[Piece, ...] = ()
@@ -40,7 +40,7 @@ class Standing:
         return self.ticket.state is TicketState.DONE
 
 
-class TicketOffice:
+class UploadTickets:
     def __init__(
         self,
         tickets: Tickets,
@@ -74,10 +74,10 @@ class TicketOffice:
         part_sha256s: Sequence[str] = (),
         token: str | None = None,
     ) -> Ticket:
-        """A ticket that nothing was signed for; what an earlier try left behind is void and gone from now on."""
-        for left in self._left_behind(job_id, attempt, path):
-            self.throw_away(left, "an earlier try broke off")
-        self.tidy()
+        """Open a ticket, with nothing signed yet; tickets and uploads of earlier tries are voided and removed."""
+        for left in self._unfinished(job_id, attempt, path):
+            self.discard(left, "an earlier try was interrupted")
+        self.clean_quarantine()
         return self._tickets.open(
             NewTicket(
                 id=secrets.token_hex(16),
@@ -94,9 +94,9 @@ class TicketOffice:
             seconds=self._seconds,
         )
 
-    def take_up(self, *, job_id: str, attempt: int, path: str, sha256: str) -> Standing | None:
-        """What an earlier try of the same upload came to, or None where nothing of it can be used."""
-        for left in self._left_behind(job_id, attempt, path):
+    def resume(self, *, job_id: str, attempt: int, path: str, sha256: str) -> UploadStatus | None:
+        """Resume an earlier try of the same upload; None if there is nothing to resume."""
+        for left in self._unfinished(job_id, attempt, path):
             if left.state is TicketState.ISSUED and left.sha256 == sha256:
                 try:
                     return self.settle(left.id)
@@ -105,7 +105,7 @@ class TicketOffice:
         return None
 
     def admit(self, ticket_id: str, token: str) -> Ticket:
-        """The ticket that this token belongs to. Raises NotFound, the same for a wrong token as for no ticket."""
+        """The ticket, if the token is its own. Raises the same NotFound for a wrong token as for a missing ticket."""
         try:
             ticket = self._tickets.get(ticket_id)
         except TicketRefused as problem:
@@ -118,11 +118,11 @@ class TicketOffice:
         """Whether nothing has been signed for the ticket."""
         return self._tickets.get(ticket_id).state is TicketState.OPEN
 
-    def issue(self, ticket_id: str) -> Standing:
-        """Sign the upload, once: the row is closed before. Raises TicketRefused the second time."""
+    def issue(self, ticket_id: str) -> UploadStatus:
+        """Sign the upload, only once: the row is updated first. Raises TicketRefused the second time."""
         ticket = self._tickets.get(ticket_id)
         if ticket.state is not TicketState.OPEN:
-            raise TicketRefused("this upload ticket was used before")
+            raise TicketRefused("this upload ticket was already used")
         upload = self._bucket.begin_parts(ticket.quarantine) if self.goes_in_parts(ticket.size) else None
         try:
             issued = self._tickets.issue(ticket_id, seconds=self._seconds, upload=upload)
@@ -130,36 +130,36 @@ class TicketOffice:
             if upload is not None:
                 self._bucket.abandon_parts(ticket.quarantine, upload)
             raise
-        return Standing(ticket=issued, pieces=self._signed(issued, range(1, len(issued.part_sha256s) + 1)))
+        return UploadStatus(ticket=issued, pieces=self._sign(issued, range(1, len(issued.part_sha256s) + 1)))
 
-    def settle(self, ticket_id: str) -> Standing:
-        """Look at what arrived: whole, it is moved to its key and the ticket is DONE; parts that lack are signed anew.
+    def settle(self, ticket_id: str) -> UploadStatus:
+        """Check the upload: if complete, it is moved to its key and the ticket is DONE; missing parts are signed again.
 
-        Raises TicketRefused, with the ticket void, when nothing or something else arrived. May be repeated.
+        Raises TicketRefused and voids the ticket if nothing or other content arrived. May be repeated.
         """
         ticket = self._tickets.get(ticket_id)
         if ticket.state is TicketState.DONE:
-            return Standing(ticket=ticket)
+            return UploadStatus(ticket=ticket)
         if ticket.state is not TicketState.ISSUED:
-            raise TicketRefused("nothing can be uploaded with this ticket")
-        if missing := self._missing_parts(ticket):
-            return Standing(ticket=ticket, pieces=self._signed(ticket, missing))
-        if not self._is_moved(ticket):
-            self.throw_away(ticket, "what arrived is not what the ticket is for")
-            raise TicketRefused("what arrived is not what the ticket is for; nothing of it is kept")
+            raise TicketRefused("this ticket is not open for uploads")
+        if missing := self._join_or_list_missing(ticket):
+            return UploadStatus(ticket=ticket, pieces=self._sign(ticket, missing))
+        if not self._move_to_key(ticket):
+            self.discard(ticket, "the uploaded content does not match the ticket")
+            raise TicketRefused("the uploaded content does not match the ticket; it was deleted")
         self._tickets.close(ticket.id, TicketState.DONE)
         self._bucket.delete(ticket.quarantine)
-        return Standing(ticket=self._tickets.get(ticket_id))
+        return UploadStatus(ticket=self._tickets.get(ticket_id))
 
-    def throw_away(self, ticket: Ticket, why: str) -> None:
-        """The ticket is void and nothing that came with it is left."""
+    def discard(self, ticket: Ticket, why: str) -> None:
+        """Void the ticket and delete what was uploaded with it."""
         self._tickets.close(ticket.id, TicketState.VOID, problem=why)
         if ticket.upload is not None:
             self._bucket.abandon_parts(ticket.quarantine, ticket.upload)
         self._bucket.delete(ticket.quarantine)
 
-    def tidy(self) -> None:
-        """Nothing is left in quarantine but what is on its way: an address used late leaves an object there."""
+    def clean_quarantine(self) -> None:
+        """Delete every quarantined object without a live ticket: a URL that is used late leaves one behind."""
         found = list(self._bucket.listed(f"{_QUARANTINE}/"))
         awaited = {
             ticket.quarantine for ticket in self._tickets.live()
@@ -168,22 +168,22 @@ class TicketOffice:
             if left.key not in awaited:
                 self._bucket.delete(left.key)
 
-    def _left_behind(self, job_id: str, attempt: int, path: str) -> list[Ticket]:
+    def _unfinished(self, job_id: str, attempt: int, path: str) -> list[Ticket]:
         return [
             ticket
             for ticket in self._tickets.of_job(job_id)
             if (ticket.attempt, ticket.path) == (attempt, path) and ticket.state in LIVE_TICKET_STATES
         ]
 
-    def _signed(self, ticket: Ticket, numbers: Iterable[int]) -> tuple[Piece, ...]:
+    def _sign(self, ticket: Ticket, numbers: Iterable[int]) -> tuple[Piece, ...]:
         if ticket.upload is None:
             request = self._bucket.sign_put(
                 ticket.quarantine, size=ticket.size, sha256=ticket.sha256, seconds=self._seconds
             )
             return (Piece(request=request, offset=0, size=ticket.size),)
-        return tuple(self._signed_part(ticket, ticket.upload, number) for number in numbers)
+        return tuple(self._sign_part(ticket, ticket.upload, number) for number in numbers)
 
-    def _signed_part(self, ticket: Ticket, upload: str, number: int) -> Piece:
+    def _sign_part(self, ticket: Ticket, upload: str, number: int) -> Piece:
         offset = (number - 1) * self.part_bytes
         size = min(self.part_bytes, ticket.size - offset)
         sha256 = ticket.part_sha256s[number - 1]
@@ -192,28 +192,28 @@ class TicketOffice:
         )
         return Piece(request=request, offset=offset, size=size)
 
-    def _missing_parts(self, ticket: Ticket) -> list[int]:
-        """Numbers of parts that did not arrive; when all are there they become one object."""
+    def _join_or_list_missing(self, ticket: Ticket) -> list[int]:
+        """Join the parts into one object if all have arrived; else return the numbers of the missing ones."""
         if ticket.upload is None:
             return []
         arrived = self._bucket.list_parts(ticket.quarantine, ticket.upload)
         if arrived is None:
-            return []  # made one object by an earlier try, or gone: what lies there will tell
+            return []  # joined by an earlier try, or gone: the caller checks the object
         missing = [number for number in range(1, len(ticket.part_sha256s) + 1) if number not in arrived]
         if not missing:
             self._bucket.finish_parts(ticket.quarantine, ticket.upload, arrived, ticket.part_sha256s, only_if_free=True)
         return missing
 
-    def _is_moved(self, ticket: Ticket) -> bool:
-        """Whether the key holds the file, having been copied there by this call or an earlier one."""
-        arrived = self._held(ticket.quarantine, ticket)
+    def _move_to_key(self, ticket: Ticket) -> bool:
+        """Copy the verified upload to its key; True if the key has the file, from this call or an earlier one."""
+        arrived = self._find_verified(ticket.quarantine, ticket)
         if arrived is None:
-            return self._held(ticket.key, ticket) is not None
+            return self._find_verified(ticket.key, ticket) is not None
         self._bucket.copy(ticket.quarantine, ticket.key, etag=arrived.etag)
         copied = self._bucket.head(ticket.key)
         return copied is not None and copied.size == ticket.size
 
-    def _held(self, key: str, ticket: Ticket) -> StoredObject | None:
+    def _find_verified(self, key: str, ticket: Ticket) -> StoredObject | None:
         return self._bucket.holds(key, size=ticket.size, sha256=ticket.sha256, part_sha256s=ticket.part_sha256s)
 
 
