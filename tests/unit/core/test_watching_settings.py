@@ -13,8 +13,8 @@ from stationmaster.errors import ConfigInvalid
 WRONG = [
     ({"stallDetection": {"thresholds": {"nope": 1}}}, "stall.nope is not a setting"),
     ({"stall_detection": {"thresholds": {"min_window": "soon"}}}, "stall.min_window"),
-    ({"reactions": {"nan_loss": "explode"}}, "'explode' is no reaction to nan_loss"),
-    ({"reactions": {"nan": "stop"}}, "no anomaly is called nan"),
+    ({"reactions": {"nan_loss": "explode"}}, "unknown reaction to nan_loss: 'explode'"),
+    ({"reactions": {"nan": "stop"}}, "unknown anomaly: nan"),
 ]
 
 
@@ -27,7 +27,7 @@ def test_a_jobs_own_block(block: dict[str, Any], said: str) -> None:
 
 def test_the_installations_settings(tmp_path: Path) -> None:
     environ = {"STATIONMASTER_HOME": str(tmp_path), "STATIONMASTER_MONITORING__REACTIONS": '{"nan_loss": "explode"}'}
-    with pytest.raises(ConfigInvalid, match="no reaction to nan_loss"):
+    with pytest.raises(ConfigInvalid, match="unknown reaction to nan_loss"):
         load_settings(environ, folder=tmp_path)
 
 
