@@ -5,11 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Mapping
-from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 from stationmaster.parsers.base import (
     ErrorKind,
@@ -47,11 +44,6 @@ class KnownError:
     fatal: bool
     stopped: bool
     launcher: bool = False
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> KnownError:
-        """Read tolerantly: another version may have kept more."""
-        return cls(**{field.name: document[field.name] for field in dataclasses.fields(cls) if field.name in document})
 
     def key(self) -> str:
         return self.kind if self.kind == ErrorKind.NAN_LOSS else f"{self.kind} {_without_numbers(self.message)}"
@@ -137,11 +129,6 @@ class Memory:
             full_bars=list(self.full_bars),
             columns=list(self.columns),
         )
-
-    def as_json(self) -> dict[str, Any]:
-        """Every field, as a value of its own."""
-        document = {item.name: copy(getattr(self, item.name)) for item in dataclasses.fields(self)}
-        return {**document, "errors": [dataclasses.asdict(error) for error in self.errors]}
 
     def apply(self, seen: Seen, at: float | None) -> list[Reading]:
         """Take in what a line or bar says; the readings that come of it."""

@@ -12,11 +12,12 @@ from stationmaster.parsers.bars import Bar, split_bars
 from stationmaster.parsers.base import ErrorKind, Reading, Seen, Summary
 from stationmaster.parsers.errors import notice
 from stationmaster.parsers.lines import Line, read_line
-from stationmaster.parsers.memory import KnownError, Memory
+from stationmaster.parsers.memory import Memory
 from stationmaster.parsers.patterns import UserPattern
 from stationmaster.parsers.registry import AUTO, find_family, in_order, recognise
 from stationmaster.parsers.shapes import run_of_redraws
 from stationmaster.parsers.text import find_end, shown_texts
+from stationmaster.saved_state import from_json, to_json
 
 _STATE_VERSION = 1
 _CACHES = re.compile(r"\bin cache_(?:batch_)?(?:latents|text)")
@@ -74,7 +75,7 @@ class LogReader:
             "patterns": [pattern.as_json() for pattern in self._patterns],
             "pending": self._pending.decode("latin-1"),
             "shaped_by": self._shaped_by.decode("latin-1"),
-            "memory": self._memory.as_json(),
+            "memory": to_json(self._memory),
             "told": list(self._told) if self._told else None,
         }
 
@@ -82,10 +83,7 @@ class LogReader:
     def restore(cls, state: Mapping[str, Any]) -> LogReader:
         """A reader that goes on exactly where the one that gave `state` was."""
         reader = cls(framework=state["framework"], patterns=[UserPattern(**pattern) for pattern in state["patterns"]])
-        known = {field.name for field in dataclasses.fields(Memory)}
-        memory = {name: value for name, value in state["memory"].items() if name in known}
-        memory["errors"] = [KnownError.from_json(error) for error in memory["errors"]]
-        reader._memory = Memory(**memory)
+        reader._memory = from_json(Memory, state["memory"])
         reader._pending = state["pending"].encode("latin-1")
         reader._take_shape(state["shaped_by"].encode("latin-1"))
         reader._told = tuple(state["told"]) if state["told"] else None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
+from stationmaster.saved_state import NOT_STORED
 from stationmaster.watch.seen import Seen
 
 _FINISHED_PART = 0.98
@@ -21,6 +21,7 @@ class Position:
     is_new_unit: bool = False  # earlier positions were counted in something else
 
 
+@dataclass(slots=True)
 class Counter:
     """Understands resumed, staged and per-epoch counters.
 
@@ -28,17 +29,16 @@ class Counter:
     its end, is a further stage (or epoch). kohya shows only the remaining steps after a resume: a smaller total.
     """
 
-    def __init__(self, total_steps: float | None = None) -> None:
-        self._asked_total = total_steps
-        self._unit: str | None = None
-        self._base = 0.0
-        self._printed: float | None = None
-        self._printed_total: float | None = None
-        self._epoch: int | None = None
-        self._counts_epochs_from_zero = False
-        self._total_epochs: float | None = None
-        self._header_total: float | None = None
-        self._spans_run = False
+    asked_total: float | None = field(default=None, metadata=NOT_STORED)
+    _unit: str | None = None
+    _base: float = 0.0
+    _printed: float | None = None
+    _printed_total: float | None = None
+    _epoch: int | None = None
+    _from_zero: bool = False  # epochs are counted from zero
+    _total_epochs: float | None = None
+    _header_total: float | None = None
+    _spans_run: bool = False
 
     def read(self, seen: Seen) -> Position | None:
         """The position that `seen` tells of; None if it tells of none."""
@@ -52,33 +52,6 @@ class Counter:
             return self._read_epoch(seen.epoch)
         return None
 
-    def state(self) -> dict[str, Any]:
-        return {
-            "unit": self._unit,
-            "base": self._base,
-            "printed": self._printed,
-            "printed_total": self._printed_total,
-            "epoch": self._epoch,
-            "from_zero": self._counts_epochs_from_zero,
-            "total_epochs": self._total_epochs,
-            "header_total": self._header_total,
-            "spans_run": self._spans_run,
-        }
-
-    @classmethod
-    def restore(cls, state: dict[str, Any], total_steps: float | None = None) -> Counter:
-        counter = cls(total_steps)
-        counter._unit = state["unit"]
-        counter._base = state["base"]
-        counter._printed = state["printed"]
-        counter._printed_total = state["printed_total"]
-        counter._epoch = state["epoch"]
-        counter._counts_epochs_from_zero = state["from_zero"]
-        counter._total_epochs = state["total_epochs"]
-        counter._header_total = state["header_total"]
-        counter._spans_run = state["spans_run"]
-        return counter
-
     def _use_unit(self, unit: str) -> bool:
         changed = self._unit is not None and self._unit != unit
         self._unit = unit
@@ -86,7 +59,7 @@ class Counter:
 
     def _read_epoch(self, epoch: float) -> Position:
         """A position from epochs alone, in steps where both totals are known."""
-        total = self._header_total or self._asked_total
+        total = self._header_total or self.asked_total
         if total is None or not self._total_epochs:
             is_new_unit = self._use_unit("epoch")
             return Position(value=epoch, total=self._total_epochs, counts_steps=False, is_new_unit=is_new_unit)
@@ -107,7 +80,7 @@ class Counter:
 
     def _proves_to_span_run(self, seen: Seen, step: float) -> bool:
         """Whether a counter printed beside an epoch goes on across epochs nevertheless."""
-        if seen.total is not None and seen.total == self._asked_total:
+        if seen.total is not None and seen.total == self.asked_total:
             self._spans_run = True
         epochs = int(seen.epoch) - self._epoch if seen.epoch is not None and self._epoch is not None else 0
         if epochs == 1 and self._printed is not None and self._printed_total is not None:
@@ -126,7 +99,7 @@ class Counter:
             return
         epoch = int(seen.epoch)
         if self._epoch is None:
-            self._counts_epochs_from_zero = epoch == 0
+            self._from_zero = epoch == 0
         else:
             self._base = max(0.0, self._base + (epoch - self._epoch) * per_epoch)
         self._epoch = epoch
@@ -148,9 +121,9 @@ class Counter:
     def _total(self, step: float, *, by_epoch: bool) -> float | None:
         per_count = self._printed_total
         if not by_epoch:
-            total = self._base + per_count if per_count else self._asked_total
+            total = self._base + per_count if per_count else self.asked_total
             return total if total and total >= self._base + step else None
         if per_count is None or self._total_epochs is None or self._epoch is None:
-            return self._asked_total if self._asked_total and self._asked_total >= self._base + step else None
-        last_epoch = self._total_epochs - 1 if self._counts_epochs_from_zero else self._total_epochs
+            return self.asked_total if self.asked_total and self.asked_total >= self._base + step else None
+        last_epoch = self._total_epochs - 1 if self._from_zero else self._total_epochs
         return self._base + per_count * (1 + max(0.0, last_epoch - self._epoch))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from stationmaster.watch.policy import StallPolicy
 from stationmaster.watch.stall import StallAnalysis
@@ -49,10 +48,3 @@ class Escalation:
         if policy.terminate and self.grace_is_over(at, policy) and not is_recovering:
             return Escalation(flagged_at=self.flagged_at, terminated_at=at), TERMINATE
         return self, None
-
-    def state(self) -> dict[str, Any]:
-        return {"flagged_at": self.flagged_at, "terminated_at": self.terminated_at}
-
-    @classmethod
-    def restore(cls, state: dict[str, Any]) -> Escalation:
-        return cls(flagged_at=state["flagged_at"], terminated_at=state["terminated_at"])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from stationmaster.watch.policy import StallPolicy
 
@@ -23,14 +22,14 @@ class Overrun:
     allowed: float
 
 
+@dataclass(slots=True)
 class PhaseBook:
     """Which phase the run is in, and the time spent in each since the last new step."""
 
-    def __init__(self) -> None:
-        self.phase: str | None = None
-        self.spent: dict[str, float] = {}
-        self._visits = 0
-        self._longest: dict[str, float] = {}
+    phase: str | None = None
+    spent: dict[str, float] = field(default_factory=dict)
+    _visits: int = 0
+    _longest: dict[str, float] = field(default_factory=dict)
 
     @property
     def stops_clock(self) -> bool:
@@ -92,15 +91,3 @@ class PhaseBook:
         if takes_turns and together > allowed:
             return Overrun(phase=" and ".join(sorted(self.spent)), lasted=together, allowed=allowed)
         return None
-
-    def state(self) -> dict[str, Any]:
-        return {"phase": self.phase, "spent": self.spent, "visits": self._visits, "longest": self._longest}
-
-    @classmethod
-    def restore(cls, state: dict[str, Any]) -> PhaseBook:
-        book = cls()
-        book.phase = state["phase"]
-        book.spent = dict(state["spent"])
-        book._visits = state["visits"]
-        book._longest = dict(state["longest"])
-        return book

@@ -7,8 +7,8 @@ steps are being repeated after a resume; pace is steps over training time, whate
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from statistics import median
-from typing import Any
 
 from stationmaster.watch.counter import Position
 from stationmaster.watch.policy import StallPolicy
@@ -23,22 +23,22 @@ _REPEAT_SLACK = 900.0  # ... and this much more, for loading and the first step
 _REPEAT_UNKNOWN = 1800.0
 
 
+@dataclass(slots=True)
 class ProgressTrack:
     """Where the counter stands, how long it has stood there, and how fast it went."""
 
-    def __init__(self) -> None:
-        self.active = 0.0  # training time so far
-        self.still = 0.0  # time without movement that nothing explains
-        self.furthest: float | None = None
-        self.position: float | None = None
-        self.total: float | None = None
-        self.counts_steps = True
-        self.moves = 0  # readings that were progress
-        self.repeating = 0.0  # time since the counter fell behind the furthest step
-        self.repeat_from: float | None = None
-        self._marks: list[tuple[float, float]] = []  # (training time, furthest step) at movements
-        self._gaps: list[float] = []
-        self._first_gap = 0.0
+    active: float = 0.0  # training time so far
+    still: float = 0.0  # time without movement that nothing explains
+    furthest: float | None = None
+    position: float | None = None
+    total: float | None = None
+    counts_steps: bool = True
+    moves: int = 0  # readings that were progress
+    repeating: float = 0.0  # time since the counter fell behind the furthest step
+    repeat_from: float | None = None
+    _marks: list[tuple[float, float]] = field(default_factory=list)  # (training time, furthest step) at movements
+    _gaps: list[float] = field(default_factory=list)
+    _first_gap: float = 0.0
 
     @property
     def has_started(self) -> bool:
@@ -138,39 +138,6 @@ class ProgressTrack:
             self._marks = [(self.active, self._marks[0][1])]
         self.still = 0.0
         self.repeating = 0.0
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "active": self.active,
-            "still": self.still,
-            "furthest": self.furthest,
-            "position": self.position,
-            "total": self.total,
-            "counts_steps": self.counts_steps,
-            "moves": self.moves,
-            "repeating": self.repeating,
-            "repeat_from": self.repeat_from,
-            "marks": [list(mark) for mark in self._marks],
-            "gaps": self._gaps,
-            "first_gap": self._first_gap,
-        }
-
-    @classmethod
-    def restore(cls, state: dict[str, Any]) -> ProgressTrack:
-        track = cls()
-        track.active = state["active"]
-        track.still = state["still"]
-        track.furthest = state["furthest"]
-        track.position = state["position"]
-        track.total = state["total"]
-        track.counts_steps = state["counts_steps"]
-        track.moves = state["moves"]
-        track.repeating = state["repeating"]
-        track.repeat_from = state["repeat_from"]
-        track._marks = [(active, step) for active, step in state["marks"]]
-        track._gaps = list(state["gaps"])
-        track._first_gap = state["first_gap"]
-        return track
 
     def _begin(self, position: Position) -> None:
         self.furthest = self.position = position.value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field
 
 from stationmaster.watch.policy import StallPolicy
 from stationmaster.watch.progress import ProgressTrack, position_at
@@ -14,20 +14,30 @@ _SIGNS_NEEDED = 2
 _NOISE_FACTOR = 1.3  # a slow-down flagged above half of the speed has to rise by this much to be over at once
 
 
+@dataclass(slots=True, kw_only=True)
 class Recovery:
     """What has happened since the flag."""
 
-    def __init__(self, *, cause: str, track: ProgressTrack, usual_pace: float | None, pace: float | None) -> None:
-        self.cause = cause
-        self._usual_pace = usual_pace
-        self._pace_at_flag = pace
-        self._interval = track.line_interval()
-        self._active_at_flag = track.active
-        self._signs = 0
-        self._looks_in_a_row = 0
-        self._marks: list[tuple[float, float]] = []
-        if cause not in _STANDSTILLS and track.last_mark is not None:
-            self._marks.append(track.last_mark)
+    cause: str
+    _usual_pace: float | None
+    _pace_at_flag: float | None
+    _interval: float
+    _active_at_flag: float
+    _signs: int = 0
+    _looks_in_a_row: int = 0
+    _marks: list[tuple[float, float]] = field(default_factory=list)
+
+    @classmethod
+    def since_flag(cls, *, cause: str, track: ProgressTrack, usual_pace: float | None, pace: float | None) -> Recovery:
+        """A recovery that begins at this moment, when the run is flagged."""
+        return cls(
+            cause=cause,
+            _usual_pace=usual_pace,
+            _pace_at_flag=pace,
+            _interval=track.line_interval(),
+            _active_at_flag=track.active,
+            _marks=[track.last_mark] if cause not in _STANDSTILLS and track.last_mark is not None else [],
+        )
 
     def note_sign(self) -> None:
         """Something moved in a phase without steps."""
@@ -69,29 +79,6 @@ class Recovery:
             return False
         half = policy.speed_drop_threshold * (self._usual_pace or 0.0)
         return trend.has_converged(track, policy) and trend.pace is not None and trend.pace > half
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "cause": self.cause,
-            "usual_pace": self._usual_pace,
-            "pace_at_flag": self._pace_at_flag,
-            "interval": self._interval,
-            "active_at_flag": self._active_at_flag,
-            "signs": self._signs,
-            "looks_in_a_row": self._looks_in_a_row,
-            "marks": [list(mark) for mark in self._marks],
-        }
-
-    @classmethod
-    def restore(cls, state: dict[str, Any]) -> Recovery:
-        recovery = cls(cause=state["cause"], track=ProgressTrack(), usual_pace=state["usual_pace"], pace=None)
-        recovery._pace_at_flag = state["pace_at_flag"]
-        recovery._interval = state["interval"]
-        recovery._active_at_flag = state["active_at_flag"]
-        recovery._signs = state["signs"]
-        recovery._looks_in_a_row = state["looks_in_a_row"]
-        recovery._marks = [(active, step) for active, step in state["marks"]]
-        return recovery
 
     def _window(self, policy: StallPolicy) -> float:
         return max(policy.resume_window, 2 * self._interval)

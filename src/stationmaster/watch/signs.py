@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+from stationmaster.saved_state import from_json, to_json
 
 _ENDS = re.compile(r"[\r\n]+")
 _BAR = re.compile(r"^(?P<label>.{0,200}?)(?P<percent>\d{1,3})%[|\s]")
@@ -19,12 +22,12 @@ _PIECE_LIMIT = 400
 _KEPT = 200
 
 
+@dataclass(slots=True)
 class SignsOfLife:
     """Remembers what was printed, a few hundred shapes of it, and says whether a piece of text moved on."""
 
-    def __init__(self) -> None:
-        self._tail = ""
-        self._shapes: dict[str, float] = {}  # shape of a line or bar -> how far the bar was, 0..1
+    _tail: str = ""
+    _shapes: dict[str, float] = field(default_factory=dict)  # shape of a line or bar -> how far the bar was, 0..1
 
     @property
     def tail(self) -> str:
@@ -39,14 +42,11 @@ class SignsOfLife:
         return any(moved)
 
     def state(self) -> dict[str, Any]:
-        return {"tail": self._tail, "shapes": dict(self._shapes)}
+        return to_json(self)
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> SignsOfLife:
-        signs = cls()
-        signs._tail = state["tail"]
-        signs._shapes = dict(state["shapes"])
-        return signs
+        return from_json(cls, state)
 
     def _moved(self, piece: str) -> bool:
         piece = piece.strip()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from stationmaster.watch.policy import StallPolicy
 from stationmaster.watch.progress import WINDOWS_KEPT, ProgressTrack
@@ -30,14 +31,14 @@ class _Sample(NamedTuple):
     is_failing: bool
 
 
+@dataclass(slots=True)
 class Trend:
     """Samples of the pace, one per look while training goes on."""
 
-    def __init__(self) -> None:
-        self._samples: list[_Sample] = []
-        self._usual: list[float] = []
-        self._usual_undisturbed: list[float] = []
-        self._peak = 0.0
+    _samples: list[_Sample] = field(default_factory=list)
+    _usual: list[float] = field(default_factory=list)
+    _usual_undisturbed: list[float] = field(default_factory=list)
+    _peak: float = 0.0
 
     @property
     def pace(self) -> float | None:
@@ -121,23 +122,6 @@ class Trend:
     def begin_anew(self) -> None:
         """Forget the samples, not what is usual."""
         self._samples.clear()
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "samples": [list(sample) for sample in self._samples],
-            "usual": list(self._usual),
-            "usual_undisturbed": list(self._usual_undisturbed),
-            "peak": self._peak,
-        }
-
-    @classmethod
-    def restore(cls, state: dict[str, Any]) -> Trend:
-        trend = cls()
-        trend._samples = [_Sample(*row) for row in state["samples"]]
-        trend._usual = list(state["usual"])
-        trend._usual_undisturbed = list(state["usual_undisturbed"])
-        trend._peak = state["peak"]
-        return trend
 
     def _eta_readings(self, track: ProgressTrack, policy: StallPolicy) -> list[EtaReading]:
         last = self._samples[-1] if self._samples else None

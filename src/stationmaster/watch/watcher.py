@@ -6,9 +6,10 @@ Between looks its whole memory is `state()`, small and JSON-able, so a worker ca
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from stationmaster.saved_state import NOT_STORED, from_json, to_json
 from stationmaster.watch.counter import Counter
 from stationmaster.watch.escalation import CLEARED, FLAGGED, Escalation, StallEvent
 from stationmaster.watch.phases import PhaseBook
@@ -29,21 +30,25 @@ class Look:
     event: StallEvent | None
 
 
+@dataclass(slots=True)
 class StallWatch:
     """Follows one run. Feed `observe` with what the log says and call `look` at every poll."""
 
-    def __init__(self, policy: StallPolicy | None = None, *, total_steps: float | None = None) -> None:
-        self.policy = policy or StallPolicy()
-        self._counter = Counter(total_steps)
-        self._track = ProgressTrack()
-        self._book = PhaseBook()
-        self._trend = Trend()
-        self._escalation = Escalation()
-        self._recovery: Recovery | None = None
-        self._flagged_as: StallAnalysis | None = None
-        self._at: float | None = None
-        self._idle = 0.0  # since anything at all moved
-        self._is_closing = False  # was healthy and close to its end: slow last steps are no stall
+    policy: StallPolicy = field(default_factory=StallPolicy, metadata=NOT_STORED)
+    total_steps: float | None = field(default=None, metadata=NOT_STORED)
+    _counter: Counter = field(default_factory=Counter)
+    _track: ProgressTrack = field(default_factory=ProgressTrack)
+    _book: PhaseBook = field(default_factory=PhaseBook)
+    _trend: Trend = field(default_factory=Trend)
+    _escalation: Escalation = field(default_factory=Escalation)
+    _recovery: Recovery | None = None
+    _flagged_as: StallAnalysis | None = None
+    _at: float | None = None
+    _idle: float = 0.0  # since anything at all moved
+    _is_closing: bool = False  # was healthy and close to its end: slow last steps are no stall
+
+    def __post_init__(self) -> None:
+        self._counter.asked_total = self.total_steps
 
     def observe(self, seen: Seen) -> None:
         """Take in what the log said."""
@@ -84,36 +89,14 @@ class StallWatch:
 
     def state(self) -> dict[str, Any]:
         """All that the watch knows, as plain JSON values."""
-        return {
-            "counter": self._counter.state(),
-            "track": self._track.state(),
-            "book": self._book.state(),
-            "trend": self._trend.state(),
-            "escalation": self._escalation.state(),
-            "recovery": self._recovery.state() if self._recovery else None,
-            "flagged_as": asdict(self._flagged_as) if self._flagged_as else None,
-            "at": self._at,
-            "idle": self._idle,
-            "is_closing": self._is_closing,
-        }
+        return to_json(self)
 
     @classmethod
     def restore(
         cls, state: Mapping[str, Any], policy: StallPolicy | None = None, *, total_steps: float | None = None
     ) -> StallWatch:
-        """A watch that goes on exactly where `state` was taken."""
-        watch = cls(policy, total_steps=total_steps)
-        watch._counter = Counter.restore(state["counter"], total_steps)
-        watch._track = ProgressTrack.restore(state["track"])
-        watch._book = PhaseBook.restore(state["book"])
-        watch._trend = Trend.restore(state["trend"])
-        watch._escalation = Escalation.restore(state["escalation"])
-        watch._recovery = Recovery.restore(state["recovery"]) if state["recovery"] else None
-        watch._flagged_as = StallAnalysis(**state["flagged_as"]) if state["flagged_as"] else None
-        watch._at = state["at"]
-        watch._idle = state["idle"]
-        watch._is_closing = state["is_closing"]
-        return watch
+        """A watch that continues exactly where `state` was taken."""
+        return from_json(cls, state, policy=policy or StallPolicy(), total_steps=total_steps)
 
     def _pass_time(self, at: float) -> None:
         """Let the time since the last call pass. A clock set back passes none; not looking proves no silence."""
@@ -151,7 +134,7 @@ class StallWatch:
     def _follow(self, kind: str | None, found: StallAnalysis) -> None:
         if kind == FLAGGED:
             self._flagged_as = found
-            self._recovery = Recovery(
+            self._recovery = Recovery.since_flag(
                 cause=found.cause or "",
                 track=self._track,
                 usual_pace=self._trend.usual_pace,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stationmaster.saved_state import from_json, to_json
 from stationmaster.watch.counter import Counter
 from stationmaster.watch.seen import Seen
 
@@ -100,5 +101,5 @@ def test_a_restored_counter_goes_on_the_same(rows: list[dict[str, object]], cut:
     whole, first = Counter(300), Counter(300)
     expected = positions(whole, *rows)
     head = positions(first, *rows[:cut])
-    second = Counter.restore(json.loads(json.dumps(first.state())), 300)
+    second = from_json(Counter, json.loads(json.dumps(to_json(first))), asked_total=300)
     assert head + positions(second, *rows[cut:]) == expected

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stationmaster.saved_state import from_json, to_json
 from stationmaster.watch.escalation import CLEARED, FLAGGED, TERMINATE, Escalation
 from stationmaster.watch.policy import StallPolicy
 from stationmaster.watch.stall import EtaReading, judge
@@ -130,7 +131,7 @@ def test_no_end_comes_sooner_than_the_grace_after_its_flag(looks: list[tuple[boo
     state, at, flagged_at = Escalation(), 0.0, None
     for stalling, wait in looks:
         at += wait
-        state, kind = Escalation.restore(state.state()).next(is_stalling=stalling, at=at, policy=POLICY)
+        state, kind = from_json(Escalation, to_json(state)).next(is_stalling=stalling, at=at, policy=POLICY)
         if kind == FLAGGED:
             flagged_at = at
         if kind == TERMINATE:
