@@ -21,7 +21,7 @@ INTERNAL_ERROR = "internal_error"
 _PATIENCE = 3  # trips in a row before anything is given up: what passes by itself was no reason
 
 
-def after_trip(job: Job, said: str, *, now: float, policy: Policy) -> Write:
+def after_internal_error(job: Job, said: str, *, now: float, policy: Policy) -> Write:
     """What is written after a trip over `said`."""
     trips = job.setbacks.trips + 1
     if trips >= _PATIENCE and (way_out := _way_out(_with_trips(job, 0), said, now=now, policy=policy)):
@@ -34,7 +34,7 @@ def after_trip(job: Job, said: str, *, now: float, policy: Policy) -> Write:
     )
 
 
-def well_again(write: Write) -> Write:
+def with_errors_cleared(write: Write) -> Write:
     """A visit that went well after one that tripped: what was told of it is no longer so."""
     if not write.job.setbacks.trips:
         return write

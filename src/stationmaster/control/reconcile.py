@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
-from stationmaster.control.flow.lease_writer import Pen
 from stationmaster.control.flow.step import Handler
 from stationmaster.control.flow.world import Guard, Visit, World
-from stationmaster.control.internal_errors import well_again
+from stationmaster.control.internal_errors import with_errors_cleared
 from stationmaster.control.states import ended, queued
 from stationmaster.control.states.executing import handler as executing
 from stationmaster.control.states.fetching import handler as fetching
@@ -32,46 +31,60 @@ HANDLERS: Mapping[State, Handler[Any, Any]] = {
     State.ENDED: ended.HANDLER,
 }
 
-_MOST_VISITS = 40  # at one go; a job that always finds something to do leaves its place to others now and then
+_MOST_VISITS = 40  # in a row; a job that always finds something to do leaves its slot to others now and then
 
 
 class LeasedJob(Guard, Protocol):
-    """A job in a worker's hands; `lease` is as it was last read or written between two visits."""
+    """A job under a worker's lease; `lease` is as it was last read or written between two visits."""
 
     lease: Lease
 
+    async def record(self, write: Write) -> Lease:
+        """Write and keep the lease; returns it as it is now. Raises LeaseLost, StoreError."""
 
-async def reconcile(leased: LeasedJob, world: World, pen: Pen, record: Callable[[Write], Awaitable[None]]) -> None:
-    """Take a job as far as it goes without waiting. Raises LeaseLost when it is somebody else's by now."""
-    for _ in range(_MOST_VISITS - 1):
-        learnt = await _visit(leased, world, pen, record)
-        if learnt.due_in != 0.0 or learnt.job.state not in HANDLERS:
-            break
-        leased.lease = await pen.record(leased.lease, learnt)
-    else:
-        learnt = await _visit(leased, world, pen, record)
-    await pen.settle(leased.lease, learnt)
+    async def settle(self, write: Write) -> None:
+        """Write and hand the lease back. Raises LeaseLost, StoreError."""
+
+    async def record_midway(self, write: Write) -> None:
+        """Write in the middle of an action, which goes on. Raises LeaseLost, StoreError."""
 
 
-async def _visit(leased: LeasedJob, world: World, pen: Pen, record: Callable[[Write], Awaitable[None]]) -> Write:
-    """observe → decide → record → perform; what is still to be written."""
-    lease = leased.lease
+async def reconcile(held: LeasedJob, world: World) -> None:
+    """Take a job as far as it goes without waiting. Raises LeaseLost when another worker has it by now."""
+    visits = 1
+    learnt = await _visit(held, world)
+    while learnt.due_in == 0.0 and learnt.job.state in HANDLERS and visits < _MOST_VISITS:
+        held.lease = await held.record(learnt)
+        learnt = await _visit(held, world)
+        visits += 1
+    await held.settle(learnt)
+
+
+async def _visit(held: LeasedJob, world: World) -> Write:
+    """observe → decide → record → perform; returns what is still to be written."""
+    lease = held.lease
     handler = HANDLERS[lease.job.state]
-    job = _with_wish_seen(lease.job)  # whatever is written next has seen this wish
-    rules = world.rules(job)
-    visit = Visit(job=job, now=lease.now, watched=lease.watched, guard=leased, record=record, rules=rules)
+    job = _with_wish_seen(lease.job)  # every write from here on has taken this wish into account
+    visit = Visit(
+        job=job,
+        now=lease.now,
+        watched=lease.watched,
+        guard=held,
+        record=held.record_midway,
+        rules=world.rules(job),
+    )
     seen = await handler.observe(visit, world)
     step = handler.decide(seen, world.policy)
     if step.then is None:
         assert step.write is not None, "a step writes or acts"
-        return well_again(step.write)
+        return with_errors_cleared(step.write)
     if step.write is not None:
-        # Due at once: whoever takes over from a worker that died in between must not wait for the next look.
+        # Due at once: a worker that takes over from one that died in between must not wait for the next look.
         # What people want by now is not taken up here: a change of it interrupts the action.
         intent = step.write if step.write.due_in == 0.0 else changed(step.write, due_in=0.0)
-        leased.lease = changed(lease, texts=(await pen.record(lease, intent)).texts)
+        held.lease = changed(lease, texts=(await held.record(intent)).texts)
         job = step.write.job
-    return well_again(await handler.perform(step.then, job, seen, world))
+    return with_errors_cleared(await handler.perform(step.then, job, seen, world))
 
 
 def _with_wish_seen(job: Job) -> Job:

@@ -11,7 +11,7 @@ import pytest
 
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.world import World
-from stationmaster.control.periodic.spend_alert import SPENDING, watch_spending
+from stationmaster.control.periodic.alerts import SPENDING, alert_spending
 from stationmaster.errors import OutOfCredit, UserError
 from stationmaster.model import CostLine, Outcome
 from stationmaster.money import MicroDollars, from_dollars
@@ -93,14 +93,14 @@ async def test_operators_hear_of_machines_that_cost_too_much_together_until_they
     try:
         for number in range(3):
             store.costs.put_unattended(_line(number, ended_at=None))
-        await watch_spending(world)
-        await watch_spending(world)
+        await alert_spending(world)
+        await alert_spending(world)
         (alert,) = store.alerts.open()
         assert (alert.kind, alert.message) == (
             SPENDING, "all machines together cost $12.00 per hour, more than $10.00",
         )  # fmt: skip
         store.costs.put_unattended(_line(0, ended_at=20.0))
-        await watch_spending(world)
+        await alert_spending(world)
         assert store.alerts.open() == []
     finally:
         await world.close()

@@ -12,7 +12,7 @@ from typing import Any
 
 from stationmaster.cli.logging import service_logging
 from stationmaster.config import load_settings
-from stationmaster.control.publishing.registering import Registrar
+from stationmaster.control.periodic.registrations import continue_registrations
 from stationmaster.control.wiring.build import build_world, tempo_of
 from stationmaster.control.worker.worker import Worker
 from stationmaster.model import State
@@ -39,7 +39,7 @@ class Photographed:
 
 async def work(station: LocalStation, folder: Path) -> None:
     world = build_world(station.settings, os.environ, station.store)
-    world.policy = replace(world.policy, provider_look_seconds=0.05, retry_seconds=(0.1,))
+    world.policy = replace(world.policy, provider_look_seconds=0.05, retry_seconds=(0.1,), register_retry_seconds=0.1)
     photographed: Any = Photographed(
         world.providers["loopback"], station.settings.home / "machines", folder / "machine"
     )
@@ -51,9 +51,8 @@ async def work(station: LocalStation, folder: Path) -> None:
         tripped = [alert.message for alert in station.store.alerts.open() if alert.kind == "internal_error"]
         assert not tripped, tripped
         await asyncio.sleep(0.05)
-    registrar = Registrar(world, owner="test", retry_seconds=0.1)
     while await asyncio.to_thread(station.store.models.count_to_register):
-        await registrar.look()
+        await continue_registrations(world)
         await asyncio.sleep(0.1)
     worker.leave()
     await running

@@ -17,7 +17,7 @@ import pytest
 
 from stationmaster import __version__
 from stationmaster.control.worker.background import WorkerLock, ensure_worker, running_worker, worker_after_reread
-from stationmaster.control.worker.idle import Idle
+from stationmaster.control.worker.reloading import Idle
 from stationmaster.errors import StoreError
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import failed_try
-from stationmaster.control.machine.access import ANSWERING, Fate, Sighting
 from stationmaster.control.machine.closing_time import action_limit, look_is_due, seconds_left, stop_limit
 from stationmaster.control.machine.parking import Park, costs_as_seen
 from stationmaster.control.machine.revive import Revive
+from stationmaster.control.machine.sight import ANSWERING, Fate, Sighting
 from stationmaster.control.states.executing import handler as executing
 from stationmaster.control.states.executing.status_intake import Seen
 from stationmaster.control.states.fetching import handler as fetching

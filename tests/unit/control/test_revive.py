@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from stationmaster.control.flow.world import World
-from stationmaster.control.machine.access import Fate, Sighting
 from stationmaster.control.machine.revive import Revive, marked_as_stopped, revive
+from stationmaster.control.machine.sight import Fate, Sighting
 from stationmaster.model import Ending, Job, MachineStatus, Reason, State
 from stationmaster.providers.fake import FakeProvider, Trouble
 from stationmaster.store.engine import Database

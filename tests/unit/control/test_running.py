@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import Step
-from stationmaster.control.machine.access import Fate, Sighting
+from stationmaster.control.machine.sight import Fate, Sighting
 from stationmaster.control.states.executing import handler as executing
 from stationmaster.control.states.executing.status_intake import Seen
 from stationmaster.control.states.fetching import handler as fetching

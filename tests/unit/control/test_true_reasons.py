@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stationmaster.control.flow.policy import Policy
-from stationmaster.control.machine.access import Fate, Sighting
+from stationmaster.control.machine.sight import Fate, Sighting
 from stationmaster.control.periodic.sweep_report import Act
 from stationmaster.control.periodic.sweep_rules import Subject, SweepPolicy, judge_machine
 from stationmaster.control.states.executing import handler as executing

@@ -8,8 +8,8 @@ import pytest
 
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import Step
-from stationmaster.control.machine.access import Fate, Sighting
 from stationmaster.control.machine.release import Evidence
+from stationmaster.control.machine.sight import Fate, Sighting
 from stationmaster.control.states import ended, queued
 from stationmaster.control.states.executing import handler as executing
 from stationmaster.control.states.executing.status_intake import Seen

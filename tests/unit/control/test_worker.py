@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from stationmaster.control.flow.clock import boottime
+from stationmaster.control.flow.lease_writer import LeaseWriter
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.world import World
-from stationmaster.control.worker.worker import Holding, Tempo, Worker
+from stationmaster.control.worker.held_job import HeldJob
+from stationmaster.control.worker.worker import Tempo, Worker
 from stationmaster.errors import LeaseLost, NotFound
 from stationmaster.model import Desired, Listing, Reason, State
 from stationmaster.providers.fake import FakeProvider
@@ -117,12 +119,20 @@ async def test_a_job_that_is_well_again_is_no_longer_called_ill(store: Store, tm
     assert store.alerts.open("a") == []
 
 
+def held_until(lease: Lease, safe_until: float) -> HeldJob:
+    async def write_nothing(_entries: object) -> list[Lease | None]:
+        raise AssertionError("nothing is written")
+
+    writer = LeaseWriter(write_nothing)
+    return HeldJob(lease=lease, safe_until=safe_until, writer=writer, stream_writer=writer, free_slot=lambda: None)
+
+
 def test_a_lease_that_may_be_over_is_not_rented_on(store: Store) -> None:
     store.jobs.submit(spec("a"))
     (lease,) = store.leases.claim("me", limit=1, seconds=20)
-    Holding(lease=lease, safe_until=boottime() + 60).check()
+    held_until(lease, boottime() + 60).check()
     with pytest.raises(LeaseLost):
-        Holding(lease=lease, safe_until=boottime()).check()
+        held_until(lease, boottime()).check()
 
 
 class OddProvider(FakeProvider):

@@ -1,9 +1,9 @@
-"""Doing for many jobs at once: what is wanted while one batch is on its way goes into the next, whatever its number."""
+"""Coalesces calls of many jobs: everything queued while one batch runs goes into the next."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -11,44 +11,46 @@ from stationmaster.control.flow.clock import boottime
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Key = TypeVar("Key", bound=Hashable)
+Answer = TypeVar("Answer")
 
 
 @dataclass(slots=True)
-class Batches(Generic[Item, Result]):
-    """Carries out whatever waits, together; an item alone waits no longer for it.
+class Batcher(Generic[Item, Result]):
+    """Runs one batch at a time; an item that comes alone is run at once.
 
-    With a beat it lets so much time pass from one batch to the next: live streams have something to say all the time,
-    and one transaction in a tenth of a second does for all of them.
+    `interval_seconds` is the least time from the start of one batch to the start of the next: live streams always have
+    something to write, and one transaction every tenth of a second is enough for all of them.
     """
 
-    carry_out: Callable[[Sequence[Item]], Awaitable[Sequence[Result | BaseException]]]
-    beat_seconds: float = 0.0
-    _waiting: list[tuple[Item, asyncio.Future[Result]]] = field(default_factory=list)
-    _working: asyncio.Task[None] | None = None
-    _began_at: float = 0.0
+    run_batch: Callable[[Sequence[Item]], Awaitable[Sequence[Result | BaseException]]]
+    interval_seconds: float = 0.0
+    _queue: list[tuple[Item, asyncio.Future[Result]]] = field(default_factory=list)
+    _running: asyncio.Task[None] | None = None
+    _started_at: float = 0.0
 
-    async def put(self, item: Item) -> Result:
-        """The item's own result, of a batch that began after this call. Raises what became of it instead."""
+    async def run(self, item: Item) -> Result:
+        """The item's own result, from a batch that started after this call. Raises the item's own error."""
         result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._waiting.append((item, result))
-        if self._working is None:
-            self._working = asyncio.create_task(self._work_until_none_waits())
+        self._queue.append((item, result))
+        if self._running is None:
+            self._running = asyncio.create_task(self._run_until_empty())
         return await result
 
-    async def _work_until_none_waits(self) -> None:
+    async def _run_until_empty(self) -> None:
         try:
-            while self._waiting:
-                # Even 0 lets those come along who are ready now; what comes after a silence need not wait.
-                await asyncio.sleep(max(0.0, self._began_at + self.beat_seconds - boottime()))
-                batch, self._waiting = self._waiting, []
-                self._began_at = boottime()
-                await self._work(batch)
+            while self._queue:
+                # Even a sleep of 0 lets other tasks that are ready join this batch.
+                await asyncio.sleep(max(0.0, self._started_at + self.interval_seconds - boottime()))
+                batch, self._queue = self._queue, []
+                self._started_at = boottime()
+                await self._run(batch)
         finally:
-            self._working = None
+            self._running = None
 
-    async def _work(self, batch: Sequence[tuple[Item, asyncio.Future[Result]]]) -> None:
+    async def _run(self, batch: Sequence[tuple[Item, asyncio.Future[Result]]]) -> None:
         try:
-            results = await self.carry_out([item for item, _ in batch])
+            results = await self.run_batch([item for item, _ in batch])
         except BaseException as problem:
             results = [problem] * len(batch)
             if isinstance(problem, asyncio.CancelledError):
@@ -61,3 +63,22 @@ class Batches(Generic[Item, Result]):
                     waiting.set_exception(result)
                 else:
                     waiting.set_result(result)
+
+
+@dataclass(slots=True)
+class BatchedQuery(Generic[Key, Answer]):
+    """One query for every key that is waited for."""
+
+    query: Callable[[frozenset[Key]], Awaitable[Mapping[Key, Answer]]]
+    _batcher: Batcher[Key, Answer] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._batcher = Batcher(self._run)
+
+    async def of(self, key: Key) -> Answer:
+        """The answer for `key`, from a query that started after this call. Raises what the query raised."""
+        return await self._batcher.run(key)
+
+    async def _run(self, keys: Sequence[Key]) -> list[Answer]:
+        answers = await self.query(frozenset(keys))
+        return [answers[key] for key in keys]

@@ -12,8 +12,8 @@ from typing import Any, Protocol, TypeVar
 
 from stationmaster.config import monitoring_of
 from stationmaster.control.destinations.destinations import Destinations
-from stationmaster.control.flow.batched_query import Together
-from stationmaster.control.flow.listings import Fleet
+from stationmaster.control.flow.batching import BatchedQuery
+from stationmaster.control.flow.listings import Listings
 from stationmaster.control.flow.policy import Policy
 from stationmaster.delivery.bucket import Bucket
 from stationmaster.errors import DeliveryBusy, NotFound
@@ -107,22 +107,22 @@ class World:
     open_bucket: Callable[[str], Bucket] | None = None  # any bucket that the settings' key may read
     reload_providers: Callable[[], Mapping[str, Provider]] = dict  # those that came up since we started
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "store"))
-    fleet: Fleet = field(init=False)
-    rentals: Together[str, list[Rental]] = field(init=False)  # by the job's id
-    bills: Together[str, Bill] = field(init=False)  # by the job's id
-    avoided: Together[str, frozenset[str]] = field(init=False)  # machines by their provider's name
-    past_runs: Together[tuple[str, str], list[RunFacts]] = field(init=False)  # by recipe and GPU
-    _clock: Together[None, float] = field(init=False)
+    listings: Listings = field(init=False)
+    rentals: BatchedQuery[str, list[Rental]] = field(init=False)  # by the job's id
+    bills: BatchedQuery[str, Bill] = field(init=False)  # by the job's id
+    avoided: BatchedQuery[str, frozenset[str]] = field(init=False)  # machines by their provider's name
+    past_runs: BatchedQuery[tuple[str, str], list[RunFacts]] = field(init=False)  # by recipe and GPU
+    _clock: BatchedQuery[None, float] = field(init=False)
     _remotes: dict[str, Remote] = field(default_factory=dict)
     _recipes: dict[str, StoredRecipe] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.fleet = Fleet(self.providers)
-        self.rentals = Together(partial(self.ask_store, _rentals, self.store))
-        self.bills = Together(partial(self.ask_store, _bills, self.store))
-        self.avoided = Together(partial(self.ask_store, _avoided, self.store))
-        self.past_runs = Together(partial(self.ask_store, _past_runs, self.store))
-        self._clock = Together(partial(self.ask_store, _clock, self.store))
+        self.listings = Listings(self.providers)
+        self.rentals = BatchedQuery(partial(self.ask_store, _rentals, self.store))
+        self.bills = BatchedQuery(partial(self.ask_store, _bills, self.store))
+        self.avoided = BatchedQuery(partial(self.ask_store, _avoided, self.store))
+        self.past_runs = BatchedQuery(partial(self.ask_store, _past_runs, self.store))
+        self._clock = BatchedQuery(partial(self.ask_store, _clock, self.store))
 
     async def ask_store(self, function: Callable[..., Answer], *args: Any, **kwargs: Any) -> Answer:
         """A store call off the event loop's thread."""

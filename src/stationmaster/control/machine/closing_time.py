@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import is_late, wants_out
-from stationmaster.control.machine.access import ANSWERING, Fate, Sighting
+from stationmaster.control.machine.sight import ANSWERING, Fate, Sighting
 from stationmaster.model import Closing, Job
 
 _STOP_SHARE = 2 / 3  # of the time beside the fetch; the rest is for what comes after it

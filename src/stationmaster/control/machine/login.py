@@ -12,6 +12,7 @@ from typing import Any
 
 from stationmaster.control.flow.step import cut_off, give_up, go_on, recovered, wait
 from stationmaster.control.flow.world import Visit, World
+from stationmaster.control.machine.access import may_get_secrets
 from stationmaster.control.machine.drivers import advice, install, machine_checked_event, may_install, missing_parts
 from stationmaster.errors import CommandFailed, DiskFull, ProviderError, RemoteError, Unreachable
 from stationmaster.lifecycle import Move
@@ -135,7 +136,7 @@ async def _enter(action: LogIn, access: Access, job: Job, visit: Visit, world: W
     said = await check(remote, ["python3", "-c", _HELLO], timeout=_LOGIN_SECONDS)
     access = _with_job_root(access, said)
     recipe = visit.recipe
-    if _is_untrusted(access, world) and recipe.secrets:
+    if recipe.secrets and not may_get_secrets(access, world.policy):
         said_no = "its host key could not be verified and the recipe needs secrets"
         return _refused(action, job, said_no, now=visit.now)
     host = Host(remote, root=f"{access.job_root}/{job.id}")
@@ -175,10 +176,6 @@ async def _checked(
         facts = await host.preflight()
         events.append(NewEvent(kind="installed", payload={"parts": list(missing)}))
     return facts, events
-
-
-def _is_untrusted(access: Access, world: World) -> bool:
-    return isinstance(access, SshAccess) and access.unverified and not world.policy.allow_unverified
 
 
 def _with_job_root(access: Access, said: bytes) -> Access:

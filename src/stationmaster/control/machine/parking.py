@@ -14,10 +14,10 @@ from stationmaster.control.flow.kept_checkpoints import checkpoint_note
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import failed_try, give_up, go_on, recovered, wait
 from stationmaster.control.flow.world import World
-from stationmaster.control.machine.access import Fate, Sighting, missed
 from stationmaster.control.machine.adoption import opened_cost
 from stationmaster.control.machine.closing_time import closing_forgotten
 from stationmaster.control.machine.release import closed_cost
+from stationmaster.control.machine.sight import Fate, Sighting, missed
 from stationmaster.errors import ProviderError
 from stationmaster.lifecycle import PARKED, Move
 from stationmaster.model import Alert, CostLine, Desired, Job, MachineStatus, Parked, Reason, State

@@ -39,7 +39,7 @@ class Evidence:
 async def gather_evidence(provider_name: str, rentals: tuple[Rental, ...], world: World) -> Evidence:
     """Ask the provider about these rentals. Only reads. Raises ProviderError."""
     provider = world.provider(provider_name)
-    listing = await world.fleet.listing(provider_name)
+    listing = await world.listings.of(provider_name)
     reads = {
         rental.provider_id: await provider.describe(rental.provider_id) is not None
         for rental in rentals

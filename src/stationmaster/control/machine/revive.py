@@ -13,9 +13,10 @@ from stationmaster.control.flow.kept_checkpoints import checkpoint_note
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import cut_off, give_up, wait
 from stationmaster.control.flow.world import Visit, World
-from stationmaster.control.machine.access import Fate, Sighting, access_of, drop_connection
+from stationmaster.control.machine.access import access_of, drop_connection
 from stationmaster.control.machine.login import pinned
 from stationmaster.control.machine.parking import parked
+from stationmaster.control.machine.sight import Fate, Sighting
 from stationmaster.errors import AccessRefused, AnswerLost, ProviderBusy, ProviderError, ProviderFault
 from stationmaster.model import Access, Job, MachineStatus, Reason, SshAccess
 from stationmaster.providers.base import CanStop

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import failed_try, give_up, wait
 from stationmaster.control.flow.world import Visit, World
-from stationmaster.control.machine.access import may_get_secrets
+from stationmaster.control.machine.access import access_of, may_get_secrets
 from stationmaster.errors import DeliveryBusy, DeliveryRefused, SecretRefused
 from stationmaster.model import Job, Reason
 from stationmaster.recipes.schema import Recipe
@@ -26,7 +26,7 @@ async def secrets_of(job: Job, recipe: Recipe, world: World) -> dict[str, str]:
     Raises SecretRefused for a token that may write on a machine that is not ours, and DeliveryBusy while the Hub
     cannot be asked.
     """
-    if not may_get_secrets(job, world.policy):
+    if not may_get_secrets(access_of(job), world.policy):
         return {}
     return await sendable_secrets(job, recipe, world)
 

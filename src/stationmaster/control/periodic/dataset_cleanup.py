@@ -7,29 +7,26 @@ from pathlib import Path
 
 from stationmaster.control.flow.world import World
 from stationmaster.datasets.leftovers import remove_archive, remove_unused
-from stationmaster.errors import StoreError
 from stationmaster.event_log import get_logger
 from stationmaster.model import DatasetRef, Job, State
 from stationmaster.store.store import Store
 
 log = get_logger("stationmaster.leftovers")
 
-_EVERY_SECONDS = 3600.0
 _LEAST_SECONDS = 3600.0  # datasets are fetched, checked and packed before the job that needs them is written
 
 
-async def keep_tidy(world: World) -> None:
-    """Look through the home once an hour, for ever; trouble is told and the next look tried."""
-    while True:
-        try:
-            gone = await asyncio.to_thread(
-                remove_leftovers, world.home, world.store, unused_seconds=world.policy.cache_seconds
-            )
-            if gone:
-                log.info("datasets.removed", files=[path.name for path in gone])
-        except (StoreError, OSError) as problem:
-            log.warning("datasets.not_removed", problem=str(problem))
-        await asyncio.sleep(_EVERY_SECONDS)
+async def clean_up_datasets(world: World) -> None:
+    """Delete datasets at home that no job needs."""
+    try:
+        gone = await asyncio.to_thread(
+            remove_leftovers, world.home, world.store, unused_seconds=world.policy.cache_seconds
+        )
+    except OSError as problem:
+        log.warning("datasets.not_removed", problem=str(problem))
+        return
+    if gone:
+        log.info("datasets.removed", files=[path.name for path in gone])
 
 
 def remove_leftovers(home: Path, store: Store, *, unused_seconds: float) -> list[Path]:

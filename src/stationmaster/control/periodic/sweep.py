@@ -42,7 +42,7 @@ class Sweeper:
         return report
 
     async def _sweep_provider(self, name: str, report: Report, *, act: bool, doomed: frozenset[str]) -> None:
-        listing = await self.world.fleet.listing(name)
+        listing = await self.world.listings.of(name)
         now = await self.world.now()
         rentals = await self.world.ask_store(self.world.store.rentals.not_gone)
         jobs = await self._jobs(rentals)

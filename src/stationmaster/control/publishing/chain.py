@@ -10,7 +10,7 @@ from stationmaster.control.destinations.places import BUCKET, HUB
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import recovered, wait
 from stationmaster.control.flow.world import Visit, World
-from stationmaster.control.machine.access import host_of, may_get_secrets
+from stationmaster.control.machine.access import access_of, host_of, may_get_secrets
 from stationmaster.control.publishing import delivery_notes as notes
 from stationmaster.control.publishing.catalogue import slug_of
 from stationmaster.control.publishing.checked_models import require_model
@@ -76,7 +76,7 @@ def hub_place(repo: str, name: str, hub: HubClient) -> Place:
 
 
 def _require_trusted(job: Job, policy: Policy) -> None:
-    if not may_get_secrets(job, policy):
+    if not may_get_secrets(access_of(job), policy):
         raise DeliveryRefused("nobody could verify the machine's host key: no signed address goes there")
 
 

@@ -8,18 +8,12 @@ from dataclasses import replace
 from stationmaster.control.destinations.destinations import Destinations
 from stationmaster.control.destinations.places import BUCKET, HUB
 from stationmaster.control.flow.policy import Policy
-from stationmaster.control.flow.world import World
 from stationmaster.delivery.comfydeploy import Download
 from stationmaster.errors import DeliveryError
-from stationmaster.event_log import get_logger
 from stationmaster.model import Registering, Registration, TrainedModel
 
-log = get_logger("stationmaster.registering")
-
-_WORK = "register"
 _LINK_SECONDS = 24 * 3600.0
 _LOOK_SECONDS = 5.0
-_LEASE_SECONDS = 300.0
 _OWN_SECONDS = 120.0  # the job itself has the first try; should its worker die, somebody else comes later
 _MOST_TRIES = 12
 _LONGEST_RETRY_SECONDS = 6 * 3600.0
@@ -74,38 +68,6 @@ async def download_link(model: TrainedModel, destinations: Destinations) -> str:
 def file_name_of(model: TrainedModel) -> str:
     """Its name there: no other model of ours has it."""
     return f"{model.slug}.safetensors"
-
-
-class Registrar:
-    """Goes on with registrations that are due, one worker at a time, for as long as it is run."""
-
-    def __init__(self, world: World, *, owner: str, retry_seconds: float) -> None:
-        self._world = world
-        self._owner = owner
-        self._retry_seconds = retry_seconds
-
-    async def run(self) -> None:
-        while self._world.destinations.comfydeploy is not None:
-            try:
-                await self.look()
-            except Exception as problem:  # jobs go on whatever becomes of this
-                log.error("registering.tripped", problem=str(problem), exc_info=True)
-            await asyncio.sleep(_LOOK_SECONDS)
-
-    async def look(self) -> None:
-        """Take every registration that is due one step further, unless another worker is at it."""
-        store, ask = self._world.store, self._world.ask_store
-        if not await ask(store.models.to_register):
-            return
-        token = await ask(store.periodic.claim, _WORK, self._owner, seconds=_LEASE_SECONDS)
-        if token is None:
-            return
-        for model in await ask(store.models.to_register):
-            now = await ask(store.now)
-            after = await step_on(model, self._world.destinations, retry_seconds=self._retry_seconds, now=now)
-            log.info("registering.step", model=model.slug, state=after.registration.state, note=after.registration.note)
-            await ask(store.models.put, after)
-        await ask(store.periodic.done, _WORK, token, again_in=0.0)
 
 
 def _with(model: TrainedModel, state: Registering, *, note: str | None, due_at: float | None) -> TrainedModel:

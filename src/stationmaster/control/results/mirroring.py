@@ -7,7 +7,7 @@ from pathlib import Path
 
 from stationmaster.control.destinations.job_bucket import bucket_key, send_from_machine
 from stationmaster.control.flow.world import World
-from stationmaster.control.machine.access import host_of, may_get_secrets
+from stationmaster.control.machine.access import access_of, host_of, may_get_secrets
 from stationmaster.errors import CommandFailed, DeliveryError, DiskFull, TransferFailed
 from stationmaster.event_log import get_logger
 from stationmaster.model import Job
@@ -22,7 +22,7 @@ async def mirrored(file: OutputFile, job: Job, world: World) -> bool:
     Raises Unreachable.
     """
     job_bucket = world.destinations.bucket
-    if not world.policy.mirror or job_bucket is None or not may_get_secrets(job, world.policy):
+    if not world.policy.mirror or job_bucket is None or not may_get_secrets(access_of(job), world.policy):
         return False
     try:
         await send_from_machine(file, job, host_of(job, world), job_bucket)

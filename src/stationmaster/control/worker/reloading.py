@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from collections.abc import Awaitable, Callable
 
 from stationmaster.control.messages.post import open_post
-from stationmaster.control.periodic.dataset_cleanup import keep_tidy
-from stationmaster.control.publishing.registering import Registrar
 from stationmaster.control.wiring.build import build_world, sweep_policy_of, tempo_of
 from stationmaster.control.wiring.open_store import open_store
 from stationmaster.control.worker.abilities import abilities_of, differing, digests_of
 from stationmaster.control.worker.background import WorkerLock
-from stationmaster.control.worker.idle import Idle
 from stationmaster.control.worker.settings_source import SettingsSource
 from stationmaster.control.worker.worker import Worker
 from stationmaster.errors import StationmasterError, StoreError
 from stationmaster.event_log import get_logger
 from stationmaster.model import Alert
+from stationmaster.store.store import Store
 
 log = get_logger("stationmaster.worker")
 
@@ -71,7 +70,7 @@ class Shifts:
             return following is not None
 
         try:
-            await shift.work(until=shift.idle(self._lock) if self._background else None, relieved=relieved)
+            await shift.worker.run(until=shift.idle(self._lock) if self._background else None, relieved=relieved)
         finally:
             self._shifts.discard(shift)
             await shift.close()
@@ -135,31 +134,40 @@ class Shift:
         registers = self.settings.comfydeploy.api_key is not None
         return Idle(self.store, lock, linger_seconds=self.settings.worker.linger, registers=registers).is_over
 
-    async def work(
-        self, *, until: Callable[[], Awaitable[bool]] | None, relieved: Callable[[], Awaitable[bool]]
-    ) -> None:
-        world = self.worker.world
-        registrar = Registrar(world, owner=self.worker.owner, retry_seconds=world.policy.register_retry_seconds)
-        helpers = [asyncio.create_task(registrar.run()), asyncio.create_task(keep_tidy(world))]
-
-        async def relieved_with_helpers() -> bool:
-            is_over = await relieved()
-            if is_over:
-                _cancel(helpers)
-            return is_over
-
-        try:
-            await self.worker.run(until=until, relieved=relieved_with_helpers)
-        finally:
-            _cancel(helpers)
-            await asyncio.wait(helpers)
-
     async def close(self) -> None:
         await self._post.close()
         await self.worker.world.close()
         self.store.close()
 
 
-def _cancel(tasks: list[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
+class Idle:
+    """A background worker stays while a job is unfinished, a machine may bill or a message waits, and a bit longer."""
+
+    def __init__(self, store: Store, lock: WorkerLock, *, linger_seconds: float, registers: bool = False) -> None:
+        self._store = store
+        self._registers = registers
+        self._lock = lock
+        self._linger_seconds = linger_seconds
+        self._since: float | None = None
+
+    async def is_over(self) -> bool:
+        if await self._is_needed():
+            self._since = None
+            return False
+        self._since = self._since if self._since is not None else time.monotonic()
+        if time.monotonic() - self._since < self._linger_seconds:
+            return False
+        self._lock.say(is_leaving=True)
+        if not await self._is_needed():
+            return True
+        self._lock.say(is_leaving=False)  # somebody came in the last moment
+        self._since = None
+        return False
+
+    async def _is_needed(self) -> bool:
+        waiting = (
+            self._store.jobs.count_needing_a_worker,
+            self._store.outbox.count_pending,
+            *([self._store.models.count_to_register] if self._registers else []),
+        )
+        return any([await asyncio.to_thread(count) for count in waiting])

@@ -12,28 +12,24 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from stationmaster.control.flow.clock import boottime
-from stationmaster.control.flow.lease_writer import Pen
+from stationmaster.control.flow.lease_writer import LeaseWriter
 from stationmaster.control.flow.world import World
-from stationmaster.control.internal_errors import after_trip
+from stationmaster.control.internal_errors import after_internal_error
 from stationmaster.control.messages.notifier import Notifier
-from stationmaster.control.periodic.credit import watch_credit
-from stationmaster.control.periodic.provider_bills import SETTLED_SECONDS, reconcile_charges
-from stationmaster.control.periodic.spend_alert import watch_spending
-from stationmaster.control.periodic.sweep import Sweeper
+from stationmaster.control.periodic.provider_bills import SETTLED_SECONDS
 from stationmaster.control.periodic.sweep_rules import SweepPolicy
+from stationmaster.control.periodic.table import periodic_table, repeat
 from stationmaster.control.reconcile import HANDLERS, reconcile
+from stationmaster.control.worker.held_job import HeldJob
 from stationmaster.errors import LeaseLost, StationmasterError, StoreError
 from stationmaster.event_log import get_logger
-from stationmaster.model import Alert
 from stationmaster.money import ZERO, MicroDollars
 from stationmaster.store.leases import Lease
-from stationmaster.store.writes import Write
 
 log = get_logger("stationmaster.worker")
 
-_SWEEP = "sweep"
 _MOST_AT_ONCE = 100  # jobs in one claim; fewer means that nothing more was due, or no slot is free
-_STREAM_BEAT_SECONDS = 0.1
+_STREAM_WRITE_SECONDS = 0.1
 _WAIT_SLICE_SECONDS = 0.5  # a worker that is told to go notices within this time
 
 
@@ -60,20 +56,6 @@ class Tempo:
         return min(2.0, self.lease / 4)
 
 
-@dataclass(slots=True, eq=False)
-class Holding:
-    """A job in our hands. `safe_until` is by a clock that goes on while the computer is suspended."""
-
-    lease: Lease
-    safe_until: float
-    task: asyncio.Task[None] | None = None
-    is_streaming: bool = False  # it mostly waits, and so takes no slot
-
-    def check(self) -> None:
-        if boottime() >= self.safe_until:
-            raise LeaseLost(f"the lease on job {self.lease.job.id} may be over")
-
-
 class Worker:
     def __init__(
         self,
@@ -87,13 +69,20 @@ class Worker:
     ) -> None:
         self.world = world
         self._notifier = notifier
-        self._low_credit = low_credit
-        self._sweeper = Sweeper(world, sweep_policy or SweepPolicy())
         self.tempo = tempo or Tempo()
+        self._periodic = periodic_table(
+            sweep_policy=sweep_policy or SweepPolicy(),
+            sweep_seconds=self.tempo.sweep,
+            lease_seconds=self.tempo.lease * 6,
+            settled_seconds=self.tempo.settled,
+            low_credit=low_credit,
+            registers=world.destinations.comfydeploy is not None,
+        )
         self.owner = owner or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
-        self._pen = Pen(world)
-        self._stream_pen = Pen(world, beat_seconds=_STREAM_BEAT_SECONDS)
-        self._held: dict[str, Holding] = {}
+        write = partial(world.ask_store, world.store.leases.write)
+        self._writer = LeaseWriter(write)
+        self._stream_writer = LeaseWriter(write, interval_seconds=_STREAM_WRITE_SECONDS)
+        self._held: dict[str, HeldJob] = {}
         self._leaving = asyncio.Event()
         self._nudge = asyncio.Event()
         self._is_relieved = False
@@ -122,7 +111,7 @@ class Worker:
                 renewing = loops.create_task(self._renew_loop())
                 helpers = [
                     loops.create_task(self._wake_loop(loop)),
-                    loops.create_task(self._sweep_loop()),
+                    *(loops.create_task(repeat(work, self.world, owner=self.owner)) for work in self._periodic),
                     *([loops.create_task(self._notifier.run(self.owner))] if self._notifier else []),
                 ]
                 await self._claim_loop(until, relieved)
@@ -145,7 +134,7 @@ class Worker:
     async def work_until_idle(self) -> None:
         """Handle what is due until nothing is; used where no loop should stay behind."""
         while await self._claim() or self._held:
-            await asyncio.gather(*(holding.task for holding in self._held.values() if holding.task))
+            await asyncio.gather(*(held_job.task for held_job in self._held.values() if held_job.task))
 
     async def _claim_loop(
         self, until: Callable[[], Awaitable[bool]] | None, relieved: Callable[[], Awaitable[bool]] | None
@@ -212,33 +201,39 @@ class Worker:
         return len(leases)
 
     def _free_slots(self) -> int:
-        return self.tempo.slots - sum(not holding.is_streaming for holding in self._held.values())
+        return self.tempo.slots - sum(not held_job.is_streaming for held_job in self._held.values())
 
     def _has_no_room(self) -> bool:
         return self._free_slots() <= 0 or bool(self._busy_providers())
 
     def _busy_providers(self) -> list[str]:
-        busy = (holding for holding in self._held.values() if not holding.is_streaming)
-        held = Counter(holding.lease.job.spec.provider for holding in busy)
+        busy = (held_job for held_job in self._held.values() if not held_job.is_streaming)
+        held = Counter(held_job.lease.job.spec.provider for held_job in busy)
         return [name for name, limit in self.tempo.per_provider.items() if held[name] >= limit]
 
     def _take(self, lease: Lease, asked_at: float) -> None:
-        holding = Holding(lease=lease, safe_until=asked_at + self.tempo.lease - self.tempo.margin)
-        self._held[lease.job.id] = holding
-        holding.task = asyncio.create_task(self._handle(holding), name=f"job {lease.job.id}")
+        held_job = HeldJob(
+            lease=lease,
+            safe_until=asked_at + self.tempo.lease - self.tempo.margin,
+            writer=self._writer,
+            stream_writer=self._stream_writer,
+            free_slot=self._nudge.set,
+        )
+        self._held[lease.job.id] = held_job
+        held_job.task = asyncio.create_task(self._handle(held_job), name=f"job {lease.job.id}")
 
-    async def _handle(self, holding: Holding) -> None:
-        job = holding.lease.job
+    async def _handle(self, held_job: HeldJob) -> None:
+        job = held_job.lease.job
         try:
-            await reconcile(holding, self.world, self._pen, partial(self._record, holding))
+            await reconcile(held_job, self.world)
         except asyncio.CancelledError:
-            await self._give_back(holding)
+            await self._give_back(held_job)
         except LeaseLost:
             log.info("lease.lost", job=job.id)
         except StoreError as problem:
             log.warning("store.unavailable", job=job.id, problem=str(problem))
         except Exception as problem:  # noqa: BLE001 (the loop's top: one job's bug must not end the others)
-            await self._trip(holding, problem)
+            await self._handle_internal_error(held_job, problem)
         finally:
             had_no_room = self._has_no_room()
             self._held.pop(job.id, None)
@@ -246,23 +241,16 @@ class Worker:
             if had_no_room or not self._held:
                 self._nudge.set()
 
-    async def _record(self, holding: Holding, write: Write) -> None:
-        """Write for a job in the middle of its action: from now on it is a stream, and its place is free for others."""
-        if not holding.is_streaming:
-            holding.is_streaming = True
-            self._nudge.set()
-        await self._stream_pen.record(holding.lease, write)
-
-    async def _give_back(self, holding: Holding) -> None:
+    async def _give_back(self, held_job: HeldJob) -> None:
         """A handler that was interrupted: nothing of it was written, the job is due as it was."""
         try:
-            await self.world.ask_store(self.world.store.leases.free, holding.lease)
+            await self.world.ask_store(self.world.store.leases.free, held_job.lease)
         except StoreError as problem:
-            log.warning("lease.not_given_back", job=holding.lease.job.id, problem=str(problem))
+            log.warning("lease.not_given_back", job=held_job.lease.job.id, problem=str(problem))
 
-    async def _trip(self, holding: Holding, problem: Exception) -> None:
+    async def _handle_internal_error(self, held_job: HeldJob, problem: Exception) -> None:
         """An error that no handler foresaw; no machine is forgotten."""
-        job = holding.lease.job
+        job = held_job.lease.job
         expected = isinstance(problem, StationmasterError)
         log.error("job.tripped", job=job.id, state=job.state, problem=str(problem), exc_info=not expected)
         said = str(problem) if expected else f"{type(problem).__name__}: {problem}"
@@ -270,8 +258,8 @@ class Worker:
             # What was recorded before the trip stays: the lease's job is older, and would have logs read twice.
             recorded = await self.world.ask_store(self.world.store.jobs.get, job.id)
             seen = replace(recorded, seen_seq=job.desired_seq)
-            write = after_trip(seen, said, now=await self.world.now(), policy=self.world.policy)
-            await self.world.ask_store(self.world.store.leases.settle, holding.lease, write)
+            write = after_internal_error(seen, said, now=await self.world.now(), policy=self.world.policy)
+            await self.world.ask_store(self.world.store.leases.settle, held_job.lease, write)
         except StoreError as lost:
             log.warning("job.trip_not_written", job=job.id, problem=str(lost))
 
@@ -290,27 +278,27 @@ class Worker:
                 log.warning("leases.not_renewed", problem=str(problem))
                 self._drop_unsafe()
                 continue
-            for job_id, holding in held.items():
+            for job_id, held_job in held.items():
                 found = renewed.get(job_id)
-                if found is None or found.token != holding.lease.token:
-                    self._interrupt(holding, "taken over")
+                if found is None or found.token != held_job.lease.token:
+                    self._interrupt(held_job, "taken over")
                     continue
-                holding.safe_until = asked_at + self.tempo.lease - self.tempo.margin
-                if found.desired_seq != holding.lease.job.desired_seq:
-                    self._interrupt(holding, "something else is wanted")
-                elif found.deadline_passed and not _was_late(holding.lease):
-                    self._interrupt(holding, "the limit was reached")
+                held_job.safe_until = asked_at + self.tempo.lease - self.tempo.margin
+                if found.desired_seq != held_job.lease.job.desired_seq:
+                    self._interrupt(held_job, "something else is wanted")
+                elif found.deadline_passed and not _was_late(held_job.lease):
+                    self._interrupt(held_job, "the limit was reached")
 
     def _drop_unsafe(self) -> None:
         """Handlers end before a lease that was not renewed does."""
-        for holding in self._held.values():
-            if boottime() >= holding.safe_until:
-                self._interrupt(holding, "the lease could not be renewed")
+        for held_job in self._held.values():
+            if boottime() >= held_job.safe_until:
+                self._interrupt(held_job, "the lease could not be renewed")
 
-    def _interrupt(self, holding: Holding, why: str) -> None:
-        if holding.task is not None and not holding.task.done():
-            log.info("job.interrupted", job=holding.lease.job.id, why=why)
-            holding.task.cancel()
+    def _interrupt(self, held_job: HeldJob, why: str) -> None:
+        if held_job.task is not None and not held_job.task.done():
+            log.info("job.interrupted", job=held_job.lease.job.id, why=why)
+            held_job.task.cancel()
 
     async def _wake_loop(self, loop: asyncio.AbstractEventLoop) -> None:
         """Somebody wrote: look at once instead of at the next look."""
@@ -327,35 +315,9 @@ class Worker:
                 if waker.wait(_WAIT_SLICE_SECONDS):
                     loop.call_soon_threadsafe(self._nudge.set)
 
-    async def _sweep_loop(self) -> None:
-        while True:
-            try:
-                await self._sweep_if_due()
-            except StoreError as problem:
-                log.warning("store.unavailable", problem=str(problem))
-            except Exception as problem:
-                log.error("sweep.tripped", problem=str(problem), exc_info=True)
-            await asyncio.sleep(min(self.tempo.sweep, 30.0))
-
-    async def _sweep_if_due(self) -> None:
-        periodic = self.world.store.periodic
-        token = await self.world.ask_store(periodic.claim, _SWEEP, self.owner, seconds=self.tempo.lease * 6)
-        if token is None:
-            return
-        await self._sweeper.sweep()
-        for job_id, state in await self.world.ask_store(self.world.store.jobs.unknown_states):
-            said = f"job {job_id} is in state {state}, which this version does not know; it is left alone"
-            alert = Alert(kind="unknown_state", job_id=job_id, message=said)
-            await self.world.ask_store(self.world.store.alerts.raise_unattended, alert)
-        await reconcile_charges(self.world, settled_seconds=self.tempo.settled)
-        await watch_spending(self.world)
-        if self._low_credit:
-            await watch_credit(self.world, self._low_credit)
-        await self.world.ask_store(periodic.done, _SWEEP, token, again_in=self.tempo.sweep)
-
     async def _go_home(self) -> None:
         self._leaving.set()  # the thread that waits for writes ends by it, however the loop ended
-        tasks = [holding.task for holding in self._held.values() if holding.task is not None]
+        tasks = [held_job.task for held_job in self._held.values() if held_job.task is not None]
         for task in tasks:
             task.cancel()
         if tasks:

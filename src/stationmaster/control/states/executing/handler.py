@@ -11,7 +11,7 @@ from stationmaster.control.flow.kept_checkpoints import checkpoint_note
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import Handler, Step, cut_off, give_up, go_on, is_late, recovered, wait
 from stationmaster.control.flow.world import Visit, World
-from stationmaster.control.machine.access import ANSWERING, Fate, drop_connection, host_of, missed, sight
+from stationmaster.control.machine.access import drop_connection, host_of
 from stationmaster.control.machine.closing_time import (
     closing_begun,
     closing_counted,
@@ -23,6 +23,7 @@ from stationmaster.control.machine.closing_time import (
 )
 from stationmaster.control.machine.keepalive import alone_seconds
 from stationmaster.control.machine.revive import STOPPED_ENDINGS, Revive, marked_as_stopped, needs_reviving, revive
+from stationmaster.control.machine.sight import ANSWERING, Fate, missed, sight
 from stationmaster.control.machine.step_secrets import held_back, secrets_of
 from stationmaster.control.results.collecting import Collect, collect, due
 from stationmaster.control.results.declared_files import declared

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from stationmaster.control.flow.step import recovered
 from stationmaster.control.flow.world import Visit
-from stationmaster.control.machine.access import ANSWERING, Sighting
+from stationmaster.control.machine.sight import ANSWERING, Sighting
 from stationmaster.control.results.declared_files import checkpoint_of
 from stationmaster.control.states.executing.comparison import Comparison
 from stationmaster.control.states.executing.health_news import HealthNews, health_news

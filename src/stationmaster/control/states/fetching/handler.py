@@ -26,7 +26,7 @@ from stationmaster.control.flow.step import (
     wants_out,
 )
 from stationmaster.control.flow.world import Visit, World
-from stationmaster.control.machine.access import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
+from stationmaster.control.machine.access import drop_connection, host_of
 from stationmaster.control.machine.closing_time import (
     action_limit,
     closing_begun,
@@ -49,6 +49,7 @@ from stationmaster.control.machine.parking import (
     while_parked,
 )
 from stationmaster.control.machine.revive import Revive, needs_reviving, revive
+from stationmaster.control.machine.sight import ANSWERING, Fate, Sighting, missed, sight
 from stationmaster.control.publishing import delivery_notes as notes
 from stationmaster.control.publishing.chain import Deliver, deliver, not_delivered
 from stationmaster.control.results.collecting import with_fetched, with_places

@@ -10,7 +10,7 @@ from typing import Any
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import Handler, Step, give_up, go_on, outcome_event, wait
 from stationmaster.control.flow.world import Visit, World
-from stationmaster.control.machine.access import ANSWERING, Sighting, host_of, sight
+from stationmaster.control.machine.access import host_of
 from stationmaster.control.machine.closing_time import (
     action_limit,
     closing_counted,
@@ -20,6 +20,7 @@ from stationmaster.control.machine.closing_time import (
     look_is_due,
 )
 from stationmaster.control.machine.keepalive import company
+from stationmaster.control.machine.sight import ANSWERING, Sighting, sight
 from stationmaster.control.publishing import delivery_notes as notes
 from stationmaster.control.publishing.publish import Publishing, entry, next_publishing, publish
 from stationmaster.control.publishing.registering import first_registration, step_on

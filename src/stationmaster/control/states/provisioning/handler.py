@@ -13,7 +13,6 @@ from stationmaster.control.flow.listings import labelled, shows_absence
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import Handler, Step, failed_try, give_up, is_late, recovered, wait, wants_out
 from stationmaster.control.flow.world import Visit, World
-from stationmaster.control.machine.access import requirements
 from stationmaster.control.machine.adoption import Discard, adopted, discard, with_surplus
 from stationmaster.control.machine.login import LogIn, blame, log_in, with_login_problem
 from stationmaster.control.machine.step_secrets import refusal_in_words, sendable_secrets
@@ -45,8 +44,10 @@ from stationmaster.model import (
     Reason,
     Rental,
     RentalState,
+    Requirements,
 )
 from stationmaster.money import format_dollars
+from stationmaster.recipes.schema import Recipe
 from stationmaster.store.writes import NewEvent, Write
 
 _USELESS = (MachineStatus.FAILED, MachineStatus.STOPPED, MachineStatus.OFFLINE)
@@ -96,7 +97,7 @@ async def observe(visit: Visit, world: World) -> Seen:
     if rental is None:
         return seen
     try:
-        listing = await world.fleet.listing(provider.name)
+        listing = await world.listings.of(provider.name)
         seen = replace(seen, listing=listing)
         if _may_be_created(seen, _not_surplus(seen, rental)):
             seen = await _look_at_the_market(seen, rental, world)
@@ -353,3 +354,19 @@ def _refused(action: Create, job: Job, seen: Seen, policy: Policy, problem: str)
 
 
 HANDLER = Handler(observe=observe, decide=decide, perform=perform)
+
+
+def requirements(job: Job, recipe: Recipe) -> Requirements:
+    """What an offer must have to run this job."""
+    needs, quote = recipe.needs, job.spec.quote
+    return Requirements(
+        gpus=needs.gpus,
+        vram_gib=needs.vram_gib,
+        disk_gib=needs.disk_gib,
+        cuda=needs.cuda,
+        max_price_per_hour=job.spec.max_price_per_hour,
+        hours=quote.hours_expected if quote.reference_hours is None else quote.reference_hours,
+        fixed_hours=quote.fixed_hours,
+        traffic_gib=quote.traffic_gib,
+        image=recipe.image,
+    )

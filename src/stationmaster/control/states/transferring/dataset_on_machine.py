@@ -14,7 +14,7 @@ from typing import Any
 
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.world import World
-from stationmaster.control.machine.access import may_get_secrets
+from stationmaster.control.machine.access import access_of, may_get_secrets
 from stationmaster.datasets.sources.reference import BucketSource, parse_source
 from stationmaster.delivery.bucket import Bucket
 from stationmaster.errors import CommandFailed, DeliveryError
@@ -58,7 +58,7 @@ async def download_on_machine(job: Job, host: Host, folder: str, recipe: Recipe,
     The machine gets signed addresses, which read these files and nothing else, on standard input.
     """
     source = _source(job, recipe)
-    if source is None or world.open_bucket is None or not may_get_secrets(job, world.policy):
+    if source is None or world.open_bucket is None or not may_get_secrets(access_of(job), world.policy):
         return False
     try:
         files = await asyncio.to_thread(_files, job.spec.dataset)

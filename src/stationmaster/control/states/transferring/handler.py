@@ -21,8 +21,9 @@ from stationmaster.control.flow.step import (
     wants_out,
 )
 from stationmaster.control.flow.world import Visit, World
-from stationmaster.control.machine.access import ANSWERING, Fate, Sighting, drop_connection, host_of, missed, sight
+from stationmaster.control.machine.access import drop_connection, host_of
 from stationmaster.control.machine.keepalive import company
+from stationmaster.control.machine.sight import ANSWERING, Fate, Sighting, missed, sight
 from stationmaster.control.results.collecting import intact, intact_state
 from stationmaster.control.results.job_folder import sent_configs
 from stationmaster.control.results.transfer_progress import metered

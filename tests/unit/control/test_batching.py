@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from stationmaster.control.flow.batched_query import Together
+from stationmaster.control.flow.batching import BatchedQuery
 from stationmaster.errors import StoreError
 from tests.support.asynchronous_tests import asynchronous, until
 
@@ -30,10 +30,10 @@ class Store:
 @asynchronous
 async def test_what_comes_while_one_question_is_answered_goes_into_the_next() -> None:
     store = Store()
-    together = Together(store.answer)
-    first = [asyncio.create_task(together.of(key)) for key in ("a", "b")]
+    query = BatchedQuery(store.answer)
+    first = [asyncio.create_task(query.of(key)) for key in ("a", "b")]
     await until(lambda: bool(store.asked), what="a question")
-    second = [asyncio.create_task(together.of(key)) for key in ("b", "c", "c")]
+    second = [asyncio.create_task(query.of(key)) for key in ("b", "c", "c")]
     await asyncio.sleep(0)
     store.may_answer.set()
     assert await asyncio.gather(*first, *second) == ["A", "B", "B", "C", "C"]
@@ -43,8 +43,8 @@ async def test_what_comes_while_one_question_is_answered_goes_into_the_next() ->
 @asynchronous
 async def test_one_who_leaves_takes_no_answer_from_others() -> None:
     store = Store()
-    together = Together(store.answer)
-    leaver, stayer = (asyncio.create_task(together.of("a")) for _ in range(2))
+    query = BatchedQuery(store.answer)
+    leaver, stayer = (asyncio.create_task(query.of("a")) for _ in range(2))
     await until(lambda: bool(store.asked), what="a question")
     leaver.cancel()
     store.may_answer.set()
@@ -58,8 +58,8 @@ async def test_a_store_that_fails_fails_for_all_who_asked_and_is_asked_again_by_
     store = Store()
     store.problem = StoreError("the store does not answer")
     store.may_answer.set()
-    together = Together(store.answer)
-    failed = await asyncio.gather(together.of("a"), together.of("b"), return_exceptions=True)
+    query = BatchedQuery(store.answer)
+    failed = await asyncio.gather(query.of("a"), query.of("b"), return_exceptions=True)
     assert list(failed) == [store.problem] * 2
     store.problem = None
-    assert await together.of("a") == "A"
+    assert await query.of("a") == "A"

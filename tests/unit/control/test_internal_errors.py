@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stationmaster.control.flow.policy import Policy
-from stationmaster.control.internal_errors import after_trip, well_again
+from stationmaster.control.internal_errors import after_internal_error, with_errors_cleared
 from stationmaster.lifecycle import is_parked
 from stationmaster.model import Desired, Ending, Job, Outcome, Reason, SavedModel, Setbacks, State
 from stationmaster.store.writes import Write
@@ -21,7 +21,7 @@ def tripped(state: State, *, trips: int = 2, now: float = LIMIT + 1, **fields: A
     """What is written when the job trips once more."""
     values: dict[str, Any] = {"deadline_at": LIMIT, "state_since": 0.0, **fields}
     before = job(state=state, machine=MACHINE, setbacks=Setbacks(trips=trips), **values)
-    return after_trip(before, "it broke", now=now, policy=POLICY)
+    return after_internal_error(before, "it broke", now=now, policy=POLICY)
 
 
 def kinds(write: Write) -> list[str]:
@@ -100,5 +100,5 @@ def test_a_machine_is_asked_to_go_whatever_happens(state: State) -> None:
 
 def test_a_visit_that_went_well_takes_back_what_was_told() -> None:
     well: Job = job(setbacks=Setbacks(trips=2))
-    write = well_again(Write(job=well))
+    write = with_errors_cleared(Write(job=well))
     assert (write.job.setbacks.trips, write.cleared_alerts) == (0, ("internal_error",))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from stationmaster.control.flow.world import World
-from stationmaster.control.periodic.credit import watch_credit
+from stationmaster.control.periodic.alerts import alert_low_credit
 from stationmaster.errors import ProviderBusy
 from stationmaster.model import Charge
 from stationmaster.money import MicroDollars, from_dollars
@@ -49,18 +49,18 @@ async def test_low_credit_is_an_alert_until_it_is_enough_again(tmp_path: Path) -
         trackside=tmp_path / "trackside.pyz",
     )
     try:
-        await watch_credit(world, FLOOR)
+        await alert_low_credit(world, FLOOR)
         assert store.alerts.open() == []
         provider.left = from_dollars("4.99")
         for _ in range(2):
-            await watch_credit(world, FLOOR)
+            await alert_low_credit(world, FLOOR)
         provider.left = None  # unknown is not enough
-        await watch_credit(world, FLOOR)
+        await alert_low_credit(world, FLOOR)
         (alert,) = store.alerts.open()
         assert alert.kind == "low_credit"
         assert "$4.99" in alert.message
         provider.left = from_dollars(50)
-        await watch_credit(world, FLOOR)
+        await alert_low_credit(world, FLOOR)
         assert store.alerts.open() == []
     finally:
         await world.close()

@@ -1,0 +1,56 @@
+"""Alerts that no single job raises: low credit at a provider, high total spending, jobs in an unknown state."""
+
+from __future__ import annotations
+
+from stationmaster.control.flow.world import World
+from stationmaster.errors import ProviderError
+from stationmaster.event_log import get_logger
+from stationmaster.model import Alert
+from stationmaster.money import MicroDollars, format_dollars
+from stationmaster.providers.base import KnowsMoney
+
+log = get_logger("stationmaster.alerts")
+
+LOW_CREDIT = "low_credit"
+SPENDING = "spending"
+UNKNOWN_STATE = "unknown_state"
+
+
+async def alert_low_credit(world: World, floor: MicroDollars) -> None:
+    """Raise an alert for each provider whose credit is below `floor`; clear it when none is. Safe to repeat."""
+    low = []
+    for name, provider in list(world.providers.items()):
+        if not isinstance(provider, KnowsMoney):
+            continue
+        try:
+            credit = await provider.credit()
+        except ProviderError as problem:
+            log.info("credit.unknown", provider=name, problem=str(problem))
+            return  # unknown credit neither raises nor clears the alert
+        if credit < floor:
+            low.append(f"{name} has {format_dollars(credit)} of credit left; trainings there end when it is used up")
+    if not low:
+        await world.ask_store(world.store.alerts.clear_unattended, LOW_CREDIT)
+    for message in low:
+        await world.ask_store(world.store.alerts.raise_unattended, Alert(kind=LOW_CREDIT, message=message))
+
+
+async def alert_spending(world: World) -> None:
+    """Raise an alert while all machines together cost more per hour than is set, clear it after. Safe to repeat."""
+    most = world.policy.hourly_alert
+    if not most:
+        return
+    rate = await world.ask_store(world.store.costs.rate_now)
+    if rate <= most:
+        await world.ask_store(world.store.alerts.clear_unattended, SPENDING)
+        return
+    message = f"all machines together cost {format_dollars(rate)} per hour, more than {format_dollars(most)}"
+    await world.ask_store(world.store.alerts.raise_unattended, Alert(kind=SPENDING, message=message))
+
+
+async def alert_unknown_states(world: World) -> None:
+    """Raise an alert for each job whose state only a newer version knows."""
+    for job_id, state in await world.ask_store(world.store.jobs.unknown_states):
+        message = f"job {job_id} is in state {state}, which this version does not know; it is left alone"
+        alert = Alert(kind=UNKNOWN_STATE, job_id=job_id, message=message)
+        await world.ask_store(world.store.alerts.raise_unattended, alert)
