@@ -17,7 +17,7 @@ from pathlib import Path
 
 from _report import report, tell
 from stationmaster.datasets.pack import pack
-from stationmaster.remote.transfer import sha256_of
+from stationmaster.files import sha256_of
 
 TAR_RATIO = 0.8
 

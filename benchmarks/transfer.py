@@ -23,10 +23,11 @@ from _report import report, tell
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from stationmaster.datasets.pack import pack
+from stationmaster.files import sha256_of
 from stationmaster.remote.host import Host
 from stationmaster.remote.pyz import build_pyz
 from stationmaster.remote.ssh import SshRemote
-from stationmaster.remote.transfer import pull_verified, push_verified, sha256_of
+from stationmaster.remote.transfer import pull_verified, push_verified
 from tests.support.servers.sshd import Sshd, running_sshd
 
 RSYNC_RATIO = 0.9

@@ -30,6 +30,7 @@ from stationmaster.datasets.tree import (
     shown,
 )
 from stationmaster.errors import DatasetInvalid, DiskFull, UserError
+from stationmaster.files import rename_durably
 
 _CHUNK = 1 << 20
 _SMALL = 1 << 16  # read at once
@@ -100,9 +101,7 @@ def write_manifest(packed: Packed) -> Path:
     path = packed.path.with_name(packed.path.name + ".manifest.json")
     with _new_file(path.parent) as (temporary, file):
         write_all(file, json.dumps(packed.manifest.to_json(), indent=1).encode())
-        os.fsync(file.fileno())
-        temporary.replace(path)
-    _sync_folder(path.parent)
+        rename_durably(temporary, path)
     return path
 
 
@@ -139,10 +138,8 @@ def _pack(folder: Path, directory: Path, name: Callable[[str], Path], compressio
     with _new_file(directory) as (temporary, file):
         with ArchiveWriter(file, compressor) as archive:
             manifest = Manifest(files=tuple(_write_tar(entries, archive)))
-        os.fsync(file.fileno())
         target = name(archive.sha256)
-        temporary.replace(target)
-    _sync_folder(directory)
+        rename_durably(temporary, target)
     return Packed(path=target, sha256=archive.sha256, size=archive.size, files=len(entries), manifest=manifest)
 
 
@@ -234,14 +231,6 @@ def _unwritable(directory: Path, exc: OSError) -> UserError:
         f"cannot write to {shown(str(directory))}: {exc.strerror or exc}",
         hint="choose a folder that exists and that you may write to",
     )
-
-
-def _sync_folder(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _write_tar(entries: tuple[Entry, ...], archive: ArchiveWriter) -> Iterator[FileRecord]:

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from stationmaster.delivery.bucket import Bucket
 from stationmaster.errors import DeliveryRefused, DiskFull, TransferFailed
+from stationmaster.files import sha256_of
 
 #: Called with (bytes transferred so far, total bytes).
 Progress = Callable[[int, int], None]
@@ -180,12 +181,6 @@ class BucketArtifacts:
         etags = self._bucket.list_parts(key, upload) or {}
         self._bucket.finish_parts(key, upload, etags, part_sha256s)
         return part_sha256s
-
-
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _valid_path(key: str) -> PurePosixPath:

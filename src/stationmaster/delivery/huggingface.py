@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import hashlib
 import json
 import os
 import sys
@@ -22,6 +21,7 @@ from stationmaster.delivery.hub_files import HubEntry, HubFile
 from stationmaster.delivery.hub_upload import SourcedFile, put_files, read_back, remove_file
 from stationmaster.delivery.signed_requests import Piece, SendResult, Source
 from stationmaster.errors import DeliveryBusy, DeliveryError, DeliveryRefused
+from stationmaster.files import sha256_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +126,7 @@ class HubClient:
         part = target.with_name(f".{target.name}.part")
         part.parent.mkdir(parents=True, exist_ok=True)
         await self._read_into(part, _resolve_path(address))
-        if await asyncio.to_thread(_sha256, part) != sha256:
+        if await asyncio.to_thread(sha256_of, part) != sha256:
             part.unlink()
             raise DeliveryRefused(f"{address} is not the model that was published: its SHA-256 differs")
         part.replace(target)
@@ -246,11 +246,6 @@ async def _run_child(order: bytes, environ: Mapping[str, str]) -> Mapping[str, A
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _read_slice(path: Path, offset: int, size: int) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import shlex
 import tempfile
@@ -14,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from stationmaster.errors import CommandFailed, TransferFailed
+from stationmaster.files import sha256_of
 from stationmaster.model import OutputFile
 from stationmaster.remote.base import Completed, Remote, require_success
 from stationmaster.remote.status import (
@@ -123,7 +123,7 @@ class Host:
 
     async def install(self, pyz: Path) -> None:
         """trackside is in place with the same bytes; nothing is sent if it already was."""
-        wanted = _sha256(pyz)
+        wanted = sha256_of(pyz)
         if await self._installed_sha256() == wanted:
             return
         await self.remote.push(pyz, self._pyz)
@@ -320,10 +320,6 @@ def batched(paths: Sequence[str], *, most_bytes: int) -> Iterator[list[str]]:
         size += length
     if group:
         yield group
-
-
-def _sha256(pyz: Path) -> str:
-    return hashlib.sha256(pyz.read_bytes()).hexdigest()
 
 
 @contextmanager

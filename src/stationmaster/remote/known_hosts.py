@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import os
 from pathlib import Path
+
+from stationmaster.files import write_atomically
 
 _USUAL_PORT = 22
 
@@ -21,11 +22,9 @@ def pin_key(file: Path, host: str, port: int | None, key: str) -> None:
     """From now on this key is the host's, and the only one."""
     wanted = _name(host, port)
     kept = [f"{name} {line}" for name, line in _entries(file) if name != wanted]
-    fresh = file.with_name(f".{file.name}.new")
+    lines = (*kept, f"{wanted} {' '.join(key.split()[:2])}")
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as stream:
-        stream.writelines(f"{line}\n" for line in (*kept, f"{wanted} {' '.join(key.split()[:2])}"))
-    fresh.replace(file)
+    write_atomically(file, "".join(f"{line}\n" for line in lines), mode=0o600)
 
 
 def fingerprint(key: str) -> str:

@@ -10,13 +10,13 @@ import hashlib
 import importlib.util
 import io
 import marshal
-import os
 import zipfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 import trackside
+from stationmaster.files import write_atomically
 
 _MAIN = b"import sys\n\nfrom trackside.__main__ import main\n\nsys.exit(main())\n"
 _SHEBANG = b"#!/usr/bin/env python3\n"
@@ -39,9 +39,7 @@ def build_pyz(folder: Path) -> Path:
     target = folder / f"trackside-{named_after.hexdigest()[:16]}.pyz"
     if not target.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        part = target.with_name(f".{os.urandom(8).hex()}.part")
-        part.write_bytes(pyz_bytes())
-        part.replace(target)
+        write_atomically(target, pyz_bytes())
     return target
 
 

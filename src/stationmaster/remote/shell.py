@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 from stationmaster.errors import HostKeyRefused
+from stationmaster.files import write_atomically
 from stationmaster.model import SshAccess
 from stationmaster.remote.ssh_options import (
     CLOSED,
@@ -32,8 +31,8 @@ def shell_command(access: SshAccess, *, folder: Path, config_path: Path | None =
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     config, known_hosts = folder / "config", folder / "known_hosts"
     text = shell_config(access, known_hosts, config_path=config_path)
-    _write(known_hosts, known_hosts_text(access.host_keys))
-    _write(config, text)
+    write_atomically(known_hosts, known_hosts_text(access.host_keys), mode=0o600)
+    write_atomically(config, text, mode=0o600)
     return ("ssh", "-F", str(config), "--", access.host)
 
 
@@ -57,11 +56,3 @@ def _host_key_rules(access: SshAccess, known_hosts: Path) -> tuple[str, ...]:
     if access.unverified:
         return any_host_key()
     raise HostKeyRefused(f"no host key of {access.host} is pinned; nothing was sent")
-
-
-def _write(path: Path, text: str) -> None:
-    """For its owner alone, and whole at every moment: another shell of the same job may be reading it."""
-    descriptor, fresh = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    Path(fresh).replace(path)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import TypeGuard
 
 from stationmaster.errors import DiskFull, TransferFailed
+from stationmaster.files import rename_durably, sha256_of
 from stationmaster.remote.base import SMALL_CALL_SECONDS, Progress, Remote, Span, SupportsMany, SupportsSpans
 from stationmaster.remote.host import FileHash, Host
 from stationmaster.remote.resumable import (
@@ -103,22 +102,13 @@ async def pull_verified(
         for _ in range(_TRIES):
             await _pull(host, path, part, wanted, progress)
             if await asyncio.to_thread(_is_equal, part, wanted):
-                await asyncio.to_thread(_keep, part, local)
+                await asyncio.to_thread(rename_durably, part, local)
                 return local
             _remove(part)
     except (TransferFailed, DiskFull):
         _remove(part)
         raise
     raise TransferFailed(f"{path} did not arrive with SHA-256 {wanted.sha256}, {_TRIES} times")
-
-
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file, read in pieces."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 async def _spans(host: Host, file: Sending) -> Sequence[Span]:
@@ -243,18 +233,6 @@ def _size(local: Path) -> int:
 
 def _is_equal(path: Path, wanted: FileHash) -> bool:
     return path.is_file() and path.stat().st_size == wanted.size and sha256_of(path) == wanted.sha256
-
-
-def _keep(part: Path, local: Path) -> None:
-    """Give the file its name once its bytes are on the disk, so that a power cut leaves the old one or the new."""
-    with part.open("rb+") as file:
-        os.fsync(file.fileno())
-    part.replace(local)
-    folder = os.open(local.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _remove(part: Path) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from stationmaster.files import sha256_of
 from stationmaster.model import Job, Outcome, Reason, State
-from stationmaster.remote.transfer import sha256_of
 from stationmaster.store.engine import Database
 from stationmaster.store.schema import HEAD
 from stationmaster.store.store import Store

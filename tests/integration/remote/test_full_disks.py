@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from stationmaster.errors import DiskFull
-from stationmaster.remote.transfer import Sending, pull_verified, push_all_verified, push_verified, sha256_of
+from stationmaster.files import sha256_of
+from stationmaster.remote.transfer import Sending, pull_verified, push_all_verified, push_verified
 from tests.support.asynchronous_tests import asynchronous, names_in
 from tests.support.capabilities import require
 from tests.support.chaos.link_cuts import broken_link

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from stationmaster.errors import Unreachable
+from stationmaster.files import sha256_of
 from stationmaster.remote.resumable import CHUNK_BYTES
-from stationmaster.remote.transfer import pull_verified, push_verified, sha256_of
+from stationmaster.remote.transfer import pull_verified, push_verified
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.capabilities import require
 from tests.support.chaos.link_cuts import broken_link, move_there_and_back

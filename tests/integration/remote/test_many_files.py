@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from stationmaster.errors import TransferFailed
-from stationmaster.remote.transfer import Sending, push_all_verified, sha256_of
+from stationmaster.files import sha256_of
+from stationmaster.remote.transfer import Sending, push_all_verified
 from tests.support.asynchronous_tests import asynchronous, names_in
 from tests.support.capabilities import require
 from tests.support.chaos.link_cuts import broken_link

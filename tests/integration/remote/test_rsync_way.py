@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from stationmaster.errors import TransferFailed, Unreachable
+from stationmaster.files import sha256_of
 from stationmaster.remote.base import Span
 from stationmaster.remote.rsync import Rsync
 from stationmaster.remote.ssh import SshRemote
 from stationmaster.remote.ssh_client import ssh_client
 from stationmaster.remote.ssh_connection import SshSettings
-from stationmaster.remote.transfer import pull_verified, push_verified, sha256_of
+from stationmaster.remote.transfer import pull_verified, push_verified
 from tests.support.asynchronous_tests import asynchronous, names_in, until
 from tests.support.capabilities import require
 from tests.support.chaos.link_cuts import broken_link

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stationmaster.errors import Unreachable
+from stationmaster.files import sha256_of
 from stationmaster.remote.host import Host
 from stationmaster.remote.pyz import build_pyz
 from stationmaster.remote.ssh import SshRemote
-from stationmaster.remote.transfer import pull_verified, push_verified, sha256_of
+from stationmaster.remote.transfer import pull_verified, push_verified
 from tests.support.servers.sshd import Sshd
 from tests.support.servers.tcp_proxy import TcpProxy, tcp_proxy
 

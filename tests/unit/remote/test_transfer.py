@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from stationmaster.errors import DiskFull, TransferFailed, Unreachable
+from stationmaster.files import sha256_of
 from stationmaster.remote.fake import FakeRemote, Fault
 from stationmaster.remote.fake_trackside import FakeTrackside
 from stationmaster.remote.host import Host
-from stationmaster.remote.transfer import pull_verified, push_verified, sha256_of
+from stationmaster.remote.transfer import pull_verified, push_verified
 from tests.support.asynchronous_tests import asynchronous, names_in
 
 DATA = b"a model" * 1000

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,10 +11,12 @@ from stationmaster.control.destinations.places import BUCKET, HOME, HUB
 from stationmaster.control.publishing.cards import card_of, licence_of
 from stationmaster.control.publishing.chain import hub_place
 from stationmaster.control.publishing.samples import sample_names
+from stationmaster.delivery.artifact_store import FolderArtifacts
 from stationmaster.delivery.hub_files import HubFile
 from stationmaster.delivery.huggingface import HubClient
 from stationmaster.delivery.model_card import Sample, render_card
-from stationmaster.errors import IllegalMove, NotFound, TransferFailed
+from stationmaster.errors import IllegalMove, NotFound
+from stationmaster.files import sha256_of
 from stationmaster.model import Place, TrainedModel
 
 
@@ -47,7 +47,8 @@ async def download(model: TrainedModel, target: Path, destinations: Destinations
     goal = target / model.file_name
     await asyncio.to_thread(target.mkdir, parents=True, exist_ok=True)
     if (home := model.place(HOME)) is not None and await asyncio.to_thread(_is_there, home, model):
-        await asyncio.to_thread(_copy, Path(home.address), goal, model.sha256)
+        weights = Path(home.address)
+        await asyncio.to_thread(FolderArtifacts(weights.parent).get, weights.name, goal, sha256=model.sha256)
     elif (bucket := model.place(BUCKET)) is not None and destinations.bucket is not None:
         store, bucket_address = destinations.bucket.artifacts, destinations.bucket.bucket.location()
         key = bucket.address.removeprefix(bucket_address).strip("/")
@@ -74,23 +75,9 @@ def _samples(model: TrainedModel) -> Iterator[tuple[HubFile, str]]:
     there = [preview for preview in model.previews if Path(preview.path).is_file()]
     for preview, name in zip(there, sample_names([preview.path for preview in there]), strict=True):
         path = Path(preview.path)
-        yield HubFile(name=name, size=path.stat().st_size, sha256=_sha256(path), path=preview.path), preview.text
+        yield HubFile(name=name, size=path.stat().st_size, sha256=sha256_of(path), path=preview.path), preview.text
 
 
 def _is_there(place: Place, model: TrainedModel) -> bool:
     path = Path(place.address)
     return path.is_file() and path.stat().st_size == model.size
-
-
-def _copy(source: Path, goal: Path, sha256: str) -> None:
-    fresh = goal.with_name(f".{goal.name}.new")
-    shutil.copyfile(source, fresh)
-    if _sha256(fresh) != sha256:
-        fresh.unlink()
-        raise TransferFailed(f"{source} has changed since it was brought home: its SHA-256 is not {sha256}")
-    fresh.replace(goal)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

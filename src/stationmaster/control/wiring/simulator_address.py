@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from stationmaster.files import write_atomically
+
 
 def simulator_home(home: Path) -> Path:
     """Where the simulator and its machines lie."""
@@ -22,10 +24,8 @@ def simulator_address(home: Path) -> dict[str, str] | None:
 
 def write_simulator_address(home: Path, *, url: str, api_key: str, rate_limit_scale: float) -> None:
     """From now on this home's jobs can rent there. The file is whole at every moment, and for its owner alone."""
-    fresh = _file(home).with_suffix(".new")
-    fresh.write_text(json.dumps({"url": url, "api_key": api_key, "rate_limit_scale": rate_limit_scale}))
-    fresh.chmod(0o600)
-    fresh.replace(_file(home))
+    address = {"url": url, "api_key": api_key, "rate_limit_scale": rate_limit_scale}
+    write_atomically(_file(home), json.dumps(address), mode=0o600)
 
 
 def remove_simulator_address(home: Path) -> None:

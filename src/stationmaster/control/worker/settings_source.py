@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from stationmaster.config import load_settings, settings_files
 from stationmaster.errors import ConfigInvalid
+from stationmaster.files import sha256_of
 from stationmaster.settings import Settings
 
 _SETTLE_SECONDS = 0.2
@@ -95,6 +95,6 @@ def _changed_at(path: Path) -> float:
 
 def _digest(path: Path) -> str | None:
     try:
-        return hashlib.sha256(path.expanduser().read_bytes()).hexdigest()
+        return sha256_of(path.expanduser())
     except (OSError, RuntimeError, ValueError):  # not there, a person who is not known, a zero byte
         return None

@@ -21,6 +21,7 @@ from typing import Any
 from stationmaster.datasets.sources.base import RemoteFile, RemoteFiles
 from stationmaster.datasets.tree import MAX_ENTRIES, shown
 from stationmaster.errors import DatasetInvalid, DeliveryBusy, DiskFull, NotFound
+from stationmaster.files import write_atomically
 
 #: Called with (bytes that are there, bytes in all).
 Progress = Callable[[int, int], None]
@@ -114,9 +115,7 @@ class _Held:
             elif found.relative_to(root).as_posix() not in paths:
                 found.unlink()
         shutil.rmtree(self._place / _PARTS, ignore_errors=True)
-        fresh = self._list.with_suffix(".new")
-        fresh.write_text(json.dumps(self._files, indent=1), encoding="utf-8")
-        fresh.replace(self._list)
+        write_atomically(self._list, json.dumps(self._files, indent=1))
 
 
 def _checked(files: Sequence[RemoteFile], source: str) -> list[RemoteFile]:

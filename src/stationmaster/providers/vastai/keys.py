@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stationmaster.errors import ConfigInvalid
+from stationmaster.files import write_atomically
 from stationmaster.providers.base import KnowsKeys
 
 DEFAULT_KEY_PATH = Path("~/.ssh/vastai/vastai_ed25519")
@@ -85,7 +86,7 @@ def _make(private: Path) -> None:
     private.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     _public_path(private).unlink(missing_ok=True)  # of a pair whose private half is gone
     key = asyncssh.generate_private_key("ssh-ed25519", comment="stationmaster")
-    fresh = _written(private, key.export_private_key())
+    fresh = _write_beside(private, key.export_private_key())
     try:
         os.link(fresh, private)
     except FileExistsError:
@@ -95,14 +96,8 @@ def _make(private: Path) -> None:
     fresh.unlink(missing_ok=True)
 
 
-def _write(path: Path, content: bytes, *, mode: int) -> None:
-    fresh = _written(path, content)
-    fresh.chmod(mode)
-    fresh.rename(path)
-
-
-def _written(path: Path, content: bytes) -> Path:
-    """A file beside `path` with this content, on disk and for its owner only."""
+def _write_beside(path: Path, content: bytes) -> Path:
+    """Write a new file in the folder of `path`, flushed to disk and for its owner only; its path."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
@@ -119,7 +114,7 @@ def _public_key(private: Path, *, write: bool) -> str:
             return line
     content = _derived(private)
     if write:
-        _write(public, content, mode=0o644)
+        write_atomically(public, content, mode=0o644, durable=True)
     return content.decode().strip()
 
 

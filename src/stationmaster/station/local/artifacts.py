@@ -11,10 +11,10 @@ from stationmaster.datasets.sources.reference import BucketSource, parse_source
 from stationmaster.delivery.artifact_store import ArtifactStore, BucketArtifacts, FolderArtifacts
 from stationmaster.delivery.bucket import open_other_bucket
 from stationmaster.errors import NotFound, TransferFailed, UserError
+from stationmaster.files import sha256_of
 from stationmaster.model import Checkpoint
 from stationmaster.recipes.outputs import is_safe_to_load
 from stationmaster.recipes.schema import OutputKind
-from stationmaster.remote.transfer import sha256_of
 from stationmaster.settings import Settings
 from stationmaster.station.local.file_errors import user_errors_of_files
 from stationmaster.station.local.installation import Installation

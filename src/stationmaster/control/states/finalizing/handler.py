@@ -28,6 +28,7 @@ from stationmaster.control.results.job_folder import LATEST, MODEL, SUMMARY, for
 from stationmaster.control.results.run_facts import facts_to_remember
 from stationmaster.errors import RemoteError
 from stationmaster.event_log import get_logger
+from stationmaster.files import write_atomically
 from stationmaster.lifecycle import Move, concluded
 from stationmaster.model import Checkpoint, Desired, Job, Reason, Registering
 from stationmaster.providers.base import CanStop
@@ -210,7 +211,7 @@ def _put_in_place(folder: Path, job: Job) -> None:
     elif model:
         for name in (LATEST, MODEL):
             link(folder / name, Path(model))
-    _write_atomically(folder / SUMMARY, json.dumps(summary(job), indent=2) + "\n")
+    write_atomically(folder / SUMMARY, json.dumps(summary(job), indent=2) + "\n")
     forget_arriving(folder)
 
 
@@ -230,12 +231,6 @@ def summary(job: Job) -> dict[str, Any]:
         "first_loss": progress.first_loss,
         "last_loss": progress.loss,
     }
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.write_text(text, encoding="utf-8")
-    fresh.replace(path)
 
 
 HANDLER = Handler(observe=observe, decide=decide, perform=perform)

@@ -34,6 +34,7 @@ from stationmaster.control.states.transferring.dataset_on_machine import (
     take_cached,
 )
 from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
+from stationmaster.files import sha256_of, write_atomically
 from stationmaster.lifecycle import Move
 from stationmaster.model import Collected, Job, Reason
 from stationmaster.recipes.configs import ConfigFile
@@ -42,7 +43,7 @@ from stationmaster.recipes.registry import StoredRecipe
 from stationmaster.recipes.schema import Recipe
 from stationmaster.remote.base import Progress
 from stationmaster.remote.host import Host
-from stationmaster.remote.transfer import ROOM_TO_SPARE_BYTES, Sending, push_all_verified, sha256_of
+from stationmaster.remote.transfer import ROOM_TO_SPARE_BYTES, Sending, push_all_verified
 from stationmaster.store.writes import NewEvent, Write
 
 _ARCHIVE = "dataset.tar"
@@ -241,11 +242,9 @@ def _write_configs(configs: Iterable[ConfigFile], folder: Path) -> list[Sending]
 
 def _write_config(config: ConfigFile, path: Path) -> Sending:
     content = config.text.encode()
-    fresh = path.with_name(f".{path.name}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_bytes(content)
-        fresh.replace(path)
+        write_atomically(path, content)
     except OSError as problem:
         raise TransferFailed(f"cannot write {path}: {problem.strerror}") from problem
     return Sending(local=path, path=config.path, sha256=hashlib.sha256(content).hexdigest())

@@ -1,0 +1,45 @@
+"""Hash a file, and replace one so that a reader sees the old content or the new, never half of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file, read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_atomically(path: Path, content: str | bytes, *, mode: int | None = None, durable: bool = False) -> None:
+    """Replace the file at `path` by a rename. `durable`: a power cut leaves the old file or the new one.
+
+    With `mode` the file never has wider permissions than that, not even before it has its name.
+    """
+    fresh = path.with_name(f".{path.name}.{os.urandom(8).hex()}.new")
+    try:
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            if mode is not None:
+                os.fchmod(descriptor, mode)
+        if durable:
+            rename_durably(fresh, path)
+        else:
+            fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def rename_durably(source: Path, target: Path) -> None:
+    """Rename a file once its bytes are on the disk, so that a power cut leaves the old `target` or the new one."""
+    with source.open("rb+") as file:
+        os.fsync(file.fileno())
+    source.replace(target)
+    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
