@@ -8,11 +8,11 @@ import pytest
 
 from stationmaster.control.machine.login import preflight_problem
 from stationmaster.control.machine.release import Judgement, Next
-from stationmaster.control.states.executing.health_news import health_news, health_words
+from stationmaster.control.states.executing.training_events import health_news, health_problem
 from stationmaster.control.states.releasing.cleanup import is_to_be_cleaned, with_cleanup_begun
 from stationmaster.model import Cleanup, RentedMachine, Watching
 from stationmaster.recipes.schema import Needs
-from stationmaster.remote.host import HealthReport, Status
+from stationmaster.remote.host import HealthReport
 from tests.support.jobs.spine_values import MACHINE, job, rental
 
 THERE = [Judgement(rental=rental(), next=Next.DESTROY)]
@@ -47,26 +47,23 @@ def test_the_time_of_a_cleanup_counts_from_its_beginning_whoever_goes_on_with_it
     assert with_cleanup_begun(first, now=50.0).machine.cleanup == Cleanup(since=10.0)
 
 
-def status(ok: bool | None) -> Status:
-    report = (
-        None if ok is None else HealthReport(ok=ok, at=1.0, failure=None if ok else "exit", exit_code=4, tail="a\nb")
-    )
-    return Status(wall=1.0, monotonic=1.0, boot_id="b", started=True, health=report)
+def report(ok: bool) -> HealthReport:
+    return HealthReport(ok=ok, at=1.0, failure=None if ok else "exit", exit_code=4, tail="a\nb")
 
 
 def test_health_is_told_when_it_changes_and_only_then() -> None:
-    ill = health_news(job(), status(False))
+    ill = health_news(job(), report(False))
     assert [event.kind for event in ill.events] == ["health_failed"]
     assert [alert.kind for alert in ill.alerts] == ["health"]
-    assert not ill.is_well
+    assert ill.job.watching.health_ok is False
     known = job(watching=Watching(health_ok=False))
-    for again in (status(False), status(None)):
+    for again in (report(False), None):
         assert health_news(known, again).events == ()
         assert health_news(known, again).alerts == ()
-    well = health_news(known, status(True))
+    well = health_news(known, report(True))
     assert ([event.kind for event in well.events], well.cleared_alerts) == (["health_well"], ("health",))
-    assert well.is_well
-    assert health_news(job(), status(True)).events == (), "a run that was never ill is not called well"
+    assert well.job.watching.health_ok
+    assert health_news(job(), report(True)).events == (), "a run that was never ill is not called well"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +75,7 @@ def test_health_is_told_when_it_changes_and_only_then() -> None:
     ],
 )
 def test_a_failed_check_is_one_line(failure: str, tail: str, said: str) -> None:
-    assert health_words(HealthReport(ok=False, at=1.0, failure=failure, exit_code=4, tail=tail)) == said
+    assert health_problem(HealthReport(ok=False, at=1.0, failure=failure, exit_code=4, tail=tail)) == said
 
 
 @pytest.mark.parametrize(("cuda", "problem"), [(12.1, "CUDA 12.1, 12.4 is needed"), (12.4, None), (None, None)])

@@ -16,7 +16,7 @@ from stationmaster.control.machine.parking import Park, costs_as_seen
 from stationmaster.control.machine.revive import Revive
 from stationmaster.control.machine.sight import ANSWERING, Fate, Sighting
 from stationmaster.control.states.executing import handler as executing
-from stationmaster.control.states.executing.status_intake import Seen
+from stationmaster.control.states.executing.status_intake import ExecutingView
 from stationmaster.control.states.fetching import handler as fetching
 from stationmaster.control.states.finalizing import handler as finalizing
 from stationmaster.lifecycle import is_parked
@@ -73,7 +73,7 @@ WORDS = st.one_of(st.none(), st.builds(said, more=st.booleans(), over=st.boolean
 def visited(before: Job, word: Status | None, sighting: Sighting, *, now: float) -> Job | Park:
     """The job after a visit whose action, if any, brought nothing."""
     if before.state is State.EXECUTING:
-        seen = Seen(visit=visit(before, now=now), status=word, problem="x", sighting=sighting)
+        seen = ExecutingView(visit=visit(before, now=now), status=word, problem="x", sighting=sighting)
         step: Any = executing.decide(seen, POLICY)
     else:
         step = fetching.decide(fetching.Seen(visit=visit(before, now=now), sighting=sighting, can_stop=True), POLICY)
@@ -102,7 +102,7 @@ def test_whatever_a_machine_says_its_gpu_stops_billing_within_the_bound(
 def test_a_training_that_takes_no_notice_of_its_stop_is_left_and_its_model_fetched() -> None:
     nearly = stop_limit(POLICY) - 10.0
     before = at(State.EXECUTING, desired=Desired.STOP, ending=closing(nearly))
-    seen = Seen(visit=visit(before), status=said(more=True), sighting=RUNS)
+    seen = ExecutingView(visit=visit(before), status=said(more=True), sighting=RUNS)
     assert isinstance(executing.decide(seen, POLICY).then, executing.Stop)
     over = executing.decide(replace(seen, visit=visit(before, now=106.0)), POLICY)
     assert over.write is not None
@@ -116,14 +116,14 @@ def test_a_training_that_takes_no_notice_of_its_stop_is_left_and_its_model_fetch
 def test_a_stop_that_is_not_heard_is_repeated_after_growing_pauses() -> None:
     before = at(State.EXECUTING, desired=Desired.STOP)
     for times in (1, 2, 3):
-        step = executing.decide(Seen(visit=visit(before), status=said()), POLICY)
+        step = executing.decide(ExecutingView(visit=visit(before), status=said()), POLICY)
         assert step.write is not None
         before = step.write.job
         assert before.ending.stops == times
-    fourth = executing.decide(Seen(visit=visit(before), status=said()), POLICY).write
+    fourth = executing.decide(ExecutingView(visit=visit(before), status=said()), POLICY).write
     assert fourth is not None
     assert fourth.job.ending.stops == 4
-    left = executing.decide(Seen(visit=visit(fourth.job), status=said()), POLICY).write
+    left = executing.decide(ExecutingView(visit=visit(fourth.job), status=said()), POLICY).write
     assert left is not None
     assert left.job.state is State.FETCHING_RESULTS, "a fifth would not help"
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from stationmaster.control.states.executing.log_watch import Watched, since_of, watch_log, written_at
+from stationmaster.control.states.executing.log_watch import ReadLog, read_log, since_of, written_at
 from stationmaster.model import Job, State
 from stationmaster.remote.host import LogPiece, Status, StepStatus
 from stationmaster.settings import MonitoringSettings, StallSettings
@@ -45,13 +45,13 @@ def piece(since: float, until: float) -> LogPiece:
     return LogPiece(stream="0.1", inode=1, start=start, end=end, data=data, times=times)
 
 
-def look(watched: Job, since: float, until: float) -> tuple[Job, Watched]:
+def look(watched: Job, since: float, until: float) -> tuple[Job, ReadLog]:
     train = StepStatus(index=0, name="train", state="running", training=True, try_number=1, started_at=0.0)
     status = Status(
         wall=until, monotonic=until, boot_id="b", started=True, steps=(train,), log=(piece(since, until),),
         training_alive=True,
     )  # fmt: skip
-    seen = watch_log(watched, status, framework="ai-toolkit", monitoring=MONITORING, now=until + 1000.0)
+    seen = read_log(watched, status, framework="ai-toolkit", monitoring=MONITORING, now=until + 1000.0)
     return replace(watched, watching=seen.watching, progress=seen.progress), seen
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from stationmaster.control.results.declared_files import checkpoint_of
-from stationmaster.control.states.executing.log_watch import watch_log
+from stationmaster.control.states.executing.log_watch import read_log
 from stationmaster.control.states.executing.training_events import checkpoint_step
 from stationmaster.control.states.transferring.handler import step_offset
 from stationmaster.model import Collected, Job, State, Watching
@@ -39,7 +39,7 @@ def status() -> Status:
 
 
 def test_progress_and_readings_go_on_from_the_checkpoint_s_step() -> None:
-    seen = watch_log(resumed(), status(), framework="kohya", monitoring=MonitoringSettings(), now=500.0)
+    seen = read_log(resumed(), status(), framework="kohya", monitoring=MonitoringSettings(), now=500.0)
     assert (seen.progress.step, seen.progress.total_steps) == (1100, 2000)
     assert seen.progress.eta_seconds == 1800
     assert [reading.step for reading in seen.readings] == [1100]
@@ -47,10 +47,10 @@ def test_progress_and_readings_go_on_from_the_checkpoint_s_step() -> None:
 
 def test_the_second_look_goes_on_as_the_first() -> None:
     before = resumed()
-    first = watch_log(before, status(), framework="kohya", monitoring=MonitoringSettings(), now=500.0)
+    first = read_log(before, status(), framework="kohya", monitoring=MonitoringSettings(), now=500.0)
     after = replace(before, watching=first.watching, progress=first.progress)
     later = replace(status(), log=(replace(status().log[0], data=LOG.replace(b" 100/", b" 150/"), start=90, end=180),))
-    seen = watch_log(after, later, framework="kohya", monitoring=MonitoringSettings(), now=600.0)
+    seen = read_log(after, later, framework="kohya", monitoring=MonitoringSettings(), now=600.0)
     assert (seen.progress.step, seen.progress.total_steps) == (1150, 2000)
 
 
@@ -64,14 +64,14 @@ def test_a_further_try_of_a_resumed_attempt_counts_on_from_both() -> None:
     ).encode()
     piece = LogPiece(stream="0.2", inode=2, start=0, end=len(log), data=log)
     looked = replace(status(), log=(piece,))
-    seen = watch_log(resumed(), looked, framework="kohya", monitoring=MonitoringSettings(), now=500.0)
+    seen = read_log(resumed(), looked, framework="kohya", monitoring=MonitoringSettings(), now=500.0)
     assert (seen.progress.step, seen.progress.total_steps) == (1325, 2000)
     assert [reading.step for reading in seen.readings] == [1325]
 
 
 @pytest.mark.parametrize(("framework", "begins"), [("kohya", True), ("hf-trainer", False), ("ai-toolkit", False)])
 def test_it_is_known_whether_an_epoch_s_number_is_of_the_one_that_begins(framework: str, begins: bool) -> None:
-    seen = watch_log(job(), status(), framework=framework, monitoring=MonitoringSettings(), now=500.0)
+    seen = read_log(job(), status(), framework=framework, monitoring=MonitoringSettings(), now=500.0)
     assert seen.names_beginning_epoch is begins
 
 

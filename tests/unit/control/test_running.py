@@ -13,7 +13,7 @@ from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import Step
 from stationmaster.control.machine.sight import Fate, Sighting
 from stationmaster.control.states.executing import handler as executing
-from stationmaster.control.states.executing.status_intake import Seen
+from stationmaster.control.states.executing.status_intake import ExecutingView
 from stationmaster.control.states.fetching import handler as fetching
 from stationmaster.control.states.fetching import wanted_files
 from stationmaster.control.states.transferring import handler as transferring
@@ -50,7 +50,7 @@ def status(state: StepState = "running", **fields: Any) -> Status:
 
 
 def executed(before: Job, found: Status | None, *, now: float = 100.0, **fields: Any) -> Step[Any]:
-    return executing.decide(Seen(visit=visit(before, now=now), status=found, **fields), POLICY)
+    return executing.decide(ExecutingView(visit=visit(before, now=now), status=found, **fields), POLICY)
 
 
 def test_data_that_cannot_be_sent_in_time_costs_the_attempt_not_the_job() -> None:

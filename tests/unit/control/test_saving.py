@@ -12,7 +12,7 @@ from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import Step
 from stationmaster.control.states.executing import handler as executing
 from stationmaster.control.states.executing.last_save import Save
-from stationmaster.control.states.executing.status_intake import Seen
+from stationmaster.control.states.executing.status_intake import ExecutingView
 from stationmaster.model import Desired, Ending, Job, LastSave, Reason, State, Watching
 from stationmaster.recipes.commands import Save as SaveRequest
 from stationmaster.recipes.commands import Stop as StopRules
@@ -51,7 +51,7 @@ def decided(
     monitoring: MonitoringSettings | None = None,
     **fields: Any,
 ) -> Step[Any]:
-    seen = Seen(
+    seen = ExecutingView(
         visit=visit(before, now=now, monitoring=monitoring),
         status=status(**fields),
         framework="ai-toolkit",

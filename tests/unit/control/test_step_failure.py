@@ -9,7 +9,7 @@ import pytest
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import outcome_event
 from stationmaster.control.states.executing import handler as executing
-from stationmaster.control.states.executing.status_intake import Seen
+from stationmaster.control.states.executing.status_intake import ExecutingView
 from stationmaster.control.states.executing.step_failure import failure_explained, quoted
 from stationmaster.lifecycle import concluded
 from stationmaster.model import Event, Job, Reason, State
@@ -48,7 +48,7 @@ def at_work() -> Job:
 
 
 def looked_at(before: Job, status: Status) -> Job:
-    step = executing.decide(Seen(visit=visit(before, now=100.0), status=status), Policy())
+    step = executing.decide(ExecutingView(visit=visit(before, now=100.0), status=status), Policy())
     assert step.write is not None
     return step.write.job
 

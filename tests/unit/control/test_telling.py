@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from stationmaster.control.states.executing.training_events import (
     MILESTONES,
+    News,
     checkpoint_step,
     end_events,
-    epoch_events,
-    milestone_events,
-    start_events,
+    epoch_news,
+    milestone_news,
+    step_news,
 )
-from stationmaster.model import Ending, Progress, Reason, Watching
+from stationmaster.model import Ending, Job, Progress, Reason, Watching
 from stationmaster.recipes.schema import Output, OutputKind
 from stationmaster.remote.host import StepStatus
 from tests.support.jobs.spine_values import job
@@ -33,9 +34,9 @@ def step(state: Any, *, training: bool = True) -> StepStatus:
 def test_each_milestone_is_told_at_most_once_and_in_order(steps: list[int]) -> None:
     now, told = job(), []
     for number in steps:
-        milestone, events = milestone_events(now, Progress(step=number, total_steps=1000))
-        now = replace(now, watching=Watching(milestone=milestone))
-        told += [event.payload["percent"] for event in events]
+        news = milestone_news(now, Progress(step=number, total_steps=1000))
+        now = news.job
+        told += [event.payload["percent"] for event in news.events]
     assert told == sorted(set(told))
     assert set(told) <= set(MILESTONES)
 
@@ -43,20 +44,20 @@ def test_each_milestone_is_told_at_most_once_and_in_order(steps: list[int]) -> N
 def test_a_steady_run_tells_every_milestone() -> None:
     now, told = job(), []
     for number in range(100):
-        milestone, events = milestone_events(now, Progress(step=number, total_steps=100))
-        now = replace(now, watching=Watching(milestone=milestone))
-        told += [event.payload["percent"] for event in events]
+        news = milestone_news(now, Progress(step=number, total_steps=100))
+        now = news.job
+        told += [event.payload["percent"] for event in news.events]
     assert told == list(MILESTONES)
 
 
 def test_of_milestones_passed_at_once_only_the_last_is_told() -> None:
-    _, (event,) = milestone_events(job(), Progress(step=80, total_steps=100))
+    (event,) = milestone_news(job(), Progress(step=80, total_steps=100)).events
     assert event.payload["percent"] == 75
 
 
 @pytest.mark.parametrize("progress", [Progress(), Progress(step=5), Progress(step=100, total_steps=100)])
 def test_no_milestone_without_a_goal_or_at_the_end(progress: Progress) -> None:
-    assert milestone_events(job(), progress) == (0, ())
+    assert milestone_news(job(), progress) == News(job=job())
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_no_milestone_without_a_goal_or_at_the_end(progress: Progress) -> None:
     [(None, 3.0, []), (1.0, 1.0, []), (1.2, 1.9, []), (0.9, 1.0, [1]), (1, 2, [2]), (1, 5, [5]), (3, 1, [])],
 )
 def test_an_epoch_has_ended_when_a_later_one_is_counted(before: Any, after: Any, told: list[int]) -> None:
-    _, events = epoch_events(job(progress=Progress(epoch=before)), Progress(epoch=after))
+    events = epoch_news(job(progress=Progress(epoch=before)), Progress(epoch=after)).events
     assert [event.payload["epoch"] for event in events] == told
 
 
@@ -72,7 +73,7 @@ def test_an_epoch_has_ended_when_a_later_one_is_counted(before: Any, after: Any,
 def test_where_a_trainer_says_which_epoch_begins_the_one_before_has_ended(
     before: Any, after: Any, told: list[int]
 ) -> None:
-    _, events = epoch_events(job(progress=Progress(epoch=before)), Progress(epoch=after), names_beginning=True)
+    events = epoch_news(job(progress=Progress(epoch=before)), Progress(epoch=after), names_beginning=True).events
     assert [event.payload["epoch"] for event in events] == told
 
 
@@ -81,17 +82,20 @@ def test_a_small_dataset_does_not_flood_people_with_its_epochs(steps_per_epoch: 
     now, told = job(progress=Progress(step=0, epoch=0.0)), 0
     for number in range(1, 401):
         progress = Progress(step=number, total_steps=400, epoch=number / steps_per_epoch)
-        told_at, events = epoch_events(now, progress)
-        now, told = replace(now, watching=Watching(epoch_told_at=told_at), progress=progress), told + len(events)
+        news = epoch_news(now, progress)
+        now, told = replace(news.job, progress=progress), told + len(news.events)
     assert told <= 20
     assert told >= min(1, 400 // max(20, steps_per_epoch))
 
 
+def starts(before: Job, steps: list[StepStatus]) -> list[Any]:
+    return [event.payload for event in step_news(before, steps).events if event.kind == "training_started"]
+
+
 def test_the_start_is_told_when_the_training_step_is_first_seen() -> None:
-    assert start_events(job(), [step("pending"), step("running", training=False)]) == ()
-    (event,) = start_events(job(attempt=2), [step("running")])
-    assert event.payload == {"attempt": 2, "step": "train"}
-    assert start_events(job(watching=Watching(steps={"train": "running.1"})), [step("done")]) == ()
+    assert starts(job(), [step("pending"), step("running", training=False)]) == []
+    assert starts(job(attempt=2), [step("running")]) == [{"attempt": 2, "step": "train"}]
+    assert starts(job(watching=Watching(steps={"train": "running.1"})), [step("done")]) == []
 
 
 def test_an_end_that_nobody_asked_for_names_the_latest_checkpoint() -> None:

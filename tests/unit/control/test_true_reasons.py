@@ -12,7 +12,7 @@ from stationmaster.control.machine.sight import Fate, Sighting
 from stationmaster.control.periodic.sweep_report import Act
 from stationmaster.control.periodic.sweep_rules import Subject, SweepPolicy, judge_machine
 from stationmaster.control.states.executing import handler as executing
-from stationmaster.control.states.executing.status_intake import Seen
+from stationmaster.control.states.executing.status_intake import ExecutingView
 from stationmaster.control.states.fetching import handler as fetching
 from stationmaster.control.states.provisioning import handler as provisioning
 from stationmaster.model import (
@@ -38,7 +38,7 @@ def not_yet_training(before: Job) -> Job:
     status = Status(
         wall=0.0, monotonic=0.0, boot_id="b", started=True, supervisor=Supervisor(alive=True, pid=1), steps=(pending,)
     )
-    step = executing.decide(Seen(visit=visit(before, now=100.0), status=status), POLICY)
+    step = executing.decide(ExecutingView(visit=visit(before, now=100.0), status=status), POLICY)
     assert step.write is not None
     return step.write.job
 
@@ -94,7 +94,7 @@ def test_a_bids_machine_is_started_whoever_stopped_it_and_our_own_sweep_is_no_hi
 ) -> None:
     stopped = machine(status=MachineStatus.STOPPED, interruptible=True)
     sighting = Sighting(fate=Fate.STOPPED, rental=rental(stopped_at=stopped_at), machine=stopped)
-    seen = Seen(visit=visit(at_work(), now=100.0), status=None, problem="no answer", sighting=sighting)
+    seen = ExecutingView(visit=visit(at_work(), now=100.0), status=None, problem="no answer", sighting=sighting)
     step = executing.decide(seen, POLICY)
     assert step.then is not None, "its model is still on its disk"
     assert step.write is not None
@@ -137,7 +137,7 @@ def test_a_training_that_was_done_before_its_machine_was_stopped_has_finished() 
         finished=Finished(result="done", at=2.0),
     )
     before = at_work(Reason.MACHINE_STOPPED)
-    step = executing.decide(Seen(visit=visit(before, now=100.0), status=status), POLICY)
+    step = executing.decide(ExecutingView(visit=visit(before, now=100.0), status=status), POLICY)
     assert step.write is not None
     assert (step.write.job.state, step.write.job.ending.reason) == (State.FETCHING_RESULTS, Reason.FINISHED)
 

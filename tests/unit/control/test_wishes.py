@@ -12,7 +12,7 @@ from stationmaster.control.machine.release import Evidence
 from stationmaster.control.machine.sight import Fate, Sighting
 from stationmaster.control.states import ended, queued
 from stationmaster.control.states.executing import handler as executing
-from stationmaster.control.states.executing.status_intake import Seen
+from stationmaster.control.states.executing.status_intake import ExecutingView
 from stationmaster.control.states.fetching import handler as fetching
 from stationmaster.control.states.finalizing import handler as finalizing
 from stationmaster.control.states.provisioning import handler as provisioning
@@ -94,14 +94,14 @@ def test_while_a_machine_is_sought_every_wish_gives_it_back(desired: Desired, he
 @pytest.mark.parametrize("desired", WISHES)
 def test_before_the_training_a_stop_acts_as_a_cancel(desired: Desired) -> None:
     moving = transferring.Seen(visit=visit(wished(State.TRANSFERRING_DATA, desired)))
-    starting = Seen(visit=visit(wished(State.EXECUTING, desired)), status=status(training_began=False))
+    starting = ExecutingView(visit=visit(wished(State.EXECUTING, desired)), status=status(training_began=False))
     for step in (transferring.decide(moving, POLICY), executing.decide(starting, POLICY)):
         assert step.then is None
         assert (written(step).state, written(step).outcome) == (State.RELEASING, Outcome.CANCELLED)
 
 
 def test_a_cancel_during_the_training_needs_no_answer_of_the_machine() -> None:
-    seen = Seen(visit=visit(wished(State.EXECUTING, Desired.CANCEL)), status=None, problem="no answer")
+    seen = ExecutingView(visit=visit(wished(State.EXECUTING, Desired.CANCEL)), status=None, problem="no answer")
     step = executing.decide(seen, POLICY)
     assert (step.then, written(step).state, written(step).outcome) == (None, State.RELEASING, Outcome.CANCELLED)
 
@@ -111,7 +111,7 @@ def test_a_cancel_during_the_training_needs_no_answer_of_the_machine() -> None:
     [(Desired.STOP, Reason.STOPPED_BY_USER), (Desired.CANCEL_KEEP, Reason.CANCELLED_BY_USER)],
 )
 def test_a_stop_during_the_training_writes_down_why_and_then_stops_it(desired: Desired, reason: Reason) -> None:
-    step = executing.decide(Seen(visit=visit(wished(State.EXECUTING, desired)), status=status()), POLICY)
+    step = executing.decide(ExecutingView(visit=visit(wished(State.EXECUTING, desired)), status=status()), POLICY)
     assert isinstance(step.then, executing.Stop)
     assert written(step).ending.reason == reason
     assert (written(step).state, written(step).outcome) == (State.EXECUTING, None)
@@ -119,7 +119,7 @@ def test_a_stop_during_the_training_writes_down_why_and_then_stops_it(desired: D
 
 @pytest.mark.parametrize("desired", [Desired.STOP, Desired.CANCEL_KEEP])
 def test_a_stop_of_a_silent_machine_waits_for_its_answer(desired: Desired) -> None:
-    seen = Seen(visit=visit(wished(State.EXECUTING, desired)), status=None, problem="no route")
+    seen = ExecutingView(visit=visit(wished(State.EXECUTING, desired)), status=None, problem="no route")
     step = executing.decide(seen, POLICY)
     assert (written(step).state, written(step).outcome) == (State.EXECUTING, None)
     assert written(step).unreachable_since is not None
@@ -127,14 +127,14 @@ def test_a_stop_of_a_silent_machine_waits_for_its_answer(desired: Desired) -> No
 
 def test_a_training_that_ended_by_itself_before_the_stop_came_is_complete() -> None:
     finished = status(finished=Finished(result="done"), alive=False)
-    step = executing.decide(Seen(visit=visit(wished(State.EXECUTING, Desired.STOP)), status=finished), POLICY)
+    step = executing.decide(ExecutingView(visit=visit(wished(State.EXECUTING, Desired.STOP)), status=finished), POLICY)
     assert (written(step).state, written(step).ending.reason) == (State.FETCHING_RESULTS, Reason.FINISHED)
 
 
 def test_a_stopped_training_is_fetched_as_stopped_even_if_its_step_says_failed() -> None:
     stopping = wished(State.EXECUTING, Desired.STOP, ending=Ending(reason=Reason.STOPPED_BY_USER))
     finished = status(finished=Finished(result="failed"), alive=False)
-    step = executing.decide(Seen(visit=visit(stopping), status=finished), POLICY)
+    step = executing.decide(ExecutingView(visit=visit(stopping), status=finished), POLICY)
     assert written(step).ending.reason == Reason.STOPPED_BY_USER
 
 

@@ -27,7 +27,7 @@ OLD_HOMES = sorted((Path(__file__).parents[2] / "fixtures" / "old_homes").glob("
 CHOSEN_ELSEWHERE = {
     "_data_events": {"data_pulled", "data_already_there"},
     "_ended": {f"{request.value}_ended" for request in Request},
-    "stall_event": {FLAGGED, CLEARED, TERMINATE},
+    "stall_news": {FLAGGED, CLEARED, TERMINATE},
 }
 
 

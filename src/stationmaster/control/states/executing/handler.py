@@ -31,7 +31,7 @@ from stationmaster.control.states.executing.comparison import compare, compariso
 from stationmaster.control.states.executing.last_save import Save, ask_to_save, save_events, save_first
 from stationmaster.control.states.executing.live_stream import Follow, follow
 from stationmaster.control.states.executing.log_watch import since_of
-from stationmaster.control.states.executing.status_intake import Seen, taken_in
+from stationmaster.control.states.executing.status_intake import ExecutingView, status_write
 from stationmaster.control.states.executing.step_failure import failure_explained
 from stationmaster.control.states.executing.training_events import end_events
 from stationmaster.control.states.executing.user_requests import Ask, ask, next_request
@@ -64,10 +64,10 @@ class Stop:
 Action = Start | Save | Stop | Revive | Follow | Collect | Ask
 
 
-async def observe(visit: Visit, world: World) -> Seen:
+async def observe(visit: Visit, world: World) -> ExecutingView:
     job = visit.job
     recipe = visit.recipe
-    seen = Seen(
+    view = ExecutingView(
         visit=visit,
         status=None,
         framework=recipe.framework,
@@ -77,55 +77,55 @@ async def observe(visit: Visit, world: World) -> Seen:
         tries={step.name: step.tries for step in recipe.steps},
     )
     if job.desired is Desired.CANCEL:
-        return seen
+        return view
     try:
         since = since_of(job, visit.monitoring)
         status = await host_of(job, world).status(since, alone_seconds=alone_seconds(job, now=visit.now))
         # Whether the time of a job that is to end runs, only the provider can say.
         is_due = look_is_due(job, world.policy, now=visit.now)
         sighting = await sight(visit, world) if is_due else ANSWERING
-        seen = replace(seen, status=status, sighting=sighting)
-        return replace(seen, watched=visit.watched, comparison=await compare(job, world))
+        view = replace(view, status=status, sighting=sighting)
+        return replace(view, watched=visit.watched, comparison=await compare(job, world))
     except RemoteError as problem:
         await drop_connection(job, world)
-        return replace(seen, problem=str(problem), sighting=await sight(visit, world))
+        return replace(view, problem=str(problem), sighting=await sight(visit, world))
 
 
-def decide(seen: Seen, policy: Policy) -> Step[Action]:
-    job, now = seen.visit.job, seen.visit.now
+def decide(view: ExecutingView, policy: Policy) -> Step[Action]:
+    job, now = view.visit.job, view.visit.now
     if job.desired is Desired.CANCEL:
-        return _leave(seen, Reason.CANCELLED_BY_USER, "cancelled during the training")
-    seen = _counted(seen, policy)
-    if seen.status is None:
-        return _without_answer(seen, policy)
-    status = seen.status
-    write = taken_in(seen)
+        return _leave(view, Reason.CANCELLED_BY_USER, "cancelled during the training")
+    view = _counted(view, policy)
+    if view.status is None:
+        return _without_answer(view, policy)
+    status = view.status
+    write = status_write(view, status)
     job = write.job
     # What people want and the limit come first: nothing that the machine says puts them off.
     if reason := _reason_to_stop(job, now=now):
-        return _to_its_end(seen, replace(write, job=closing_begun(job, now=now)), status, reason, policy)
+        return _to_its_end(view, replace(write, job=closing_begun(job, now=now)), status, reason, policy)
     if _is_to_be_read_on(write, status):
         return Step(write=replace(write, due_in=0.0))
     if status.finished:
-        return Step(write=_exited(write, status, seen.outputs, now=now))
+        return Step(write=_exited(write, status, view.outputs, now=now))
     if not status.supervisor.alive or status.needs_secrets:
         return Step(write=write, then=Start())
     if status.training_alive and (request := next_request(job, now=now)):
         return Step(write=write, then=request)
-    if collection := due(job, status, before=seen.visit.job, policy=policy, now=now):
+    if collection := due(job, status, before=view.visit.job, policy=policy, now=now):
         return Step(write=write, then=collection)
-    if seen.watched and status.training_alive:
+    if view.watched and status.training_alive:
         return Step(write=write, then=Follow())
     return Step(write=write)
 
 
-def _counted(seen: Seen, policy: Policy) -> Seen:
+def _counted(view: ExecutingView, policy: Policy) -> ExecutingView:
     """The same look, with the closing time counted and without the files that do not count."""
-    job = closing_counted(seen.visit.job, seen.sighting, policy, now=seen.visit.now)
-    status = seen.status
+    job = closing_counted(view.visit.job, view.sighting, policy, now=view.visit.now)
+    status = view.status
     if status is not None:
-        status = replace(status, outputs=declared(status.outputs, seen.outputs))
-    return replace(seen, visit=replace(seen.visit, job=job), status=status)
+        status = replace(status, outputs=declared(status.outputs, view.outputs))
+    return replace(view, visit=replace(view.visit, job=job), status=status)
 
 
 def _is_to_be_read_on(write: Write, status: Status) -> bool:
@@ -133,60 +133,60 @@ def _is_to_be_read_on(write: Write, status: Status) -> bool:
     return status.more or bool(status.finished and write.logs)
 
 
-def _to_its_end(seen: Seen, write: Write, status: Status, reason: Reason, policy: Policy) -> Step[Action]:
+def _to_its_end(view: ExecutingView, write: Write, status: Status, reason: Reason, policy: Policy) -> Step[Action]:
     """The training is to end; one that does not is left as it runs, and its model is fetched all the same."""
     if stop_is_over(write.job, policy) or write.job.ending.stops >= _MOST_STOPS:
-        return Step(write=_left_running(write, reason, seen))
+        return Step(write=_left_running(write, reason, view))
     if status.finished:
         if _is_to_be_read_on(write, status):
             return Step(write=replace(write, due_in=0.0))
-        return Step(write=_exited(write, status, seen.outputs, now=seen.visit.now))
+        return Step(write=_exited(write, status, view.outputs, now=view.visit.now))
     if not _training_began(status):
-        return _leave(seen, _BEFORE_TRAINING.get(reason, reason), "ended before the training began")
-    return _ended(seen, write, reason, policy)
+        return _leave(view, _BEFORE_TRAINING.get(reason, reason), "ended before the training began")
+    return _ended(view, write, reason, policy)
 
 
-def _left_running(write: Write, reason: Reason, seen: Seen) -> Write:
+def _left_running(write: Write, reason: Reason, view: ExecutingView) -> Write:
     """The stop had no effect, or nobody answered it: the fetch asks once more, and the machine goes after it."""
     ending = replace(write.job.ending, reason=reason, unstopped=True, stops=0)
     job = replace(recovered(write.job), ending=ending)
     event = NewEvent(kind="stop_without_effect", payload={"reason": reason.value})
-    moved = go_on(job, Move.EXITED, now=seen.visit.now, events=(*write.events, event, *end_events(job, seen.outputs)))
+    moved = go_on(job, Move.EXITED, now=view.visit.now, events=(*write.events, event, *end_events(job, view.outputs)))
     return replace(write, job=moved.job, due_in=0.0, events=moved.events)
 
 
-def _ended(seen: Seen, write: Write, reason: Reason, policy: Policy) -> Step[Action]:
+def _ended(view: ExecutingView, write: Write, reason: Reason, policy: Policy) -> Step[Action]:
     """The training is to end: first it saves, if it can, then it is stopped. Each is written down before it is done."""
     job = replace(write.job, ending=replace(write.job.ending, reason=reason))
-    saving = save_first(job, reason, seen.stopping.save, seen.visit.monitoring, now=seen.visit.now)
+    saving = save_first(job, reason, view.stopping.save, view.visit.monitoring, now=view.visit.now)
     if saving is None:
         job = replace(job, ending=replace(job.ending, stops=job.ending.stops + 1))
-        grace = min(seen.stopping.grace, stop_limit(policy))
+        grace = min(view.stopping.grace, stop_limit(policy))
         return Step(write=replace(write, job=job), then=Stop(grace_seconds=grace))
     events = (*write.events, *save_events(job, saving))
     return Step(write=replace(write, job=saving, events=events), then=Save())
 
 
-def _leave(seen: Seen, reason: Reason, explanation: str) -> Step[Action]:
-    return Step(write=give_up(seen.visit.job, reason, now=seen.visit.now, explanation=explanation))
+def _leave(view: ExecutingView, reason: Reason, explanation: str) -> Step[Action]:
+    return Step(write=give_up(view.visit.job, reason, now=view.visit.now, explanation=explanation))
 
 
-def _without_answer(seen: Seen, policy: Policy) -> Step[Action]:
+def _without_answer(view: ExecutingView, policy: Policy) -> Step[Action]:
     """No answer is not an answer: only the provider can say that the machine, and so the training, is gone."""
-    job, sighting = seen.visit.job, seen.sighting
+    job, sighting = view.visit.job, view.sighting
     if sighting.fate is Fate.GONE:
-        return _leave(seen, Reason.MACHINE_LOST, f"the provider says that the machine is gone{checkpoint_note(job)}")
-    if reason := _reason_to_stop(job, now=seen.visit.now):
-        job = closing_begun(job, now=seen.visit.now)
+        return _leave(view, Reason.MACHINE_LOST, f"the provider says that the machine is gone{checkpoint_note(job)}")
+    if reason := _reason_to_stop(job, now=view.visit.now):
+        job = closing_begun(job, now=view.visit.now)
         if stop_is_over(job, policy) or is_stopped_for_good(job, policy):
-            return Step(write=_left_running(Write(job=job), reason, seen))
+            return Step(write=_left_running(Write(job=job), reason, view))
     if needs_reviving(sighting, job):
         stopped = marked_as_stopped(job, sighting)
-        since = job.unreachable_since if job.unreachable_since is not None else seen.visit.now
+        since = job.unreachable_since if job.unreachable_since is not None else view.visit.now
         return Step(write=Write(job=replace(stopped, unreachable_since=since)), then=Revive(sighting=sighting))
     if sighting.fate is Fate.MISSING:
         job = missed(job, sighting)
-    return Step(write=cut_off(job, now=seen.visit.now, policy=policy, problem=seen.problem or "no answer"))
+    return Step(write=cut_off(job, now=view.visit.now, policy=policy, problem=view.problem or "no answer"))
 
 
 def _reason_to_stop(job: Job, *, now: float) -> Reason | None:
@@ -220,38 +220,36 @@ def _exited(write: Write, status: Status, outputs: Sequence[Output], *, now: flo
     return replace(moved, readings=write.readings, cleared_alerts=write.cleared_alerts)
 
 
-async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
-    if isinstance(action, Revive):
-        return await revive(action, job, seen.visit, world)
-    if isinstance(action, Follow):
-        return await follow(job, seen.visit, world, partial(_judged, seen, world.policy))
-    if isinstance(action, Collect):
-        return await collect(action, job, seen.visit, seen.outputs, world)
-    host = host_of(job, world)
+async def perform(action: Action, job: Job, view: ExecutingView, world: World) -> Write:
+    match action:
+        case Revive():
+            return await revive(action, job, view.visit, world)
+        case Follow():
+            return await follow(job, view.visit, world, partial(_judged, view, world.policy))
+        case Collect():
+            return await collect(action, job, view.visit, view.outputs, world)
     try:
         async with asyncio.timeout(stop_seconds_left(job, world.policy)):
-            if isinstance(action, Save):
-                return await ask_to_save(job, world)
-            if isinstance(action, Ask):
-                return await ask(action, job, seen.visit, world)
-            if isinstance(action, Stop):
-                await host.stop(action.grace_seconds)
-            else:
-                await host.start(await secrets_of(job, seen.visit.recipe, world))
+            match action:
+                case Save():
+                    return await ask_to_save(job, world)
+                case Ask():
+                    return await ask(action, job, view.visit, world)
+                case Stop():
+                    await host_of(job, world).stop(action.grace_seconds)
+                case Start():
+                    await host_of(job, world).start(await secrets_of(job, view.visit.recipe, world))
     except TimeoutError:
         return _not_stopped(job, "it took too long", world.policy)
     except (SecretRefused, DeliveryBusy) as problem:
-        has_trained = seen.status is None or _training_began(seen.status)
-        return held_back(job, problem, seen.visit, world.policy, has_trained=has_trained)
-    except CommandFailed as problem:
-        if isinstance(action, Stop):
-            return _not_stopped(job, str(problem), world.policy)
-        return cut_off(job, now=seen.visit.now, policy=world.policy, problem=str(problem))
-    except HostKeyRefused as problem:
-        return cut_off(job, now=seen.visit.now, policy=world.policy, problem=str(problem))
+        has_trained = view.status is None or _training_began(view.status)
+        return held_back(job, problem, view.visit, world.policy, has_trained=has_trained)
     except RemoteError as problem:
-        await drop_connection(job, world)
-        return cut_off(job, now=seen.visit.now, policy=world.policy, problem=str(problem))
+        if isinstance(action, Stop) and isinstance(problem, CommandFailed):
+            return _not_stopped(job, str(problem), world.policy)
+        if not isinstance(problem, CommandFailed | HostKeyRefused):  # the connection itself is fine after these two
+            await drop_connection(job, world)
+        return cut_off(job, now=view.visit.now, policy=world.policy, problem=str(problem))
     unheard = job.ending.stops - 1 if isinstance(action, Stop) else 0
     return wait(job, world.policy.retry_after(unheard - 1) if unheard else _SETTLE_SECONDS)
 
@@ -262,9 +260,9 @@ def _not_stopped(job: Job, problem: str, policy: Policy) -> Write:
     return wait(job, policy.retry_after(max(0, job.ending.stops - 1)), events=events)
 
 
-def _judged(seen: Seen, policy: Policy, visit: Visit, status: Status) -> tuple[Write, bool]:
+def _judged(view: ExecutingView, policy: Policy, visit: Visit, status: Status) -> tuple[Write, bool]:
     """The same judgement as of any visit; following goes on while it only leads to more following."""
-    step = decide(replace(seen, visit=visit, status=status, watched=True), policy)
+    step = decide(replace(view, visit=visit, status=status, watched=True), policy)
     assert step.write is not None, "a status that came leads to a write"
     reads_on = step.then is None and step.write.job.state is visit.job.state
     is_due = comparison_due(step.write.job) is not None  # by a visit, which may ask the store

@@ -9,27 +9,25 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from stationmaster.model import Alert, Job, Progress, StepReading, Watching
+from stationmaster.model import Job, Progress, StepReading, Watching
 from stationmaster.parsers.base import Reading
 from stationmaster.parsers.patterns import UserPattern
 from stationmaster.parsers.reader import LogReader
 from stationmaster.parsers.registry import names_beginning_epoch
 from stationmaster.remote.host import LogPiece, Since, Status
 from stationmaster.settings import MonitoringSettings
-from stationmaster.store.writes import NewEvent
-from stationmaster.watch.escalation import CLEARED, FLAGGED, TERMINATE, StallEvent
+from stationmaster.watch.escalation import StallEvent
 from stationmaster.watch.policy import StallPolicy
 from stationmaster.watch.reading import seen_from
 from stationmaster.watch.signs import SignsOfLife
 from stationmaster.watch.watcher import StallWatch
 
-STALL_ALERT = "stall"
 _GRAIN_SECONDS = 30.0  # what the machine does by itself
 _GRAINS_PER_WINDOW = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
+class ReadLog:
     """Everything learnt from one status about the training itself."""
 
     watching: Watching  # as the next visit goes on with it
@@ -39,13 +37,8 @@ class Watched:
     event: StallEvent | None = None
     names_beginning_epoch: bool = False
 
-    @property
-    def is_to_end(self) -> bool:
-        """The stall has outlasted its grace."""
-        return self.event is not None and self.event.kind == TERMINATE
 
-
-def watch_log(
+def read_log(
     job: Job,
     status: Status,
     *,
@@ -53,7 +46,7 @@ def watch_log(
     monitoring: MonitoringSettings,
     now: float,
     patterns: Sequence[UserPattern] = (),
-) -> Watched:
+) -> ReadLog:
     """Read the new log of `status` and look once at the training, by the machine's own clock."""
     reader = _reader(job, framework, patterns)
     watch, signs = _watch(job, monitoring)
@@ -70,7 +63,7 @@ def watch_log(
                 watch.observe(seen_from(found, at=at, moved=signs.feed(part.decode("utf-8", "replace"))))
     event = watch.look(status.wall).event if status.training_alive else None
     readings = [_shifted(reading, _offset(job)) for reading in readings]
-    return Watched(
+    return ReadLog(
         watching=replace(
             job.watching, reader=reader.state(), watch=watch.state(), signs=signs.state(), error_step=error_step
         ),
@@ -80,30 +73,6 @@ def watch_log(
         event=event,
         names_beginning_epoch=names_beginning_epoch(reader.summary().framework),
     )
-
-
-def stall_event(event: StallEvent, monitoring: MonitoringSettings, *, checkpoint_step: int | None) -> NewEvent:
-    """The verdict, with what would be left of the training and how long it has; None: it is not ended by us."""
-    grace = monitoring.grace_period / 60 if _ends(monitoring) else None
-    more = {"graceMinutes": grace, "checkpointStep": checkpoint_step}
-    return NewEvent(kind=event.kind, payload={**event.analysis.as_json(), **more})
-
-
-def stall_alert(job: Job, event: StallEvent, monitoring: MonitoringSettings) -> tuple[Alert, ...]:
-    """The word to people when a stall is flagged."""
-    if event.kind != FLAGGED:
-        return ()
-    minutes = round(monitoring.grace_period / 60)
-    ends = f"it is ended in {minutes} min unless progress resumes" if _ends(monitoring) else "it is left running"
-    return (Alert(kind=STALL_ALERT, job_id=job.id, message=f"stalled: {event.analysis.reason} ({ends})"),)
-
-
-def stall_cleared(event: StallEvent | None) -> tuple[str, ...]:
-    return (STALL_ALERT,) if event is not None and event.kind in (CLEARED, TERMINATE) else ()
-
-
-def _ends(monitoring: MonitoringSettings) -> bool:
-    return monitoring.stall_detection.terminate
 
 
 def _reader(job: Job, framework: str, patterns: Sequence[UserPattern]) -> LogReader:

@@ -1,61 +1,171 @@
-"""Events of a training that people want to hear of: its start, its milestones, its epochs, its early end. Pure."""
+"""News of a running training: each thing that people want to hear of becomes an event or an alert once. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from stationmaster.model import Job, Progress, Reason
+from stationmaster.control.flow.step import recovered
+from stationmaster.model import Alert, Job, Progress, Reason
 from stationmaster.recipes.outputs import step_of
 from stationmaster.recipes.schema import Output
-from stationmaster.remote.host import StepStatus
+from stationmaster.remote.host import HealthReport, StepStatus
+from stationmaster.settings import MonitoringSettings
 from stationmaster.store.writes import NewEvent
+from stationmaster.watch.escalation import CLEARED, FLAGGED, TERMINATE, StallEvent
 
 MILESTONES = (25, 50, 75)
+SOFT_LIMIT_FACTOR = 1.25
+_SOFT_LIMIT_FLOOR_SECONDS = 300.0  # the estimate of a short job is dominated by things it does not know
 _EPOCH_SHARE = 0.05  # of the run, between two epochs that are told: small datasets have hundreds of them
 _ENDED_FOR_PEOPLE = {Reason.STALLED, Reason.ANOMALY, Reason.HARD_LIMIT, Reason.MACHINE_STOPPED}
+_HEALTH_ALERT = "health"
+_STALL_ALERT = "stall"
+_LONGEST_SAYING = 200
+_HEALTH_FAILURES = {"timeout": "did not answer in time", "could_not_start": "could not be started"}
 
 
-def start_events(job: Job, steps: Iterable[StepStatus]) -> tuple[NewEvent, ...]:
-    """The training itself has begun, told at the first look that sees it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """What one judge found: the job as the next look has to know it, what to record, which alerts to raise or clear."""
+
+    job: Job
+    events: tuple[NewEvent, ...] = ()
+    alerts: tuple[Alert, ...] = ()
+    cleared_alerts: tuple[str, ...] = ()
+
+
+def all_news(job: Job, judges: Iterable[Callable[[Job], News]]) -> News:
+    """What all judges find; each gets the job as the one before left it."""
+    found = News(job=job)
+    for judge in judges:
+        news = judge(found.job)
+        found = News(
+            job=news.job,
+            events=(*found.events, *news.events),
+            alerts=(*found.alerts, *news.alerts),
+            cleared_alerts=(*found.cleared_alerts, *news.cleared_alerts),
+        )
+    return found
+
+
+def answer_news(job: Job) -> News:
+    """The machine has answered: failures in a row are forgotten, and an alert about its silence is cleared."""
+    cleared = ("silence",) if job.unreachable_since is not None else ()
+    machine = replace(job.machine, absences=0, gone_read_at=None, transfer=None)
+    return News(job=replace(recovered(job), machine=machine), cleared_alerts=cleared)
+
+
+def duration_news(job: Job, *, now: float) -> News:
+    """An alert for a training that takes longer than estimated; only the hard limit stops anything."""
+    expected = job.spec.quote.hours_expected * 3600
+    ran = now - job.state_since
+    if ran <= max(expected * SOFT_LIMIT_FACTOR, _SOFT_LIMIT_FLOOR_SECONDS):
+        return News(job=job)
+    said = f"runs for {ran / 60:.0f} min, {expected / 60:.0f} were expected; it goes on until its hard limit"
+    return News(job=job, alerts=(Alert(kind="soft_limit", job_id=job.id, message=said),))
+
+
+def step_news(job: Job, steps: Sequence[StepStatus], tries: Mapping[str, int] | None = None) -> News:
+    """The changes of the plan's steps since the last look, and the start of the training itself.
+
+    `tries`: how often each step may be tried.
+    """
     known = job.watching.steps or {}
-    fresh = (step for step in steps if step.training and step.state != "pending" and step.name not in known)
-    return tuple(
-        NewEvent(kind="training_started", payload={"attempt": job.attempt, "step": step.name}) for step in fresh
+    begun = [step for step in steps if step.state != "pending"]
+    changed = [step for step in begun if known.get(step.name) != _progress_of(step)]
+    fresh = [step for step in begun if step.training and step.name not in known]
+    allowed = tries or {}
+    events = (
+        *(NewEvent(kind="step", payload=_step_payload(step, allowed.get(step.name))) for step in changed),
+        *(NewEvent(kind="training_started", payload={"attempt": job.attempt, "step": step.name}) for step in fresh),
     )
+    watching = replace(job.watching, steps={step.name: _progress_of(step) for step in begun})
+    return News(job=replace(job, watching=watching), events=events)
 
 
-def milestone_events(job: Job, progress: Progress) -> tuple[int, tuple[NewEvent, ...]]:
-    """The last milestone told, and the highest that was passed since the one before; each is told once a job."""
+def milestone_news(job: Job, progress: Progress) -> News:
+    """The highest milestone passed since the last one that was recorded; each is recorded once a job."""
     told = job.watching.milestone
     if progress.step is None or not progress.total_steps or progress.step >= progress.total_steps:
-        return told, ()
+        return News(job=job)
     passed = [percent for percent in MILESTONES if told < percent <= 100 * progress.step / progress.total_steps]
     if not passed:
-        return told, ()
+        return News(job=job)
     payload = {"percent": passed[-1], **_where(progress), "loss": progress.loss, "eta_seconds": progress.eta_seconds}
-    return passed[-1], (NewEvent(kind="milestone", payload=payload),)
+    watching = replace(job.watching, milestone=passed[-1])
+    return News(job=replace(job, watching=watching), events=(NewEvent(kind="milestone", payload=payload),))
 
 
-def epoch_events(job: Job, progress: Progress, *, names_beginning: bool = False) -> tuple[int, tuple[NewEvent, ...]]:
-    """The step at which an epoch was last told, and the event of one that has ended since, if it is to be told.
+def epoch_news(job: Job, progress: Progress, *, names_beginning: bool = False) -> News:
+    """The end of an epoch: the trainer counts a later one. Of epochs that follow closely only some are recorded.
 
-    An epoch has ended when the trainer counts a later one. Of epochs that follow closely only some are told. Most
-    trainers count the epochs that are done; `names_beginning`: this one says which epoch begins.
+    Most trainers count the epochs that are done; `names_beginning`: this one names the epoch that begins.
     """
     before, after, told_at = job.progress.epoch, progress.epoch, job.watching.epoch_told_at
     if before is None or after is None or math.floor(after) <= math.floor(before):
-        return told_at, ()
+        return News(job=job)
     step = progress.step or 0
     if progress.total_steps and 0 <= step - told_at < _EPOCH_SHARE * progress.total_steps:
-        return told_at, ()
-    event = NewEvent(kind="epoch_ended", payload={"epoch": math.floor(after) - names_beginning, **_where(progress)})
-    return step, (event,)
+        return News(job=job)
+    payload = {"epoch": math.floor(after) - names_beginning, **_where(progress)}
+    watching = replace(job.watching, epoch_told_at=step)
+    return News(job=replace(job, watching=watching), events=(NewEvent(kind="epoch_ended", payload=payload),))
+
+
+def stall_news(
+    job: Job, event: StallEvent | None, monitoring: MonitoringSettings, outputs: Sequence[Output] = ()
+) -> News:
+    """The stall watch's verdict, with the last checkpoint and the grace that is left; None: we do not stop it."""
+    if event is None:
+        return News(job=job)
+    grace = monitoring.grace_period / 60 if monitoring.stall_detection.terminate else None
+    more = {"graceMinutes": grace, "checkpointStep": checkpoint_step(job, outputs)}
+    is_over = event.kind == TERMINATE
+    watching = replace(job.watching, stalled=job.watching.stalled or is_over)
+    return News(
+        job=replace(job, watching=watching),
+        events=(NewEvent(kind=event.kind, payload={**event.analysis.as_json(), **more}),),
+        alerts=(_stall_alert(job, event, monitoring),) if event.kind == FLAGGED else (),
+        cleared_alerts=(_STALL_ALERT,) if is_over or event.kind == CLEARED else (),
+    )
+
+
+def _stall_alert(job: Job, event: StallEvent, monitoring: MonitoringSettings) -> Alert:
+    minutes = round(monitoring.grace_period / 60)
+    terminates = monitoring.stall_detection.terminate
+    ends = f"it is ended in {minutes} min unless progress resumes" if terminates else "it is left running"
+    return Alert(kind=_STALL_ALERT, job_id=job.id, message=f"stalled: {event.analysis.reason} ({ends})")
+
+
+def health_news(job: Job, report: HealthReport | None) -> News:
+    """A change in what the recipe's own health check reports: an alert while it fails."""
+    was_well = job.watching.health_ok is not False
+    is_well = was_well if report is None else report.ok
+    after = replace(job, watching=replace(job.watching, health_ok=is_well))
+    if report is None or is_well == was_well:
+        return News(job=after)
+    if is_well:
+        return News(job=after, events=(NewEvent(kind="health_well", payload={}),), cleared_alerts=(_HEALTH_ALERT,))
+    problem = health_problem(report)
+    return News(
+        job=after,
+        events=(NewEvent(kind="health_failed", payload={"problem": problem, "exit_code": report.exit_code}),),
+        alerts=(Alert(kind=_HEALTH_ALERT, job_id=job.id, message=f"{problem}; the training goes on"),),
+    )
+
+
+def health_problem(report: HealthReport) -> str:
+    """One line on a failed check, with the last line that it printed."""
+    how = _HEALTH_FAILURES.get(report.failure or "", f"ended with exit code {report.exit_code}")
+    lines = report.tail.splitlines()
+    return f"the health check {how}" + (f": {lines[-1][:_LONGEST_SAYING]}" if lines else "")
 
 
 def end_events(job: Job, outputs: Sequence[Output]) -> tuple[NewEvent, ...]:
-    """A training that was ended early, though nobody asked for it."""
+    """A training that was stopped early, though no person asked for it."""
     ending = job.ending.reason
     if ending not in _ENDED_FOR_PEOPLE:
         return ()
@@ -70,6 +180,15 @@ def checkpoint_step(job: Job, outputs: Sequence[Output], *, before: int | None =
     steps = [step for path in files if (step := step_of(path, outputs, offset=offset)) is not None]
     sound = [step for step in steps if before is None or step < before]
     return max(sound or steps, default=None)
+
+
+def _progress_of(step: StepStatus) -> str:
+    return f"{step.state}.{step.try_number}"
+
+
+def _step_payload(step: StepStatus, tries: int | None) -> dict[str, Any]:
+    payload = {"step": step.name, "state": step.state, "try": step.try_number, "exit_code": step.exit_code}
+    return {**payload, "tries": tries}
 
 
 def _where(progress: Progress) -> dict[str, Any]:

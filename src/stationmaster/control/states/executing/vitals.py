@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from stationmaster.control.results.run_facts import gpu_samples
+from stationmaster.control.states.executing.comparison import Comparison
+from stationmaster.control.states.executing.log_watch import ReadLog
+from stationmaster.control.states.executing.training_events import News
 from stationmaster.model import Alert, Checkpoint, Job, Progress
 from stationmaster.parsers.base import ErrorKind, Reading
 from stationmaster.remote.host import Status
 from stationmaster.settings import MonitoringSettings
 from stationmaster.store.writes import NewEvent
 from stationmaster.watch.anomalies.base import (
-    Anomaly,
     AnomalyFinding,
     DiskSample,
     LossPoint,
@@ -32,65 +34,53 @@ _CHECKPOINTS_KEPT = 20
 Row = list[float | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
-    """What a look at the vital signs came to."""
-
-    kept: Mapping[str, Any]  # for the next look
-    told: tuple[str, ...]  # every kind of trouble so far
-    spoilt_at: int | None
-    findings: tuple[AnomalyFinding, ...]
-
-    @property
-    def is_to_end(self) -> bool:
-        return any(finding.reaction is Reaction.STOP for finding in self.findings)
-
-    def events(self) -> tuple[NewEvent, ...]:
-        return tuple(
-            NewEvent(
-                kind="anomaly",
-                payload={
-                    "anomaly": finding.anomaly.kind,
-                    "evidence": finding.anomaly.evidence,
-                    "confidence": finding.anomaly.confidence.value,
-                    "reaction": finding.reaction.value,
-                },
-            )
-            for finding in self.findings
-        )
-
-    def alerts(self, job: Job) -> tuple[Alert, ...]:
-        return tuple(
-            Alert(kind=finding.anomaly.kind, job_id=job.id, message=finding.anomaly.evidence)
-            for finding in self.findings
-            if finding.reaction is not Reaction.NOTE
-        )
-
-
-def check_vitals(
+def vitals_news(
     job: Job,
     status: Status,
-    *,
-    progress: Progress,
-    readings: Iterable[Reading],
+    log: ReadLog,
     checkpoints: Iterable[Checkpoint],
-    unusual: Iterable[Anomaly] = (),
+    comparison: Comparison | None,
     monitoring: MonitoringSettings,
+    *,
     now: float,
-) -> Health:
-    """Add what the status says to the signs kept so far, and judge them; each kind of trouble is told once.
-
-    `unusual` is what past runs make of this one.
-    """
-    kept = _extended(job.watching.vitals or {}, status, readings, checkpoints, now=now)
-    told = list(job.watching.anomalies)
-    vitals = _vitals(job, kept, progress, now=now)
+) -> News:
+    """Add what the status reports to the vital signs kept so far, and judge them; each kind of trouble is news once."""
+    kept = _extended(job.watching.vitals or {}, status, log.log_readings, checkpoints, now=now)
+    known = list(job.watching.anomalies)
+    vitals = _vitals(job, kept, log.progress, now=now)
     reactions = read_reactions(monitoring.reactions)
-    findings = find_anomalies(vitals, reactions, reported=told) if status.training_alive else []
-    findings += [with_reaction(anomaly, reactions) for anomaly in unusual if anomaly.name not in told]
-    told += [finding.anomaly.name for finding in findings]
-    spoilt_at = job.watching.spoilt_at or (spoilt_from(vitals.losses) if "nan_loss" in told else None)
-    return Health(kept=kept, told=tuple(told), spoilt_at=spoilt_at, findings=tuple(findings))
+    findings = find_anomalies(vitals, reactions, reported=known) if status.training_alive else []
+    unusual = comparison.outliers if comparison else ()
+    findings += [with_reaction(anomaly, reactions) for anomaly in unusual if anomaly.name not in known]
+    known += [finding.anomaly.name for finding in findings]
+    watching = replace(
+        job.watching,
+        vitals=kept,
+        anomalies=tuple(known),
+        spoilt_at=job.watching.spoilt_at or (spoilt_from(vitals.losses) if "nan_loss" in known else None),
+        sick=job.watching.sick or any(finding.reaction is Reaction.STOP for finding in findings),
+        compared=comparison.percent if comparison else job.watching.compared,
+    )
+    return News(
+        job=replace(job, watching=watching),
+        events=tuple(_anomaly_event(finding) for finding in findings),
+        alerts=tuple(
+            Alert(kind=finding.anomaly.kind, job_id=job.id, message=finding.anomaly.evidence)
+            for finding in findings
+            if finding.reaction is not Reaction.NOTE
+        ),
+    )
+
+
+def _anomaly_event(finding: AnomalyFinding) -> NewEvent:
+    anomaly = finding.anomaly
+    payload = {
+        "anomaly": anomaly.kind,
+        "evidence": anomaly.evidence,
+        "confidence": anomaly.confidence.value,
+        "reaction": finding.reaction.value,
+    }
+    return NewEvent(kind="anomaly", payload=payload)
 
 
 def spoilt_from(losses: Sequence[LossPoint]) -> int | None:
