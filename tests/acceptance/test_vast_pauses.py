@@ -16,7 +16,7 @@ from tests.support.commands.command_line import answer_of, stationmaster
 from tests.support.jobs.local_world import write_pictures
 from tests.support.vast.simulated_vast import API_KEY, Customer, quick_settings
 
-_WAITING = "waiting {} s: Vast.ai limits how often it may be asked\n"
+_WAITING = "waiting {} s for the rate limit of Vast.ai\n"
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from stationmaster.errors import TransferFailed, UserError
 from stationmaster.model import Checkpoint
-from stationmaster.station.local.artifacts import places
+from stationmaster.station.local.artifacts import target_paths
 from tests.support.commands.command_line import answer_of, stationmaster
 from tests.support.jobs.recipe_jobs import MODEL, RecipeWorld, scripted
 
@@ -93,16 +93,16 @@ def output(path: str, *, attempt: int = 1) -> Checkpoint:
 @pytest.mark.parametrize("path", ["../up.png", "/etc/passwd", "output/../../up.png", "a\0b", ""])
 def test_a_name_that_leads_out_is_refused(path: str) -> None:
     with pytest.raises(TransferFailed, match="nothing was copied"):
-        places([output("output/fine.png"), output(path)], Path("out"))
+        target_paths([output("output/fine.png"), output(path)], Path("out"))
 
 
 @pytest.mark.parametrize("twin", ["output//info.png", "./output/info.png", "output/./info.png"])
 def test_two_spellings_of_one_name_are_refused(twin: str) -> None:
     with pytest.raises(TransferFailed, match="nothing was copied"):
-        places([output("output/info.png"), output(twin)], Path("out"))
+        target_paths([output("output/info.png"), output(twin)], Path("out"))
 
 
 def test_the_files_of_earlier_attempts_have_folders_of_their_own() -> None:
     files = [output("output/m.safetensors", attempt=attempt) for attempt in (1, 2, 3)]
     wanted = ["attempt-1/output/m.safetensors", "attempt-2/output/m.safetensors", "output/m.safetensors"]
-    assert [os.fspath(place) for place in places(files, Path())] == wanted
+    assert [os.fspath(place) for place in target_paths(files, Path())] == wanted

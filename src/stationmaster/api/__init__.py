@@ -1,1 +1,1 @@
-"""The HTTP service: parse, call, answer."""
+"""The HTTP service."""

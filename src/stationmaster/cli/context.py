@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,10 +19,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stationmaster.errors import NotFound, StationmasterError, UserError
-from stationmaster.station.names import LONGEST_NAME
+from stationmaster.station import LONGEST_NAME
 
 if TYPE_CHECKING:
     from stationmaster.station.local.station import LocalStation
+
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -99,8 +102,8 @@ def options_of(context: typer.Context) -> Options:
 def station_of(context: typer.Context, *, wake: bool = True) -> Iterator[LocalStation]:
     """The station of this home. Machines that may bill while no worker is alive are told, and a worker is started."""
     from stationmaster.cli.logging import quiet_logging
-    from stationmaster.cli.waiting import wait_visibly
-    from stationmaster.station.local.opening import open_station
+    from stationmaster.cli.progress_lines import wait_visibly
+    from stationmaster.station.local.station import open_station
 
     quiet_logging()
     options = options_of(context)
@@ -123,3 +126,20 @@ def _wake_worker(station: LocalStation, options: Options) -> None:
 def print_json(value: Any) -> None:
     json.dump(value, sys.stdout, indent=2, ensure_ascii=False, default=str)
     sys.stdout.write("\n")
+
+
+def print_note(context: typer.Context, job_id: str, note: str, *, as_json: bool) -> None:
+    """Print what happens to a job now."""
+    if as_json or options_of(context).as_json:
+        print_json({"id": job_id, "note": note})
+    else:
+        typer.echo(f"{job_id}: {note}")
+
+
+def printable(text: str) -> str:
+    """Text that others wrote, safe for a terminal: a name must not move the cursor or look like two lines.
+
+    >>> print(printable("there is no job a\\nb"))
+    there is no job a\\nb
+    """
+    return _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)

@@ -11,6 +11,7 @@ import typer
 
 from stationmaster.cli.context import JsonOption, named, options_of, print_json, station_of
 from stationmaster.cli.render import instant
+from stationmaster.cli.times import time_text
 from stationmaster.money import format_dollars
 from stationmaster.station.costs import PaidLine, Shares
 
@@ -41,6 +42,7 @@ def costs(
     """
     with station_of(context, wake=False) as station:
         lines = station.costs.lines(station.jobs.find(job).id if job else None)
+        now = station.now()
     if as_json or options_of(context).as_json:
         return print_json([_json(line) for line in lines])
     if as_csv:
@@ -48,7 +50,7 @@ def costs(
         writer.writeheader()
         writer.writerows(_json(line) for line in lines)
         return None
-    _show(lines)
+    _show(lines, now=now)
     return None
 
 
@@ -69,21 +71,23 @@ def _json(paid: PaidLine) -> dict[str, Any]:
     }
 
 
-def _show(lines: Sequence[PaidLine]) -> None:
+def _show(lines: Sequence[PaidLine], *, now: float) -> None:
     if not lines:
-        typer.echo("nothing was paid for yet")
+        typer.echo("no costs yet")
         return
-    typer.echo(f"{'JOB':<12} {'KIND':<8} {'SINCE':<16} {'COST':>9} {'TRAINED':>9} {'STALLED':>9} {'IDLE':>9}  BY")
+    typer.echo(
+        f"{'JOB':<12} {'KIND':<8} {'STARTED':<17} {'COST':>9} {'TRAINING':>9} {'STALLED':>9} {'IDLE':>9}  SOURCE"
+    )
     for paid in lines:
         line, shares = paid.line, paid.shares
-        since = str(instant(line.started_at))[:16].replace("T", " ")
+        started = time_text(line.started_at, now=now)
         open_now = " (still open)" if line.ended_at is None else ""
-        typer.echo(f"{line.job_id:<12} {line.kind:<8} {since:<16} {_words(shares)}  {line.source}{open_now}")
+        typer.echo(f"{line.job_id:<12} {line.kind:<8} {started:<17} {_amounts(shares)}  {line.source}{open_now}")
     total = sum((paid.shares for paid in lines), Shares())
-    typer.echo(f"{'together':<12} {'':<8} {'':<16} {_words(total)}")
-    typer.echo(f"{format_dollars(total.total)} in all; {format_dollars(total.idle)} of it before and after trainings")
+    typer.echo(f"{'total':<12} {'':<8} {'':<17} {_amounts(total)}")
+    typer.echo(f"{format_dollars(total.total)} in total, {format_dollars(total.idle)} of it before and after trainings")
 
 
-def _words(shares: Shares) -> str:
+def _amounts(shares: Shares) -> str:
     parts = (shares.total, shares.training, shares.stalled, shares.idle)
     return " ".join(f"{format_dollars(part, 4):>9}" for part in parts)

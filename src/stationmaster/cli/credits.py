@@ -11,6 +11,7 @@ import typer
 
 from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
 from stationmaster.cli.render import instant
+from stationmaster.cli.times import date_text, time_text
 from stationmaster.durations import parse_duration
 from stationmaster.errors import LedgerBroken, UserError
 from stationmaster.model import CreditAccount, EntryKind, LedgerEntry
@@ -58,8 +59,8 @@ def show(context: typer.Context, user: SomeUser = None, as_json: JsonOption = Fa
     for account in accounts:
         typer.echo(f"{account.user:<20} {unit.show(account.balance)} to spend, {unit.show(account.held)} held")
         for lot in account.lots if user else ():
-            until = "" if lot.expires_at is None else f", until {_day(lot.expires_at)}"
-            typer.echo(f"  {unit.show(lot.remaining)} of {unit.show(lot.amount)} from {_day(lot.at)}{until}")
+            until = "" if lot.expires_at is None else f", until {date_text(lot.expires_at)}"
+            typer.echo(f"  {unit.show(lot.remaining)} of {unit.show(lot.amount)} from {date_text(lot.at)}{until}")
     if not accounts:
         typer.echo("nobody has credits yet; give some: stationmaster credits grant USER AMOUNT --reason …")
     return None
@@ -167,16 +168,16 @@ def statement(context: typer.Context, user: UserArgument, as_json: JsonOption = 
     """
     with station_of(context, wake=False) as station:
         unit = station.credits.unit()
-        entries = list(station.credits.entries(user))
+        entries, now = list(station.credits.entries(user)), station.now()
     if as_json or options_of(context).as_json:
         return print_json([entry_json(entry) for entry in entries])
-    typer.echo(f"{'DATE':<17} {'KIND':<11} {'CHANGE':>16} {'BALANCE':>16} {'HELD':>14}  WHAT")
+    typer.echo(f"{'TIME':<17} {'KIND':<11} {'CHANGE':>16} {'BALANCE':>16} {'HELD':>14}  WHAT")
     balance = held = 0
     for entry in entries:
         balance, held = balance + entry.balance, held + entry.held
         words = " ".join(filter(None, (_job_words(entry), entry.note)))
         amounts = f"{unit.show(entry.balance):>16} {unit.show(balance):>16} {unit.show(held):>14}"
-        typer.echo(f"{_minute(entry.at):<17} {entry.kind.value:<11} {amounts}  {words}")
+        typer.echo(f"{time_text(entry.at, now=now):<17} {entry.kind.value:<11} {amounts}  {words}")
     return None
 
 
@@ -313,11 +314,3 @@ def _job_words(entry: LedgerEntry) -> str:
     if entry.job is None:
         return ""
     return f"job {entry.job}" + ("" if entry.attempt is None else f", attempt {entry.attempt}")
-
-
-def _minute(at: float) -> str:
-    return str(instant(at))[:16].replace("T", " ")
-
-
-def _day(at: float) -> str:
-    return _minute(at)[:10]

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from stationmaster.cli.context import station_of
-from stationmaster.cli.fetching import shown_progress
+from stationmaster.cli.progress_lines import show_download
 from stationmaster.station.datasets import (
     CaptionRule,
     DatasetKind,
@@ -86,7 +86,7 @@ def check_command(
         if recipe is not None:
             rules = datasets.rules_of(recipe, trigger=trigger)
         dataset = parse_source(source)
-        with shown_progress(dataset) as progress:
+        with show_download(dataset) as progress:
             if fix is None:
                 report = datasets.check(dataset, rules, progress=progress)
             else:
@@ -120,7 +120,7 @@ def pack_command(
       stationmaster dataset pack ./cats ./archives/ --json
     """
     dataset = parse_source(source)
-    with station_of(context, wake=False) as station, shown_progress(dataset) as progress:
+    with station_of(context, wake=False) as station, show_download(dataset) as progress:
         packed = station.datasets.pack(dataset, target, zstd=zstd, force=force, progress=progress)
     if as_json:
         typer.echo(json.dumps(packed_json(packed), indent=2))

@@ -18,9 +18,9 @@ from typing import Annotated, Any
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
-from stationmaster.cli.helping_worker import prepare_worker, worker_for
 from stationmaster.cli.live import follow
 from stationmaster.cli.render import EXIT_CODES, quote_lines
+from stationmaster.cli.submitting import ensure_worker, prepare_worker
 from stationmaster.errors import ProviderError
 from stationmaster.money import format_dollars
 from stationmaster.station.jobs import JobView
@@ -132,7 +132,7 @@ def _introduce(terms: Terms) -> None:
 
 
 def _start_worker(context: typer.Context, station: LocalStation, *, as_json: bool) -> None:
-    worker = worker_for(context, station)
+    worker = ensure_worker(context, station)
     if worker.is_new and not as_json:
         typer.echo(f"worker started in the background (pid {worker.pid}, log {worker.log})\n")
 

@@ -1,24 +1,32 @@
-"""`jobs`, `show`, `stop`, `save`, `sample`, `cancel`: looking at jobs and wanting something of them."""
+"""`jobs`, `show`, `stop`, `cancel`, `pull`, `ssh`: the commands for jobs, their files and their machines."""
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
-from stationmaster.cli.render import instant, job_json, job_line, view_lines
-from stationmaster.cli.requests import answer_lines, awaited_answer
+from stationmaster.cli.context import (
+    JobArgument,
+    JsonOption,
+    options_of,
+    print_json,
+    print_note,
+    printable,
+    station_of,
+)
+from stationmaster.cli.render import job_json, job_line, view_lines
+from stationmaster.cli.times import clock_text
 from stationmaster.errors import UserError
 from stationmaster.event_sentences import sentence
-from stationmaster.model import Desired, Request
+from stationmaster.model import Desired
 from stationmaster.station.jobs import JobView
 
 if TYPE_CHECKING:
     from stationmaster.station.base import Station  # with every noun, of which these commands need few
-
-WaitOption = Annotated[bool, typer.Option("--wait", help="Wait for the result and print it.")]
 
 app = typer.Typer(invoke_without_command=True, no_args_is_help=False, rich_markup_mode=None)
 
@@ -42,7 +50,7 @@ def jobs(
         return None
     with station_of(context) as station:
         found = station.jobs.listed(with_ended=everything, limit=limit)
-        _tell_unread(station)
+        _print_unread_count(station)
         if as_json or options_of(context).as_json:
             return print_json([job_json(station.jobs.view(job.id)) for job in found])
         now = station.now()
@@ -113,7 +121,7 @@ def show(
             typer.echo(line)
         if events:
             for event in told:
-                typer.echo(f"  {instant(event.at)}  {sentence(event.kind, event.payload)}")
+                typer.echo(f"  {clock_text(event.at, now=view.now)}  {sentence(event.kind, event.payload)}")
     return None
 
 
@@ -131,35 +139,7 @@ def stop(context: typer.Context, job: JobArgument, as_json: JsonOption = False) 
     """
     with station_of(context) as station:
         wanted = station.jobs.desire(station.jobs.find(job).id, Desired.STOP)
-        _answer(context, wanted.job.id, wanted.note, as_json=as_json)
-
-
-def save(context: typer.Context, job: JobArgument, wait: WaitOption = False, as_json: JsonOption = False) -> None:
-    """Have a running training write a checkpoint now.
-
-    The checkpoint is downloaded; the training continues.
-
-    Examples:
-
-      stationmaster save 7f3k2q9a
-
-      stationmaster save cats --wait
-    """
-    _request(context, job, Request.SAVE, wait=wait, as_json=as_json)
-
-
-def sample(context: typer.Context, job: JobArgument, wait: WaitOption = False, as_json: JsonOption = False) -> None:
-    """Have a running training make samples now.
-
-    The samples are downloaded; the training continues.
-
-    Examples:
-
-      stationmaster sample 7f3k2q9a
-
-      stationmaster sample cats --wait
-    """
-    _request(context, job, Request.SAMPLE, wait=wait, as_json=as_json)
+        print_note(context, wanted.job.id, wanted.note, as_json=as_json)
 
 
 def cancel(
@@ -191,27 +171,62 @@ def cancel(
             if not typer.confirm(f"{lost} would be lost. Cancel anyway?"):
                 return
         wanted = station.jobs.desire(found.id, Desired.CANCEL_KEEP if keep else Desired.CANCEL)
-        _answer(context, found.id, wanted.note, as_json=as_json)
+        print_note(context, found.id, wanted.note, as_json=as_json)
 
 
-def _request(context: typer.Context, reference: str, request: Request, *, wait: bool, as_json: bool) -> None:
+def pull(
+    context: typer.Context,
+    job: JobArgument,
+    target: Annotated[Path, typer.Argument(metavar="[DIR]", help="Target folder.")] = Path(),
+    as_json: JsonOption = False,
+) -> None:
+    """Copy a job's model, samples and logs to a folder.
+
+    Each copy is verified. In DIR, each file has the path that it had in the job's folder on the machine
+    (output/cats.safetensors); files of earlier attempts are in attempt-1, attempt-2. Existing files are overwritten.
+
+    Examples:
+
+      stationmaster pull 7f3k2q9a
+
+      stationmaster pull cats ./models/cats
+    """
     with station_of(context) as station:
-        wanted = station.jobs.ask(station.jobs.find(reference).id, request)
-        if not wait:
-            return _answer(context, wanted.job.id, wanted.note, as_json=as_json)
-        number = wanted.job.times_asked(request)
-        answer = awaited_answer(station, wanted.job.id, request, number)
+        copies = station.artifacts.pull(station.jobs.find(job).id, target)
         if as_json or options_of(context).as_json:
-            print_json({"id": wanted.job.id, "note": wanted.note, "answer": answer})
+            print_json({"files": [str(copy) for copy in copies]})
         else:
-            for line in answer_lines(wanted.job.id, request, answer):
-                typer.echo(line)
-        if answer is None or not answer.get("files"):
-            raise typer.Exit(1)
-    return None
+            for copy in copies:
+                typer.echo(printable(str(copy)))
 
 
-def _tell_unread(station: Station) -> None:
+def ssh(context: typer.Context, job: JobArgument) -> None:
+    """Open a shell on a job's machine.
+
+    For a job that runs on this computer, the shell opens in the machine's folder. Connects only if the machine shows
+    the host key pinned for the job. Your SSH agent is never forwarded to it.
+
+    Examples:
+
+      stationmaster ssh 7f3k2q9a
+
+      stationmaster ssh cats
+    """
+    with station_of(context) as station:
+        shell = station.processes.shell(job)
+    if shell.warning is not None:
+        typer.echo(f"warning: {shell.warning}", err=True)
+    if shell.folder is not None:
+        os.chdir(shell.folder)
+    try:
+        os.execvpe(shell.argv[0], shell.argv, {**os.environ, **shell.environment})
+    except FileNotFoundError:
+        if shell.folder is not None:
+            raise
+        raise UserError(f"{shell.argv[0]} is not installed", hint="install the OpenSSH client") from None
+
+
+def _print_unread_count(station: Station) -> None:
     if unread := station.notifications.count_unread():
         typer.echo(f"{unread} unread message(s): stationmaster notify inbox", err=True)
 
@@ -222,10 +237,3 @@ def _would_be_lost(view: JobView) -> str | None:
     if steps:
         return f"the checkpoint of step {max(steps)}"
     return "the finished model" if at_risk else None
-
-
-def _answer(context: typer.Context, job_id: str, note: str, *, as_json: bool) -> None:
-    if as_json or options_of(context).as_json:
-        print_json({"id": job_id, "note": note})
-    else:
-        typer.echo(f"{job_id}: {note}")

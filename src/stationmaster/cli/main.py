@@ -106,7 +106,7 @@ def _tell_full_disk() -> int:
 
 
 def _say(line: str) -> None:
-    from stationmaster.cli.printing import printable
+    from stationmaster.cli.context import printable
 
     print(printable(line), file=sys.stderr)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
-from stationmaster.cli.render import instant
+from stationmaster.cli.times import time_text
 
 app = typer.Typer(help="Send test notifications, and read the inbox.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -64,12 +64,13 @@ def inbox(
     """
     with station_of(context, wake=False) as station:
         notes = station.notifications.inbox(user, with_read=everything, limit=limit)
+        now = station.now()
         if notes and not keep:
             station.notifications.mark_read(user, up_to=max(note.id or 0 for note in notes))
     if as_json or options_of(context).as_json:
         return print_json([dataclasses.asdict(note) for note in notes])
     for note in notes:
-        typer.echo(f"{instant(note.at)}  {note.kind}")
+        typer.echo(f"{time_text(note.at, now=now)}  {note.kind}")
         typer.echo("".join(f"  {line}".rstrip() + "\n" for line in note.text.splitlines()))
     if not notes:
         typer.echo("no messages" if everything else "no unread messages; --all shows the others")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from stationmaster.cli.times import time_text
 from stationmaster.durations import format_duration
 from stationmaster.lifecycle import shown
 from stationmaster.model import Event, Job, Outcome, Progress, Quote, Rental, SshAccess, Transfer
@@ -157,7 +158,7 @@ def job_line(job: Job, *, now: float) -> tuple[str, ...]:
         "" if share is None else f"{job.progress.step}/{job.progress.total_steps} ({share:g}%)",
         "" if job.progress.loss is None else f"{job.progress.loss:.3f}",
         format_duration(job.progress.eta_seconds) if job.outcome is None and job.progress.step else "",
-        f"{format_duration(now - job.created_at)} ago",
+        time_text(job.created_at, now=now),
     )
 
 

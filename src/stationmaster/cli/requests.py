@@ -1,10 +1,13 @@
-"""Waiting for what a training was asked for, and telling what came of it."""
+"""`save`, `sample`: requests to a running training."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, print_note, station_of
 from stationmaster.model import Request
 
 if TYPE_CHECKING:
@@ -12,15 +15,61 @@ if TYPE_CHECKING:
 
 _MADE = {Request.SAVE: "saved", Request.SAMPLE: "made"}
 _NOT_MADE = {
-    "timed_out": "the training did not do it in time",
-    "not_running": "the training does not run any more",
+    "timed_out": "the training did not answer in time",
+    "not_running": "the training is no longer running",
     "refused": "the training could not be asked",
-    "impossible": "the training does not know how",
+    "impossible": "the training does not support this",
 }
 
+WaitOption = Annotated[bool, typer.Option("--wait", help="Wait for the result and print it.")]
 
-def awaited_answer(station: Station, job_id: str, request: Request, number: int) -> Mapping[str, Any] | None:
-    """What came of the request, once it has; None where the job ended before."""
+
+def save(context: typer.Context, job: JobArgument, wait: WaitOption = False, as_json: JsonOption = False) -> None:
+    """Have a running training write a checkpoint now.
+
+    The checkpoint is downloaded; the training continues.
+
+    Examples:
+
+      stationmaster save 7f3k2q9a
+
+      stationmaster save cats --wait
+    """
+    _send_request(context, job, Request.SAVE, wait=wait, as_json=as_json)
+
+
+def sample(context: typer.Context, job: JobArgument, wait: WaitOption = False, as_json: JsonOption = False) -> None:
+    """Have a running training make samples now.
+
+    The samples are downloaded; the training continues.
+
+    Examples:
+
+      stationmaster sample 7f3k2q9a
+
+      stationmaster sample cats --wait
+    """
+    _send_request(context, job, Request.SAMPLE, wait=wait, as_json=as_json)
+
+
+def _send_request(context: typer.Context, reference: str, request: Request, *, wait: bool, as_json: bool) -> None:
+    with station_of(context) as station:
+        wanted = station.jobs.ask(station.jobs.find(reference).id, request)
+        if not wait:
+            return print_note(context, wanted.job.id, wanted.note, as_json=as_json)
+        answer = _wait_for_answer(station, wanted.job.id, request, wanted.job.times_asked(request))
+        if as_json or options_of(context).as_json:
+            print_json({"id": wanted.job.id, "note": wanted.note, "answer": answer})
+        else:
+            for line in _answer_lines(wanted.job.id, request, answer):
+                typer.echo(line)
+        if answer is None or not answer.get("files"):
+            raise typer.Exit(1)
+    return None
+
+
+def _wait_for_answer(station: Station, job_id: str, request: Request, number: int) -> Mapping[str, Any] | None:
+    """The result of the request; None if the job ended before."""
     for _ in station.jobs.watch(job_id):
         for event in station.events.of_job(job_id):
             if event.kind == f"{request.value}_ended" and event.payload.get("number", 0) >= number:
@@ -28,12 +77,11 @@ def awaited_answer(station: Station, job_id: str, request: Request, number: int)
     return None
 
 
-def answer_lines(job_id: str, request: Request, answer: Mapping[str, Any] | None) -> list[str]:
-    """The same for a person to read."""
+def _answer_lines(job_id: str, request: Request, answer: Mapping[str, Any] | None) -> list[str]:
     if answer is None:
-        return [f"{job_id}: the job ended before it was done"]
+        return [f"{job_id}: the job ended first"]
     if not answer["files"]:
-        said = _NOT_MADE.get(answer["state"], answer["state"])
-        return [f"{job_id}: {said}" + (f": {answer['problem']}" if answer.get("problem") else "")]
-    shown = answer.get("places") or answer["files"]
-    return [f"{job_id}: {_MADE[request]} {place}" for place in shown]
+        problem = _NOT_MADE.get(answer["state"], answer["state"])
+        return [f"{job_id}: {problem}" + (f": {answer['problem']}" if answer.get("problem") else "")]
+    places = answer.get("places") or answer["files"]
+    return [f"{job_id}: {_MADE[request]} {place}" for place in places]

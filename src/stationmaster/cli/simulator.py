@@ -13,7 +13,7 @@ from stationmaster.errors import ConfigInvalid
 from stationmaster.simulator.cloud import Pace
 from stationmaster.simulator.faults import read_faults
 from stationmaster.simulator.main import run
-from stationmaster.station.local.opening import open_station
+from stationmaster.station.local.station import open_station
 
 
 def simulator(

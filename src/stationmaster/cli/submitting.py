@@ -1,4 +1,4 @@
-"""Proposing, asking, submitting: `train` and `retry` spend money only this way."""
+"""Propose, confirm, submit: the only way in which `train` and `retry` spend money."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from dataclasses import dataclass
 
 import typer
 
-from stationmaster.cli.fetching import shown_progress
-from stationmaster.cli.helping_worker import prepare_worker, worker_for
+from stationmaster.cli.context import options_of
+from stationmaster.cli.progress_lines import show_download
 from stationmaster.errors import StationmasterError, UserError
 from stationmaster.model import Job, Quote
 from stationmaster.station.base import Station
+from stationmaster.station.local.processes import HelpingWorker
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.proposals import Proposal, RetryRequest, Terms, TrainRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """What came of a request. A job that was there already under its id has no notes."""
+    """The result of a request. A job that already existed has no notes."""
 
     job: Job
     created: bool
@@ -36,28 +37,29 @@ def submit_confirmed(
     shown: Callable[[Terms], Iterable[str]],
     yes: bool,
 ) -> Submission:
-    """The job, as it was proposed, shown and agreed to; a worker is there for it."""
+    """Submit the job exactly as it was proposed, shown and confirmed, and make sure that a worker runs it."""
     there = None if request.id is None else station.jobs.with_id(request.id)
     if there is not None:
-        return Submission(job=there, created=False, started_worker=_worker(context, station, is_new=False))
-    with shown_progress(request.dataset if isinstance(request, TrainRequest) else None) as progress:
+        return Submission(job=there, created=False, started_worker=_ensure_worker_note(context, station, is_new=False))
+    with show_download(request.dataset if isinstance(request, TrainRequest) else None) as progress:
         proposal = station.proposals.propose(request, progress=progress)
-    with settled_if_left(station, proposal):
+    with withdraw_if_left(station, proposal):
         for line in shown(proposal.terms):
             typer.echo(line)
         _confirm_price(proposal.terms.quote, yes=yes)
         is_new = prepare_worker(context, station)
         accepted = station.proposals.submit(proposal.id)
-        started_worker = _worker(context, station, is_new=is_new)
+        started_worker = _ensure_worker_note(context, station, is_new=is_new)
     return Submission(
         job=accepted.job, created=accepted.created, notes=proposal.terms.notes, started_worker=started_worker
     )
 
 
 @contextlib.contextmanager
-def settled_if_left(station: Station, proposal: Proposal) -> Iterator[None]:
-    """Someone who says no, or leaves before the job is queued, leaves nothing behind; someone who leaves just after
-    it is told that it is queued, since it costs money from then on.
+def withdraw_if_left(station: Station, proposal: Proposal) -> Iterator[None]:
+    """Withdraw the proposal if the person declines or leaves before the job is queued.
+
+    If they leave just after, print that the job is queued: it costs money from then on.
     """
     try:
         yield
@@ -67,12 +69,12 @@ def settled_if_left(station: Station, proposal: Proposal) -> Iterator[None]:
                 station.proposals.withdraw(proposal.id)
             else:
                 typer.echo(f"note: job {job.id} is already queued", err=True)
-                typer.echo(f"hint: to take it back, run stationmaster cancel {job.id}", err=True)
+                typer.echo(f"hint: to cancel it, run stationmaster cancel {job.id}", err=True)
         raise
 
 
 def _confirm_price(quote: Quote, *, yes: bool) -> None:
-    """Go on only if the person wants to; what costs nothing needs no question."""
+    """Continue only if the person agrees; a job that costs nothing needs no question."""
     if yes or not quote.cost_high:
         return
     if not sys.stdin.isatty():
@@ -81,8 +83,35 @@ def _confirm_price(quote: Quote, *, yes: bool) -> None:
         raise typer.Exit(0)
 
 
-def _worker(context: typer.Context, station: LocalStation, *, is_new: bool) -> str | None:
-    worker = worker_for(context, station)
+def prepare_worker(context: typer.Context, station: LocalStation) -> bool:
+    """Before a job is written: replace a live worker that has other settings than this command.
+
+    Returns whether a new one was started. Raises UserError for one that would count a job's money by other rules.
+    """
+    prepared = station.processes.prepare_worker(options_of(context).for_worker())
+    if prepared.other_settings:
+        others = ", ".join(prepared.other_settings)
+        typer.echo(f"note: the worker had other settings and was replaced: {others}", err=True)
+    return prepared.is_new
+
+
+def ensure_worker(context: typer.Context, station: LocalStation) -> HelpingWorker:
+    """A live worker that can do what this command's settings allow.
+
+    One that runs in a terminal is not stopped; a note prints what it lacks.
+    """
+    worker = station.processes.helping_worker(options_of(context).for_worker())
+    if worker.missing:
+        typer.echo(f"note: the worker (pid {worker.pid}) was started without: {', '.join(worker.missing)}", err=True)
+        typer.echo("hint: restart that worker from here; jobs that need this wait until then", err=True)
+    if worker.other_settings:
+        others = ", ".join(worker.other_settings)
+        typer.echo(f"note: the worker (pid {worker.pid}) runs with other settings: {others}", err=True)
+    return worker
+
+
+def _ensure_worker_note(context: typer.Context, station: LocalStation, *, is_new: bool) -> str | None:
+    worker = ensure_worker(context, station)
     if not is_new and not worker.is_new:
         return None
     return f"worker started in the background (pid {worker.pid}, log {worker.log})"

@@ -76,8 +76,8 @@ def instances(context: typer.Context, as_json: JsonOption = False) -> None:
 
 def _end(station: Station, fleet: Fleet, count: int | None) -> tuple[bool, Report]:
     """Destroy the machines, once their number is confirmed; whether there were any, and the report."""
-    machines = station.instances.meant(fleet)
-    ended = station.instances.end(machines, count=_typed_count(len(machines), count))
+    machines = station.instances.machines_of(fleet)
+    ended = station.instances.destroy(machines, count=_typed_count(len(machines), count))
     for job_id in ended.cancelled:
         typer.echo(f"job {job_id} is cancelled", err=True)
     return bool(machines), ended.report

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
-from stationmaster.cli.fetching import shown_progress
 from stationmaster.cli.live import follow
+from stationmaster.cli.progress_lines import show_download
 from stationmaster.cli.recipe_options import given_parameters, pairs
 from stationmaster.cli.render import job_json, quote_lines, terms_json
 from stationmaster.cli.submitting import Submission, submit_confirmed
@@ -84,7 +84,7 @@ def train(
     request = written.overlaid(given).request()
     with station_of(context) as station:
         if dry_run:
-            with shown_progress(request.dataset) as progress:
+            with show_download(request.dataset) as progress:
                 terms = station.proposals.check(request, progress=progress)
             return _show_plan(terms, as_json=as_json)
         submitted = submit_confirmed(

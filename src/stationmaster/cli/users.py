@@ -124,7 +124,7 @@ def list_users(context: typer.Context, as_json: JsonOption = False) -> None:
         found = station.users.listed()
         unit = station.credits.unit() if station.credits.are_on() else None
     if as_json or options_of(context).as_json:
-        return print_json([{**dataclasses.asdict(one.user), **_purse_json(one, unit)} for one in found])
+        return print_json([{**dataclasses.asdict(one.user), **_credits_json(one, unit)} for one in found])
     for one in found:
         words = "" if unit is None or one.balance is None else f"; {unit.show(one.balance)}"
         typer.echo(f"{one.user.name:<20} {_ways(one.user)}{words}")
@@ -153,7 +153,7 @@ def remove(context: typer.Context, name: NameArgument, as_json: JsonOption = Fal
     return None
 
 
-def _purse_json(listed: ListedUser, unit: Unit | None) -> dict[str, object]:
+def _credits_json(listed: ListedUser, unit: Unit | None) -> dict[str, object]:
     """What the user can spend, where credits are on."""
     if unit is None or listed.balance is None:
         return {}

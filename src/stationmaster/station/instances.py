@@ -8,7 +8,7 @@ from typing import Protocol
 
 from stationmaster.control.periodic.sweep_report import Act, Finding, Report, Verdict
 
-__all__ = ["Act", "EndedMachines", "Finding", "Fleet", "Instances", "MeantMachine", "Report", "Verdict"]
+__all__ = ["Act", "DestroyedMachines", "Finding", "Fleet", "FleetMachine", "Instances", "Report", "Verdict"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class Fleet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeantMachine:
+class FleetMachine:
     """One machine that is to end, as its provider lists it."""
 
     provider_id: str
@@ -28,7 +28,7 @@ class MeantMachine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EndedMachines:
+class DestroyedMachines:
     report: Report
     cancelled: tuple[str, ...]  # the jobs that would have rented other machines
 
@@ -47,10 +47,10 @@ class Instances(Protocol):
         Raises ConfigInvalid where the home cannot be written to.
         """
 
-    def meant(self, fleet: Fleet) -> Sequence[MeantMachine]:
+    def machines_of(self, fleet: Fleet) -> Sequence[FleetMachine]:
         """The machines of a fleet, by a look. Nothing is done."""
 
-    def end(self, machines: Sequence[MeantMachine], *, count: int) -> EndedMachines:
+    def destroy(self, machines: Sequence[FleetMachine], *, count: int) -> DestroyedMachines:
         """Cancel the jobs of these machines and destroy them at once with what is on them, beside a sweep.
 
         `count` is what a person typed. Raises UserError, with nothing done, where it is not the number of machines;

@@ -15,7 +15,7 @@ from stationmaster.documents import read_yaml
 from stationmaster.errors import NotFound, UserError
 from stationmaster.money import MicroDollars, from_dollars
 from stationmaster.settings.addresses import checked_text, texts_in
-from stationmaster.station.names import LONGEST_NAME
+from stationmaster.station import LONGEST_NAME
 from stationmaster.station.proposals import TrainRequest
 from stationmaster.station.trainer_config import with_trainer_monitoring
 

@@ -35,8 +35,8 @@ def labels(instances: Instances) -> set[str]:
     return {finding.machine.label for finding in instances.look().findings}
 
 
-def meant(world: LocalWorld, fleet: Fleet) -> set[str]:
-    return {machine.label for machine in world.station.instances.meant(fleet)}
+def labels_of(world: LocalWorld, fleet: Fleet) -> set[str]:
+    return {machine.label for machine in world.station.instances.machines_of(fleet)}
 
 
 @pytest.fixture
@@ -98,21 +98,21 @@ def test_a_provider_that_does_not_answer_is_told_beside_the_others(open_world: O
 def test_machines_of_another_installation_are_meant_by_its_name(
     three: LocalWorld, fleet: Fleet, others: Collection[str]
 ) -> None:
-    assert meant(three, fleet) == others
+    assert labels_of(three, fleet) == others
 
 
 def test_without_a_name_this_installation_s_machines_are_meant_and_others_only_if_asked_for(three: LocalWorld) -> None:
-    assert meant(three, Fleet()) == {stray(three)}
-    assert meant(three, Fleet(with_foreign=True)) == {stray(three), _OTHERS, _FOREIGN}
+    assert labels_of(three, Fleet()) == {stray(three)}
+    assert labels_of(three, Fleet(with_foreign=True)) == {stray(three), _OTHERS, _FOREIGN}
 
 
 def test_nothing_ends_and_no_job_is_cancelled_where_the_number_is_wrong(world: LocalWorld, pictures: Path) -> None:
     with_machine(world, pictures)
     before = labels(world.station.instances)
-    machines = world.station.instances.meant(Fleet())
+    machines = world.station.instances.machines_of(Fleet())
     for count in (0, len(machines) + 1):
         with pytest.raises(UserError, match=f"{count} was typed, but {len(machines)}"):
-            world.station.instances.end(machines, count=count)
+            world.station.instances.destroy(machines, count=count)
     assert labels(world.station.instances) == before
     assert world.station.jobs.find("busy").desired is Desired.RUN
 
@@ -120,8 +120,8 @@ def test_nothing_ends_and_no_job_is_cancelled_where_the_number_is_wrong(world: L
 def test_machines_that_were_counted_end_and_their_jobs_rent_no_others(world: LocalWorld, pictures: Path) -> None:
     with_machine(world, pictures)
     rent(world, _OTHERS, _FOREIGN)
-    machines = world.station.instances.meant(Fleet())
-    ended = world.station.instances.end(machines, count=1)
+    machines = world.station.instances.machines_of(Fleet())
+    ended = world.station.instances.destroy(machines, count=1)
     assert ended.cancelled == ("busy",)
     assert [finding.done for finding in ended.report.findings if finding.job] == [True]
     assert labels(world.station.instances) == {_OTHERS, _FOREIGN}
@@ -131,8 +131,8 @@ def test_machines_that_were_counted_end_and_their_jobs_rent_no_others(world: Loc
 
 
 def test_a_machine_without_a_job_ends_by_its_installation_s_name(three: LocalWorld) -> None:
-    machines = three.station.instances.meant(Fleet(installation="ab12cd34"))
-    assert three.station.instances.end(machines, count=1).cancelled == ()
+    machines = three.station.instances.machines_of(Fleet(installation="ab12cd34"))
+    assert three.station.instances.destroy(machines, count=1).cancelled == ()
     assert _OTHERS not in labels(three.station.instances)
     assert _FOREIGN in labels(three.station.instances)
 

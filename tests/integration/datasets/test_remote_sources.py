@@ -23,7 +23,7 @@ from stationmaster.datasets.sources.reference import BucketSource, HubSource, pa
 from stationmaster.delivery.bucket import open_other_bucket
 from stationmaster.errors import ConfigInvalid, DatasetInvalid, DeliveryBusy, DeliveryRefused, NotFound, UserError
 from stationmaster.settings import Settings
-from stationmaster.station.local.dataset_sources import brought_home
+from stationmaster.station.local.dataset_sources import fetch_dataset
 from tests.support.servers.hub_server import HUB_TOKEN, HubServer
 from tests.support.servers.s3_servers import S3Server
 
@@ -66,7 +66,7 @@ def test_a_prefix_of_a_bucket_comes_home_whole(name: str, request: pytest.Fixtur
     source = BucketSource(bucket=server.bucket, key=prefix())
     put(server, source, FILES, at)
     put(server, BucketSource(bucket=server.bucket, key=f"{source.key}-others"), {"three.txt": b"not mine"}, at)
-    home = brought_home(source, at)
+    home = fetch_dataset(source, at)
     assert content_of(home.path) == FILES
     assert home.source == f"s3://{server.bucket}/{source.key}"
 
@@ -75,14 +75,14 @@ def test_what_is_there_is_not_fetched_again_and_what_changed_is(seaweed: S3Serve
     at = settings(tmp_path, **seaweed.environment())
     source = BucketSource(bucket=seaweed.bucket, key=prefix())
     put(seaweed, source, FILES, at)
-    first = brought_home(source, at).path
+    first = fetch_dataset(source, at).path
     kept = (first / "one.png").stat().st_ino
     (first / "one.txt").write_bytes(b"ohwx, a dog")  # somebody changed the cache: same length, other bytes
     put(seaweed, source, {"empty.txt": b"no longer"}, at)
     with closing(open_other_bucket(at.bucket, seaweed.bucket)) as bucket:
         bucket.delete(f"{source.key}/deep/two with spaces & ümlaut.txt")
     moved: list[int] = []
-    second = brought_home(source, at, progress=lambda done, total: moved.append(total - done)).path
+    second = fetch_dataset(source, at, progress=lambda done, total: moved.append(total - done)).path
     assert content_of(second) == {"one.png": FILES["one.png"], "one.txt": b"ohwx, a cat", "empty.txt": b"no longer"}
     assert (second / "one.png").stat().st_ino == kept
     assert len(moved) == 2
@@ -93,11 +93,11 @@ def test_a_fetch_that_was_killed_goes_on_with_what_it_had(seaweed: S3Server, tmp
     at = settings(tmp_path, **seaweed.environment())
     source = BucketSource(bucket=seaweed.bucket, key=prefix())
     put(seaweed, source, FILES, at)
-    folder = brought_home(source, at).path
+    folder = fetch_dataset(source, at).path
     kept = (folder / "one.png").stat().st_ino
     (folder.parent / "index.json").unlink()  # written last
     moved: list[int] = []
-    assert content_of(brought_home(source, at, progress=lambda done, _: moved.append(done)).path) == FILES
+    assert content_of(fetch_dataset(source, at, progress=lambda done, _: moved.append(done)).path) == FILES
     assert (folder / "one.png").stat().st_ino == kept
     assert moved == []
 
@@ -113,7 +113,7 @@ def test_one_archive_in_a_bucket_is_a_dataset(seaweed: S3Server, tmp_path: Path)
     source = BucketSource(bucket=seaweed.bucket, key=f"{prefix()}")
     put(seaweed, source, {"pack.tar": packed.getvalue()}, at)
     for one in (BucketSource(bucket=seaweed.bucket, key=f"{source.key}/pack.tar"), source):
-        with opened(brought_home(one, at).path) as folder:
+        with opened(fetch_dataset(one, at).path) as folder:
             assert content_of(folder) == FILES
 
 
@@ -160,11 +160,11 @@ def test_a_name_that_leads_out_of_the_folder_is_refused(tmp_path: Path) -> None:
 def test_an_empty_prefix_a_missing_bucket_and_a_missing_key_are_told(seaweed: S3Server, tmp_path: Path) -> None:
     at = settings(tmp_path, **seaweed.environment())
     with pytest.raises(NotFound):
-        brought_home(BucketSource(bucket=seaweed.bucket, key="nothing/here"), at)
+        fetch_dataset(BucketSource(bucket=seaweed.bucket, key="nothing/here"), at)
     with pytest.raises(DeliveryRefused):
-        brought_home(BucketSource(bucket="nosuchbucket", key="cats"), at)
+        fetch_dataset(BucketSource(bucket="nosuchbucket", key="cats"), at)
     with pytest.raises(ConfigInvalid):
-        brought_home(BucketSource(bucket="any", key="cats"), settings(tmp_path))
+        fetch_dataset(BucketSource(bucket="any", key="cats"), settings(tmp_path))
 
 
 def hub_settings(tmp_path: Path, hub: HubServer, **environ: str) -> Settings:
@@ -178,7 +178,7 @@ def test_a_dataset_of_the_hub_comes_home_at_one_commit(hub: HubServer, tmp_path:
     repo = hub.add_repo(
         "anna/cats", {**FILES, **LARGE, "README.md": b"# Cats", ".gitattributes": b"*.png lfs"}, kind="dataset"
     )
-    home = brought_home(HubSource(repository="anna/cats"), hub_settings(tmp_path, hub))
+    home = fetch_dataset(HubSource(repository="anna/cats"), hub_settings(tmp_path, hub))
     assert content_of(home.path) == {**FILES, **LARGE}
     assert home.source == f"hf://datasets/anna/cats@{repo.head}"
 
@@ -213,23 +213,23 @@ def test_a_gated_dataset_is_refused_without_access_and_given_with_it(hub: HubSer
     source = HubSource(repository="acme/secret")
     for environ in ({}, {"HF_TOKEN": "hf_other"}):
         with pytest.raises(DeliveryRefused) as told:
-            brought_home(source, hub_settings(tmp_path, hub, **environ))
+            fetch_dataset(source, hub_settings(tmp_path, hub, **environ))
         assert told.value.hint
         assert "hf_other" not in f"{told.value} {told.value.hint}"
-    home = brought_home(source, hub_settings(tmp_path, hub, HF_TOKEN=HUB_TOKEN))
+    home = fetch_dataset(source, hub_settings(tmp_path, hub, HF_TOKEN=HUB_TOKEN))
     assert content_of(home.path) == {"one.txt": b"ohwx"}
 
 
 def test_a_hub_that_is_busy_or_does_not_know_the_dataset_says_so(hub: HubServer, tmp_path: Path) -> None:
     at = hub_settings(tmp_path, hub, HF_TOKEN=HUB_TOKEN)
     with pytest.raises((NotFound, DeliveryRefused)):
-        brought_home(HubSource(repository="anna/none"), at)
+        fetch_dataset(HubSource(repository="anna/none"), at)
     hub.add_repo("anna/cats", {"one.txt": b"ohwx"}, kind="dataset")
     with pytest.raises(NotFound):
-        brought_home(HubSource(repository="anna/cats", revision="nosuch"), at)
+        fetch_dataset(HubSource(repository="anna/cats", revision="nosuch"), at)
     hub.refuse("GET /api/datasets", 503)
     with pytest.raises(DeliveryBusy):
-        brought_home(HubSource(repository="anna/cats"), at)
+        fetch_dataset(HubSource(repository="anna/cats"), at)
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.cli.submitting import settled_if_left
+from stationmaster.cli.submitting import withdraw_if_left
 from tests.support.jobs.local_world import LocalWorld, write_pictures
 
 
 def test_before_the_job_is_queued_nothing_is_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with LocalWorld(tmp_path) as world:
         proposal = world.station.proposals.propose(world.request(write_pictures(tmp_path / "pictures"), id="mine"))
-        with pytest.raises(KeyboardInterrupt), settled_if_left(world.station, proposal):
+        with pytest.raises(KeyboardInterrupt), withdraw_if_left(world.station, proposal):
             raise KeyboardInterrupt
         assert world.station.jobs.with_id("mine") is None
         assert list((world.folder / "home" / "datasets").glob("*.tar")) == []
@@ -24,10 +24,10 @@ def test_after_it_the_job_is_named_and_stays_as_it_is(tmp_path: Path, capsys: py
     with LocalWorld(tmp_path) as world:
         proposal = world.station.proposals.propose(world.request(write_pictures(tmp_path / "pictures"), id="mine"))
         job = world.station.proposals.submit(proposal.id).job
-        with pytest.raises(KeyboardInterrupt), settled_if_left(world.station, proposal):
+        with pytest.raises(KeyboardInterrupt), withdraw_if_left(world.station, proposal):
             raise KeyboardInterrupt
         assert world.station.jobs.with_id("mine") == job
         assert Path(job.spec.dataset.archive).is_file()
     assert capsys.readouterr().err == (
-        "note: job mine is already queued\nhint: to take it back, run stationmaster cancel mine\n"
+        "note: job mine is already queued\nhint: to cancel it, run stationmaster cancel mine\n"
     )

@@ -27,19 +27,19 @@ class LocalArtifacts:
 
     def pull(self, job_id: str, target: Path) -> Sequence[Path]:
         files = self._store.checkpoints.of_job(job_id)
-        safe = [one for one in files if is_for_people(one) and can_be_had(one, self._settings)]
+        safe = [one for one in files if is_for_people(one) and is_available(one, self._settings)]
         if not safe:
             raise NotFound(
                 f"job {job_id} has nothing at home yet", hint=f"see how it stands: stationmaster show {job_id}"
             )
-        goals = places(safe, target)
+        goals = target_paths(safe, target)
         with user_errors_of_files("choose a folder that you may write to"):
             for goal in goals:
                 require_no_links(goal, target)
-            return [copied(one, goal, self._settings) for one, goal in zip(safe, goals, strict=True)]
+            return [copy_file(one, goal, self._settings) for one, goal in zip(safe, goals, strict=True)]
 
 
-def can_be_had(file: Checkpoint, settings: Settings) -> bool:
+def is_available(file: Checkpoint, settings: Settings) -> bool:
     """Whether it was verified somewhere that can be read from here: at home, or in a bucket of our key's."""
     if file.location is None or file.verified_at is None:
         return False
@@ -70,7 +70,7 @@ def _is_unchanged(place: Path, file: Checkpoint) -> bool:
     return place.is_file() and sha256_of(place) == file.sha256
 
 
-def places(files: Sequence[Checkpoint], folder: Path) -> list[Path]:
+def target_paths(files: Sequence[Checkpoint], folder: Path) -> list[Path]:
     """Where in the folder a person's copy of each file goes: under the path that it had on the machine.
 
     Attempts may use the same names for other bytes, so all but the last have a folder of their own. Raises
@@ -94,17 +94,17 @@ def require_no_links(place: Path, folder: Path) -> None:
             raise UserError(f"{parent} is a link, and copies stay in {folder}", hint="remove it, or choose another DIR")
 
 
-def copied(file: Checkpoint, target: Path, settings: Settings) -> Path:
+def copy_file(file: Checkpoint, target: Path, settings: Settings) -> Path:
     """`target` is a verified copy of the file. Raises TransferFailed where it has changed, and DeliveryError."""
     assert file.location is not None, "a file that can be had has a place"
     assert file.sha256 is not None, "what was verified has a hash"
-    with _kept_at(file.location, settings) as (store, key):
+    with _open_location(file.location, settings) as (store, key):
         store.get(key, target, sha256=file.sha256)
     return target
 
 
 @contextmanager
-def _kept_at(location: str, settings: Settings) -> Iterator[tuple[ArtifactStore, str]]:
+def _open_location(location: str, settings: Settings) -> Iterator[tuple[ArtifactStore, str]]:
     source = parse_source(location)
     if isinstance(source, BucketSource):
         with closing(open_other_bucket(settings.bucket, source.bucket)) as bucket:

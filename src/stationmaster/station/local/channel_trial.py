@@ -18,7 +18,7 @@ from stationmaster.store.store import Store
 
 async def try_channels(installation: Installation, user: str, text: str) -> list[Delivery]:
     """Raises NotifyRefused where no channel leads to the user."""
-    async with _opened(installation) as post:
+    async with _open_post(installation) as post:
         recipient = post.book.owner(user)
         if not recipient.routes:
             raise NotifyRefused(
@@ -29,12 +29,12 @@ async def try_channels(installation: Installation, user: str, text: str) -> list
 
 
 async def try_operator_channels(installation: Installation, text: str) -> list[Delivery]:
-    async with _opened(installation) as post:
+    async with _open_post(installation) as post:
         return await _try_each(post, post.book.operators(), _message(text, installation.store))
 
 
 @asynccontextmanager
-async def _opened(installation: Installation) -> AsyncIterator[Post]:
+async def _open_post(installation: Installation) -> AsyncIterator[Post]:
     post = open_post(installation.settings, installation.store)
     try:
         yield post

@@ -24,7 +24,7 @@ class LocalDataset:
     source: str
 
 
-def brought_home(source: Source, settings: Settings, *, progress: Progress | None = None) -> LocalDataset:
+def fetch_dataset(source: Source, settings: Settings, *, progress: Progress | None = None) -> LocalDataset:
     """The dataset at home; one from elsewhere is fetched into the cache, or only compared with what it has.
 
     Raises NotFound, DatasetInvalid, DiskFull, ConfigInvalid, DeliveryRefused, DeliveryBusy.
@@ -46,8 +46,8 @@ def brought_home(source: Source, settings: Settings, *, progress: Progress | Non
 
 
 @contextmanager
-def opened_source(source: Source, settings: Settings, *, progress: Progress | None = None) -> Iterator[Path]:
-    """The folder that holds the dataset, wherever it is. Raises as `brought_home` does."""
-    path = source if isinstance(source, Path) else brought_home(source, settings, progress=progress).path
+def open_source(source: Source, settings: Settings, *, progress: Progress | None = None) -> Iterator[Path]:
+    """The folder that holds the dataset, wherever it is. Raises as `fetch_dataset` does."""
+    path = source if isinstance(source, Path) else fetch_dataset(source, settings, progress=progress).path
     with opened(path) as folder:
         yield folder

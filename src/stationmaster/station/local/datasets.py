@@ -12,7 +12,7 @@ from stationmaster.datasets.sample_set import TRIGGER, write_sample_set
 from stationmaster.datasets.sources.reference import Source
 from stationmaster.recipes.registry import find
 from stationmaster.station.datasets import PackedDataset, Progress, SampleSet
-from stationmaster.station.local.dataset_sources import opened_source
+from stationmaster.station.local.dataset_sources import open_source
 from stationmaster.station.local.file_errors import user_errors_of_files
 from stationmaster.station.local.installation import Installation
 
@@ -25,12 +25,12 @@ class LocalDatasets:
         return rules_of(find(recipe, folders=self._settings.recipes).recipe.dataset, trigger=trigger)
 
     def check(self, source: Source, rules: DatasetRules, *, progress: Progress | None = None) -> Report:
-        with opened_source(source, self._settings, progress=progress) as folder:
+        with open_source(source, self._settings, progress=progress) as folder:
             return validate.check(folder, rules)
 
     def repair(self, source: Source, target: Path, rules: DatasetRules, *, progress: Progress | None = None) -> Report:
         elsewhere = user_errors_of_files("write the repaired copy to another folder")
-        with elsewhere, opened_source(source, self._settings, progress=progress) as folder:
+        with elsewhere, open_source(source, self._settings, progress=progress) as folder:
             return repair.fix(folder, target, rules)
 
     def pack(
@@ -45,7 +45,7 @@ class LocalDatasets:
         pack.require_replaceable(target, force=force)
         compression = Compression.ZSTD if zstd else Compression.NONE
         write = pack.pack_into if target.is_dir() else pack.pack
-        with opened_source(source, self._settings, progress=progress) as folder:
+        with open_source(source, self._settings, progress=progress) as folder:
             packed = write(folder, target, compression=compression)
         return PackedDataset(
             path=packed.path,

@@ -12,7 +12,7 @@ from stationmaster.control.wiring.build import build_world, sweep_policy_of
 from stationmaster.control.wiring.providers import Waiting
 from stationmaster.errors import AlreadyEnded, NotFound, UserError
 from stationmaster.model import Desired, Label
-from stationmaster.station.instances import EndedMachines, Fleet, MeantMachine
+from stationmaster.station.instances import DestroyedMachines, Fleet, FleetMachine
 from stationmaster.station.local.installation import Installation
 from stationmaster.store.store import Store
 
@@ -22,30 +22,30 @@ class LocalInstances:
         self._installation = installation
 
     def look(self) -> Report:
-        return asyncio.run(self._swept(self._installation.readable_store, act=False))
+        return asyncio.run(self._sweep(self._installation.readable_store, act=False))
 
     def sweep(self) -> Report:
-        return asyncio.run(self._swept(self._installation.store, act=True))
+        return asyncio.run(self._sweep(self._installation.store, act=True))
 
-    def meant(self, fleet: Fleet) -> Sequence[MeantMachine]:
+    def machines_of(self, fleet: Fleet) -> Sequence[FleetMachine]:
         wanted = fleet.installation or self._installation.readable_store.installation_id
         every = fleet.installation is None and fleet.with_foreign
         machines = [finding.machine for finding in self.look().findings]
         return [
-            MeantMachine(provider_id=machine.provider_id, label=machine.label)
+            FleetMachine(provider_id=machine.provider_id, label=machine.label)
             for machine in machines
             if every or _installation_of(machine.label) == wanted
         ]
 
-    def end(self, machines: Sequence[MeantMachine], *, count: int) -> EndedMachines:
+    def destroy(self, machines: Sequence[FleetMachine], *, count: int) -> DestroyedMachines:
         if count != len(machines):
             raise UserError(f"{count} was typed, but {len(machines)} machine(s) would end; nothing was done")
         cancelled = self._cancel_jobs_of(machines)
         doomed = frozenset(machine.provider_id for machine in machines)
-        report = asyncio.run(self._swept(self._installation.store, act=True, doomed=doomed))
-        return EndedMachines(report=report, cancelled=cancelled)
+        report = asyncio.run(self._sweep(self._installation.store, act=True, doomed=doomed))
+        return DestroyedMachines(report=report, cancelled=cancelled)
 
-    def _cancel_jobs_of(self, machines: Sequence[MeantMachine]) -> tuple[str, ...]:
+    def _cancel_jobs_of(self, machines: Sequence[FleetMachine]) -> tuple[str, ...]:
         """A job whose machine is taken away would rent another one."""
         store = self._installation.store
         labels = [Label.parse(machine.label) for machine in machines]
@@ -56,7 +56,7 @@ class LocalInstances:
                 cancelled.append(job_id)
         return tuple(cancelled)
 
-    async def _swept(self, store: Store, *, act: bool, doomed: frozenset[str] = frozenset()) -> Report:
+    async def _sweep(self, store: Store, *, act: bool, doomed: frozenset[str] = frozenset()) -> Report:
         settings = self._installation.settings
         # Only a look may give up soon: what is to be ended is asked for as patiently as a worker does.
         waiting = Waiting(hurried=not act, pause=self._installation.pause)

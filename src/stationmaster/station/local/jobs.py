@@ -105,11 +105,11 @@ class LocalJobs:
         dataset = self._store.jobs.get(job_id).spec.dataset
         self._store.jobs.remove(job_id)
         forget_dataset(dataset, self._settings.home, self._store)
-        self._forget_model_at_home(job_id)
+        self._remove_local_model(job_id)
         shutil.rmtree(self._settings.home / "jobs" / job_id, ignore_errors=True)
         shutil.rmtree(shell_folder(self._settings.home, job_id), ignore_errors=True)
 
-    def _forget_model_at_home(self, job_id: str) -> None:
+    def _remove_local_model(self, job_id: str) -> None:
         """The job's files at home go: a model that lay nowhere else leaves the catalogue with them."""
         model = self._store.models.of_job(job_id)
         if model is None:

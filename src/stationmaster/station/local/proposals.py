@@ -23,12 +23,11 @@ from stationmaster.providers.base import NeedsKey
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.registry import find
 from stationmaster.station.datasets import Progress
-from stationmaster.station.local.artifacts import can_be_had, copied, is_resumable, state_beside
+from stationmaster.station.local.artifacts import copy_file, is_available, is_resumable, state_beside
 from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.jobs import LocalJobs
-from stationmaster.station.local.proposing.affordability import purse_notes
 from stationmaster.station.local.proposing.checking import Checked, check_again, check_request
-from stationmaster.station.local.proposing.limits import limits_of
+from stationmaster.station.local.proposing.limits import budget_notes, limits_of
 from stationmaster.station.local.proposing.naming import checked_id
 from stationmaster.station.local.proposing.quoting import Work, quote_work
 from stationmaster.station.proposals import (
@@ -56,18 +55,18 @@ class LocalProposals:
 
     def check(self, request: TrainRequest | RetryRequest, *, progress: Progress | None = None) -> Terms:
         if isinstance(request, RetryRequest):
-            return self._checked_again(self._retried(request.job).spec)
+            return self._check_again(self._ended_job(request.job).spec)
         job_id = "JOB" if request.id is None else checked_id(request.id)
-        return self._checked(request, job_id=job_id, progress=progress).terms
+        return self._check(request, job_id=job_id, progress=progress).terms
 
     def propose(self, request: TrainRequest | RetryRequest, *, progress: Progress | None = None) -> Proposal:
         if isinstance(request, RetryRequest):
             return self._propose_again(request)
         self._require_key(request.provider, request.account)
-        checked = self._checked(request, job_id=checked_id(request.id), progress=progress)
-        proposal = self._kept(self._spec(checked, request), checked.terms)
+        checked = self._check(request, job_id=checked_id(request.id), progress=progress)
+        proposal = self._store_proposal(self._make_spec(checked, request), checked.terms)
         if not self._is_packed(proposal):  # removed meanwhile, with the last other job that had it
-            self._packed(checked)
+            self._pack(checked)
         return proposal
 
     def find(self, proposal_id: str) -> Proposal:
@@ -78,7 +77,7 @@ class LocalProposals:
         if (there := self._jobs.with_id(spec.id)) is not None:
             return Accepted(job=there, created=False)
         self._require_owner(spec.owner)
-        self._purse_notes(spec.quote, spec.owner)
+        self._budget_notes(spec.quote, spec.owner)
         submitted = self._store.proposals.submit(proposal_id)
         return Accepted(job=submitted.job, created=submitted.created)
 
@@ -106,26 +105,26 @@ class LocalProposals:
             notes=(*notes, *limits.notes),
         )
 
-    def _checked(self, request: TrainRequest, *, job_id: str, progress: Progress | None) -> Checked:
+    def _check(self, request: TrainRequest, *, job_id: str, progress: Progress | None) -> Checked:
         self._require_owner(request.owner)
         provider = self._installation.provider(request.provider, request.account)
         past = self._store.runs.finished
         checked = check_request(request, self._settings, provider, job_id=job_id, past_runs=past, progress=progress)
-        return replace(checked, terms=self._with_purse_notes(checked.terms, request.owner))
+        return replace(checked, terms=self._with_budget_notes(checked.terms, request.owner))
 
-    def _checked_again(self, spec: JobSpec) -> Terms:
+    def _check_again(self, spec: JobSpec) -> Terms:
         provider = self._installation.provider(spec.provider)
         past = self._store.runs.finished
         terms = check_again(spec, self._settings, provider, past_runs=past)
-        return self._with_purse_notes(terms, spec.owner)
+        return self._with_budget_notes(terms, spec.owner)
 
     def _propose_again(self, request: RetryRequest) -> Proposal:
-        old = self._retried(request.job)
+        old = self._ended_job(request.job)
         job_id = checked_id(request.id)
         best = self._best_checkpoint(old) if request.resume else None
         state = None if best is None else state_beside(best, self._store.checkpoints.of_job(old.id))
         self._require_key(old.spec.provider)
-        terms = self._checked_again(replace(old.spec, id=job_id))
+        terms = self._check_again(replace(old.spec, id=job_id))
         spec = replace(
             old.spec,
             id=job_id,
@@ -137,13 +136,13 @@ class LocalProposals:
             resume_step=None if best is None else best.step,
             resume_state=None if state is None else state.location,
         )
-        proposal = self._kept(spec, terms)
+        proposal = self._store_proposal(spec, terms)
         if not self._is_packed(proposal):
             self._store.proposals.remove(proposal.id)
-            self._retried(request.job)  # which says so
+            self._ended_job(request.job)  # which says so
         return proposal
 
-    def _kept(self, spec: JobSpec, terms: Terms) -> Proposal:
+    def _store_proposal(self, spec: JobSpec, terms: Terms) -> Proposal:
         data = dataclasses.asdict(terms)
         kept = self._store.proposals.put(secrets.token_hex(8), spec, data, seconds=_VALID_SECONDS)
         return _from_store(kept)
@@ -151,9 +150,9 @@ class LocalProposals:
     def _is_packed(self, proposal: Proposal) -> bool:
         return Path(self._store.proposals.get(proposal.id).spec.dataset.archive).is_file()
 
-    def _spec(self, checked: Checked, request: TrainRequest) -> JobSpec:
+    def _make_spec(self, checked: Checked, request: TrainRequest) -> JobSpec:
         """The specification, with the dataset packed at home under its own hash."""
-        terms, dataset = checked.terms, self._packed(checked)
+        terms, dataset = checked.terms, self._pack(checked)
         return JobSpec(
             id=checked.job_id,
             name=terms.name,
@@ -170,7 +169,7 @@ class LocalProposals:
             monitoring=read_monitoring(request.monitoring),
         )
 
-    def _packed(self, checked: Checked) -> DatasetRef:
+    def _pack(self, checked: Checked) -> DatasetRef:
         folder = self._settings.home / "datasets"
         folder.mkdir(parents=True, exist_ok=True)
         with opened(checked.dataset.path) as source:
@@ -184,7 +183,7 @@ class LocalProposals:
             images=checked.terms.images,
         )
 
-    def _retried(self, reference: str) -> Job:
+    def _ended_job(self, reference: str) -> Job:
         """The ended job that can be run again. Raises NotFound, IllegalMove."""
         old = self._jobs.find(reference)
         if old.outcome is None:
@@ -202,14 +201,14 @@ class LocalProposals:
         safe = [
             one
             for one in self._store.checkpoints.of_job(job.id)
-            if is_resumable(one) and can_be_had(one, self._settings) and not _is_gone(one)
+            if is_resumable(one) and is_available(one, self._settings) and not _is_gone(one)
         ]
         if not safe:
             raise NotFound(f"job {job.id} has no verified checkpoint at home", hint="leave out --resume")
         best = max(safe, key=lambda one: (one.attempt, one.step is None, one.step or 0))
         if "://" in str(best.location):
             folder = self._settings.home / "jobs" / job.id
-            here = copied(best, fetched_path(folder, attempt=best.attempt, path=best.path), self._settings)
+            here = copy_file(best, fetched_path(folder, attempt=best.attempt, path=best.path), self._settings)
             best = replace(best, location=str(here))
         return best if best.step is not None else replace(best, step=job.progress.step)
 
@@ -226,12 +225,12 @@ class LocalProposals:
         known = ", ".join([SINGLE_USER, *(user.name for user in self._store.users.listed())])
         raise NotFound(f"there is no user {name}", hint=f"known: {known}; add one: stationmaster users add {name}")
 
-    def _with_purse_notes(self, terms: Terms, owner: str | None) -> Terms:
-        return replace(terms, notes=(*terms.notes, *self._purse_notes(terms.quote, owner)))
+    def _with_budget_notes(self, terms: Terms, owner: str | None) -> Terms:
+        return replace(terms, notes=(*terms.notes, *self._budget_notes(terms.quote, owner)))
 
-    def _purse_notes(self, quote: Quote, owner: str | None) -> tuple[str, ...]:
+    def _budget_notes(self, quote: Quote, owner: str | None) -> tuple[str, ...]:
         """Notes to show beside the price. Raises OutOfCredit."""
-        return purse_notes(self._store, quote, owner, policy_of(self._settings))
+        return budget_notes(self._store, quote, owner, policy_of(self._settings))
 
 
 def _with_prompts(checked: Checked, request: TrainRequest, archive: Path) -> Mapping[str, Any]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stationmaster.config import load_settings
 from stationmaster.settings import Settings
 from stationmaster.station.local.installation import Installation
 
@@ -173,3 +175,18 @@ class LocalStation:
 
     def close(self) -> None:
         self.installation.close()
+
+
+def open_station(
+    environ: Mapping[str, str],
+    *,
+    home: Path | None = None,
+    log_level: str | None = None,
+    pause: Pause = asyncio.sleep,
+) -> LocalStation:
+    """The station of this computer, set up by its environment, its files and a command's options.
+
+    Raises ConfigInvalid. The store is opened by the first call that needs it.
+    """
+    settings = load_settings(environ, overrides={"home": home, "log_level": log_level})
+    return LocalStation(settings, environ, pause=pause)

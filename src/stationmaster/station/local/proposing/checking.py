@@ -21,7 +21,7 @@ from stationmaster.recipes.registry import StoredRecipe, find
 from stationmaster.recipes.schema import Dataset
 from stationmaster.settings import Settings
 from stationmaster.station.datasets import Progress
-from stationmaster.station.local.dataset_sources import LocalDataset, brought_home
+from stationmaster.station.local.dataset_sources import LocalDataset, fetch_dataset
 from stationmaster.station.local.proposing.gates import check_gates, check_tokens, require_secrets
 from stationmaster.station.local.proposing.hooks import run_hooks
 from stationmaster.station.local.proposing.limits import Limits, limits_again, limits_of
@@ -57,8 +57,8 @@ def check_request(
     parameters = resolve(stored.recipe, request.parameters)
     name = checked_name(request.name or request.dataset.name or stored.recipe.name)
     read_monitoring(request.monitoring)
-    dataset = brought_home(request.dataset, settings, progress=progress)
-    report = _checked_dataset(dataset.path, stored.recipe.dataset, request.trigger)
+    dataset = fetch_dataset(request.dataset, settings, progress=progress)
+    report = _check_dataset(dataset.path, stored.recipe.dataset, request.trigger)
     facts: dict[str, str | int] = {
         "path": str(dataset.path),
         "images": report.images,
@@ -66,7 +66,7 @@ def check_request(
         "bytes": report.bytes,
     }
     hooked = run_hooks(stored, parameters, facts)
-    may_run = _may_run(stored, hooked.parameters, settings, provider)
+    run_notes = _check_can_run(stored, hooked.parameters, settings, provider)
     work = Work(
         recipe=stored.recipe,
         parameters=hooked.parameters,
@@ -85,7 +85,7 @@ def check_request(
         identity=identity,
         provider=provider,
         rows=report.rows,
-        notes=(*warnings, *hooked.notes, *may_run, *assumed),
+        notes=(*warnings, *hooked.notes, *run_notes, *assumed),
     )
     return Checked(stored=stored, job_id=job_id, trigger=request.trigger, dataset=dataset, terms=terms)
 
@@ -94,7 +94,7 @@ def check_again(spec: JobSpec, settings: Settings, provider: Provider, *, past_r
     """What a further job like this one would take and cost now. Raises UserError as `check_request` does."""
     stored = find(spec.recipe, folders=settings.recipes)
     parameters = resolve(stored.recipe, dict(spec.parameters))
-    may_run = _may_run(stored, parameters, settings, provider)
+    run_notes = _check_can_run(stored, parameters, settings, provider)
     work = Work(
         recipe=stored.recipe,
         parameters=parameters,
@@ -105,7 +105,7 @@ def check_again(spec: JobSpec, settings: Settings, provider: Provider, *, past_r
     quote, assumed = quote_work(work, provider, past_runs=past_runs, home=settings.home)
     identity = JobIdentity(id=spec.id, name=spec.name, trigger=spec.trigger or "", attempt=1)
     limits = limits_again(spec, quote, settings)
-    return _terms(work, quote, limits, identity=identity, provider=provider, rows=0, notes=(*may_run, *assumed))
+    return _terms(work, quote, limits, identity=identity, provider=provider, rows=0, notes=(*run_notes, *assumed))
 
 
 def _terms(
@@ -143,7 +143,7 @@ def _planned_steps(work: Work, identity: JobIdentity) -> tuple[PlannedStep, ...]
     return tuple(PlannedStep(name=step.name, argv=step.argv, env=step.env) for step in plan.steps)
 
 
-def _checked_dataset(folder: Path, rules: Dataset, trigger: str | None) -> Report:
+def _check_dataset(folder: Path, rules: Dataset, trigger: str | None) -> Report:
     if not folder.exists():
         raise NotFound(f"there is no dataset at {folder}", hint="give the folder that holds the images and captions")
     with opened(folder) as source:
@@ -152,7 +152,7 @@ def _checked_dataset(folder: Path, rules: Dataset, trigger: str | None) -> Repor
     return report
 
 
-def _may_run(
+def _check_can_run(
     stored: StoredRecipe, parameters: Mapping[str, ParameterValue], settings: Settings, provider: Provider
 ) -> tuple[str, ...]:
     """What to tell of a recipe for which the provider and the secrets suffice. Raises UserError where they do not."""

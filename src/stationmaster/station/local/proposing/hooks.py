@@ -44,7 +44,7 @@ json.dump({"parameters": parameters, "problems": problems}, answer_to)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hooked:
+class HookResult:
     """What the hooks made of a request."""
 
     parameters: dict[str, ParameterValue]
@@ -53,13 +53,13 @@ class Hooked:
 
 def run_hooks(
     stored: StoredRecipe, parameters: Mapping[str, ParameterValue], dataset: Mapping[str, str | int]
-) -> Hooked:
+) -> HookResult:
     """The parameters that the recipe derives, checked like any others, and its warnings.
 
     Raises DatasetInvalid with the first problem that its `check` names, RecipeInvalid if the hooks themselves fail.
     """
     if stored.recipe.hooks is None:
-        return Hooked(parameters=dict(parameters))
+        return HookResult(parameters=dict(parameters))
     asked = {"parameters": dict(parameters), "dataset": dict(dataset), "limits": _LIMITS}
     answer = _answer(stored, asked)
     said = [str(problem) for problem in answer["problems"]]
@@ -68,7 +68,7 @@ def run_hooks(
         more = f"; {len(errors) - 1} more" if len(errors) > 1 else ""
         raise DatasetInvalid(f"{stored.recipe.reference}: {errors[0]}{more}", hint="the recipe's own check says so")
     notes = tuple(text.removeprefix(_WARNING) for text in said)
-    return Hooked(parameters=resolve(stored.recipe, answer["parameters"]), notes=notes)
+    return HookResult(parameters=resolve(stored.recipe, answer["parameters"]), notes=notes)
 
 
 def _answer(stored: StoredRecipe, asked: Mapping[str, Any]) -> dict[str, Any]:

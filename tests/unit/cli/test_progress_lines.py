@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import io
 
-from stationmaster.cli.waiting import VisibleWait
+from stationmaster.cli.progress_lines import VisibleWait
 from tests.support.asynchronous_tests import asynchronous
 
 
@@ -24,7 +24,7 @@ async def waited(stream: io.StringIO, seconds: float) -> tuple[str, list[float]]
 @asynchronous
 async def test_a_pipe_gets_one_plain_line() -> None:
     said, slept = await waited(io.StringIO(), 11.5)
-    assert said == "waiting 12 s: Vast.ai limits how often it may be asked\n"
+    assert said == "waiting 12 s for the rate limit of Vast.ai\n"
     assert slept == [11.5]
 
 
@@ -32,11 +32,11 @@ async def test_a_pipe_gets_one_plain_line() -> None:
 async def test_a_terminal_shows_a_line_that_counts_down_and_goes_away() -> None:
     said, slept = await waited(Terminal(), 2.5)
     lines = said.replace("\x1b[K", "").split("\r")[1:]
-    assert [line.split(" s:")[0] for line in lines] == ["waiting 3", "waiting 2", "waiting 1", ""]
+    assert [line.split(" s ")[0] for line in lines] == ["waiting 3", "waiting 2", "waiting 1", ""]
     assert "\n" not in said
     assert slept == [1.0, 1.0, 0.5]
 
 
 @asynchronous
-async def test_nobody_is_told_of_a_moment() -> None:
+async def test_a_short_wait_prints_nothing() -> None:
     assert await waited(Terminal(), 1.0) == ("", [1.0])
