@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import stationmaster
-from stationmaster.cli.printing import printable
+from stationmaster.cli.context import printable
 from stationmaster.event_sentences import SENTENCES, sentence
 from stationmaster.model import Request, State
 from stationmaster.watch.escalation import CLEARED, FLAGGED, TERMINATE
