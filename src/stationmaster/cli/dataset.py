@@ -17,11 +17,11 @@ from stationmaster.cli.progress_lines import show_download
 from stationmaster.station.datasets import (
     CaptionRule,
     DatasetKind,
+    DatasetProblem,
+    DatasetReport,
     DatasetRules,
     PackedDataset,
-    Problem,
-    Report,
-    parse_source,
+    parse_reference,
     shown,
 )
 
@@ -85,7 +85,7 @@ def check_command(
         datasets = station.datasets
         if recipe is not None:
             rules = datasets.rules_of(recipe, trigger=trigger)
-        dataset = parse_source(source)
+        dataset = parse_reference(source)
         with show_download(dataset) as progress:
             if fix is None:
                 report = datasets.check(dataset, rules, progress=progress)
@@ -119,7 +119,7 @@ def pack_command(
 
       stationmaster dataset pack ./cats ./archives/ --json
     """
-    dataset = parse_source(source)
+    dataset = parse_reference(source)
     with station_of(context, wake=False) as station, show_download(dataset) as progress:
         packed = station.datasets.pack(dataset, target, zstd=zstd, force=force, progress=progress)
     if as_json:
@@ -128,7 +128,7 @@ def pack_command(
         show(packed_lines(packed))
 
 
-def report_lines(report: Report, *, repaired: Path | None = None) -> Iterator[str]:
+def report_lines(report: DatasetReport, *, repaired: Path | None = None) -> Iterator[str]:
     """The report for a person: what it holds, each kind of problem with its places and its remedy, the verdict."""
     yield _summary(report)
     if repaired is not None:
@@ -171,18 +171,18 @@ def show(lines: Iterator[str]) -> None:
 _STYLES = {"error": "red", "not ready": "red", "warning": "yellow", "good": "green"}
 
 
-def _summary(report: Report) -> str:
+def _summary(report: DatasetReport) -> str:
     if report.rows:
         return f"{_count(report.rows, 'row')} in {_count(report.files, 'file')}, {_size(report.bytes)}"
     pictures = f"{_count(report.images, 'image')}, {_count(report.captions, 'caption')}"
     return f"{pictures}, {_count(report.files, 'file')}, {_size(report.bytes)}"
 
 
-def _kind_of(problem: Problem) -> tuple[str, str]:
+def _kind_of(problem: DatasetProblem) -> tuple[str, str]:
     return problem.severity.value, problem.code  # "error" sorts before "warning"
 
 
-def _group_lines(problems: Sequence[Problem]) -> Iterator[str]:
+def _group_lines(problems: Sequence[DatasetProblem]) -> Iterator[str]:
     first = problems[0]
     yield f"{first.severity.value}: {first.code}" + (f" ({len(problems)})" if len(problems) > 1 else "")
     for problem in problems[:_SHOWN_PER_CODE]:
@@ -192,7 +192,7 @@ def _group_lines(problems: Sequence[Problem]) -> Iterator[str]:
     yield f"  fix: {first.fix}"
 
 
-def _verdict(report: Report) -> str:
+def _verdict(report: DatasetReport) -> str:
     warnings = _count(len(report.warnings), "warning")
     if report.errors:
         return f"not ready to train: {_count(len(report.errors), 'error')}, {warnings}"

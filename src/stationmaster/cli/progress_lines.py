@@ -15,8 +15,8 @@ import typer
 
 if TYPE_CHECKING:
     from stationmaster.station.datasets import (  # with all that checks datasets, which `jobs` does without
+        DatasetReference,
         Progress,
-        Source,
     )
 
 _UNNOTICED_SECONDS = 2.0  # shorter waits need no line
@@ -24,7 +24,7 @@ _TICK_SECONDS = 1.0
 
 
 @contextmanager
-def show_download(source: Source | None) -> Iterator[Progress | None]:
+def show_download(source: DatasetReference | None) -> Iterator[Progress | None]:
     """A callback that shows the progress of a dataset's download on one line of the terminal.
 
     None for a local dataset, and where standard error is not a terminal.

@@ -6,9 +6,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from stationmaster.datasets.report import Problem, error, warning
+from stationmaster.datasets.report import DatasetProblem, error, warning
 from stationmaster.datasets.rules import CaptionRule, DatasetRules
-from stationmaster.datasets.tree import Entry, open_unchanged, shown
+from stationmaster.datasets.tree import TreeEntry, open_unchanged, shown
 from stationmaster.errors import DatasetInvalid
 
 CAPTION_SUFFIXES = frozenset({".txt", ".caption"})
@@ -17,7 +17,9 @@ _MAX_BYTES = 65_536
 _PLACEHOLDER = "[trigger]"  # trainers put the trigger there themselves
 
 
-def check_captions(captions: Sequence[Entry], images: Sequence[Entry], rules: DatasetRules) -> Iterator[Problem]:
+def check_captions(
+    captions: Sequence[TreeEntry], images: Sequence[TreeEntry], rules: DatasetRules
+) -> Iterator[DatasetProblem]:
     """Every rule about captions."""
     if rules.captions is CaptionRule.NONE:
         for caption in captions:
@@ -33,7 +35,7 @@ def check_captions(captions: Sequence[Entry], images: Sequence[Entry], rules: Da
     for caption in captions:
         if caption.stem in image_stems:
             text = read_caption(caption)
-            if isinstance(text, Problem):
+            if isinstance(text, DatasetProblem):
                 yield text
                 continue
             texts[caption.path] = text
@@ -42,7 +44,7 @@ def check_captions(captions: Sequence[Entry], images: Sequence[Entry], rules: Da
     yield from _check_trigger(texts, rules.trigger)
 
 
-def read_caption(entry: Entry) -> str | Problem:
+def read_caption(entry: TreeEntry) -> str | DatasetProblem:
     """The caption without the space around it, or why it cannot be read."""
     if entry.size > _MAX_BYTES:
         text = f"{entry.size:,} bytes are no caption"
@@ -59,14 +61,16 @@ def read_caption(entry: Entry) -> str | Problem:
     return text.strip()
 
 
-def _orphan(caption: Entry, image_paths: set[str]) -> Problem:
+def _orphan(caption: TreeEntry, image_paths: set[str]) -> DatasetProblem:
     fix = "add the image, or remove or rename this file"
     if caption.stem in image_paths:  # cat.png.txt beside cat.png
         fix = f"rename it to {shown(caption.stem.rpartition('.')[0])}{caption.suffix}"
     return error("caption_without_image", caption.path, "there is no image of the same name", fix)
 
 
-def _check_coverage(captions: Sequence[Entry], images: Sequence[Entry], rules: DatasetRules) -> Iterator[Problem]:
+def _check_coverage(
+    captions: Sequence[TreeEntry], images: Sequence[TreeEntry], rules: DatasetRules
+) -> Iterator[DatasetProblem]:
     captioned = {caption.stem for caption in captions}
     missing = [image for image in images if image.stem not in captioned]
     if missing and len(missing) == len(images) and rules.captions is CaptionRule.OPTIONAL:
@@ -78,7 +82,7 @@ def _check_coverage(captions: Sequence[Entry], images: Sequence[Entry], rules: D
         yield judge("caption_missing", image.path, "no caption", f"write one to {shown(image.stem)}.txt")
 
 
-def _check_text(path: str, text: str, rules: DatasetRules) -> Iterator[Problem]:
+def _check_text(path: str, text: str, rules: DatasetRules) -> Iterator[DatasetProblem]:
     if not text:
         judge = error if rules.captions is CaptionRule.REQUIRED else warning
         yield judge("caption_empty", path, "the caption is empty", "say in a sentence what the image shows")
@@ -87,7 +91,7 @@ def _check_text(path: str, text: str, rules: DatasetRules) -> Iterator[Problem]:
         yield warning("caption_too_long", path, length, "shorten it, the most important first")
 
 
-def _check_repetition(texts: Mapping[str, str]) -> Iterator[Problem]:
+def _check_repetition(texts: Mapping[str, str]) -> Iterator[DatasetProblem]:
     by_text: dict[str, list[str]] = defaultdict(list)
     for path, text in texts.items():
         if text:
@@ -99,7 +103,7 @@ def _check_repetition(texts: Mapping[str, str]) -> Iterator[Problem]:
             yield warning("caption_duplicate", paths[0], text, "say what is different in each image")
 
 
-def _check_trigger(texts: Mapping[str, str], trigger: str | None) -> Iterator[Problem]:
+def _check_trigger(texts: Mapping[str, str], trigger: str | None) -> Iterator[DatasetProblem]:
     if not trigger or not texts:
         return
     whole_word = re.compile(rf"(?<!\w){re.escape(trigger)}(?!\w)", re.IGNORECASE)

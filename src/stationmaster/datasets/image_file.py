@@ -14,10 +14,10 @@ from typing import BinaryIO
 from PIL import Image
 
 from stationmaster.datasets.image_header import ImageHeader, count_jpeg_scans, read_header
-from stationmaster.datasets.likeness import Likeness, likeness_of
-from stationmaster.datasets.report import Problem, error, warning
+from stationmaster.datasets.near_duplicates import ImageSignature, signature_of
+from stationmaster.datasets.report import DatasetProblem, error, warning
 from stationmaster.datasets.rules import DatasetRules
-from stationmaster.datasets.tree import Entry, open_unchanged
+from stationmaster.datasets.tree import TreeEntry, open_unchanged
 from stationmaster.errors import DatasetInvalid
 
 FORMAT_OF_SUFFIX = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP"}
@@ -44,34 +44,34 @@ class Decoded:
     has_transparency: bool
     orientation: int
     is_animated: bool
-    likeness: Likeness
+    likeness: ImageSignature
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImageSeen:
+class ImageCheck:
     """One image and what is wrong with it. `decoded` is None when it cannot be read."""
 
-    entry: Entry
-    problems: tuple[Problem, ...]
+    entry: TreeEntry
+    problems: tuple[DatasetProblem, ...]
     header: ImageHeader | None = None
     decoded: Decoded | None = None
 
 
-def examine(entry: Entry, rules: DatasetRules) -> ImageSeen:
+def examine(entry: TreeEntry, rules: DatasetRules) -> ImageCheck:
     """Read one image through and judge it; hostile content costs bounded time and memory, and is a problem."""
     header = None
     try:
         with open_unchanged(entry) as file:
             header = read_header(file)
             if refusal := _refusal(entry, header, file, rules):
-                return ImageSeen(entry=entry, problems=(refusal,), header=header)
+                return ImageCheck(entry=entry, problems=(refusal,), header=header)
             decoded = _decode(file, giant=header is not None and header.pixels > _GIANT_PIXELS)
     except DatasetInvalid as exc:
-        return ImageSeen(entry=entry, problems=(error("image_unreadable", entry.path, str(exc), exc.hint or ""),))
+        return ImageCheck(entry=entry, problems=(error("image_unreadable", entry.path, str(exc), exc.hint or ""),))
     except BROKEN as exc:
-        return ImageSeen(entry=entry, problems=(_damage(entry, exc),), header=header)
+        return ImageCheck(entry=entry, problems=(_damage(entry, exc),), header=header)
     problems = tuple(_judge(entry, header, decoded, rules)) if header else ()
-    return ImageSeen(entry=entry, problems=problems, header=header, decoded=decoded)
+    return ImageCheck(entry=entry, problems=problems, header=header, decoded=decoded)
 
 
 @contextmanager
@@ -87,7 +87,9 @@ def max_pixels(rules: DatasetRules) -> int:
     return min(rules.max_pixels, Image.MAX_IMAGE_PIXELS or rules.max_pixels)
 
 
-def _refusal(entry: Entry, header: ImageHeader | None, file: BinaryIO, rules: DatasetRules) -> Problem | None:
+def _refusal(
+    entry: TreeEntry, header: ImageHeader | None, file: BinaryIO, rules: DatasetRules
+) -> DatasetProblem | None:
     """Why the file is not even given to a decoder."""
     path = entry.path
     if entry.size == 0:
@@ -126,7 +128,7 @@ def _decode(file: BinaryIO, *, giant: bool) -> Decoded:
                 has_transparency=_has_transparency(image),
                 orientation=_orientation(image),
                 is_animated=animated,
-                likeness=likeness_of(image),
+                likeness=signature_of(image),
             )
 
 
@@ -144,14 +146,14 @@ def _orientation(image: Image.Image) -> int:
     return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 
-def _damage(entry: Entry, exc: BaseException) -> Problem:
+def _damage(entry: TreeEntry, exc: BaseException) -> DatasetProblem:
     truncated = isinstance(exc, EOFError) or "truncated" in str(exc).lower()
     code = "image_truncated" if truncated else "image_unreadable"
     text = "the file is cut short" if truncated else "the file is damaged"
     return error(code, entry.path, text, "replace it with a whole copy, or remove it")
 
 
-def _judge(entry: Entry, header: ImageHeader, decoded: Decoded, rules: DatasetRules) -> Iterator[Problem]:
+def _judge(entry: TreeEntry, header: ImageHeader, decoded: Decoded, rules: DatasetRules) -> Iterator[DatasetProblem]:
     path = entry.path
     if FORMAT_OF_SUFFIX[entry.suffix] != header.format:
         text = f"named {entry.suffix} but holds a {header.format} image"
@@ -170,7 +172,7 @@ def _judge(entry: Entry, header: ImageHeader, decoded: Decoded, rules: DatasetRu
     yield from _judge_size(path, header, rules)
 
 
-def _judge_size(path: str, header: ImageHeader, rules: DatasetRules) -> Iterator[Problem]:
+def _judge_size(path: str, header: ImageHeader, rules: DatasetRules) -> Iterator[DatasetProblem]:
     short, long = sorted((header.width, header.height))
     size = f"{header.width}×{header.height} pixels"
     if short < _TINY_SIDE:

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from stationmaster.datasets.image_file import FORMAT_OF_SUFFIX, ImageSeen, examine, quiet_pillow
-from stationmaster.datasets.likeness import near_duplicates
-from stationmaster.datasets.report import Problem, error, warning
+from stationmaster.datasets.image_file import FORMAT_OF_SUFFIX, ImageCheck, examine, quiet_pillow
+from stationmaster.datasets.near_duplicates import near_duplicates
+from stationmaster.datasets.report import DatasetProblem, error, warning
 from stationmaster.datasets.rules import DatasetRules
-from stationmaster.datasets.tree import Entry, open_unchanged, shown
+from stationmaster.datasets.tree import TreeEntry, open_unchanged, shown
 
 UNUSED_SUFFIXES = frozenset({".gif", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".heif", ".jfif", ".jxl", ".psd"})
 
@@ -24,11 +24,11 @@ _MAX_THREADS = 4
 class ImageSet:
     """The images to learn from, and apart from them the control images."""
 
-    subjects: tuple[Entry, ...]
-    controls: tuple[Entry, ...]
+    subjects: tuple[TreeEntry, ...]
+    controls: tuple[TreeEntry, ...]
 
 
-def find_images(files: Sequence[Entry], rules: DatasetRules) -> ImageSet:
+def find_images(files: Sequence[TreeEntry], rules: DatasetRules) -> ImageSet:
     images = [file for file in files if file.suffix in FORMAT_OF_SUFFIX]
     return ImageSet(
         subjects=tuple(image for image in images if not is_control(image, rules)),
@@ -36,13 +36,13 @@ def find_images(files: Sequence[Entry], rules: DatasetRules) -> ImageSet:
     )
 
 
-def is_control(entry: Entry, rules: DatasetRules) -> bool:
+def is_control(entry: TreeEntry, rules: DatasetRules) -> bool:
     return rules.control_folder is not None and entry.path.startswith(_control_prefix(rules.control_folder))
 
 
-def check_images(images: ImageSet, rules: DatasetRules) -> Iterator[Problem]:
+def check_images(images: ImageSet, rules: DatasetRules) -> Iterator[DatasetProblem]:
     """Every rule about pictures."""
-    seen = look_at_all((*images.subjects, *images.controls), rules)
+    seen = examine_all((*images.subjects, *images.controls), rules)
     for image in seen:
         yield from image.problems
     subjects = seen[: len(images.subjects)]
@@ -53,7 +53,7 @@ def check_images(images: ImageSet, rules: DatasetRules) -> Iterator[Problem]:
         yield from _check_pairs(images, rules.control_folder)
 
 
-def look_at_all(images: Sequence[Entry], rules: DatasetRules) -> list[ImageSeen]:
+def examine_all(images: Sequence[TreeEntry], rules: DatasetRules) -> list[ImageCheck]:
     """Examine the images on several cores, results in the order given."""
     with quiet_pillow(), ThreadPoolExecutor(min(_MAX_THREADS, os.cpu_count() or 1)) as threads:
         return list(threads.map(lambda entry: examine(entry, rules), images))
@@ -63,7 +63,7 @@ def _control_prefix(folder: str) -> str:
     return folder.strip("/") + "/"
 
 
-def _check_count(count: int, rules: DatasetRules) -> Iterator[Problem]:
+def _check_count(count: int, rules: DatasetRules) -> Iterator[DatasetProblem]:
     if count < rules.min_images:
         text = (
             f"{count} image{'' if count == 1 else 's'} (png, jpg, webp); the recipe needs at least {rules.min_images}"
@@ -74,8 +74,8 @@ def _check_count(count: int, rules: DatasetRules) -> Iterator[Problem]:
         yield warning("few_images", "", text, "add images if there are more")
 
 
-def _check_names(subjects: Sequence[Entry], rules: DatasetRules) -> Iterator[Problem]:
-    by_stem: dict[str, list[Entry]] = defaultdict(list)
+def _check_names(subjects: Sequence[TreeEntry], rules: DatasetRules) -> Iterator[DatasetProblem]:
+    by_stem: dict[str, list[TreeEntry]] = defaultdict(list)
     for image in subjects:
         by_stem[image.stem].append(image)
         if not rules.subfolders and image.folder:
@@ -87,7 +87,7 @@ def _check_names(subjects: Sequence[Entry], rules: DatasetRules) -> Iterator[Pro
             yield warning("image_same_stem", image.path, text, "rename one of them")
 
 
-def _check_doubles(subjects: Sequence[ImageSeen]) -> Iterator[Problem]:
+def _check_doubles(subjects: Sequence[ImageCheck]) -> Iterator[DatasetProblem]:
     doubles = dict(_exact_doubles([image.entry for image in subjects if image.decoded]))
     for path, original in doubles.items():
         text = f"the same file as {shown(original)}"
@@ -98,8 +98,8 @@ def _check_doubles(subjects: Sequence[ImageSeen]) -> Iterator[Problem]:
         yield warning("image_near_duplicate", path, text, "keep the better one")
 
 
-def _exact_doubles(images: Sequence[Entry]) -> Iterator[tuple[str, str]]:
-    by_size: dict[int, list[Entry]] = defaultdict(list)
+def _exact_doubles(images: Sequence[TreeEntry]) -> Iterator[tuple[str, str]]:
+    by_size: dict[int, list[TreeEntry]] = defaultdict(list)
     for image in images:
         by_size[image.size].append(image)
     for same_size in by_size.values():
@@ -112,12 +112,12 @@ def _exact_doubles(images: Sequence[Entry]) -> Iterator[tuple[str, str]]:
                 yield image.path, original
 
 
-def _digest(entry: Entry) -> bytes:
+def _digest(entry: TreeEntry) -> bytes:
     with open_unchanged(entry) as file:
         return hashlib.file_digest(file, "sha256").digest()
 
 
-def _check_pairs(images: ImageSet, control_folder: str) -> Iterator[Problem]:
+def _check_pairs(images: ImageSet, control_folder: str) -> Iterator[DatasetProblem]:
     prefix = _control_prefix(control_folder)
     subjects = {image.stem for image in images.subjects}
     controls = {control.stem.removeprefix(prefix) for control in images.controls}

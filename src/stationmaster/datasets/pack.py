@@ -13,14 +13,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from stationmaster.datasets.archive_writer import ArchiveWriter, Compression, new_compressor, write_all
-from stationmaster.datasets.manifest import FileRecord, Manifest
 from stationmaster.datasets.tar_header import BLOCK, RECORD, file_header, folder_header
 from stationmaster.datasets.tree import (
-    Entry,
-    EntryKind,
+    TreeEntry,
+    TreeEntryKind,
     changed,
     files_of,
     identity_of,
@@ -36,6 +35,43 @@ _CHUNK = 1 << 20
 _SMALL = 1 << 16  # read at once
 _PADDING = bytes(BLOCK)
 _COMPRESSED = (b"\x28\xb5\x2f\xfd", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")  # zstd, gzip, bzip2, xz
+_FORMAT = "stationmaster-dataset/1"
+
+
+class FileRecord(NamedTuple):
+    """One file. A NamedTuple because it is created faster, as `TreeEntry`."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """Path, size and SHA-256 of every file of a dataset, in packing order (by the bytes of their paths)."""
+
+    files: tuple[FileRecord, ...]
+
+    @property
+    def total_bytes(self) -> int:
+        return sum(file.size for file in self.files)
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same content, on any machine and with any compression."""
+        content = [[file.path, file.size, file.sha256] for file in self.files]
+        canonical = json.dumps({"format": _FORMAT, "files": content}, separators=(",", ":"), sort_keys=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def to_json(self) -> dict[str, object]:
+        """The file that is written beside an archive; its keys are stable."""
+        return {
+            "format": _FORMAT,
+            "fingerprint": self.fingerprint,
+            "file_count": len(self.files),
+            "total_bytes": self.total_bytes,
+            "files": [{"path": file.path, "size": file.size, "sha256": file.sha256} for file in self.files],
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +151,7 @@ def read_manifest(folder: Path) -> Manifest:
     return Manifest(files=tuple(record_file(entry, _ignore) for entry in _packable(folder)))
 
 
-def record_file(entry: Entry, take: Callable[[bytes], None]) -> FileRecord:
+def record_file(entry: TreeEntry, take: Callable[[bytes], None]) -> FileRecord:
     """Read one file through, handing its bytes to `take`; it must be the same file before and after."""
     digest = hashlib.sha256()
     left = entry.size
@@ -155,10 +191,10 @@ def _prepare(directory: Path, folder: Path) -> None:
         raise _unwritable(directory, exc) from exc
 
 
-def _packable(folder: Path) -> tuple[Entry, ...]:
+def _packable(folder: Path) -> tuple[TreeEntry, ...]:
     entries = scan(folder)
     for entry in entries:
-        if entry.kind is not EntryKind.FILE and entry.kind is not EntryKind.HIDDEN:
+        if entry.kind is not TreeEntryKind.FILE and entry.kind is not TreeEntryKind.HIDDEN:
             raise DatasetInvalid(
                 f"{shown(entry.path)} cannot be packed: {_UNPACKABLE[entry.kind]}",
                 hint="run `stationmaster dataset check` for the whole list",
@@ -171,15 +207,15 @@ def _packable(folder: Path) -> tuple[Entry, ...]:
 
 
 _UNPACKABLE = {
-    EntryKind.LINK_OUT: "it is a link that leads out of the folder",
-    EntryKind.LINK_BROKEN: "it is a link to nothing",
-    EntryKind.LINK_TO_FOLDER: "it is a link to a folder",
-    EntryKind.SPECIAL: "it is neither a file nor a folder",
-    EntryKind.UNREADABLE: "it may not be read",
+    TreeEntryKind.LINK_OUT: "it is a link that leads out of the folder",
+    TreeEntryKind.LINK_BROKEN: "it is a link to nothing",
+    TreeEntryKind.LINK_TO_FOLDER: "it is a link to a folder",
+    TreeEntryKind.SPECIAL: "it is neither a file nor a folder",
+    TreeEntryKind.UNREADABLE: "it may not be read",
 }
 
 
-def _require_text(files: tuple[Entry, ...]) -> None:
+def _require_text(files: tuple[TreeEntry, ...]) -> None:
     """All names at once: encoding each by itself takes longer than reading the folder."""
     try:
         "".join([entry.path for entry in files]).encode("utf-8")
@@ -233,7 +269,7 @@ def _unwritable(directory: Path, exc: OSError) -> UserError:
     )
 
 
-def _write_tar(entries: tuple[Entry, ...], archive: ArchiveWriter) -> Iterator[FileRecord]:
+def _write_tar(entries: tuple[TreeEntry, ...], archive: ArchiveWriter) -> Iterator[FileRecord]:
     written_folders: set[str] = set()
     for entry in entries:
         if "/" in entry.path and entry.folder not in written_folders:
@@ -253,21 +289,21 @@ def _parents(path: str) -> Iterator[str]:
         at = path.find("/", at + 1)
 
 
-def _write_small(entry: Entry, archive: ArchiveWriter) -> FileRecord:
+def _write_small(entry: TreeEntry, archive: ArchiveWriter) -> FileRecord:
     """In as few calls as can be: sets of captions have tens of thousands of these."""
     path, size, data = entry.path, entry.size, read_unchanged(entry)
     archive.write(file_header(path, size) + data + _PADDING[: -size % BLOCK])
     return FileRecord(path, size, hashlib.sha256(data).hexdigest())
 
 
-def _write_large(entry: Entry, archive: ArchiveWriter) -> FileRecord:
+def _write_large(entry: TreeEntry, archive: ArchiveWriter) -> FileRecord:
     archive.write(file_header(entry.path, entry.size))
     record = record_file(entry, archive.write)
     archive.write(_PADDING[: -entry.size % BLOCK])
     return record
 
 
-def _read(file: BinaryIO, size: int, entry: Entry) -> bytes:
+def _read(file: BinaryIO, size: int, entry: TreeEntry) -> bytes:
     try:
         return file.read(size)
     except OSError as exc:

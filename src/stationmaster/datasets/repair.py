@@ -15,12 +15,12 @@ from typing import BinaryIO
 from PIL import Image, ImageOps
 
 from stationmaster.datasets.captions import CAPTION_SUFFIXES
-from stationmaster.datasets.image_file import BROKEN, FORMAT_OF_SUFFIX, ImageSeen, examine, max_pixels, quiet_pillow
+from stationmaster.datasets.file_names import safe_path
+from stationmaster.datasets.image_file import BROKEN, FORMAT_OF_SUFFIX, ImageCheck, examine, max_pixels, quiet_pillow
 from stationmaster.datasets.images import UNUSED_SUFFIXES
-from stationmaster.datasets.names import safe_path
-from stationmaster.datasets.report import Report
+from stationmaster.datasets.report import DatasetReport
 from stationmaster.datasets.rules import DatasetKind, DatasetRules
-from stationmaster.datasets.tree import Entry, EntryKind, files_of, open_unchanged, scan, shown
+from stationmaster.datasets.tree import TreeEntry, TreeEntryKind, files_of, open_unchanged, scan, shown
 from stationmaster.datasets.validate import check
 from stationmaster.errors import UserError
 
@@ -29,7 +29,7 @@ _SUFFIX_OF_FORMAT = {"PNG": ".png", "JPEG": ".jpg", "WEBP": ".webp"}
 _REPAIRABLE = frozenset({"image_animated", "image_exif_rotated", "image_transparent", "image_mode"})
 
 
-def fix(folder: Path, target: Path, rules: DatasetRules) -> Report:
+def fix(folder: Path, target: Path, rules: DatasetRules) -> DatasetReport:
     """Copy `folder` to the new folder `target`, repaired, and check the copy; the source stays as it is.
 
     Images are turned upright, converted to RGB and named after their content, names are made safe, hidden files
@@ -58,17 +58,17 @@ def _require_new(folder: Path, target: Path) -> None:
         raise UserError("the repaired copy would lie inside the dataset", hint="name a folder beside it")
 
 
-def _copy(entries: Sequence[Entry], target: Path, rules: DatasetRules) -> Iterator[str]:
+def _copy(entries: Sequence[TreeEntry], target: Path, rules: DatasetRules) -> Iterator[str]:
     files = files_of(entries)
     stems = _new_stems(files)
     for entry in entries:
-        if entry.kind is EntryKind.FILE:
+        if entry.kind is TreeEntryKind.FILE:
             yield from _copy_file(entry, target, stems[entry.stem], rules)
         else:
             yield f"left out {shown(entry.path)} ({entry.kind.value.replace('_', ' ')})"
 
 
-def _new_stems(files: Sequence[Entry]) -> dict[str, str]:
+def _new_stems(files: Sequence[TreeEntry]) -> dict[str, str]:
     """Safe stems, one for each old one, so that a caption follows its image; good names are kept."""
     old = list(dict.fromkeys(file.stem for file in files))
     wanted = {file.stem: os.path.splitext(safe_path(file.path))[0] for file in files}  # noqa: PTH122
@@ -88,7 +88,7 @@ def _free(wanted: str, taken: set[str]) -> str:
     return name
 
 
-def _copy_file(entry: Entry, target: Path, stem: str, rules: DatasetRules) -> Iterator[str]:
+def _copy_file(entry: TreeEntry, target: Path, stem: str, rules: DatasetRules) -> Iterator[str]:
     suffix = os.path.splitext(safe_path(entry.name))[1]  # noqa: PTH122
     if rules.kind is DatasetKind.IMAGES and entry.suffix in {*FORMAT_OF_SUFFIX, *UNUSED_SUFFIXES}:
         picture, suffix = _repaired_picture(entry, suffix, rules)
@@ -114,7 +114,7 @@ def _free_path(target: Path, stem: str, suffix: str) -> Path:
     return path
 
 
-def _repaired_picture(entry: Entry, suffix: str, rules: DatasetRules) -> tuple[Image.Image | None, str]:
+def _repaired_picture(entry: TreeEntry, suffix: str, rules: DatasetRules) -> tuple[Image.Image | None, str]:
     """The picture to write instead of the file, if any, and the suffix that fits its content."""
     if entry.suffix in UNUSED_SUFFIXES:
         picture = _upright(entry, rules)
@@ -129,12 +129,12 @@ def _repaired_picture(entry: Entry, suffix: str, rules: DatasetRules) -> tuple[I
     return None, suffix
 
 
-def _needs_conversion(seen: ImageSeen) -> bool:
+def _needs_conversion(seen: ImageCheck) -> bool:
     codes = {problem.code for problem in seen.problems}
     return "image_format" in codes or (seen.decoded is not None and bool(codes & _REPAIRABLE))
 
 
-def _upright(entry: Entry, rules: DatasetRules) -> Image.Image | None:
+def _upright(entry: TreeEntry, rules: DatasetRules) -> Image.Image | None:
     """The first picture in the file, upright, in RGB and without notes; None when it cannot be had safely."""
     try:
         with open_unchanged(entry) as file:
@@ -170,7 +170,7 @@ def _save(picture: Image.Image, path: Path) -> None:
         picture.save(path, format="PNG", icc_profile=profile)
 
 
-def _copy_caption(entry: Entry, path: Path) -> Iterator[str]:
+def _copy_caption(entry: TreeEntry, path: Path) -> Iterator[str]:
     with open_unchanged(entry) as file:
         start = file.read(3)
     encoding = _marked_encoding(start)
@@ -194,6 +194,6 @@ def _marked_encoding(start: bytes) -> str | None:
     return "utf-16" if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else None
 
 
-def _copy_bytes(entry: Entry, path: Path) -> None:
+def _copy_bytes(entry: TreeEntry, path: Path) -> None:
     with open_unchanged(entry) as source, path.open("xb") as copy:
         shutil.copyfileobj(source, copy, 1 << 20)

@@ -15,7 +15,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class DatasetProblem:
     """One finding. `code` is stable; `path` is relative to the dataset, empty when it concerns the whole."""
 
     severity: Severity
@@ -35,10 +35,10 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class DatasetReport:
     """Errors first, then warnings, each by path. `repairs` says what `fix` did in its copy."""
 
-    problems: tuple[Problem, ...]
+    problems: tuple[DatasetProblem, ...]
     files: int
     bytes: int
     images: int = 0
@@ -47,11 +47,11 @@ class Report:
     repairs: tuple[str, ...] = field(default=())
 
     @property
-    def errors(self) -> tuple[Problem, ...]:
+    def errors(self) -> tuple[DatasetProblem, ...]:
         return tuple(problem for problem in self.problems if problem.severity is Severity.ERROR)
 
     @property
-    def warnings(self) -> tuple[Problem, ...]:
+    def warnings(self) -> tuple[DatasetProblem, ...]:
         return tuple(problem for problem in self.problems if problem.severity is Severity.WARNING)
 
     @property
@@ -84,9 +84,9 @@ class Report:
         }
 
 
-def error(code: str, path: str, message: str, fix: str) -> Problem:
-    return Problem(severity=Severity.ERROR, code=code, path=path, message=message, fix=fix)
+def error(code: str, path: str, message: str, fix: str) -> DatasetProblem:
+    return DatasetProblem(severity=Severity.ERROR, code=code, path=path, message=message, fix=fix)
 
 
-def warning(code: str, path: str, message: str, fix: str) -> Problem:
-    return Problem(severity=Severity.WARNING, code=code, path=path, message=message, fix=fix)
+def warning(code: str, path: str, message: str, fix: str) -> DatasetProblem:
+    return DatasetProblem(severity=Severity.WARNING, code=code, path=path, message=message, fix=fix)

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
-from stationmaster.datasets.report import Problem, Severity, error, warning
+from stationmaster.datasets.report import DatasetProblem, Severity, error, warning
 from stationmaster.datasets.rules import DatasetRules, RowFormat
-from stationmaster.datasets.tree import Entry, open_unchanged, shown
+from stationmaster.datasets.tree import TreeEntry, open_unchanged, shown
 from stationmaster.errors import DatasetInvalid
 
 ROW_SUFFIXES = frozenset({".jsonl", ".ndjson"})
@@ -25,9 +25,9 @@ _FORMS = '{"text": …}, {"prompt": …, "completion": …}, {"instruction": …
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowsSeen:
+class RowCheck:
     rows: int
-    problems: tuple[Problem, ...]
+    problems: tuple[DatasetProblem, ...]
 
 
 @dataclass(slots=True)
@@ -39,19 +39,19 @@ class _Progress:
     seen: dict[bytes, str] = field(default_factory=dict)
 
 
-def check_rows(files: Sequence[Entry], rules: DatasetRules) -> RowsSeen:
+def check_rows(files: Sequence[TreeEntry], rules: DatasetRules) -> RowCheck:
     """Every rule about text rows, read line by line."""
     progress = _Progress(format=rules.text_format)
-    problems: list[Problem] = []
+    problems: list[DatasetProblem] = []
     for file in files:
         problems += _thinned(file.path, _check_file(file, rules, progress))
     if progress.rows < rules.min_rows:
         text = f"{progress.rows} usable rows; the recipe needs at least {rules.min_rows}"
         problems.append(error("too_few_rows", "", text, "add rows to a .jsonl file, one JSON object per line"))
-    return RowsSeen(rows=progress.rows, problems=tuple(problems))
+    return RowCheck(rows=progress.rows, problems=tuple(problems))
 
 
-def _check_file(entry: Entry, rules: DatasetRules, progress: _Progress) -> Iterator[Problem]:
+def _check_file(entry: TreeEntry, rules: DatasetRules, progress: _Progress) -> Iterator[DatasetProblem]:
     try:
         with open_unchanged(entry) as file:
             for number, line in _lines(file):
@@ -71,7 +71,7 @@ def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
             line = file.readline(_MAX_LINE_BYTES)
 
 
-def _check_line(line: bytes, where: str, rules: DatasetRules, progress: _Progress) -> Problem | None:
+def _check_line(line: bytes, where: str, rules: DatasetRules, progress: _Progress) -> DatasetProblem | None:
     if len(line) > _MAX_LINE_BYTES:
         return error("row_too_large", where, f"over {_MAX_LINE_BYTES // 1_000_000} MB in one line", "split the row")
     try:
@@ -92,7 +92,7 @@ def _check_line(line: bytes, where: str, rules: DatasetRules, progress: _Progres
     return problem or _check_whole(text, length, where, rules, progress)
 
 
-def _check_row(row: object, where: str, progress: _Progress) -> Problem | None:
+def _check_row(row: object, where: str, progress: _Progress) -> DatasetProblem | None:
     if not isinstance(row, dict) or (form := _form_of(row)) is None:
         return error("row_format", where, "none of the known kinds of row", f"write {_FORMS}")
     progress.format = progress.format or form
@@ -104,7 +104,7 @@ def _check_row(row: object, where: str, progress: _Progress) -> Problem | None:
     return _check_fields(row, _fields(row, form), where)
 
 
-def _check_whole(text: str, length: int, where: str, rules: DatasetRules, progress: _Progress) -> Problem | None:
+def _check_whole(text: str, length: int, where: str, rules: DatasetRules, progress: _Progress) -> DatasetProblem | None:
     if length > rules.max_row_characters:
         said = f"{length:,} characters; beyond {rules.max_row_characters:,} they are cut off"
         return warning("row_too_long", where, said, "split it into several rows")
@@ -129,7 +129,7 @@ def _fields(row: Mapping[str, object], form: RowFormat) -> tuple[str, ...]:
     return ("prompt", "completion") if "prompt" in row and "completion" in row else ("instruction", "output")
 
 
-def _check_fields(row: Mapping[str, object], names: tuple[str, ...], where: str) -> Problem | None:
+def _check_fields(row: Mapping[str, object], names: tuple[str, ...], where: str) -> DatasetProblem | None:
     for name in names:
         value = row[name]
         if not isinstance(value, str):
@@ -139,7 +139,7 @@ def _check_fields(row: Mapping[str, object], names: tuple[str, ...], where: str)
     return None
 
 
-def _check_chat(row: Mapping[str, object], where: str) -> Problem | None:
+def _check_chat(row: Mapping[str, object], where: str) -> DatasetProblem | None:
     messages = row.get("messages", row.get("conversations"))
     roles: list[str] = []
     for message in messages if isinstance(messages, list) else ():
@@ -181,10 +181,10 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(inner)
 
 
-def _thinned(path: str, problems: Iterator[Problem]) -> Iterator[Problem]:
+def _thinned(path: str, problems: Iterator[DatasetProblem]) -> Iterator[DatasetProblem]:
     """The first problems of each code, and one line for the rest: a bad export has the same fault in every row."""
     counts: Counter[str] = Counter()
-    last: dict[str, Problem] = {}
+    last: dict[str, DatasetProblem] = {}
     for problem in problems:
         counts[problem.code] += 1
         last[problem.code] = problem

@@ -18,7 +18,7 @@ _OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _JUNK = frozenset({"thumbs.db", "desktop.ini", "__macosx"})  # left behind by file managers, as dot files are
 
 
-class EntryKind(StrEnum):
+class TreeEntryKind(StrEnum):
     FILE = "file"  # a file, or a link to a file inside the same folder
     HIDDEN = "hidden"  # a dot file or folder, or a file manager's leftovers; never packed
     LINK_OUT = "link_out"  # a link that leads out of the folder
@@ -28,14 +28,14 @@ class EntryKind(StrEnum):
     UNREADABLE = "unreadable"  # may not be listed or looked at
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """One thing in the folder. `path` is relative, with `/` between its parts.
 
     No dataclass: there may be hundreds of thousands, and these are made three times as fast.
     """
 
     path: str
-    kind: EntryKind
+    kind: TreeEntryKind
     source: str
     size: int = 0
     identity: tuple[int, ...] = ()  # device, inode, size, mtime: tells whether the file was changed or replaced
@@ -58,7 +58,7 @@ class Entry(NamedTuple):
         return os.path.splitext(self.name)[1].lower()  # noqa: PTH122
 
 
-def scan(folder: Path) -> tuple[Entry, ...]:
+def scan(folder: Path) -> tuple[TreeEntry, ...]:
     """Everything below `folder`, ordered by the bytes of the path. Raises NotFound and DatasetInvalid."""
     try:
         root = folder.resolve(strict=True)
@@ -73,12 +73,12 @@ def scan(folder: Path) -> tuple[Entry, ...]:
     return tuple(sorted(_bounded(_walk(root), root), key=lambda entry: os.fsencode(entry.path)))
 
 
-def files_of(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+def files_of(entries: Iterable[TreeEntry]) -> tuple[TreeEntry, ...]:
     """The entries that are packed and trained on."""
-    return tuple(entry for entry in entries if entry.kind is EntryKind.FILE)
+    return tuple(entry for entry in entries if entry.kind is TreeEntryKind.FILE)
 
 
-def open_unchanged(entry: Entry) -> BufferedReader:
+def open_unchanged(entry: TreeEntry) -> BufferedReader:
     """The file as it was when scanned. Raises DatasetInvalid if it was changed or replaced; never blocks."""
     descriptor = _opened(entry)
     file = os.fdopen(descriptor, "rb")
@@ -88,7 +88,7 @@ def open_unchanged(entry: Entry) -> BufferedReader:
     return file
 
 
-def read_unchanged(entry: Entry) -> bytes:
+def read_unchanged(entry: TreeEntry) -> bytes:
     """The bytes of a small file as it was when scanned; otherwise as `open_unchanged`."""
     descriptor = _opened(entry)
     try:
@@ -107,14 +107,14 @@ def identity_of(status: os.stat_result) -> tuple[int, ...]:
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-def changed(entry: Entry) -> DatasetInvalid:
+def changed(entry: TreeEntry) -> DatasetInvalid:
     return DatasetInvalid(
         f"{shown(entry.path)} changed while it was being read",
         hint="wait until nothing writes to the dataset folder, then try again",
     )
 
 
-def _opened(entry: Entry) -> int:
+def _opened(entry: TreeEntry) -> int:
     try:
         return os.open(entry.source, _OPEN_FLAGS)
     except FileNotFoundError as exc:
@@ -123,7 +123,7 @@ def _opened(entry: Entry) -> int:
         raise _unreadable(entry, exc) from exc
 
 
-def _unreadable(entry: Entry, exc: OSError) -> DatasetInvalid:
+def _unreadable(entry: TreeEntry, exc: OSError) -> DatasetInvalid:
     return DatasetInvalid(
         f"{shown(entry.path)} cannot be read: {exc.strerror}", hint="make the file readable, or remove it"
     )
@@ -139,7 +139,7 @@ def shown(path: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in readable)
 
 
-def _walk(root: Path) -> Iterator[Entry]:
+def _walk(root: Path) -> Iterator[TreeEntry]:
     waiting = [""]
     while waiting:
         folder = waiting.pop()
@@ -147,12 +147,12 @@ def _walk(root: Path) -> Iterator[Entry]:
             with os.scandir(_joined(root, folder)) as listing:
                 found = list(listing)
         except OSError:
-            yield Entry(path=folder or ".", kind=EntryKind.UNREADABLE, source=_joined(root, folder))
+            yield TreeEntry(path=folder or ".", kind=TreeEntryKind.UNREADABLE, source=_joined(root, folder))
             continue
         for item in found:
             path = f"{folder}/{item.name}" if folder else item.name
             if _is_hidden(item.name):
-                yield Entry(path=path, kind=EntryKind.HIDDEN, source=item.path)
+                yield TreeEntry(path=path, kind=TreeEntryKind.HIDDEN, source=item.path)
             elif item.is_dir(follow_symlinks=False):
                 waiting.append(path)
             else:
@@ -163,7 +163,7 @@ def _joined(root: Path, folder: str) -> str:
     return f"{root}/{folder}" if folder else str(root)
 
 
-def _bounded(entries: Iterator[Entry], root: Path) -> Iterator[Entry]:
+def _bounded(entries: Iterator[TreeEntry], root: Path) -> Iterator[TreeEntry]:
     for count, entry in enumerate(entries, start=1):
         if count > MAX_ENTRIES:
             raise DatasetInvalid(
@@ -176,29 +176,29 @@ def _is_hidden(name: str) -> bool:
     return name.startswith(".") or name.lower() in _JUNK
 
 
-def _look(item: os.DirEntry[str], path: str, root: Path) -> Entry:
+def _look(item: os.DirEntry[str], path: str, root: Path) -> TreeEntry:
     try:
         if item.is_symlink():
             return _look_behind(Path(item.path), path, root)
         status = item.stat(follow_symlinks=False)
     except OSError:
-        return Entry(path=path, kind=EntryKind.UNREADABLE, source=item.path)
+        return TreeEntry(path=path, kind=TreeEntryKind.UNREADABLE, source=item.path)
     return _entry(path, item.path, status)
 
 
-def _look_behind(link: Path, path: str, root: Path) -> Entry:
+def _look_behind(link: Path, path: str, root: Path) -> TreeEntry:
     try:
         target = link.resolve(strict=True)
         status = target.lstat()
     except (OSError, RuntimeError):  # RuntimeError: links in a circle, before Python 3.13
-        return Entry(path=path, kind=EntryKind.LINK_BROKEN, source=str(link))
+        return TreeEntry(path=path, kind=TreeEntryKind.LINK_BROKEN, source=str(link))
     if not target.is_relative_to(root):
-        return Entry(path=path, kind=EntryKind.LINK_OUT, source=str(link))
+        return TreeEntry(path=path, kind=TreeEntryKind.LINK_OUT, source=str(link))
     if stat.S_ISDIR(status.st_mode):
-        return Entry(path=path, kind=EntryKind.LINK_TO_FOLDER, source=str(link))
+        return TreeEntry(path=path, kind=TreeEntryKind.LINK_TO_FOLDER, source=str(link))
     return _entry(path, str(target), status)
 
 
-def _entry(path: str, source: str, status: os.stat_result) -> Entry:
-    kind = EntryKind.FILE if stat.S_ISREG(status.st_mode) else EntryKind.SPECIAL
-    return Entry(path=path, kind=kind, source=source, size=status.st_size, identity=identity_of(status))
+def _entry(path: str, source: str, status: os.stat_result) -> TreeEntry:
+    kind = TreeEntryKind.FILE if stat.S_ISREG(status.st_mode) else TreeEntryKind.SPECIAL
+    return TreeEntry(path=path, kind=kind, source=source, size=status.st_size, identity=identity_of(status))

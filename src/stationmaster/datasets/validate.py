@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from stationmaster.datasets.captions import CAPTION_SUFFIXES, check_captions
+from stationmaster.datasets.file_names import check_names
 from stationmaster.datasets.images import UNUSED_SUFFIXES, check_images, find_images, is_control
-from stationmaster.datasets.names import check_names
-from stationmaster.datasets.report import Problem, Report, Severity, warning
+from stationmaster.datasets.report import DatasetProblem, DatasetReport, Severity, warning
 from stationmaster.datasets.rules import DatasetKind, DatasetRules
 from stationmaster.datasets.text_rows import ROW_SUFFIXES, check_rows
-from stationmaster.datasets.tree import Entry, EntryKind, files_of, scan
+from stationmaster.datasets.tree import TreeEntry, TreeEntryKind, files_of, scan
 
 _DEFAULT_RULES = DatasetRules()
 
 
-def check(folder: Path, rules: DatasetRules = _DEFAULT_RULES) -> Report:
+def check(folder: Path, rules: DatasetRules = _DEFAULT_RULES) -> DatasetReport:
     """All problems of the dataset in `folder`; changes nothing. Raises NotFound when there is no such folder."""
     entries = scan(folder)
     files = files_of(entries)
@@ -26,7 +26,7 @@ def check(folder: Path, rules: DatasetRules = _DEFAULT_RULES) -> Report:
     return _check_image_set(files, problems, rules)
 
 
-def _check_image_set(files: Sequence[Entry], problems: list[Problem], rules: DatasetRules) -> Report:
+def _check_image_set(files: Sequence[TreeEntry], problems: list[DatasetProblem], rules: DatasetRules) -> DatasetReport:
     images = find_images(files, rules)
     captions = [file for file in files if file.suffix in CAPTION_SUFFIXES and not is_control(file, rules)]
     problems += check_images(images, rules)
@@ -36,7 +36,7 @@ def _check_image_set(files: Sequence[Entry], problems: list[Problem], rules: Dat
     return _report(files, problems, images=len(images.subjects), captions=len(captions))
 
 
-def _check_text_set(files: Sequence[Entry], problems: list[Problem], rules: DatasetRules) -> Report:
+def _check_text_set(files: Sequence[TreeEntry], problems: list[DatasetProblem], rules: DatasetRules) -> DatasetReport:
     rows_in = [file for file in files if file.suffix in ROW_SUFFIXES]
     found = check_rows(rows_in, rules)
     problems += found.problems
@@ -44,28 +44,28 @@ def _check_text_set(files: Sequence[Entry], problems: list[Problem], rules: Data
     return _report(files, problems, rows=found.rows)
 
 
-def _check_tree(entries: Sequence[Entry]) -> Iterator[Problem]:
+def _check_tree(entries: Sequence[TreeEntry]) -> Iterator[DatasetProblem]:
     for entry in entries:
-        if entry.kind is not EntryKind.FILE:
+        if entry.kind is not TreeEntryKind.FILE:
             severity, code, message, fix = _TREE_PROBLEMS[entry.kind]
-            yield Problem(severity=severity, code=code, path=entry.path, message=message, fix=fix)
+            yield DatasetProblem(severity=severity, code=code, path=entry.path, message=message, fix=fix)
 
 
-_TREE_PROBLEMS: dict[EntryKind, tuple[Severity, str, str, str]] = {
-    EntryKind.HIDDEN: (Severity.WARNING, "hidden_file", "hidden; it is not sent", "remove it if it is not needed"),
-    EntryKind.LINK_OUT: (
+_TREE_PROBLEMS: dict[TreeEntryKind, tuple[Severity, str, str, str]] = {
+    TreeEntryKind.HIDDEN: (Severity.WARNING, "hidden_file", "hidden; it is not sent", "remove it if it is not needed"),
+    TreeEntryKind.LINK_OUT: (
         Severity.ERROR, "link_out_of_folder", "a link that leads out of the dataset", "put a copy of the file here",
     ),
-    EntryKind.LINK_BROKEN: (Severity.ERROR, "link_broken", "a link to nothing", "remove it, or put the file here"),
-    EntryKind.LINK_TO_FOLDER: (
+    TreeEntryKind.LINK_BROKEN: (Severity.ERROR, "link_broken", "a link to nothing", "remove it, or put the file here"),
+    TreeEntryKind.LINK_TO_FOLDER: (
         Severity.ERROR, "link_to_folder", "a link to a folder", "put the folder itself here, or remove the link",
     ),
-    EntryKind.SPECIAL: (Severity.ERROR, "not_a_file", "neither a file nor a folder", "remove it"),
-    EntryKind.UNREADABLE: (Severity.ERROR, "unreadable", "may not be read", "correct its permissions, or remove it"),
+    TreeEntryKind.SPECIAL: (Severity.ERROR, "not_a_file", "neither a file nor a folder", "remove it"),
+    TreeEntryKind.UNREADABLE: (Severity.ERROR, "unreadable", "no permission to read it", "fix its permissions"),
 }  # fmt: skip
 
 
-def _unused(file: Entry) -> Problem:
+def _unused(file: TreeEntry) -> DatasetProblem:
     if file.suffix in UNUSED_SUFFIXES:
         text = f"{file.suffix} images are not read by trainers"
         return warning(
@@ -75,8 +75,10 @@ def _unused(file: Entry) -> Problem:
 
 
 def _report(
-    files: Sequence[Entry], problems: Sequence[Problem], *, images: int = 0, captions: int = 0, rows: int = 0
-) -> Report:
+    files: Sequence[TreeEntry], problems: Sequence[DatasetProblem], *, images: int = 0, captions: int = 0, rows: int = 0
+) -> DatasetReport:
     ordered = sorted(problems, key=lambda problem: (problem.severity is Severity.WARNING, problem.path, problem.code))
     total = sum(file.size for file in files)
-    return Report(problems=tuple(ordered), files=len(files), bytes=total, images=images, captions=captions, rows=rows)
+    return DatasetReport(
+        problems=tuple(ordered), files=len(files), bytes=total, images=images, captions=captions, rows=rows
+    )

@@ -7,25 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from stationmaster.datasets.report import Problem, Report
+from stationmaster.datasets.report import DatasetProblem, DatasetReport
 from stationmaster.datasets.rules import CaptionRule, DatasetKind, DatasetRules
-from stationmaster.datasets.sources.reference import BucketSource, HubSource, Source, parse_source
+from stationmaster.datasets.sources.reference import BucketReference, DatasetReference, HubReference, parse_reference
 from stationmaster.datasets.tree import shown
 
 __all__ = [
-    "BucketSource",
+    "BucketReference",
     "CaptionRule",
     "DatasetKind",
+    "DatasetProblem",
+    "DatasetReference",
+    "DatasetReport",
     "DatasetRules",
     "Datasets",
-    "HubSource",
+    "HubReference",
     "PackedDataset",
-    "Problem",
     "Progress",
-    "Report",
     "SampleSet",
-    "Source",
-    "parse_source",
+    "parse_reference",
     "shown",
 ]
 
@@ -62,13 +62,17 @@ class Datasets(Protocol):
     def rules_of(self, recipe: str, *, trigger: str | None = None) -> DatasetRules:
         """What a recipe expects of its dataset. Raises NotFound, RecipeInvalid."""
 
-    def check(self, source: Source, rules: DatasetRules, *, progress: Progress | None = None) -> Report:
+    def check(
+        self, source: DatasetReference, rules: DatasetRules, *, progress: Progress | None = None
+    ) -> DatasetReport:
         """Everything that is wrong with a dataset, and how to put it right.
 
         Raises NotFound where there is none, DatasetInvalid for an archive that cannot be read, DiskFull.
         """
 
-    def repair(self, source: Source, target: Path, rules: DatasetRules, *, progress: Progress | None = None) -> Report:
+    def repair(
+        self, source: DatasetReference, target: Path, rules: DatasetRules, *, progress: Progress | None = None
+    ) -> DatasetReport:
         """Write a repaired copy to a new folder; the report is on the copy, and says what was done. The dataset itself
         stays as it is.
 
@@ -77,7 +81,7 @@ class Datasets(Protocol):
 
     def pack(
         self,
-        source: Source,
+        source: DatasetReference,
         target: Path,
         *,
         zstd: bool = False,

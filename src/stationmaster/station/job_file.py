@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError, field_validator, model_validator
 
-from stationmaster.datasets.sources.reference import parse_source
+from stationmaster.datasets.sources.reference import parse_reference
 from stationmaster.documents import read_yaml
 from stationmaster.errors import NotFound, UserError
 from stationmaster.money import MicroDollars, from_dollars
@@ -93,7 +93,7 @@ class JobFile(BaseModel):
         steps = {} if self.steps is None else {"steps": self.steps}
         return TrainRequest(
             recipe=self.recipe,
-            dataset=parse_source(self.dataset),
+            dataset=parse_reference(self.dataset),
             name=self.name,
             trigger=self.trigger,
             parameters={**(self.parameters or {}), **steps},
@@ -124,7 +124,7 @@ def read_job_file(path: Path) -> JobFile:
         raise UserError(f"{path} must hold options by name", hint="for example: recipe: tiny-lora@1")
     with problems_in_words(f"{path}: "):
         job = JobFile.model_validate(with_trainer_monitoring(data, path))
-    if not job.dataset or not isinstance(source := parse_source(job.dataset), Path):
+    if not job.dataset or not isinstance(source := parse_reference(job.dataset), Path):
         return job
     return job.model_copy(update={"dataset": str(path.parent / source)})
 

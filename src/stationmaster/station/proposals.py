@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from stationmaster.datasets.sources.reference import Source
+from stationmaster.datasets.sources.reference import DatasetReference
 from stationmaster.model import Job, Quote
 from stationmaster.money import MicroDollars
 from stationmaster.station.datasets import Progress
@@ -17,7 +17,7 @@ class TrainRequest:
     """What a person asks for, before anything is checked."""
 
     recipe: str
-    dataset: Source
+    dataset: DatasetReference
     name: str | None = None
     trigger: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from stationmaster.errors import ConfigInvalid, DatasetInvalid, NotFound, UserError
-from stationmaster.station.datasets import DatasetRules, parse_source
+from stationmaster.station.datasets import DatasetRules, parse_reference
 from tests.support.jobs.dataset_pictures import good_set
 from tests.support.jobs.local_world import LocalWorld
 from tests.support.servers.hub_server import HubServer
@@ -95,13 +95,13 @@ def test_what_is_no_dataset_is_refused(world: LocalWorld, tmp_path: Path) -> Non
     with pytest.raises(DatasetInvalid):
         world.station.datasets.check(tmp_path / "broken.tar", RULES)
     with pytest.raises(ConfigInvalid, match="without a key"):
-        world.station.datasets.check(parse_source("s3://pictures/cats"), RULES)
+        world.station.datasets.check(parse_reference("s3://pictures/cats"), RULES)
 
 
 @pytest.mark.parametrize("text", ["ftp://pictures/cats", "s3://", "hf://models/x/y"])
 def test_an_address_that_cannot_be_a_dataset_is_refused_before_anything_is_asked(text: str) -> None:
     with pytest.raises(UserError) as caught:
-        parse_source(text)
+        parse_reference(text)
     assert caught.value.hint
 
 
@@ -110,7 +110,7 @@ def test_a_dataset_from_elsewhere_is_fetched_once_and_its_progress_told(tmp_path
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
     with HubServer() as hub, LocalWorld(tmp_path, STATIONMASTER_HUB__URL=hub.url) as world:
         hub.add_repo("anna/cats", files, kind="dataset")
-        source = parse_source("hf://datasets/anna/cats")
+        source = parse_reference("hf://datasets/anna/cats")
         told: list[tuple[int, int]] = []
         world.station.datasets.check(source, RULES, progress=lambda done, total: told.append((done, total)))
         size = sum(map(len, files.values()))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from stationmaster.datasets.image_file import examine, quiet_pillow
-from stationmaster.datasets.report import Report, Severity
+from stationmaster.datasets.report import DatasetReport, Severity
 from stationmaster.datasets.rules import CaptionRule, DatasetRules
 from stationmaster.datasets.tree import files_of, scan
 from stationmaster.datasets.validate import check
@@ -24,7 +24,7 @@ from tests.support.jobs.dataset_pictures import encoded, endless_jpeg, good_set,
 RULES = DatasetRules(captions=CaptionRule.REQUIRED, trigger="smland")
 
 
-def found(report: Report) -> set[tuple[str, str, str]]:
+def found(report: DatasetReport) -> set[tuple[str, str, str]]:
     return {(problem.severity.value, problem.code, problem.path) for problem in report.problems}
 
 

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from stationmaster.config import load_settings
-from stationmaster.datasets.source import opened
-from stationmaster.datasets.sources.base import RemoteFile
-from stationmaster.datasets.sources.bucket_files import BucketFiles
-from stationmaster.datasets.sources.cache import fetched
-from stationmaster.datasets.sources.hub_files import HubFiles
-from stationmaster.datasets.sources.reference import BucketSource, HubSource, parse_source
+from stationmaster.datasets.archive_reader import open_dataset
+from stationmaster.datasets.sources.bucket_dataset import BucketDataset
+from stationmaster.datasets.sources.cache import fetch_into_cache
+from stationmaster.datasets.sources.hub_dataset import HubDataset
+from stationmaster.datasets.sources.reference import BucketReference, HubReference, parse_reference
+from stationmaster.datasets.sources.remote_dataset import RemoteFile
 from stationmaster.delivery.bucket import open_other_bucket
 from stationmaster.errors import ConfigInvalid, DatasetInvalid, DeliveryBusy, DeliveryRefused, NotFound, UserError
 from stationmaster.settings import Settings
@@ -45,7 +45,7 @@ def settings(tmp_path: Path, **environ: str) -> Settings:
     return load_settings({"STATIONMASTER_HOME": str(tmp_path / "home"), **environ}, folder=tmp_path)
 
 
-def put(server: S3Server, source: BucketSource, files: dict[str, bytes], at: Settings) -> None:
+def put(server: S3Server, source: BucketReference, files: dict[str, bytes], at: Settings) -> None:
     with closing(open_other_bucket(at.bucket, server.bucket)) as bucket:
         for path, content in files.items():
             bucket.put(f"{source.key}/{path}", content, sha256=hashlib.sha256(content).hexdigest())
@@ -63,9 +63,9 @@ def prefix() -> str:
 def test_a_prefix_of_a_bucket_comes_home_whole(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     server: S3Server = request.getfixturevalue(name)
     at = settings(tmp_path, **server.environment())
-    source = BucketSource(bucket=server.bucket, key=prefix())
+    source = BucketReference(bucket=server.bucket, key=prefix())
     put(server, source, FILES, at)
-    put(server, BucketSource(bucket=server.bucket, key=f"{source.key}-others"), {"three.txt": b"not mine"}, at)
+    put(server, BucketReference(bucket=server.bucket, key=f"{source.key}-others"), {"three.txt": b"not mine"}, at)
     home = fetch_dataset(source, at)
     assert content_of(home.path) == FILES
     assert home.source == f"s3://{server.bucket}/{source.key}"
@@ -73,7 +73,7 @@ def test_a_prefix_of_a_bucket_comes_home_whole(name: str, request: pytest.Fixtur
 
 def test_what_is_there_is_not_fetched_again_and_what_changed_is(seaweed: S3Server, tmp_path: Path) -> None:
     at = settings(tmp_path, **seaweed.environment())
-    source = BucketSource(bucket=seaweed.bucket, key=prefix())
+    source = BucketReference(bucket=seaweed.bucket, key=prefix())
     put(seaweed, source, FILES, at)
     first = fetch_dataset(source, at).path
     kept = (first / "one.png").stat().st_ino
@@ -91,7 +91,7 @@ def test_what_is_there_is_not_fetched_again_and_what_changed_is(seaweed: S3Serve
 
 def test_a_fetch_that_was_killed_goes_on_with_what_it_had(seaweed: S3Server, tmp_path: Path) -> None:
     at = settings(tmp_path, **seaweed.environment())
-    source = BucketSource(bucket=seaweed.bucket, key=prefix())
+    source = BucketReference(bucket=seaweed.bucket, key=prefix())
     put(seaweed, source, FILES, at)
     folder = fetch_dataset(source, at).path
     kept = (folder / "one.png").stat().st_ino
@@ -110,16 +110,16 @@ def test_one_archive_in_a_bucket_is_a_dataset(seaweed: S3Server, tmp_path: Path)
             member.size = len(content)
             tar.addfile(member, io.BytesIO(content))
     at = settings(tmp_path, **seaweed.environment())
-    source = BucketSource(bucket=seaweed.bucket, key=f"{prefix()}")
+    source = BucketReference(bucket=seaweed.bucket, key=f"{prefix()}")
     put(seaweed, source, {"pack.tar": packed.getvalue()}, at)
-    for one in (BucketSource(bucket=seaweed.bucket, key=f"{source.key}/pack.tar"), source):
-        with opened(fetch_dataset(one, at).path) as folder:
+    for one in (BucketReference(bucket=seaweed.bucket, key=f"{source.key}/pack.tar"), source):
+        with open_dataset(fetch_dataset(one, at).path) as folder:
             assert content_of(folder) == FILES
 
 
 def test_bytes_that_are_not_those_of_the_listing_are_refused(rclone: S3Server, tmp_path: Path) -> None:
     at = settings(tmp_path, **rclone.environment())
-    source = BucketSource(bucket=rclone.bucket, key=prefix())
+    source = BucketReference(bucket=rclone.bucket, key=prefix())
     put(rclone, source, {"one.txt": b"ohwx, a cat"}, at)
 
     class Lying:
@@ -133,7 +133,7 @@ def test_bytes_that_are_not_those_of_the_listing_are_refused(rclone: S3Server, t
                 yield chunk.replace(b"cat", b"dog")
 
     with closing(open_other_bucket(at.bucket, rclone.bucket)) as bucket, pytest.raises(DatasetInvalid):
-        fetched(BucketFiles(objects=Lying(bucket), key=source.key), str(source), tmp_path / "cache")
+        fetch_into_cache(BucketDataset(objects=Lying(bucket), key=source.key), str(source), tmp_path / "cache")
     assert not list((tmp_path / "cache").rglob("*.txt"))
 
 
@@ -153,18 +153,18 @@ def test_a_name_that_leads_out_of_the_folder_is_refused(tmp_path: Path) -> None:
 
     for path in ("../escape", "/etc/escape", "a/../../escape", "a//b", ".", "a\0b", "./a"):
         with pytest.raises(DatasetInvalid):
-            fetched(Hostile(path), "s3://hostile/set", tmp_path / "cache")
+            fetch_into_cache(Hostile(path), "s3://hostile/set", tmp_path / "cache")
     assert not list(tmp_path.rglob("escape"))
 
 
 def test_an_empty_prefix_a_missing_bucket_and_a_missing_key_are_told(seaweed: S3Server, tmp_path: Path) -> None:
     at = settings(tmp_path, **seaweed.environment())
     with pytest.raises(NotFound):
-        fetch_dataset(BucketSource(bucket=seaweed.bucket, key="nothing/here"), at)
+        fetch_dataset(BucketReference(bucket=seaweed.bucket, key="nothing/here"), at)
     with pytest.raises(DeliveryRefused):
-        fetch_dataset(BucketSource(bucket="nosuchbucket", key="cats"), at)
+        fetch_dataset(BucketReference(bucket="nosuchbucket", key="cats"), at)
     with pytest.raises(ConfigInvalid):
-        fetch_dataset(BucketSource(bucket="any", key="cats"), settings(tmp_path))
+        fetch_dataset(BucketReference(bucket="any", key="cats"), settings(tmp_path))
 
 
 def hub_settings(tmp_path: Path, hub: HubServer, **environ: str) -> Settings:
@@ -178,14 +178,14 @@ def test_a_dataset_of_the_hub_comes_home_at_one_commit(hub: HubServer, tmp_path:
     repo = hub.add_repo(
         "anna/cats", {**FILES, **LARGE, "README.md": b"# Cats", ".gitattributes": b"*.png lfs"}, kind="dataset"
     )
-    home = fetch_dataset(HubSource(repository="anna/cats"), hub_settings(tmp_path, hub))
+    home = fetch_dataset(HubReference(repository="anna/cats"), hub_settings(tmp_path, hub))
     assert content_of(home.path) == {**FILES, **LARGE}
     assert home.source == f"hf://datasets/anna/cats@{repo.head}"
 
 
 def test_a_file_of_the_hub_that_broke_off_is_taken_up_again(hub: HubServer, tmp_path: Path) -> None:
     hub.add_repo("anna/cats", LARGE, kind="dataset")
-    files = HubFiles(url=hub.url, repository="anna/cats", revision=None, token=None)
+    files = HubDataset(url=hub.url, repository="anna/cats", revision=None, token=None)
 
     class Cut:
         """The line is cut in the middle, twice."""
@@ -200,7 +200,7 @@ def test_a_file_of_the_hub_that_broke_off_is_taken_up_again(hub: HubServer, tmp_
                     raise DeliveryBusy("the line is cut")
 
     with closing(files):
-        folder = fetched(Cut(), "hf://datasets/anna/cats", tmp_path / "cache")
+        folder = fetch_into_cache(Cut(), "hf://datasets/anna/cats", tmp_path / "cache")
     assert content_of(folder) == LARGE
     offsets = [one.headers.get("range") for one in hub.asked("GET .*large.png")]
     assert offsets[0] is None
@@ -210,7 +210,7 @@ def test_a_file_of_the_hub_that_broke_off_is_taken_up_again(hub: HubServer, tmp_
 def test_a_gated_dataset_is_refused_without_access_and_given_with_it(hub: HubServer, tmp_path: Path) -> None:
     hub.users["hf_other"] = "bert"
     hub.add_repo("acme/secret", {"one.txt": b"ohwx"}, kind="dataset", granted=frozenset({"anna"}))
-    source = HubSource(repository="acme/secret")
+    source = HubReference(repository="acme/secret")
     for environ in ({}, {"HF_TOKEN": "hf_other"}):
         with pytest.raises(DeliveryRefused) as told:
             fetch_dataset(source, hub_settings(tmp_path, hub, **environ))
@@ -223,28 +223,28 @@ def test_a_gated_dataset_is_refused_without_access_and_given_with_it(hub: HubSer
 def test_a_hub_that_is_busy_or_does_not_know_the_dataset_says_so(hub: HubServer, tmp_path: Path) -> None:
     at = hub_settings(tmp_path, hub, HF_TOKEN=HUB_TOKEN)
     with pytest.raises((NotFound, DeliveryRefused)):
-        fetch_dataset(HubSource(repository="anna/none"), at)
+        fetch_dataset(HubReference(repository="anna/none"), at)
     hub.add_repo("anna/cats", {"one.txt": b"ohwx"}, kind="dataset")
     with pytest.raises(NotFound):
-        fetch_dataset(HubSource(repository="anna/cats", revision="nosuch"), at)
+        fetch_dataset(HubReference(repository="anna/cats", revision="nosuch"), at)
     hub.refuse("GET /api/datasets", 503)
     with pytest.raises(DeliveryBusy):
-        fetch_dataset(HubSource(repository="anna/cats"), at)
+        fetch_dataset(HubReference(repository="anna/cats"), at)
 
 
 @pytest.mark.parametrize(
     ("text", "source"),
     [
-        ("s3://pictures/cats", BucketSource(bucket="pictures", key="cats")),
-        ("s3://pictures/a/b/", BucketSource(bucket="pictures", key="a/b")),
-        ("s3://pictures", BucketSource(bucket="pictures", key="")),
-        ("hf://datasets/anna/cats", HubSource(repository="anna/cats")),
-        ("hf://datasets/anna/cats@v1.0", HubSource(repository="anna/cats", revision="v1.0")),
+        ("s3://pictures/cats", BucketReference(bucket="pictures", key="cats")),
+        ("s3://pictures/a/b/", BucketReference(bucket="pictures", key="a/b")),
+        ("s3://pictures", BucketReference(bucket="pictures", key="")),
+        ("hf://datasets/anna/cats", HubReference(repository="anna/cats")),
+        ("hf://datasets/anna/cats@v1.0", HubReference(repository="anna/cats", revision="v1.0")),
         ("./cats", Path("cats")),
     ],
 )
 def test_a_dataset_is_known_by_how_it_is_written(text: str, source: Any) -> None:
-    assert parse_source(text) == source
+    assert parse_reference(text) == source
 
 
 @pytest.mark.parametrize(
@@ -253,5 +253,5 @@ def test_a_dataset_is_known_by_how_it_is_written(text: str, source: Any) -> None
 )  # fmt: skip
 def test_what_cannot_be_a_dataset_is_told_with_a_hint(text: str) -> None:
     with pytest.raises(UserError) as told:
-        parse_source(text)
+        parse_reference(text)
     assert told.value.hint

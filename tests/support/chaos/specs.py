@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from stationmaster.datasets.archive_reader import open_dataset
 from stationmaster.datasets.pack import pack_into
-from stationmaster.datasets.source import opened
 from stationmaster.model import DatasetRef, JobSpec, Quote
 from stationmaster.money import ZERO, MicroDollars
 from tests.support.jobs.recipe_texts import write_recipe
@@ -78,7 +78,7 @@ def a_picture_dataset(folder: Path) -> DatasetRef:
     """A few captioned images, packed."""
     folder.mkdir(parents=True, exist_ok=True)
     images = write_images(folder / "images", count=4)
-    with opened(images) as source:
+    with open_dataset(images) as source:
         packed = pack_into(source, folder)
     return DatasetRef(source=str(images), archive=str(packed.path), sha256=packed.sha256, size=packed.size, images=4)
 

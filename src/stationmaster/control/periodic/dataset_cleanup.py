@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from stationmaster.control.flow.world import World
-from stationmaster.datasets.leftovers import remove_archive, remove_unused
+from stationmaster.datasets.stale_archives import remove_archive, remove_unused
 from stationmaster.event_log import get_logger
 from stationmaster.model import DatasetRef, Job, State
 from stationmaster.store.store import Store

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from stationmaster.datasets.sources.base import RemoteFile, RemoteFiles
+from stationmaster.datasets.sources.remote_dataset import RemoteDataset, RemoteFile
 from stationmaster.datasets.tree import MAX_ENTRIES, shown
 from stationmaster.errors import DatasetInvalid, DeliveryBusy, DiskFull, NotFound
 from stationmaster.files import write_atomically
@@ -32,7 +32,7 @@ _TRIES = 4
 _PARTS = ".parts"
 
 
-def fetched(files: RemoteFiles, source: str, cache: Path, *, progress: Progress | None = None) -> Path:
+def fetch_into_cache(files: RemoteDataset, source: str, cache: Path, *, progress: Progress | None = None) -> Path:
     """The folder, or the one archive, that holds the dataset `source` as it is now.
 
     What an earlier call fetched is used if its hash still fits; what a broken connection left is added to. Raises
@@ -57,7 +57,7 @@ def fetched(files: RemoteFiles, source: str, cache: Path, *, progress: Progress 
     return place / "files" / only
 
 
-def forget_unused(cache: Path, *, seconds: float) -> list[Path]:
+def remove_unused_datasets(cache: Path, *, seconds: float) -> list[Path]:
     """Datasets that nobody asked for in so long are gone; which ones. One that is being fetched stays."""
     gone = []
     for place in sorted(cache.glob("*/")):
@@ -131,7 +131,7 @@ def _checked(files: Sequence[RemoteFile], source: str) -> list[RemoteFile]:
     return sorted(files, key=lambda file: file.path)
 
 
-def _fetch(files: RemoteFiles, place: Path, file: RemoteFile) -> str:
+def _fetch(files: RemoteDataset, place: Path, file: RemoteFile) -> str:
     """The file is in its place, with the digest that was told of it; its SHA-256."""
     name = hashlib.sha256(f"{file.path}\0{file.version}".encode()).hexdigest()[:32]
     part = place / _PARTS / name
@@ -150,7 +150,7 @@ def _fetch(files: RemoteFiles, place: Path, file: RemoteFile) -> str:
     return sha256
 
 
-def _add(files: RemoteFiles, file: RemoteFile, part: Path) -> None:
+def _add(files: RemoteDataset, file: RemoteFile, part: Path) -> None:
     """What `part` lacks is added to it; what came stays when the connection is lost."""
     have = part.stat().st_size if part.exists() else 0
     if have > file.size:
@@ -170,7 +170,7 @@ def _add(files: RemoteFiles, file: RemoteFile, part: Path) -> None:
         raise DeliveryBusy(f"{shown(file.path)} broke off after {part.stat().st_size:,} of {file.size:,} bytes")
 
 
-def _verified(files: RemoteFiles, file: RemoteFile, part: Path) -> str:
+def _verified(files: RemoteDataset, file: RemoteFile, part: Path) -> str:
     sha256, told = _hashes(file, part)
     is_wrong = told is not None and told != file.digest and files.digest_is_of_content(file)
     if is_wrong or part.stat().st_size != file.size:

@@ -16,7 +16,7 @@ _S3 = "s3://"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BucketSource:
+class BucketReference:
     """Everything below a prefix of a bucket, or one archive in it."""
 
     bucket: str
@@ -31,7 +31,7 @@ class BucketSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HubSource:
+class HubReference:
     """A dataset repository of the Hub, at a branch, tag or commit."""
 
     repository: str
@@ -45,15 +45,15 @@ class HubSource:
         return self.repository.rpartition("/")[2]
 
 
-RemoteSource = BucketSource | HubSource
-Source = Path | RemoteSource
+RemoteReference = BucketReference | HubReference
+DatasetReference = Path | RemoteReference
 
 
-def parse_source(text: str) -> Source:
+def parse_reference(text: str) -> DatasetReference:
     """What a person wrote as a dataset. Raises UserError for an address that cannot be one.
 
-    >>> parse_source("s3://pictures/cats/"), parse_source("hf://datasets/anna/cats@main").revision
-    (BucketSource(bucket='pictures', key='cats'), 'main')
+    >>> parse_reference("s3://pictures/cats/"), parse_reference("hf://datasets/anna/cats@main").revision
+    (BucketReference(bucket='pictures', key='cats'), 'main')
     """
     if text.startswith(_S3):
         return _bucket_source(text)
@@ -70,17 +70,17 @@ def parse_source(text: str) -> Source:
         raise NotFound(f"there is no home folder for {text}") from None
 
 
-def _bucket_source(text: str) -> BucketSource:
+def _bucket_source(text: str) -> BucketReference:
     bucket, _, key = text.removeprefix(_S3).partition("/")
     if not _BUCKET.fullmatch(bucket):
         raise UserError(f"{text} names no bucket", hint="write s3://BUCKET/PREFIX")
-    return BucketSource(bucket=bucket, key=key.strip("/"))
+    return BucketReference(bucket=bucket, key=key.strip("/"))
 
 
-def _hub_source(text: str) -> HubSource:
+def _hub_source(text: str) -> HubReference:
     repository, _, revision = text.removeprefix(_HUB).partition("@")
     if not text.startswith(_HUB) or not _HUB_NAME.fullmatch(repository):
         raise UserError(f"{text} names no dataset of the Hub", hint="write hf://datasets/OWNER/NAME or …/NAME@REVISION")
     if revision and not _REVISION.fullmatch(revision):
         raise UserError(f"{revision} cannot be a revision", hint="write a branch, a tag or a commit")
-    return HubSource(repository=repository, revision=revision or None)
+    return HubReference(repository=repository, revision=revision or None)

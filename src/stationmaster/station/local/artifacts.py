@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from stationmaster.control.results.declared_files import has_fair_name
-from stationmaster.datasets.sources.reference import BucketSource, parse_source
+from stationmaster.datasets.sources.reference import BucketReference, parse_reference
 from stationmaster.delivery.artifact_store import ArtifactStore, BucketArtifacts, FolderArtifacts
 from stationmaster.delivery.bucket import open_other_bucket
 from stationmaster.errors import NotFound, TransferFailed, UserError
@@ -105,8 +105,8 @@ def copy_file(file: Checkpoint, target: Path, settings: Settings) -> Path:
 
 @contextmanager
 def _open_location(location: str, settings: Settings) -> Iterator[tuple[ArtifactStore, str]]:
-    source = parse_source(location)
-    if isinstance(source, BucketSource):
+    source = parse_reference(location)
+    if isinstance(source, BucketReference):
         with closing(open_other_bucket(settings.bucket, source.bucket)) as bucket:
             yield BucketArtifacts(bucket), source.key
     else:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from stationmaster.datasets import pack, repair, validate
 from stationmaster.datasets.archive_writer import Compression
-from stationmaster.datasets.report import Report
+from stationmaster.datasets.report import DatasetReport
 from stationmaster.datasets.rules import DatasetRules, rules_of
 from stationmaster.datasets.sample_set import TRIGGER, write_sample_set
-from stationmaster.datasets.sources.reference import Source
+from stationmaster.datasets.sources.reference import DatasetReference
 from stationmaster.recipes.registry import find
 from stationmaster.station.datasets import PackedDataset, Progress, SampleSet
 from stationmaster.station.local.dataset_sources import open_source
@@ -24,18 +24,22 @@ class LocalDatasets:
     def rules_of(self, recipe: str, *, trigger: str | None = None) -> DatasetRules:
         return rules_of(find(recipe, folders=self._settings.recipes).recipe.dataset, trigger=trigger)
 
-    def check(self, source: Source, rules: DatasetRules, *, progress: Progress | None = None) -> Report:
+    def check(
+        self, source: DatasetReference, rules: DatasetRules, *, progress: Progress | None = None
+    ) -> DatasetReport:
         with open_source(source, self._settings, progress=progress) as folder:
             return validate.check(folder, rules)
 
-    def repair(self, source: Source, target: Path, rules: DatasetRules, *, progress: Progress | None = None) -> Report:
+    def repair(
+        self, source: DatasetReference, target: Path, rules: DatasetRules, *, progress: Progress | None = None
+    ) -> DatasetReport:
         elsewhere = user_errors_of_files("write the repaired copy to another folder")
         with elsewhere, open_source(source, self._settings, progress=progress) as folder:
             return repair.fix(folder, target, rules)
 
     def pack(
         self,
-        source: Source,
+        source: DatasetReference,
         target: Path,
         *,
         zstd: bool = False,

@@ -14,8 +14,8 @@ from stationmaster.control.flow.policy import policy_of
 from stationmaster.control.periodic.dataset_cleanup import forget_dataset
 from stationmaster.control.publishing.samples import captions_of
 from stationmaster.control.results.job_folder import fetched_path
+from stationmaster.datasets.archive_reader import open_dataset
 from stationmaster.datasets.pack import pack_into, write_manifest
-from stationmaster.datasets.source import opened
 from stationmaster.errors import IllegalMove, NotFound
 from stationmaster.estimate import most_per_hour
 from stationmaster.model import SINGLE_USER, Checkpoint, DatasetRef, Job, JobSpec, Quote
@@ -172,7 +172,7 @@ class LocalProposals:
     def _pack(self, checked: Checked) -> DatasetRef:
         folder = self._settings.home / "datasets"
         folder.mkdir(parents=True, exist_ok=True)
-        with opened(checked.dataset.path) as source:
+        with open_dataset(checked.dataset.path) as source:
             packed = pack_into(source, folder)
         write_manifest(packed)  # by which a machine that pulls the files itself is checked
         return DatasetRef(

@@ -15,7 +15,7 @@ from typing import Any
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.world import World
 from stationmaster.control.machine.access import access_of, may_get_secrets
-from stationmaster.datasets.sources.reference import BucketSource, parse_source
+from stationmaster.datasets.sources.reference import BucketReference, parse_reference
 from stationmaster.delivery.bucket import Bucket
 from stationmaster.errors import CommandFailed, DeliveryError
 from stationmaster.event_log import get_logger
@@ -74,12 +74,12 @@ async def download_on_machine(job: Job, host: Host, folder: str, recipe: Recipe,
     return bool(answer.get("ok"))
 
 
-def _source(job: Job, recipe: Recipe) -> BucketSource | None:
+def _source(job: Job, recipe: Recipe) -> BucketReference | None:
     """The bucket prefix of the dataset's files; None for an archive, which was unpacked here and is sent from here."""
     if "://" not in job.spec.dataset.source or not recipe.dataset.pull:
         return None
-    source = parse_source(job.spec.dataset.source)
-    return source if isinstance(source, BucketSource) else None
+    source = parse_reference(job.spec.dataset.source)
+    return source if isinstance(source, BucketReference) else None
 
 
 def _files(dataset: DatasetRef) -> list[dict[str, Any]]:
@@ -94,7 +94,7 @@ def _is_worth_it(files: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _signed(
-    files: Sequence[Mapping[str, Any]], source: BucketSource, open_bucket: Callable[[str], Bucket]
+    files: Sequence[Mapping[str, Any]], source: BucketReference, open_bucket: Callable[[str], Bucket]
 ) -> list[dict[str, Any]]:
     prefix = f"{source.key}/" if source.key else ""
     with closing(open_bucket(source.bucket)) as bucket:

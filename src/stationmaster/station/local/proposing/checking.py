@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from stationmaster.config import read_monitoring
-from stationmaster.datasets.report import Report
+from stationmaster.datasets.archive_reader import open_dataset
+from stationmaster.datasets.report import DatasetReport
 from stationmaster.datasets.rules import rules_of
-from stationmaster.datasets.source import opened
 from stationmaster.datasets.validate import check
 from stationmaster.errors import NotFound, UserError
 from stationmaster.estimate import most_per_hour
@@ -143,10 +143,10 @@ def _planned_steps(work: Work, identity: JobIdentity) -> tuple[PlannedStep, ...]
     return tuple(PlannedStep(name=step.name, argv=step.argv, env=step.env) for step in plan.steps)
 
 
-def _check_dataset(folder: Path, rules: Dataset, trigger: str | None) -> Report:
+def _check_dataset(folder: Path, rules: Dataset, trigger: str | None) -> DatasetReport:
     if not folder.exists():
         raise NotFound(f"there is no dataset at {folder}", hint="give the folder that holds the images and captions")
-    with opened(folder) as source:
+    with open_dataset(folder) as source:
         report = check(source, rules_of(rules, trigger=trigger))
     report.raise_for_errors()
     return report

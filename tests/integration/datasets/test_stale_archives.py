@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from stationmaster.control.periodic.dataset_cleanup import forget_dataset, remove_leftovers
-from stationmaster.datasets.leftovers import take_away
 from stationmaster.datasets.pack import Packed, pack_into, write_manifest
-from stationmaster.datasets.sources.base import RemoteFile
-from stationmaster.datasets.sources.cache import fetched, forget_unused
+from stationmaster.datasets.sources.cache import fetch_into_cache, remove_unused_datasets
+from stationmaster.datasets.sources.remote_dataset import RemoteFile
+from stationmaster.datasets.stale_archives import remove_if_stale
 from stationmaster.model import DatasetRef, Outcome, State
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
@@ -135,7 +135,7 @@ def test_a_dataset_that_is_packed_anew_while_it_goes_stays(home: Path) -> None:
         asked.append(sha256)
         return False
 
-    assert not take_away(archive.path, archive.sha256, seconds=600, is_wanted=packs_anew)
+    assert not remove_if_stale(archive.path, archive.sha256, seconds=600, is_wanted=packs_anew)
     assert archive.path.is_file()
 
 
@@ -150,7 +150,7 @@ def test_a_dataset_that_is_wanted_while_it_goes_comes_back(home: Path, is_there_
             packed(home, age=5.0)
         return answer
 
-    assert not take_away(archive.path, archive.sha256, seconds=600, is_wanted=is_wanted)
+    assert not remove_if_stale(archive.path, archive.sha256, seconds=600, is_wanted=is_wanted)
     assert left(home) == [archive.path.name, f"{archive.path.name}.manifest.json"]
 
 
@@ -170,7 +170,7 @@ class OneFile:
 
 
 def fetch(home: Path) -> Path:
-    return fetched(OneFile(), "s3://pictures/cats", home / "datasets" / "sources")
+    return fetch_into_cache(OneFile(), "s3://pictures/cats", home / "datasets" / "sources")
 
 
 def test_a_fetched_dataset_stays_as_long_as_it_is_asked_for(home: Path, store: Store) -> None:
@@ -189,8 +189,8 @@ def test_a_dataset_that_is_being_fetched_is_not_removed(home: Path) -> None:
     make_older(place / "index.json", 31 * DAY)
     with (place / ".lock").open("r+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert forget_unused(place.parent, seconds=MONTH) == []
-    assert forget_unused(place.parent, seconds=MONTH) == [place]
+        assert remove_unused_datasets(place.parent, seconds=MONTH) == []
+    assert remove_unused_datasets(place.parent, seconds=MONTH) == [place]
 
 
 def is_waited_for(descriptor: int) -> bool:

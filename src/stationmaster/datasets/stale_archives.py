@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from stationmaster.datasets.sources.cache import forget_unused
+from stationmaster.datasets.sources.cache import remove_unused_datasets
 
 _ARCHIVE = re.compile(r"(?P<sha256>[0-9a-f]{64})\.tar(\.zst)?(\.manifest\.json)?")
 _TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.(partial|going)")
@@ -22,22 +22,22 @@ def remove_unused(datasets: Path, *, seconds: float, is_wanted: IsWanted) -> lis
     gone = [
         path
         for sha256, path in _packed(datasets)
-        if _age(path) >= seconds and take_away(path, sha256, seconds=seconds, is_wanted=is_wanted)
+        if _age(path) >= seconds and remove_if_stale(path, sha256, seconds=seconds, is_wanted=is_wanted)
     ]
     for left in datasets.glob(".*"):  # by a process that was killed while it packed or tidied
         if _TEMPORARY.fullmatch(left.name) and _age(left) >= seconds:
             left.unlink(missing_ok=True)
-    return gone + forget_unused(datasets / "sources", seconds=seconds)
+    return gone + remove_unused_datasets(datasets / "sources", seconds=seconds)
 
 
 def remove_archive(datasets: Path, sha256: str, *, seconds: float, is_wanted: IsWanted) -> None:
     """The archive and its list are gone, unless somebody wants them or they were written in the last `seconds`."""
     for found, path in _packed(datasets):
         if found == sha256:
-            take_away(path, sha256, seconds=seconds, is_wanted=is_wanted)
+            remove_if_stale(path, sha256, seconds=seconds, is_wanted=is_wanted)
 
 
-def take_away(path: Path, sha256: str, *, seconds: float, is_wanted: IsWanted) -> bool:
+def remove_if_stale(path: Path, sha256: str, *, seconds: float, is_wanted: IsWanted) -> bool:
     """Whether the file is gone. One that is packed anew, or asked for, at this very moment stays.
 
     Packing renames a fresh file into place: it is looked at once more where no other can be put in its place.

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stationmaster.datasets.names import check_names, safe_path
-from stationmaster.datasets.tree import Entry, EntryKind, shown
+from stationmaster.datasets.file_names import check_names, safe_path
+from stationmaster.datasets.tree import TreeEntry, TreeEntryKind, shown
 
 # Any name that a Linux disk can hold, broken bytes included.
 NAMES = (
@@ -18,8 +18,8 @@ NAMES = (
 )
 
 
-def entry(path: str) -> Entry:
-    return Entry(path=path, kind=EntryKind.FILE, source=path)
+def entry(path: str) -> TreeEntry:
+    return TreeEntry(path=path, kind=TreeEntryKind.FILE, source=path)
 
 
 def codes(*paths: str) -> list[str]:

@@ -19,32 +19,32 @@ _MAX_COMPARED = 64  # per band: bounds the time on sets made of thousands of ali
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Likeness:
+class ImageSignature:
     """`structure`: where brightness rises along each row and each column (512 bits). `colours`: 4×4 mean colours."""
 
     structure: int
     colours: bytes
 
-    def is_near(self, other: Likeness) -> bool:
+    def is_near(self, other: ImageSignature) -> bool:
         if (self.structure ^ other.structure).bit_count() > _MAX_DIFFERENT_BITS:
             return False
         return all(abs(a - b) <= _MAX_COLOUR_DIFFERENCE for a, b in zip(self.colours, other.colours, strict=True))
 
 
-def likeness_of(image: Image.Image) -> Likeness:
+def signature_of(image: Image.Image) -> ImageSignature:
     """The signature of a decoded image; transparent parts count as grey."""
     small = _reduced(image)
     grey = small.convert("L")
     along, down = _rises(grey), _rises(grey.transpose(Image.Transpose.TRANSPOSE))
-    return Likeness(
+    return ImageSignature(
         structure=along << _HASH_BITS // 2 | down, colours=small.resize((4, 4), Image.Resampling.BOX).tobytes()
     )
 
 
-def near_duplicates(seen: Iterable[tuple[str, Likeness]]) -> list[tuple[str, str]]:
+def near_duplicates(seen: Iterable[tuple[str, ImageSignature]]) -> list[tuple[str, str]]:
     """Pairs (image, earlier image that it looks like), in the order given."""
     pairs: list[tuple[str, str]] = []
-    bands: dict[tuple[int, int], list[tuple[str, Likeness]]] = defaultdict(list)
+    bands: dict[tuple[int, int], list[tuple[str, ImageSignature]]] = defaultdict(list)
     for path, likeness in seen:
         keys = list(_bands(likeness))
         candidates = (known for key in keys for known in bands[key][-_MAX_COMPARED:])
@@ -84,7 +84,7 @@ def _rises(grey: Image.Image) -> int:
     return bits
 
 
-def _bands(likeness: Likeness) -> Iterable[tuple[int, int]]:
+def _bands(likeness: ImageSignature) -> Iterable[tuple[int, int]]:
     """Two near signatures share at least one: 16 different bits cannot touch all 32 bands."""
     for band in range(_HASH_BITS // _BAND_BITS):
         yield band, likeness.structure >> band * _BAND_BITS & (1 << _BAND_BITS) - 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Protocol
 
-from stationmaster.datasets.sources.base import DigestKind, RemoteFile
+from stationmaster.datasets.sources.remote_dataset import DigestKind, RemoteFile
 
 _MD5 = re.compile(r"[0-9a-f]{32}")
 
@@ -33,8 +33,8 @@ class Objects(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BucketFiles:
-    """Keeps the promise of `RemoteFiles`; `key` is a prefix, which ends where a folder would, or an object's own."""
+class BucketDataset:
+    """Keeps the promise of `RemoteDataset`; `key` is a prefix, which ends where a folder would, or an object's own."""
 
     objects: Objects
     key: str

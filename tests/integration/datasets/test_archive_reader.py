@@ -8,8 +8,8 @@ from typing import Literal
 
 import pytest
 
+from stationmaster.datasets.archive_reader import open_dataset
 from stationmaster.datasets.pack import fingerprint, pack
-from stationmaster.datasets.source import opened
 from stationmaster.errors import DatasetInvalid, DiskFull, NotFound
 from tests.support.jobs.dataset_pictures import good_set
 
@@ -31,7 +31,7 @@ def named(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.T
 
 
 def test_a_folder_is_used_as_it_is(tmp_path: Path) -> None:
-    with opened(tmp_path) as folder:
+    with open_dataset(tmp_path) as folder:
         assert folder == tmp_path
 
 
@@ -48,14 +48,14 @@ def test_an_archive_holds_the_same_dataset_as_its_folder(tmp_path: Path, suffix:
         with tarfile.open(archive, TAR_MODES[suffix]) as tar:
             for file in files:
                 tar.add(file, inside + file.name)
-    with opened(archive, scratch=tmp_path) as folder:
+    with open_dataset(archive, scratch=tmp_path) as folder:
         assert fingerprint(folder) == fingerprint(source)
     assert not list(tmp_path.glob("stationmaster-dataset-*"))
 
 
 def test_our_own_archive_packs_to_the_same_bytes_again(tmp_path: Path) -> None:
     first = pack(good_set(tmp_path / "set"), tmp_path / "1.tar")
-    with opened(first.path) as folder:
+    with open_dataset(first.path) as folder:
         assert pack(folder, tmp_path / "2.tar").sha256 == first.sha256
 
 
@@ -74,7 +74,10 @@ def test_our_own_archive_packs_to_the_same_bytes_again(tmp_path: Path) -> None:
 )
 def test_an_archive_that_reaches_out_is_refused(tmp_path: Path, member: tarfile.TarInfo) -> None:
     archive = tar_with(tmp_path / "set.tar", (named("good.txt"), b"x"), (member, b""))
-    with pytest.raises(DatasetInvalid, match=r"link or a device|leads out of it"), opened(archive, scratch=tmp_path):
+    with (
+        pytest.raises(DatasetInvalid, match=r"link or a device|leads out of it"),
+        open_dataset(archive, scratch=tmp_path),
+    ):
         pass
     assert [file.name for file in tmp_path.iterdir()] == ["set.tar"]
 
@@ -82,7 +85,7 @@ def test_an_archive_that_reaches_out_is_refused(tmp_path: Path, member: tarfile.
 def test_a_zip_that_reaches_out_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "set.zip", "w") as archive:
         archive.writestr("../evil.txt", "x")
-    with pytest.raises(DatasetInvalid, match="leads out of it"), opened(tmp_path / "set.zip", scratch=tmp_path):
+    with pytest.raises(DatasetInvalid, match="leads out of it"), open_dataset(tmp_path / "set.zip", scratch=tmp_path):
         pass
     assert not (tmp_path.parent / "evil.txt").exists()
 
@@ -91,7 +94,7 @@ def test_an_archive_that_unfolds_beyond_the_disk_is_refused_before_it_is_written
     info = named("huge.bin")
     info.size = 10 << 40
     (tmp_path / "set.tar").write_bytes(info.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
-    with pytest.raises(DiskFull, match="MB are free"), opened(tmp_path / "set.tar", scratch=tmp_path):
+    with pytest.raises(DiskFull, match="MB are free"), open_dataset(tmp_path / "set.tar", scratch=tmp_path):
         pass
 
 
@@ -107,19 +110,19 @@ def test_a_damaged_archive_is_one_clear_error(tmp_path: Path, suffix: str, cut: 
         with tarfile.open(archive, "w:gz") as tar:
             tar.add(source, "set")
     archive.write_bytes(archive.read_bytes()[:cut])
-    with pytest.raises(DatasetInvalid, match=r"is damaged|cannot be unpacked"), opened(archive):
+    with pytest.raises(DatasetInvalid, match=r"is damaged|cannot be unpacked"), open_dataset(archive):
         pass
 
 
 def test_a_name_that_comes_twice_is_refused(tmp_path: Path) -> None:
     archive = tar_with(tmp_path / "set.tar", (named("a.txt"), b"1"), (named("a.txt"), b"2"))
-    with pytest.raises(DatasetInvalid, match="cannot be unpacked"), opened(archive):
+    with pytest.raises(DatasetInvalid, match="cannot be unpacked"), open_dataset(archive):
         pass
 
 
 def test_a_text_file_is_no_dataset(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
-    with pytest.raises(DatasetInvalid), opened(tmp_path / "notes.txt"):
+    with pytest.raises(DatasetInvalid), open_dataset(tmp_path / "notes.txt"):
         pass
-    with pytest.raises(NotFound), opened(tmp_path / "nowhere"):
+    with pytest.raises(NotFound), open_dataset(tmp_path / "nowhere"):
         pass

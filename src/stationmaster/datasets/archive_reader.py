@@ -27,7 +27,7 @@ Member = tuple[str, int, IO[bytes]]  # name, size and content, none of them to b
 
 
 @contextmanager
-def opened(source: Path, *, scratch: Path | None = None) -> Iterator[Path]:
+def open_dataset(source: Path, *, scratch: Path | None = None) -> Iterator[Path]:
     """The folder that holds the dataset; an archive's is temporary, below `scratch` or the system's own place.
 
     Raises NotFound, DatasetInvalid (damaged or hostile archive) and DiskFull.

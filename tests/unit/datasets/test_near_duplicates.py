@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from stationmaster.datasets.likeness import Likeness, likeness_of, near_duplicates
+from stationmaster.datasets.near_duplicates import ImageSignature, near_duplicates, signature_of
 from tests.support.jobs.dataset_pictures import encoded, picture
 
 
@@ -19,17 +19,17 @@ def reopened(data: bytes) -> Image.Image:
 def test_a_smaller_and_compressed_copy_is_near() -> None:
     original = picture(size=(800, 600), seed=3)
     copy = reopened(encoded(original.resize((400, 300)), "JPEG", quality=40))
-    assert likeness_of(original).is_near(likeness_of(copy))
+    assert signature_of(original).is_near(signature_of(copy))
 
 
 def test_different_pictures_are_not_near() -> None:
-    found = [likeness_of(picture(seed=seed)) for seed in range(1, 8)]
+    found = [signature_of(picture(seed=seed)) for seed in range(1, 8)]
     assert near_duplicates([(str(index), likeness) for index, likeness in enumerate(found)]) == []
 
 
 def test_the_same_shapes_in_other_colours_are_not_near() -> None:
     red, blue = Image.new("RGB", (64, 64), "red"), Image.new("RGB", (64, 64), "blue")
-    assert not likeness_of(red).is_near(likeness_of(blue))
+    assert not signature_of(red).is_near(signature_of(blue))
 
 
 def test_every_mode_has_a_likeness() -> None:
@@ -42,7 +42,7 @@ def test_every_mode_has_a_likeness() -> None:
             if mode == "I;16"
             else base.convert(mode)
         )
-        assert len(likeness_of(image).colours) == 48
+        assert len(signature_of(image).colours) == 48
 
 
 STRUCTURES = st.integers(min_value=0, max_value=(1 << 512) - 1)
@@ -51,13 +51,13 @@ STRUCTURES = st.integers(min_value=0, max_value=(1 << 512) - 1)
 @given(structure=STRUCTURES, flips=st.sets(st.integers(min_value=0, max_value=511), max_size=16))
 def test_a_copy_with_a_few_changed_bits_is_always_found(structure: int, flips: set[int]) -> None:
     changed = structure ^ sum(1 << bit for bit in flips)
-    one, other = (Likeness(structure=value, colours=bytes(48)) for value in (structure, changed))
+    one, other = (ImageSignature(structure=value, colours=bytes(48)) for value in (structure, changed))
     assert near_duplicates([("one", one), ("other", other)]) == [("other", "one")]
 
 
 @given(st.lists(STRUCTURES, max_size=20))
 def test_whatever_is_called_near_is_near(structures: list[int]) -> None:
-    named = [(str(index), Likeness(structure=value, colours=bytes(48))) for index, value in enumerate(structures)]
+    named = [(str(index), ImageSignature(structure=value, colours=bytes(48))) for index, value in enumerate(structures)]
     known = dict(named)
     for copy, original in near_duplicates(named):
         assert known[copy].is_near(known[original])

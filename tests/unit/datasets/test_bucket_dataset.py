@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.datasets.sources.bucket_files import BucketFiles
-from stationmaster.datasets.sources.cache import fetched
+from stationmaster.datasets.sources.bucket_dataset import BucketDataset
+from stationmaster.datasets.sources.cache import fetch_into_cache
 from stationmaster.errors import DatasetInvalid
 
 
@@ -41,8 +41,8 @@ class Objects:
         yield self.held[key].content[offset:]
 
 
-def files(*held: Held, key: str = "cats") -> BucketFiles:
-    return BucketFiles(objects=Objects({one.key: one for one in held}), key=key)
+def files(*held: Held, key: str = "cats") -> BucketDataset:
+    return BucketDataset(objects=Objects({one.key: one for one in held}), key=key)
 
 
 def md5(content: bytes) -> str:
@@ -51,15 +51,15 @@ def md5(content: bytes) -> str:
 
 def test_an_etag_that_is_a_hash_must_fit(tmp_path: Path) -> None:
     good = Held("cats/one.txt", md5(b"ohwx"), b"ohwx")
-    assert (fetched(files(good), "s3://set", tmp_path) / "one.txt").read_bytes() == b"ohwx"
+    assert (fetch_into_cache(files(good), "s3://set", tmp_path) / "one.txt").read_bytes() == b"ohwx"
     with pytest.raises(DatasetInvalid):
-        fetched(files(Held("cats/one.txt", md5(b"ohwx"), b"bad!")), "s3://other", tmp_path)
+        fetch_into_cache(files(Held("cats/one.txt", md5(b"ohwx"), b"bad!")), "s3://other", tmp_path)
 
 
 def test_the_etag_of_an_encrypted_object_or_of_one_in_parts_is_no_hash(tmp_path: Path) -> None:
     encrypted = Held("cats/one.txt", md5(b"anything"), b"ohwx", etag_is_md5=False)
     in_parts = Held("cats/two.txt", f"{md5(b'anything')}-2", b"two")
-    folder = fetched(files(encrypted, in_parts), "s3://set", tmp_path)
+    folder = fetch_into_cache(files(encrypted, in_parts), "s3://set", tmp_path)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == {"one.txt": b"ohwx", "two.txt": b"two"}
 
 

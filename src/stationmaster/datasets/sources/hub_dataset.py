@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import httpx
 
-from stationmaster.datasets.sources.base import DigestKind, RemoteFile
+from stationmaster.datasets.sources.remote_dataset import DigestKind, RemoteFile
 from stationmaster.errors import DeliveryBusy, DeliveryRefused, NotFound
 
 _TIMEOUT_SECONDS = 60.0
@@ -17,8 +17,8 @@ _LATER = (408, 425, 429, 500, 502, 503, 504)
 _OF_THE_REPOSITORY = (".gitattributes", "README.md")  # no part of what is trained on
 
 
-class HubFiles:
-    """Keeps the promise of `RemoteFiles`. `commit` is what the revision stood for when this was opened."""
+class HubDataset:
+    """Keeps the promise of `RemoteDataset`. `commit` is what the revision stood for when this was opened."""
 
     def __init__(self, *, url: str, repository: str, revision: str | None, token: str | None) -> None:
         """Raises NotFound, and DeliveryRefused where the dataset is gated or private."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from stationmaster.datasets.report import Problem, error, warning
-from stationmaster.datasets.tree import Entry, shown
+from stationmaster.datasets.report import DatasetProblem, error, warning
+from stationmaster.datasets.tree import TreeEntry, shown
 
 _SHELL_CHARACTERS = frozenset("'\"`$&;|<>()[]{}*?!\\#~%^=")
 _MAX_NAME_BYTES = 200  # trainers add suffixes for their caches; a file system's end is at 255
 
 
-def check_names(files: Sequence[Entry]) -> Iterator[Problem]:
+def check_names(files: Sequence[TreeEntry]) -> Iterator[DatasetProblem]:
     """Names that are lost, confused or dangerous somewhere on the way."""
     for file in files:
         if problem := _judge(file.path):
@@ -29,7 +29,7 @@ def safe_path(path: str) -> str:
     return "/".join(_safe_part(part) for part in path.split("/"))
 
 
-def _judge(path: str) -> Problem | None:
+def _judge(path: str) -> DatasetProblem | None:
     if any(0xDC80 <= ord(character) <= 0xDCFF for character in path):
         return error("name_not_utf8", path, "the name is not UTF-8", "rename it (--fix does it)")
     if any(unicodedata.category(character) == "Cc" for character in path):
@@ -47,7 +47,7 @@ def _judge(path: str) -> Problem | None:
     return None
 
 
-def _check_twins(files: Sequence[Entry]) -> Iterator[Problem]:
+def _check_twins(files: Sequence[TreeEntry]) -> Iterator[DatasetProblem]:
     normalised: dict[str, str] = {}
     folded: dict[str, str] = {}
     for file in files:

@@ -39,7 +39,7 @@ class RemoteFile:
                 return None
 
 
-class RemoteFiles(Protocol):
+class RemoteDataset(Protocol):
     """One dataset somewhere else. Raises DeliveryRefused and DeliveryBusy."""
 
     def listed(self) -> Sequence[RemoteFile]:
