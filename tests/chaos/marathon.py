@@ -21,7 +21,7 @@ import structlog
 
 from stationmaster.model import DatasetRef, State
 from stationmaster.providers.fake import Trouble
-from stationmaster.remote.fake import Fault
+from stationmaster.remote.fake import ConnectionFault
 from tests.chaos.storms import LANES, blow
 from tests.support.chaos.fake import JOB, FakeStation, Template
 from tests.support.chaos.loopback import STATES, LoopbackStation, WorkerForge
@@ -40,7 +40,7 @@ TROUBLES = (
     Trouble.IGNORE_DESTROY,
     Trouble.FAIL_DESTROY,
 )
-FAULTS = (Fault.REFUSED, Fault.CUT_BEFORE, Fault.CUT_AFTER)
+FAULTS = (ConnectionFault.REFUSED, ConnectionFault.CUT_BEFORE, ConnectionFault.CUT_AFTER)
 _ABOUT_ALL_POINTS = 170
 _REAL_ONE_IN = 4
 

@@ -9,7 +9,7 @@ import pytest
 
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
 from stationmaster.model import Desired, Outcome, Reason, Registering
-from stationmaster.remote.fake import Fault
+from stationmaster.remote.fake import ConnectionFault
 from stationmaster.remote.fake_run import safetensors_bytes
 from tests.support.chaos.delivery import DELIVERING, DeliveringStation, delivery_points
 from tests.support.chaos.fake import JOB, SCRIPT, LiveMachine, Template
@@ -184,7 +184,7 @@ def test_a_signed_address_is_in_no_memory_event_or_row(template: Template, tmp_p
 
 def no_file_comes_through(machine: LiveMachine) -> None:
     machine.remote.heal()
-    machine.remote.fail(Fault.CUT_BEFORE, times=None, only="pull")
+    machine.remote.fail(ConnectionFault.CUT_BEFORE, times=None, only="pull")
 
 
 def points_until_a_pull(template: Template, folder: Path) -> int:

@@ -27,7 +27,7 @@ _CALLS_REMEMBERED = 1000
 _NOT_FOUND = 127
 
 
-class Fault(StrEnum):
+class ConnectionFault(StrEnum):
     """What can go wrong with one conversation."""
 
     REFUSED = "refused"  # nothing listens: the command was not executed
@@ -54,7 +54,7 @@ StreamHandler = Callable[[Call], AsyncIterator[bytes]]
 
 @dataclass(slots=True, kw_only=True)
 class _PlannedFault:
-    fault: Fault
+    fault: ConnectionFault
     times: int | None
     only: str | None
 
@@ -82,7 +82,7 @@ class FakeRemote:
         """Streamed commands whose first word is `name` yield what `handler` yields."""
         self._stream_handlers[name] = handler
 
-    def fail(self, fault: Fault, *, times: int | None = 1, only: str | None = None) -> None:
+    def fail(self, fault: ConnectionFault, *, times: int | None = 1, only: str | None = None) -> None:
         """The next `times` conversations (None: all, until `heal`) go wrong this way.
 
         `only`: just those that have this word in their argv, or are of this kind (run, stream, push, pull, stat,
@@ -109,7 +109,7 @@ class FakeRemote:
                 done = await self._execute(call)
         except TimeoutError:
             raise no_answer(command_name(argv), timeout) from None
-        return Completed(exit_status=None) if fault is Fault.CUT_AFTER else done
+        return Completed(exit_status=None) if fault is ConnectionFault.CUT_AFTER else done
 
     @asynccontextmanager
     async def stream(self, argv: Sequence[str], *, timeout_idle: float | None = None) -> AsyncIterator[FakeStream]:
@@ -117,10 +117,12 @@ class FakeRemote:
         call = Call(argv=tuple(argv))
         handler = self._stream_handlers.get(argv[0])
         if handler is not None:
-            stream = FakeStream(handler(call), Completed(exit_status=0), timeout_idle, cut=fault is Fault.CUT_AFTER)
+            stream = FakeStream(
+                handler(call), Completed(exit_status=0), timeout_idle, cut=fault is ConnectionFault.CUT_AFTER
+            )
         else:
             done = await self._execute(call)
-            stream = FakeStream(_once(done.stdout), done, timeout_idle, cut=fault is Fault.CUT_AFTER)
+            stream = FakeStream(_once(done.stdout), done, timeout_idle, cut=fault is ConnectionFault.CUT_AFTER)
         try:
             yield stream
         finally:
@@ -138,7 +140,7 @@ class FakeRemote:
         data = _read(local)
         if self._is_folder(remote):
             raise TransferFailed(f"{remote} is a folder")
-        self.files[remote] = _corrupted(data) if fault is Fault.CORRUPT else data
+        self.files[remote] = _corrupted(data) if fault is ConnectionFault.CORRUPT else data
         _finish_transfer(fault, progress, len(data))
 
     async def pull(
@@ -153,12 +155,12 @@ class FakeRemote:
         if remote not in self.files:
             raise TransferFailed(f"{remote} could not be read: no such file")
         data = self.files[remote]
-        if fault is not Fault.CUT_AFTER:
-            _write(local, _corrupted(data) if fault is Fault.CORRUPT else data)
+        if fault is not ConnectionFault.CUT_AFTER:
+            _write(local, _corrupted(data) if fault is ConnectionFault.CORRUPT else data)
         _finish_transfer(fault, progress, len(data))
 
     async def stat(self, path: str, *, timeout: float = SMALL_CALL_SECONDS) -> FileStat | None:
-        if await self._conversation("stat", path, limit=timeout) is Fault.CUT_AFTER:
+        if await self._conversation("stat", path, limit=timeout) is ConnectionFault.CUT_AFTER:
             raise Unreachable("the connection was lost")
         mtime = self.mtimes.get(path, 0.0)
         if path in self.files:
@@ -167,33 +169,33 @@ class FakeRemote:
 
     @asynccontextmanager
     async def forward(self, port: int, *, timeout: float = SMALL_CALL_SECONDS) -> AsyncIterator[int]:
-        if await self._conversation("forward", str(port), limit=timeout) is Fault.CUT_AFTER:
+        if await self._conversation("forward", str(port), limit=timeout) is ConnectionFault.CUT_AFTER:
             raise Unreachable("the connection was lost")
         yield self.ports.get(port, port)
 
     async def close(self) -> None:
         """Nothing is held open; the machine lives on."""
 
-    async def _conversation(self, kind: str, *words: str, limit: float) -> Fault | None:
+    async def _conversation(self, kind: str, *words: str, limit: float) -> ConnectionFault | None:
         """Raise what the machine was told to do wrong; give back a fault that shows only after the deed."""
         self.calls.append((kind, *words))
         fault = self._next_fault((kind, *words))
         match fault:
-            case Fault.REFUSED:
+            case ConnectionFault.REFUSED:
                 raise Unreachable("connection refused")
-            case Fault.VANISHED:
+            case ConnectionFault.VANISHED:
                 raise no_answer("the machine", limit)
-            case Fault.HOST_KEY_CHANGED:
+            case ConnectionFault.HOST_KEY_CHANGED:
                 raise HostKeyRefused()
-            case Fault.CUT_BEFORE:
+            case ConnectionFault.CUT_BEFORE:
                 raise Unreachable("the connection was lost")
-            case Fault.HANG:
+            case ConnectionFault.HANG:
                 await asyncio.sleep(limit)
                 raise no_answer("the machine", limit)
             case _:
                 return fault
 
-    def _next_fault(self, words: tuple[str, ...]) -> Fault | None:
+    def _next_fault(self, words: tuple[str, ...]) -> ConnectionFault | None:
         for planned in self._faults:
             if planned.only is None or planned.only in words:
                 if planned.times is not None:
@@ -275,8 +277,8 @@ def _corrupted(data: bytes) -> bytes:
     return bytes([data[0] ^ 1]) + data[1:] if data else b"?"
 
 
-def _finish_transfer(fault: Fault | None, progress: Progress | None, size: int) -> None:
-    if fault is Fault.CUT_AFTER:
+def _finish_transfer(fault: ConnectionFault | None, progress: Progress | None, size: int) -> None:
+    if fault is ConnectionFault.CUT_AFTER:
         raise Unreachable("the connection was lost")
     if progress is not None:
         progress(size, size)

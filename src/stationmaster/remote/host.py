@@ -17,42 +17,13 @@ from stationmaster.files import sha256_of
 from stationmaster.model import OutputFile
 from stationmaster.remote.base import Completed, Remote, require_success
 from stationmaster.remote.status import (
-    Disk,
-    Finished,
-    Gpu,
-    HealthReport,
-    LogMark,
-    LogPiece,
-    Memory,
     Since,
     Status,
-    StepStatus,
-    Supervisor,
     parse_output,
     parse_sha256,
     parse_size,
     parse_status,
 )
-
-__all__ = [
-    "Answered",
-    "Cleaned",
-    "Disk",
-    "FileHash",
-    "Finished",
-    "Gpu",
-    "HealthReport",
-    "Host",
-    "LogMark",
-    "LogPiece",
-    "Memory",
-    "OutputFile",
-    "Since",
-    "Status",
-    "StepStatus",
-    "Supervisor",
-    "Unpacked",
-]
 
 #: trackside speaks at least every 5 s while it is followed; three times nothing is a dead line.
 _FOLLOW_IDLE_SECONDS = 20.0

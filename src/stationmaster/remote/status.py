@@ -128,7 +128,7 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class MachineMemory:
     total_bytes: int
     available_bytes: int
     swap_used_bytes: int = 0
@@ -172,7 +172,7 @@ class Status:
     samples: tuple[Mapping[str, Any], ...] = ()
     rows: tuple[Mapping[str, Any], ...] = ()
     gpu: tuple[Gpu, ...] | None = None
-    memory: Memory | None = None
+    memory: MachineMemory | None = None
     disk: Disk | None = None
     health: HealthReport | None = None
 
@@ -305,10 +305,10 @@ def _gpus(value: Mapping[str, Any]) -> tuple[Gpu, ...] | None:
     )
 
 
-def _memory(value: Mapping[str, Any]) -> Memory | None:
+def _memory(value: Mapping[str, Any]) -> MachineMemory | None:
     if not value:
         return None
-    return Memory(
+    return MachineMemory(
         total_bytes=int(value["total_bytes"]),
         available_bytes=int(value["available_bytes"]),
         swap_used_bytes=int(value.get("swap_used_bytes") or 0),

@@ -76,16 +76,16 @@ def kill_leftovers(process: Process, *, boot_id: str) -> None:
         _kill_group(process.group, signal.SIGKILL)
 
 
-class _Seen(NamedTuple):
+class _ProcessState(NamedTuple):
     start_time: str
     is_zombie: bool
 
 
-def _look_at(pid: int) -> _Seen | None:
+def _look_at(pid: int) -> _ProcessState | None:
     return _look_in_proc(pid) if _HAS_PROC else _look_with_ps(pid)
 
 
-def _look_in_proc(pid: int) -> _Seen | None:
+def _look_in_proc(pid: int) -> _ProcessState | None:
     try:
         with open("/proc/%d/stat" % pid, "rb") as file:
             line = file.read()
@@ -93,17 +93,17 @@ def _look_in_proc(pid: int) -> _Seen | None:
         return None
     # The second field is the command's name in parentheses and may hold anything, parentheses too.
     fields = line[line.rindex(b")") + 2 :].split()
-    return _Seen(start_time=fields[19].decode(), is_zombie=fields[0] in (b"Z", b"X"))
+    return _ProcessState(start_time=fields[19].decode(), is_zombie=fields[0] in (b"Z", b"X"))
 
 
-def _look_with_ps(pid: int) -> _Seen | None:
+def _look_with_ps(pid: int) -> _ProcessState | None:
     import subprocess  # slow to import, needed only where there is no /proc
 
     answer = subprocess.run(
         ["ps", "-o", "stat=,lstart=", "-p", str(pid)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
     )
     state, _, start_time = answer.stdout.decode("utf-8", "replace").strip().partition(" ")
-    return _Seen(start_time=start_time.strip(), is_zombie=state.startswith("Z")) if start_time else None
+    return _ProcessState(start_time=start_time.strip(), is_zombie=state.startswith("Z")) if start_time else None
 
 
 def _kill_group(group: int, number: int) -> None:

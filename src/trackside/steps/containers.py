@@ -16,7 +16,7 @@ _LIMIT_SECONDS = 60.0
 _INITS_OF_PODMAN = ("/usr/libexec/podman/catatonit", "/usr/lib/podman/catatonit", "/usr/bin/catatonit")
 
 
-class Seen(NamedTuple):
+class ContainerState(NamedTuple):
     """What the engine says of a container."""
 
     is_running: bool
@@ -70,7 +70,7 @@ def exec_command(container: Container, step: Step, argv: list[str], *, root: Roo
     return [container.engine, "exec", "--workdir=%s" % root.inside(step.cwd), *settings, name, *argv]
 
 
-def look_at(container: Container, name: str) -> Seen | None:
+def look_at(container: Container, name: str) -> ContainerState | None:
     """What the engine knows of the container; None when it has none by that name or does not answer."""
     answer = _ask(container, "inspect", "--type=container", "--format={{json .State}}", name)
     try:
@@ -131,9 +131,9 @@ def _user(container: Container) -> list[str]:
     return ["--user=%d:%d" % (os.geteuid(), os.getegid())]
 
 
-def _seen(state: dict[str, Any]) -> Seen:
+def _seen(state: dict[str, Any]) -> ContainerState:
     status = str(state.get("Status", ""))
-    return Seen(
+    return ContainerState(
         is_running=bool(state.get("Running")),
         has_run=status in ("exited", "dead", "stopped", "running"),
         pid=state.get("Pid") or None,

@@ -6,7 +6,7 @@ from typing import NamedTuple, Tuple, Union
 
 from trackside.machine.clock import Moment, is_before, seconds_between
 from trackside.steps.plan import Plan, Step
-from trackside.steps.tries import Exit, Facts, Stop, Stopping, Try, Verdict
+from trackside.steps.tries import Exit, Facts, Stopping, StopRequest, Try, Verdict
 
 
 class StartTry(NamedTuple):
@@ -47,7 +47,7 @@ class Finished(NamedTuple):
 Action = Union[StartTry, Watch, EndTry, WaitBackoff, WaitForSecrets, Finished]
 
 
-class Leavings(NamedTuple):
+class ExpectedFiles(NamedTuple):
     """What a try was expected to leave behind: every pattern has a file; and all of them are whole, and some are."""
 
     present: bool
@@ -68,7 +68,7 @@ def decide(plan: Plan, facts: Facts) -> Action:
     return Finished(result="done", step=None, exit_code=None, at=_last_end(facts))
 
 
-def judge(ended: Exit, *, stop: Stop | None, stopping: Stopping | None, leavings: Leavings) -> Verdict:
+def judge(ended: Exit, *, stop: StopRequest | None, stopping: Stopping | None, expected: ExpectedFiles) -> Verdict:
     """What an ended try counts as.
 
     One that ended before we asked keeps its own result. An unknown exit counts as done only if its expected files
@@ -81,12 +81,12 @@ def judge(ended: Exit, *, stop: Stop | None, stopping: Stopping | None, leavings
     if ended.could_not_start:
         return _verdict(ended, "failed", "could_not_start")
     if not ended.known:
-        return _verdict(ended, "done", None) if leavings.whole else _verdict(ended, "failed", "unknown_exit")
+        return _verdict(ended, "done", None) if expected.whole else _verdict(ended, "failed", "unknown_exit")
     if ended.out_of_memory:
         return _verdict(ended, "failed", "out_of_memory")
     if ended.code != 0:
         return _verdict(ended, "failed", "exit")
-    return _verdict(ended, "done", None) if leavings.present else _verdict(ended, "failed", "missing_output")
+    return _verdict(ended, "done", None) if expected.present else _verdict(ended, "failed", "missing_output")
 
 
 def is_given_up(step: Step, last: Try) -> bool:

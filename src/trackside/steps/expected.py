@@ -8,18 +8,18 @@ import os
 from typing import Iterable
 
 from trackside.root import Root
-from trackside.steps.decide import Leavings
+from trackside.steps.decide import ExpectedFiles
 
 _LARGEST_JSON_BYTES = 1 << 24
 _LARGEST_HEADER_BYTES = 100_000_000  # what the safetensors library itself accepts
 
 
-def look_for(root: Root, patterns: tuple[str, ...]) -> Leavings:
+def look_for(root: Root, patterns: tuple[str, ...]) -> ExpectedFiles:
     """What is there of the expected files; nothing expected is present but proves nothing."""
     found = [list(matching_files(root, pattern)) for pattern in patterns]
     present = all(found)
     whole = bool(found) and present and all(is_whole(path) for paths in found for path in paths)
-    return Leavings(present=present, whole=whole)
+    return ExpectedFiles(present=present, whole=whole)
 
 
 def matching_files(root: Root, pattern: str) -> Iterable[str]:

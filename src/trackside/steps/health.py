@@ -12,7 +12,7 @@ from trackside.records import read_record, write_record
 from trackside.root import Root
 from trackside.steps import containers
 from trackside.steps.launch import own_command, spawn_in_session, step_environment
-from trackside.steps.plan import Health, Plan
+from trackside.steps.plan import HealthCheck, Plan
 from trackside.steps.tries import Facts
 
 _TAIL_BYTES = 2000
@@ -57,7 +57,7 @@ def _first_step_after_health(plan: Plan) -> int:
     return next((index + 1 for index, step in enumerate(plan.steps) if step.name == name), 0)
 
 
-def _run(root: Root, plan: Plan, health: Health) -> tuple[int | None, str | None]:
+def _run(root: Root, plan: Plan, health: HealthCheck) -> tuple[int | None, str | None]:
     import subprocess  # slow to import, needed only here
 
     step, name = health.step, containers.container_name(root, "health")

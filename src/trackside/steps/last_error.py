@@ -6,7 +6,7 @@ import os
 import re
 from typing import NamedTuple, Sequence, Tuple
 
-from trackside.steps.lasting_errors import Raised, is_lasting, name_of, speaks_of_passing, will_come_again
+from trackside.steps.permanent_errors import Raised, is_permanent, mentions_temporary, name_of, will_recur
 
 _TAIL_BYTES = 1 << 16
 _LONGEST_LINE = 2400
@@ -59,7 +59,7 @@ class LastError(NamedTuple):
 _UNKNOWN = LastError(text=None, cannot_pass=False)
 
 
-class _Ending(NamedTuple):
+class _Traceback(NamedTuple):
     """A traceback: where it begins, where its last exception is, and its exceptions from the first one on."""
 
     begin: int
@@ -85,7 +85,7 @@ def find_last_error(text: str, *, exit_code: int | None) -> LastError:
     for _ in range(_MOST_WRAPPERS):
         if exit_code in _SIGNALS_OF_SHELLS:
             return _UNKNOWN  # it was killed: what it had printed before did not end it
-        found = next((each for each in reversed(_endings(lines)) if not each.is_elsewhere), None)
+        found = next((each for each in reversed(_tracebacks(lines)) if not each.is_elsewhere), None)
         if found is None or name_of(found.chain[-1].line) not in _WRAPPERS:
             return _judged(lines, found, exit_code)
         # A launcher that tells of its child's end: the cause is what the child printed before it.
@@ -102,12 +102,12 @@ def find_last_error(text: str, *, exit_code: int | None) -> LastError:
     return _UNKNOWN
 
 
-def _judged(lines: Sequence[str], ending: _Ending | None, exit_code: int | None) -> LastError:
+def _judged(lines: Sequence[str], ending: _Traceback | None, exit_code: int | None) -> LastError:
     after = [line for line in lines[ending.end + 1 if ending else 0 :] if line.strip()]
     if exit_code == _USAGE_STATUS and after and _USAGE_ERROR.match(after[-1]):
-        return LastError(text=_clean(after[-1]), cannot_pass=not speaks_of_passing(after[-1:]))
+        return LastError(text=_clean(after[-1]), cannot_pass=not mentions_temporary(after[-1:]))
     if ending is not None and not _went_on(after):
-        cannot_pass = will_come_again(ending.chain) and not speaks_of_passing(_without_noise(after))
+        cannot_pass = will_recur(ending.chain) and not mentions_temporary(_without_noise(after))
         return LastError(text=_clean(ending.chain[-1].line), cannot_pass=cannot_pass)
     return _told_in_words(after[-_NEAR_LINES:], exit_code)
 
@@ -117,8 +117,8 @@ def _told_in_words(lines: Sequence[str], exit_code: int | None) -> LastError:
     line = next((line for line in reversed(lines) if _TELLING.search(line.strip())), None)
     is_there = exit_code not in _NOT_RUNNABLE
     if line is None:
-        return LastError(text=None, cannot_pass=not is_there and not speaks_of_passing(lines))
-    lasts = is_lasting(line, around=lines) if is_there else not speaks_of_passing(lines)
+        return LastError(text=None, cannot_pass=not is_there and not mentions_temporary(lines))
+    lasts = is_permanent(line, around=lines) if is_there else not mentions_temporary(lines)
     return LastError(text=_clean(line), cannot_pass=lasts)
 
 
@@ -136,19 +136,19 @@ def _without_noise(lines: Sequence[str]) -> list[str]:
     return [line for line in lines if not _NOISE.search(line)]
 
 
-def _endings(lines: Sequence[str]) -> list[_Ending]:
+def _tracebacks(lines: Sequence[str]) -> list[_Traceback]:
     """Every traceback in the lines, by where it ends; the lines of each process of a launcher are read apart."""
     by_rank: dict[str, list[tuple[int, str]]] = {}
     for index, line in enumerate(lines):
         rank = _RANK.match(line)
         prefix = rank[0] if rank else ""
         by_rank.setdefault(prefix, []).append((index, line[len(prefix) :].rstrip()))
-    found = [ending for numbered in by_rank.values() for ending in _endings_of_one(numbered)]
+    found = [ending for numbered in by_rank.values() for ending in _tracebacks_of_one(numbered)]
     return sorted(found, key=lambda ending: ending.end)
 
 
-def _endings_of_one(numbered: Sequence[tuple[int, str]]) -> list[_Ending]:
-    found: list[_Ending] = []
+def _tracebacks_of_one(numbered: Sequence[tuple[int, str]]) -> list[_Traceback]:
+    found: list[_Traceback] = []
     begin: int | None = None  # of the traceback that is being read
     link: bool | None = None  # the next traceback belongs to the last one: as its effect, or raised while handling it
     is_elsewhere = False
@@ -164,7 +164,7 @@ def _endings_of_one(numbered: Sequence[tuple[int, str]]) -> list[_Ending]:
             if link is not None and found:
                 found[-1] = found[-1]._replace(end=index, chain=(*found[-1].chain, raised))
             else:
-                found.append(_Ending(begin, index, (raised,), is_elsewhere))
+                found.append(_Traceback(begin, index, (raised,), is_elsewhere))
             begin = link = None
         elif line.startswith((_CAUSE, _HANDLED)):
             link = line.startswith(_CAUSE)

@@ -16,11 +16,11 @@ from trackside.steps.plan import Plan
 from trackside.steps.tries import (
     Exit,
     Facts,
-    Stop,
+    StopRequest,
     Try,
     Verdict,
     exit_from_record,
-    stop_from_record,
+    stop_request_from_record,
     stopping_from_record,
     verdict_from_record,
 )
@@ -35,7 +35,7 @@ class Observer:
         self._settled: dict[tuple[int, int], Try] = {}
         self._started: dict[tuple[int, int], tuple[Moment, Process | None]] = {}
         self._processes: dict[tuple[int, int], Process] = {}
-        self._stop: Stop | None = None
+        self._stop: StopRequest | None = None
 
     def observe(self, *, now: Moment, secrets_held: frozenset[str] = frozenset()) -> Facts:
         """Everything known now. A try that ended without a verdict on disk is judged here, but nothing is written."""
@@ -47,12 +47,12 @@ class Observer:
                 tries[step].append(self._read_try(step, number, now, stop))
         return Facts(now=now, tries=tuple(map(tuple, tries)), stop=stop, secrets_held=secrets_held)
 
-    def _read_stop(self) -> Stop | None:
+    def _read_stop(self) -> StopRequest | None:
         if self._stop is None:
-            self._stop = stop_from_record(read_record(self._root.stop))
+            self._stop = stop_request_from_record(read_record(self._root.stop))
         return self._stop
 
-    def _read_try(self, step: int, number: int, now: Moment, stop: Stop | None) -> Try:
+    def _read_try(self, step: int, number: int, now: Moment, stop: StopRequest | None) -> Try:
         key = (step, number)
         if key in self._settled:
             return self._settled[key]
@@ -76,9 +76,9 @@ class Observer:
         ended = exit_from_record(read_record(folder.exit))
         if ended is None and is_running:
             return seen
-        leavings = look_for(self._root, self._plan.steps[step].expect)
+        expected = look_for(self._root, self._plan.steps[step].expect)
         ended = ended or _unseen_exit(folder, now)
-        verdict = judge(ended, stop=stop, stopping=seen.stopping, leavings=leavings)
+        verdict = judge(ended, stop=stop, stopping=seen.stopping, expected=expected)
         return seen._replace(verdict=_with_error(verdict, folder))
 
     def _read_started(self, key: tuple[int, int], folder: TryFolder) -> tuple[Moment, Process | None]:

@@ -72,14 +72,14 @@ class Container(NamedTuple):
     gpus: bool
 
 
-class Health(NamedTuple):
+class HealthCheck(NamedTuple):
     """A step that is run beside the others, again and again."""
 
     step: Step
     every_seconds: float
 
 
-class Request(NamedTuple):
+class TrainingRequest(NamedTuple):
     """How the training is asked for something: by a signal, by a file or by a command."""
 
     signal: int | None
@@ -96,9 +96,9 @@ class Plan(NamedTuple):
     outputs: Tuple[Output, ...]
     stop_grace_seconds: float
     container: Container | None = None
-    health: Health | None = None
-    save: Request | None = None
-    sample: Request | None = None
+    health: HealthCheck | None = None
+    save: TrainingRequest | None = None
+    sample: TrainingRequest | None = None
     cleanup: Tuple[Step, ...] = ()
 
 
@@ -207,19 +207,19 @@ def _parse_container(found: Any) -> Container | None:
     )
 
 
-def _parse_health(found: Any) -> Health | None:
+def _parse_health(found: Any) -> HealthCheck | None:
     if found is None:
         return None
-    return Health(step=_parse_step(found), every_seconds=max(0.1, _not_negative(found["every_seconds"])))
+    return HealthCheck(step=_parse_step(found), every_seconds=max(0.1, _not_negative(found["every_seconds"])))
 
 
-def _parse_request(found: Any) -> Request | None:
+def _parse_request(found: Any) -> TrainingRequest | None:
     if found is None:
         return None
     number, touch, argv = found.get("signal"), found.get("touch"), _texts(found.get("argv", ()))
     if [number is not None, touch is not None, bool(argv)].count(True) != 1:
         raise ValueError("a training is asked by one of a signal, a file and a command")
-    return Request(
+    return TrainingRequest(
         signal=None if number is None else _signal_number(number),
         touch=None if touch is None else _inside(touch),
         argv=argv,

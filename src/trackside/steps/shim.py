@@ -131,7 +131,7 @@ def _await_run(container: Container, name: str, pid: int, folder: TryFolder) -> 
         time.sleep(_LOOK_SECONDS)
 
 
-def _await_orphan(container: Container, name: str, root: Root) -> containers.Seen | None:
+def _await_orphan(container: Container, name: str, root: Root) -> containers.ContainerState | None:
     """`run` is gone and its container is not: it goes on to its own end, unless a stop was asked."""
     if os.path.exists(root.stop):
         containers.send_signal(container, name, signal.SIGKILL)
@@ -139,7 +139,7 @@ def _await_orphan(container: Container, name: str, root: Root) -> containers.See
     return containers.look_at(container, name)
 
 
-def _is_out_of_memory(container: Container, seen: containers.Seen) -> bool:
+def _is_out_of_memory(container: Container, seen: containers.ContainerState) -> bool:
     """The engine's word, where it has one. Older kernels do not tell it: under a limit, a KILL that came from nobody
     here is taken for it (one that did come from here is judged as a stop or a timeout)."""
     return seen.out_of_memory or (container.memory_bytes is not None and seen.exit_code == _KILLED)

@@ -14,7 +14,7 @@ from trackside.root import Root
 from trackside.steps import containers
 from trackside.steps.observe import Observer, running_try, settle
 from trackside.steps.plan import Plan
-from trackside.steps.tries import Stop, Stopping, Try, stop_from_record, stopping_from_record
+from trackside.steps.tries import Stopping, StopRequest, Try, stop_request_from_record, stopping_from_record
 
 _POLL_SECONDS = 0.02
 _KILL_LIMIT_SECONDS = 30.0
@@ -30,8 +30,8 @@ def stop(root: Root, plan: Plan, *, grace_seconds: float) -> None:
     settle(root, plan, observer.observe(now=clock.now()))
     root.make_own_folders()
     with one_at_a_time(root.steps):
-        if stop_from_record(read_record(root.stop)) is None:
-            write_record(root.stop, Stop(at=clock.now(), grace_seconds=grace_seconds).as_record(), durable=True)
+        if stop_request_from_record(read_record(root.stop)) is None:
+            write_record(root.stop, StopRequest(at=clock.now(), grace_seconds=grace_seconds).as_record(), durable=True)
     _end_running(root, plan, observer, grace_seconds=grace_seconds)
     settle(root, plan, observer.observe(now=clock.now()))
 

@@ -1,4 +1,4 @@
-"""Asking a running training for a checkpoint or for samples, and seeing that they were written."""
+"""Ask a running training for a checkpoint or for samples, and see that they were written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trackside.steps import containers
 from trackside.steps.expected import is_whole, matching_files
 from trackside.steps.launch import step_environment
 from trackside.steps.observe import Observer, running_try
-from trackside.steps.plan import Plan, Request
+from trackside.steps.plan import Plan, TrainingRequest
 from trackside.steps.tries import Try
 
 _POLL_SECONDS = 0.2
@@ -25,14 +25,14 @@ _COMMAND_SECONDS = 60.0
 _TAIL_BYTES = 2000
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The command that asks could not be run, or said no."""
 
 
-class Asking(NamedTuple):
+class RequestKind(NamedTuple):
     """One kind of request: how it is made, where it is noted, and the word for being at it."""
 
-    how: Request | None
+    how: TrainingRequest | None
     record: str
     doing: str
     done: str
@@ -44,20 +44,22 @@ def save(root: Root, plan: Plan, *, request: str, wait_seconds: float) -> dict[s
     The answer's state: `saved` with the files, `saving`, `timed_out`, `not_running` (no training to ask), `refused`
     with the problem (the command that asks has failed), `impossible` (the recipe declares no way).
     """
-    return _ask_and_look(root, plan, Asking(plan.save, root.save, "saving", "saved"), request, wait_seconds)
+    return _ask_and_look(root, plan, RequestKind(plan.save, root.save, "saving", "saved"), request, wait_seconds)
 
 
 def sample(root: Root, plan: Plan, *, request: str, wait_seconds: float) -> dict[str, Any]:
     """Ask for samples in the same way; the states `sampled` and `sampling` in the place of `saved` and `saving`."""
-    return _ask_and_look(root, plan, Asking(plan.sample, root.sample, "sampling", "sampled"), request, wait_seconds)
+    return _ask_and_look(
+        root, plan, RequestKind(plan.sample, root.sample, "sampling", "sampled"), request, wait_seconds
+    )
 
 
-def _ask_and_look(root: Root, plan: Plan, asking: Asking, request: str, wait_seconds: float) -> dict[str, Any]:
+def _ask_and_look(root: Root, plan: Plan, asking: RequestKind, request: str, wait_seconds: float) -> dict[str, Any]:
     if asking.how is None:
         return _answer("impossible")
     try:
         asked = _ask_once(root, plan, asking.how, asking.record, request)
-    except Refused as problem:
+    except RequestRefused as problem:
         return _answer("refused", problem=str(problem))
     if asked is None:
         return _answer("not_running")
@@ -78,7 +80,7 @@ def touch(path: str) -> None:
         os.close(descriptor)
 
 
-def _ask_once(root: Root, plan: Plan, how: Request, noted: str, request: str) -> dict[str, Any] | None:
+def _ask_once(root: Root, plan: Plan, how: TrainingRequest, noted: str, request: str) -> dict[str, Any] | None:
     """The record of this request: what was there before it, and when it was made. None if there is nobody to ask."""
     root.make_own_folders()
     with one_at_a_time(root.own):
@@ -105,7 +107,7 @@ def _running_training(root: Root, plan: Plan) -> Try | None:
     return running
 
 
-def _ask(root: Root, plan: Plan, how: Request, training: Try) -> bool:
+def _ask(root: Root, plan: Plan, how: TrainingRequest, training: Try) -> bool:
     if how.touch is not None:
         path = root.inside(how.touch)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -122,8 +124,8 @@ def _ask(root: Root, plan: Plan, how: Request, training: Try) -> bool:
     return signal_process(training.process, how.signal, boot_id=clock.boot_id())
 
 
-def _run(root: Root, plan: Plan, how: Request, training: Try) -> bool:
-    """The command that asks has run where the training runs. Raises Refused with what it said if it failed."""
+def _run(root: Root, plan: Plan, how: TrainingRequest, training: Try) -> bool:
+    """The command that asks has run where the training runs. Raises RequestRefused with what it said if it failed."""
     import subprocess  # slow to import, needed only here
 
     step = plan.steps[training.step]
@@ -143,14 +145,16 @@ def _run(root: Root, plan: Plan, how: Request, training: Try) -> bool:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise Refused(str(error)) from error
+        raise RequestRefused(str(error)) from error
     if done.returncode != 0:
         said = done.stdout[-_TAIL_BYTES:].decode("utf-8", "replace").strip()
-        raise Refused("exit code %d: %s" % (done.returncode, said))
+        raise RequestRefused("exit code %d: %s" % (done.returncode, said))
     return True
 
 
-def _look(root: Root, plan: Plan, asking: Asking, how: Request, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _look(
+    root: Root, plan: Plan, asking: RequestKind, how: TrainingRequest, asked: Mapping[str, Any]
+) -> dict[str, Any]:
     now = clock.now()
     new = [path for path, mark in _marks(root, how).items() if asked["before"].get(path) != mark]
     written = [path for path in new if _is_written(root.inside(path), now.wall)]
@@ -166,7 +170,7 @@ def _look(root: Root, plan: Plan, asking: Asking, how: Request, asked: Mapping[s
     return _answer(asking.doing)
 
 
-def _is_over(at: Moment | None, now: Moment, how: Request) -> bool:
+def _is_over(at: Moment | None, now: Moment, how: TrainingRequest) -> bool:
     waited = None if at is None else seconds_between(at, now)
     return waited is None or waited >= how.timeout_seconds
 
@@ -183,7 +187,7 @@ def _is_written(path: str, wall: float) -> bool:
     return is_whole(path) and (path.endswith(".safetensors") or not 0 <= age < _SETTLED_SECONDS)
 
 
-def _marks(root: Root, how: Request) -> dict[str, list[int]]:
+def _marks(root: Root, how: TrainingRequest) -> dict[str, list[int]]:
     found = {}
     for path in matching_files(root, how.proof):
         try:

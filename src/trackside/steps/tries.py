@@ -64,7 +64,7 @@ class Verdict(NamedTuple):
         }
 
 
-class Stop(NamedTuple):
+class StopRequest(NamedTuple):
     """Somebody asked for the end of everything, and grants a running step this long for it."""
 
     at: Moment
@@ -93,7 +93,7 @@ class Facts(NamedTuple):
 
     now: Moment
     tries: Tuple[Tuple[Try, ...], ...]  # by step, in order of their numbers
-    stop: Stop | None
+    stop: StopRequest | None
     secrets_held: FrozenSet[str]
 
 
@@ -118,11 +118,11 @@ def stopping_from_record(record: Mapping[str, Any] | None) -> Stopping | None:
     return Stopping(why=str(record.get("why")), at=at, signalled=bool(record.get("signalled")))
 
 
-def stop_from_record(record: Mapping[str, Any] | None) -> Stop | None:
+def stop_request_from_record(record: Mapping[str, Any] | None) -> StopRequest | None:
     at = moment_from_record(record)
     if record is None or at is None:
         return None
-    return Stop(at=at, grace_seconds=float(record.get("grace_seconds", 0.0)))
+    return StopRequest(at=at, grace_seconds=float(record.get("grace_seconds", 0.0)))
 
 
 def verdict_from_record(record: Mapping[str, Any] | None) -> Verdict | None:

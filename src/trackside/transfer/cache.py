@@ -20,7 +20,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _UNFINISHED = ".new"
 
 
-class Kept(NamedTuple):
+class CachedArchive(NamedTuple):
     path: str
     size: int
     used_at: float
@@ -94,13 +94,13 @@ def _prune(cache: str, *, most_bytes: int, oldest: float) -> None:
             _remove(archive.path)
 
 
-def _kept(cache: str) -> list[Kept]:
+def _kept(cache: str) -> list[CachedArchive]:
     """All archives, the one used last first; only names that this module gives."""
     found = []
     for name in os.listdir(cache):
         if _SHA256.match(name):
             status = os.lstat(os.path.join(cache, name))
-            found.append(Kept(path=os.path.join(cache, name), size=status.st_size, used_at=status.st_mtime))
+            found.append(CachedArchive(path=os.path.join(cache, name), size=status.st_size, used_at=status.st_mtime))
     return sorted(found, key=lambda archive: (-archive.used_at, archive.path))
 
 

@@ -15,8 +15,9 @@ import pytest
 
 from stationmaster.errors import CommandFailed, TransferFailed
 from stationmaster.remote.fake_run import safetensors_bytes
-from stationmaster.remote.host import Host, Since, Status
+from stationmaster.remote.host import Host
 from stationmaster.remote.pyz import build_pyz
+from stationmaster.remote.status import Since, Status
 from stationmaster.remote.transfer import pull_verified, push_verified
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.machines.protocol_bench import ProtocolBench, fake_bench, plan, real_bench

@@ -18,7 +18,8 @@ from stationmaster.delivery.hub_files import HubFile
 from stationmaster.delivery.huggingface import HubClient
 from stationmaster.delivery.signed_requests import Piece, SendResult, Source
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
-from stationmaster.remote.host import Host, OutputFile
+from stationmaster.model import OutputFile
+from stationmaster.remote.host import Host
 from stationmaster.remote.local import LocalRemote
 from tests.support.machines.recorded_remote import Recorded
 from tests.support.machines.trackside_bench import Bench, bench, interpreters

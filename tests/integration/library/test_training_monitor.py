@@ -14,7 +14,7 @@ import pytest
 
 from stationmaster.errors import ConfigInvalid
 from stationmaster.library import JobInfo, Poll, TrainingMonitor
-from stationmaster.remote.fake import FakeRemote, Fault
+from stationmaster.remote.fake import ConnectionFault, FakeRemote
 from stationmaster.remote.local import LocalRemote
 from stationmaster.watch.policy import StallPolicy
 from tests.support.asynchronous_tests import asynchronous, until
@@ -123,7 +123,7 @@ async def test_the_training_is_ended_with_everything_it_started(training: Traini
 @asynchronous
 async def test_a_machine_that_does_not_answer_says_nothing_about_the_training() -> None:
     remote = FakeRemote()
-    remote.fail(Fault.VANISHED)
+    remote.fail(ConnectionFault.VANISHED)
     monitor = TrainingMonitor(remote, JobInfo(log_file="/l", pid_file="/p", output_dir="/o"))
     found = await monitor.poll()
     assert found.is_running is None

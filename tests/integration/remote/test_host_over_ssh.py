@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from stationmaster.errors import Unreachable
-from stationmaster.remote.host import Host, Status
+from stationmaster.remote.host import Host
 from stationmaster.remote.pyz import build_pyz
 from stationmaster.remote.ssh import SshRemote
+from stationmaster.remote.status import Status
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.servers.sshd import Sshd
 from tests.support.servers.tcp_proxy import tcp_proxy

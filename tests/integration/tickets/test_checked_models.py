@@ -15,9 +15,8 @@ from stationmaster.control.destinations.places import BUCKET, HUB
 from stationmaster.control.publishing.checked_models import require_model
 from stationmaster.delivery.huggingface import HubClient
 from stationmaster.errors import BrokenModel
-from stationmaster.model import Place
+from stationmaster.model import OutputFile, Place
 from stationmaster.remote.fake_run import safetensors_bytes
-from stationmaster.remote.host import OutputFile
 from tests.integration.tickets.conftest import OpenJobBucket
 from tests.support.jobs.spine_values import job
 from tests.support.servers.hub_server import HUB_TOKEN, HubServer

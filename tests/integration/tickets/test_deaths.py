@@ -12,7 +12,8 @@ import pytest
 from stationmaster.control.destinations.job_bucket import JobBucket, bucket_key, send_from_machine
 from stationmaster.control.destinations.upload_tickets import UploadTickets
 from stationmaster.delivery.artifact_store import BucketArtifacts
-from stationmaster.remote.host import Host, OutputFile
+from stationmaster.model import OutputFile
+from stationmaster.remote.host import Host
 from stationmaster.store.store import Store
 from stationmaster.store.tickets import TicketState
 from tests.support.asynchronous_tests import asynchronous

@@ -14,8 +14,9 @@ import pytest
 
 from stationmaster.control.destinations.job_bucket import bucket_key, send_from_machine, send_local_copy
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
+from stationmaster.model import OutputFile
 from stationmaster.remote.base import Completed
-from stationmaster.remote.host import Host, OutputFile
+from stationmaster.remote.host import Host
 from stationmaster.remote.local import LocalRemote
 from stationmaster.store.store import Store
 from stationmaster.store.tickets import TicketState

@@ -20,7 +20,8 @@ from stationmaster.api.app import build_app
 from stationmaster.control.destinations.job_bucket import JobBucket, bucket_key, send_from_machine
 from stationmaster.control.destinations.upload_tickets import UploadTickets
 from stationmaster.errors import DeliveryError
-from stationmaster.remote.host import Host, OutputFile
+from stationmaster.model import OutputFile
+from stationmaster.remote.host import Host
 from stationmaster.store.store import Store
 from stationmaster.store.tickets import TicketState
 from tests.support.asynchronous_tests import asynchronous

@@ -20,7 +20,7 @@ from stationmaster.model import Access, Job, JobSpec, LocalAccess, Offer, Requir
 from stationmaster.providers.fake import FakeProvider
 from stationmaster.recipes.registry import find
 from stationmaster.remote.base import Remote
-from stationmaster.remote.fake import FakeRemote, Fault
+from stationmaster.remote.fake import ConnectionFault, FakeRemote
 from stationmaster.remote.fake_run import safetensors_bytes
 from stationmaster.remote.fake_trackside import FakeTrackside, Script
 from stationmaster.settings import MonitoringSettings
@@ -120,7 +120,7 @@ class FakeStation:
         self.provider = FakeProvider()
         self.machines: dict[str, LiveMachine] = {}
         self.calls: list[str] = []
-        self.remote_faults: tuple[Fault, ...] = ()  # each happens once, in this order
+        self.remote_faults: tuple[ConnectionFault, ...] = ()  # each happens once, in this order
         self._workers = 0
 
     def work(self, point: Point) -> None:

@@ -14,9 +14,10 @@ from typing import Any
 from stationmaster.remote.fake import FakeRemote
 from stationmaster.remote.fake_run import Script, safetensors_bytes
 from stationmaster.remote.fake_trackside import FakeTrackside
-from stationmaster.remote.host import Host, Status
+from stationmaster.remote.host import Host
 from stationmaster.remote.local import LocalRemote
 from stationmaster.remote.pyz import build_pyz
+from stationmaster.remote.status import Status
 
 _TRAIN = {
     "ends well": "echo Running 1 job; printf '\\r1/2'; printf '\\r2/2\\n'; cp ../model ../output/cat.safetensors",

@@ -12,7 +12,7 @@ from stationmaster.control.states.executing.training_events import health_news, 
 from stationmaster.control.states.releasing.cleanup import is_to_be_cleaned, with_cleanup_begun
 from stationmaster.model import Cleanup, RentedMachine, Watching
 from stationmaster.recipes.schema import Needs
-from stationmaster.remote.host import HealthReport
+from stationmaster.remote.status import HealthReport
 from tests.support.jobs.spine_values import MACHINE, job, rental
 
 THERE = [Judgement(rental=rental(), next=Next.DESTROY)]

@@ -34,7 +34,7 @@ from stationmaster.model import (
     State,
 )
 from stationmaster.money import MicroDollars
-from stationmaster.remote.host import Finished, LogPiece, Status, StepStatus, Supervisor
+from stationmaster.remote.status import Finished, LogPiece, Status, StepStatus, Supervisor
 from tests.support.jobs.spine_values import MACHINE, job, machine, rental, visit
 
 POLICY = Policy()

@@ -16,8 +16,8 @@ from stationmaster.control.results.collecting import (
     with_newest_asked,
     with_places,
 )
-from stationmaster.model import Checkpoint, Collected, Collection, Job, State, Watching
-from stationmaster.remote.host import OutputFile, Status, Supervisor
+from stationmaster.model import Checkpoint, Collected, Collection, Job, OutputFile, State, Watching
+from stationmaster.remote.status import Status, Supervisor
 from tests.support.jobs.spine_values import job
 
 POLICY = Policy(collect_seconds=600.0)

@@ -10,7 +10,7 @@ import pytest
 
 from stationmaster.control.states.executing.log_watch import ReadLog, read_log, since_of, written_at
 from stationmaster.model import Job, State
-from stationmaster.remote.host import LogPiece, Status, StepStatus
+from stationmaster.remote.status import LogPiece, Status, StepStatus
 from stationmaster.settings import MonitoringSettings, StallSettings
 from tests.support.jobs.spine_values import job, spec
 from trackside.report.status import parse_since

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from stationmaster.control.results.declared_files import declared, has_fair_name, refused_events
+from stationmaster.model import OutputFile
 from stationmaster.recipes.schema import Output, OutputKind
-from stationmaster.remote.host import OutputFile
 
 OUTPUTS = (
     Output(pattern="output/*.safetensors", kind=OutputKind.CHECKPOINT),

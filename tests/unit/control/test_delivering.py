@@ -14,8 +14,18 @@ from stationmaster.control.publishing.chain import Deliver, deliver, not_deliver
 from stationmaster.control.publishing.machine_source import sent_by_machine
 from stationmaster.control.publishing.publish import SendOn, ShowCard, ShowSamples, next_publishing
 from stationmaster.errors import DeliveryBusy, DeliveryRefused
-from stationmaster.model import Checkpoint, Desired, Ending, Job, Place, Reason, RentedMachine, SshAccess, State
-from stationmaster.remote.host import OutputFile
+from stationmaster.model import (
+    Checkpoint,
+    Desired,
+    Ending,
+    Job,
+    OutputFile,
+    Place,
+    Reason,
+    RentedMachine,
+    SshAccess,
+    State,
+)
 from tests.support.jobs.spine_values import job, visit
 
 BOTH = ("hub", "bucket")

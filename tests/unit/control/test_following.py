@@ -18,7 +18,7 @@ from stationmaster.control.states.executing.live_stream import follow
 from stationmaster.errors import Unreachable
 from stationmaster.model import Alert, Job, LogChunk, Progress, State
 from stationmaster.remote.base import Completed, Remote
-from stationmaster.remote.host import Status
+from stationmaster.remote.status import Status
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write, can_join
 from tests.support.asynchronous_tests import asynchronous

@@ -10,10 +10,10 @@ from stationmaster.control.results.declared_files import checkpoint_of
 from stationmaster.control.states.executing.log_watch import read_log
 from stationmaster.control.states.executing.training_events import checkpoint_step
 from stationmaster.control.states.transferring.handler import step_offset
-from stationmaster.model import Collected, Job, State, Watching
+from stationmaster.model import Collected, Job, OutputFile, State, Watching
 from stationmaster.recipes.registry import find
 from stationmaster.recipes.schema import Recipe
-from stationmaster.remote.host import LogPiece, OutputFile, Status, StepStatus
+from stationmaster.remote.status import LogPiece, Status, StepStatus
 from stationmaster.settings import MonitoringSettings
 from tests.support.jobs.spine_values import job, spec
 

@@ -18,9 +18,20 @@ from stationmaster.control.states.fetching import handler as fetching
 from stationmaster.control.states.fetching import wanted_files
 from stationmaster.control.states.transferring import handler as transferring
 from stationmaster.errors import TransferFailed
-from stationmaster.model import Checkpoint, Closing, Ending, Fetching, Job, Outcome, Reason, SavedModel, Setbacks, State
-from stationmaster.remote.host import Finished, LogPiece, OutputFile, Status, StepStatus, Supervisor
-from stationmaster.remote.status import StepState
+from stationmaster.model import (
+    Checkpoint,
+    Closing,
+    Ending,
+    Fetching,
+    Job,
+    Outcome,
+    OutputFile,
+    Reason,
+    SavedModel,
+    Setbacks,
+    State,
+)
+from stationmaster.remote.status import Finished, LogPiece, Status, StepState, StepStatus, Supervisor
 from tests.support.jobs.spine_values import MACHINE, job, machine, rental, visit
 
 POLICY = Policy()

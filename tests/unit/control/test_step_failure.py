@@ -14,7 +14,7 @@ from stationmaster.control.states.executing.step_failure import failure_explaine
 from stationmaster.lifecycle import concluded
 from stationmaster.model import Event, Job, Reason, State
 from stationmaster.notify.templates import Facts, text_of_event
-from stationmaster.remote.host import Finished, LogPiece, Status, StepStatus, Supervisor
+from stationmaster.remote.status import Finished, LogPiece, Status, StepStatus, Supervisor
 from tests.support.jobs.spine_values import MACHINE, job, visit
 
 ASSERTION = "AssertionError: max_train_steps should be greater than initial step"

@@ -20,7 +20,7 @@ from stationmaster.control.states.executing.training_events import (
 )
 from stationmaster.model import Ending, Job, Progress, Reason, Watching
 from stationmaster.recipes.schema import Output, OutputKind
-from stationmaster.remote.host import StepStatus
+from stationmaster.remote.status import StepStatus
 from tests.support.jobs.spine_values import job
 
 OUTPUTS = (Output(kind=OutputKind.CHECKPOINT, pattern="output/*.safetensors", step=r"-(\d+)\.safetensors$"),)

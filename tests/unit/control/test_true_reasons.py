@@ -26,7 +26,7 @@ from stationmaster.model import (
     SavedModel,
     State,
 )
-from stationmaster.remote.host import Finished, Status, StepStatus, Supervisor
+from stationmaster.remote.status import Finished, Status, StepStatus, Supervisor
 from tests.support.jobs.spine_values import INSTALLATION, MACHINE, job, listing, machine, rental, visit
 
 POLICY = Policy()

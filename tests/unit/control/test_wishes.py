@@ -19,7 +19,7 @@ from stationmaster.control.states.provisioning import handler as provisioning
 from stationmaster.control.states.releasing import handler as releasing
 from stationmaster.control.states.transferring import handler as transferring
 from stationmaster.model import Desired, Ending, Job, Outcome, Reason, SavedModel, State
-from stationmaster.remote.host import Finished, Status, StepStatus, Supervisor
+from stationmaster.remote.status import Finished, Status, StepStatus, Supervisor
 from tests.support.jobs.spine_values import (
     INSTALLATION,
     MACHINE,

@@ -11,10 +11,11 @@ import safetensors.numpy
 
 from stationmaster.errors import HostKeyRefused, Unreachable
 from stationmaster.remote.base import Completed
-from stationmaster.remote.fake import Call, FakeRemote, Fault
+from stationmaster.remote.fake import Call, ConnectionFault, FakeRemote
 from stationmaster.remote.fake_run import FakeRun, Script, safetensors_bytes
 from stationmaster.remote.fake_trackside import FakeTrackside
-from stationmaster.remote.host import Host, Since
+from stationmaster.remote.host import Host
+from stationmaster.remote.status import Since
 from tests.support.asynchronous_tests import asynchronous, names_in
 
 
@@ -34,15 +35,15 @@ class Counting:
 @pytest.mark.parametrize(
     ("fault", "error"),
     [
-        (Fault.REFUSED, Unreachable),
-        (Fault.VANISHED, Unreachable),
-        (Fault.CUT_BEFORE, Unreachable),
-        (Fault.HANG, Unreachable),
-        (Fault.HOST_KEY_CHANGED, HostKeyRefused),
+        (ConnectionFault.REFUSED, Unreachable),
+        (ConnectionFault.VANISHED, Unreachable),
+        (ConnectionFault.CUT_BEFORE, Unreachable),
+        (ConnectionFault.HANG, Unreachable),
+        (ConnectionFault.HOST_KEY_CHANGED, HostKeyRefused),
     ],
 )
 @asynchronous
-async def test_before_the_deed_nothing_is_executed(fault: Fault, error: type[Exception]) -> None:
+async def test_before_the_deed_nothing_is_executed(fault: ConnectionFault, error: type[Exception]) -> None:
     machine = Counting()
     machine.remote.fail(fault)
     with pytest.raises(error):
@@ -55,7 +56,7 @@ async def test_before_the_deed_nothing_is_executed(fault: Fault, error: type[Exc
 async def test_a_cut_after_the_deed_loses_only_the_answer(tmp_path: Path) -> None:
     machine = Counting()
     (tmp_path / "file").write_bytes(b"x")
-    machine.remote.fail(Fault.CUT_AFTER, times=4)
+    machine.remote.fail(ConnectionFault.CUT_AFTER, times=4)
     assert await machine.remote.run(["count"], timeout=1) == Completed(exit_status=None)
     with pytest.raises(Unreachable):
         await machine.remote.push(tmp_path / "file", "/there")
@@ -70,7 +71,7 @@ async def test_a_cut_after_the_deed_loses_only_the_answer(tmp_path: Path) -> Non
 @asynchronous
 async def test_a_fault_can_be_meant_for_one_word_and_last_until_healed() -> None:
     machine = Counting()
-    machine.remote.fail(Fault.VANISHED, times=None, only="stat")
+    machine.remote.fail(ConnectionFault.VANISHED, times=None, only="stat")
     assert (await machine.remote.run(["count"], timeout=1)).exit_status == 0
     for _ in range(3):
         with pytest.raises(Unreachable):

@@ -12,8 +12,9 @@ import pytest
 
 from stationmaster.errors import CommandFailed, TransferFailed, Unreachable
 from stationmaster.remote.base import Completed
-from stationmaster.remote.fake import Call, FakeRemote, Fault
-from stationmaster.remote.host import Host, LogMark, Since
+from stationmaster.remote.fake import Call, ConnectionFault, FakeRemote
+from stationmaster.remote.host import Host
+from stationmaster.remote.status import LogMark, Since
 from tests.support.asynchronous_tests import asynchronous
 
 STATUS = {"wall": 1.0, "monotonic": 1.0, "started": True}
@@ -150,6 +151,6 @@ async def test_trackside_is_sent_once(tmp_path: Path) -> None:
         await host.install(tmp_path / "pyz")
     assert [call for call in remote.calls if call[0] == "push"] == [("push", "/jobs/7/trackside.pyz")]
     remote.files.clear()
-    remote.fail(Fault.CORRUPT, only="push")
+    remote.fail(ConnectionFault.CORRUPT, only="push")
     with pytest.raises(TransferFailed):
         await host.install(tmp_path / "pyz")

@@ -7,7 +7,7 @@ import pytest
 
 from stationmaster.errors import DiskFull, TransferFailed, Unreachable
 from stationmaster.files import sha256_of
-from stationmaster.remote.fake import FakeRemote, Fault
+from stationmaster.remote.fake import ConnectionFault, FakeRemote
 from stationmaster.remote.fake_trackside import FakeTrackside
 from stationmaster.remote.host import Host
 from stationmaster.remote.transfer import pull_verified, push_verified
@@ -45,7 +45,7 @@ async def test_a_pushed_file_is_sent_once(bench: Bench) -> None:
 
 @asynchronous
 async def test_a_push_with_wrong_bytes_is_repeated_once(bench: Bench) -> None:
-    bench.remote.fail(Fault.CORRUPT, only="push")
+    bench.remote.fail(ConnectionFault.CORRUPT, only="push")
     await push_verified(bench.host, bench.here, "in/model", SHA256)
     assert bench.remote.files["/job/in/model"] == DATA
     assert bench.transfers() == 2
@@ -53,7 +53,7 @@ async def test_a_push_with_wrong_bytes_is_repeated_once(bench: Bench) -> None:
 
 @asynchronous
 async def test_a_push_that_is_wrong_twice_fails(bench: Bench) -> None:
-    bench.remote.fail(Fault.CORRUPT, only="push", times=2)
+    bench.remote.fail(ConnectionFault.CORRUPT, only="push", times=2)
     with pytest.raises(TransferFailed, match=SHA256):
         await push_verified(bench.host, bench.here, "in/model", SHA256)
     assert bench.transfers() == 2
@@ -61,7 +61,7 @@ async def test_a_push_that_is_wrong_twice_fails(bench: Bench) -> None:
 
 @asynchronous
 async def test_a_push_whose_answer_was_lost_is_not_sent_again(bench: Bench) -> None:
-    bench.remote.fail(Fault.CUT_AFTER, only="push")
+    bench.remote.fail(ConnectionFault.CUT_AFTER, only="push")
     with pytest.raises(Unreachable):
         await push_verified(bench.host, bench.here, "in/model", SHA256)
     await push_verified(bench.host, bench.here, "in/model", SHA256)
@@ -102,7 +102,7 @@ async def test_a_pull_that_is_wrong_twice_leaves_the_old_file(bench: Bench, tmp_
     target = tmp_path / "models" / "mine"
     target.parent.mkdir()
     target.write_bytes(b"the old one")
-    bench.remote.fail(Fault.CORRUPT, only="pull", times=2)
+    bench.remote.fail(ConnectionFault.CORRUPT, only="pull", times=2)
     with pytest.raises(TransferFailed, match=SHA256):
         await pull_verified(bench.host, "output/model", target)
     assert target.read_bytes() == b"the old one"
@@ -120,7 +120,7 @@ async def test_a_file_that_is_not_there_is_a_failed_transfer(bench: Bench, tmp_p
 
 @asynchronous
 async def test_a_machine_that_does_not_answer_is_not_a_missing_file(bench: Bench, tmp_path: Path) -> None:
-    bench.remote.fail(Fault.VANISHED, times=None)
+    bench.remote.fail(ConnectionFault.VANISHED, times=None)
     for known in (None, SHA256):
         with pytest.raises(Unreachable):
             await pull_verified(bench.host, "output/model", tmp_path / "mine", known)

@@ -13,8 +13,8 @@ from trackside.machine.clock import Moment
 from trackside.machine.process import Process
 from trackside.steps.decide import (
     EndTry,
+    ExpectedFiles,
     Finished,
-    Leavings,
     StartTry,
     WaitBackoff,
     WaitForSecrets,
@@ -25,11 +25,11 @@ from trackside.steps.decide import (
 )
 from trackside.steps.plan import Plan, parse_plan
 from trackside.steps.step_records import step_records
-from trackside.steps.tries import Exit, Facts, Stop, Stopping, Try, Verdict, verdict_from_record
+from trackside.steps.tries import Exit, Facts, Stopping, StopRequest, Try, Verdict, verdict_from_record
 
-NOTHING_EXPECTED = Leavings(present=True, whole=False)
-ALL_THERE = Leavings(present=True, whole=True)
-MISSING = Leavings(present=False, whole=False)
+NOTHING_EXPECTED = ExpectedFiles(present=True, whole=False)
+ALL_THERE = ExpectedFiles(present=True, whole=True)
+MISSING = ExpectedFiles(present=False, whole=False)
 
 
 def at(seconds: float, boot: str = "boot") -> Moment:
@@ -61,7 +61,9 @@ def ended(result: str, step: int = 0, number: int = 1, *, when: float = 1.0, boo
     return running(step, number)._replace(verdict=verdict, settled=True)
 
 
-def facts(*tries: list[Try], now: float = 100.0, stop: Stop | None = None, held: frozenset[str] = frozenset()) -> Facts:
+def facts(
+    *tries: list[Try], now: float = 100.0, stop: StopRequest | None = None, held: frozenset[str] = frozenset()
+) -> Facts:
     return Facts(now=at(now), tries=tuple(map(tuple, tries)), stop=stop, secrets_held=held)
 
 
@@ -144,14 +146,14 @@ def test_a_step_past_its_time_gets_the_signal_and_after_the_grace_is_killed() ->
 
 
 def test_a_stop_that_was_cut_off_is_carried_through() -> None:
-    stop = Stop(at=at(95.0), grace_seconds=10.0)
+    stop = StopRequest(at=at(95.0), grace_seconds=10.0)
     plan = plan_of({})
     assert decide(plan, facts([running()], stop=stop)) == EndTry(running=running(), why="stop", force=False)
     assert decide(plan, facts([running()], stop=stop, now=105.0)) == EndTry(running=running(), why="stop", force=True)
 
 
 def test_nothing_starts_after_a_stop() -> None:
-    stop = Stop(at=at(95.0), grace_seconds=10.0)
+    stop = StopRequest(at=at(95.0), grace_seconds=10.0)
     plan = plan_of({"tries": 3}, {})
     never = Finished(result="stopped", step=None, exit_code=None, at=1095.0)
     assert decide(plan, facts([], [], stop=stop)) == never
@@ -160,7 +162,7 @@ def test_nothing_starts_after_a_stop() -> None:
 
 
 def test_a_plan_that_was_done_before_the_stop_stays_done() -> None:
-    stop = Stop(at=at(95.0), grace_seconds=10.0)
+    stop = StopRequest(at=at(95.0), grace_seconds=10.0)
     assert decide(plan_of({}), facts([ended("done")], stop=stop)) == Finished("done", None, None, 1001.0)
 
 
@@ -178,7 +180,7 @@ class Ending:
 
 
 @pytest.mark.parametrize(
-    ("ending", "leavings", "result", "failure"),
+    ("ending", "expected", "result", "failure"),
     [
         (Ending(code=0), NOTHING_EXPECTED, "done", None),
         (Ending(code=0), ALL_THERE, "done", None),
@@ -186,33 +188,33 @@ class Ending:
         (Ending(code=3), ALL_THERE, "failed", "exit"),
         (Ending(code=None), ALL_THERE, "failed", "exit"),
         (Ending(code=None, known=False), ALL_THERE, "done", None),
-        (Ending(code=None, known=False), Leavings(present=True, whole=False), "failed", "unknown_exit"),
+        (Ending(code=None, known=False), ExpectedFiles(present=True, whole=False), "failed", "unknown_exit"),
         (Ending(code=None, known=False), NOTHING_EXPECTED, "failed", "unknown_exit"),
         (Ending(code=None, could_not_start=True), NOTHING_EXPECTED, "failed", "could_not_start"),
     ],
 )
-def test_an_ended_try_counts_as(ending: Ending, leavings: Leavings, result: str, failure: str | None) -> None:
-    verdict = judge(ending.exit(), stop=None, stopping=None, leavings=leavings)
+def test_an_ended_try_counts_as(ending: Ending, expected: ExpectedFiles, result: str, failure: str | None) -> None:
+    verdict = judge(ending.exit(), stop=None, stopping=None, expected=expected)
     assert (verdict.result, verdict.failure) == (result, failure)
 
 
 def test_a_try_that_ended_before_it_was_asked_to_keeps_its_own_result() -> None:
-    stop = Stop(at=at(60.0), grace_seconds=1.0)
+    stop = StopRequest(at=at(60.0), grace_seconds=1.0)
     late = Stopping(why="timeout", at=at(60.0), signalled=True)
-    assert judge(Ending(when=59.0).exit(), stop=stop, stopping=None, leavings=ALL_THERE).result == "done"
-    assert judge(Ending(when=59.0).exit(), stop=None, stopping=late, leavings=ALL_THERE).result == "done"
+    assert judge(Ending(when=59.0).exit(), stop=stop, stopping=None, expected=ALL_THERE).result == "done"
+    assert judge(Ending(when=59.0).exit(), stop=None, stopping=late, expected=ALL_THERE).result == "done"
 
 
 def test_a_try_that_ended_after_it_was_asked_to_is_stopped_or_timed_out_even_with_exit_code_0() -> None:
-    stop = Stop(at=at(40.0), grace_seconds=1.0)
+    stop = StopRequest(at=at(40.0), grace_seconds=1.0)
     late = Stopping(why="timeout", at=at(40.0), signalled=True)
-    assert judge(Ending().exit(), stop=stop, stopping=late, leavings=ALL_THERE).result == "stopped"
-    assert judge(Ending().exit(), stop=None, stopping=late, leavings=ALL_THERE).failure == "timeout"
+    assert judge(Ending().exit(), stop=stop, stopping=late, expected=ALL_THERE).result == "stopped"
+    assert judge(Ending().exit(), stop=None, stopping=late, expected=ALL_THERE).failure == "timeout"
 
 
 def test_an_unseen_end_after_a_stop_is_a_stop_whatever_its_date() -> None:
-    stop = Stop(at=at(60.0), grace_seconds=1.0)
-    assert judge(Ending(known=False, when=1.0).exit(), stop=stop, stopping=None, leavings=ALL_THERE).result == "stopped"
+    stop = StopRequest(at=at(60.0), grace_seconds=1.0)
+    assert judge(Ending(known=False, when=1.0).exit(), stop=stop, stopping=None, expected=ALL_THERE).result == "stopped"
 
 
 def test_a_failed_try_that_will_be_repeated_leaves_its_step_pending() -> None:
@@ -253,7 +255,7 @@ def situations(draw: st.DrawFn) -> tuple[Plan, Facts]:
             tries[index].append(made)
         if not results or results[-1] != "done":
             break
-    stop = draw(st.none() | st.just(Stop(at=at(95.0), grace_seconds=draw(st.floats(0, 20)))))
+    stop = draw(st.none() | st.just(StopRequest(at=at(95.0), grace_seconds=draw(st.floats(0, 20)))))
     held = frozenset(draw(st.lists(st.sampled_from("AB"))))
     return plan_of(*steps), facts(*tries, stop=stop, held=held)
 
@@ -290,5 +292,5 @@ def test_the_end_does_not_go_away_by_waiting(situation: tuple[Plan, Facts], long
 @given(situations())
 def test_after_a_stop_only_the_running_try_is_of_interest(situation: tuple[Plan, Facts]) -> None:
     plan, known = situation
-    stopped = known._replace(stop=Stop(at=at(99.0), grace_seconds=5.0))
+    stopped = known._replace(stop=StopRequest(at=at(99.0), grace_seconds=5.0))
     assert isinstance(decide(plan, stopped), (EndTry, Finished))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trackside.root import Root
-from trackside.steps.decide import Leavings
+from trackside.steps.decide import ExpectedFiles
 from trackside.steps.expected import is_whole, is_whole_safetensors, look_for, newest_whole
 
 
@@ -44,16 +44,18 @@ def test_no_bytes_whatever_break_the_check(tmp_path_factory: pytest.TempPathFact
 @pytest.mark.parametrize(
     ("patterns", "expected"),
     [
-        ((), Leavings(present=True, whole=False)),
-        (("output/good.safetensors",), Leavings(present=True, whole=True)),
-        (("output/*.safetensors",), Leavings(present=True, whole=False)),
-        (("output/note.txt",), Leavings(present=True, whole=True)),
-        (("output/note.txt", "output/none"), Leavings(present=False, whole=False)),
-        (("output/folder",), Leavings(present=False, whole=False)),
-        (("**/deep.txt",), Leavings(present=True, whole=True)),
+        ((), ExpectedFiles(present=True, whole=False)),
+        (("output/good.safetensors",), ExpectedFiles(present=True, whole=True)),
+        (("output/*.safetensors",), ExpectedFiles(present=True, whole=False)),
+        (("output/note.txt",), ExpectedFiles(present=True, whole=True)),
+        (("output/note.txt", "output/none"), ExpectedFiles(present=False, whole=False)),
+        (("output/folder",), ExpectedFiles(present=False, whole=False)),
+        (("**/deep.txt",), ExpectedFiles(present=True, whole=True)),
     ],
 )
-def test_what_is_there_of_the_expected_files(tmp_path: Path, patterns: tuple[str, ...], expected: Leavings) -> None:
+def test_what_is_there_of_the_expected_files(
+    tmp_path: Path, patterns: tuple[str, ...], expected: ExpectedFiles
+) -> None:
     root = tmp_path / "odd [name]*"
     (root / "output" / "folder").mkdir(parents=True)
     (root / "output" / "good.safetensors").write_bytes(safetensors())

@@ -15,8 +15,8 @@ from stationmaster.control.destinations.upload_tickets import UploadStatus, Uplo
 from stationmaster.delivery.artifact_store import BucketArtifacts, Progress
 from stationmaster.delivery.bucket import Bucket, open_bucket
 from stationmaster.errors import DeliveryBusy, DeliveryError, DeliveryRefused, TicketRefused
-from stationmaster.model import Job
-from stationmaster.remote.host import Host, OutputFile
+from stationmaster.model import Job, OutputFile
+from stationmaster.remote.host import Host
 from stationmaster.settings import Settings
 from stationmaster.store.store import Store
 

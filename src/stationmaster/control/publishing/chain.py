@@ -18,8 +18,7 @@ from stationmaster.control.publishing.machine_source import MachineSource
 from stationmaster.delivery.hub_files import HubFile
 from stationmaster.delivery.huggingface import HubClient
 from stationmaster.errors import CommandFailed, DeliveryBusy, DeliveryError, DeliveryRefused, TicketRefused
-from stationmaster.model import Checkpoint, Job, Place
-from stationmaster.remote.host import OutputFile
+from stationmaster.model import Checkpoint, Job, OutputFile, Place
 from stationmaster.store.writes import NewEvent, Write
 
 _LONGEST_WAIT_SECONDS = 60.0  # a place that asks for more is left for the next one: the machine costs meanwhile

@@ -10,9 +10,8 @@ from stationmaster.control.destinations.places import HUB
 from stationmaster.delivery.safetensors_header import require_safetensors
 from stationmaster.errors import BrokenModel, DeliveryError
 from stationmaster.event_log import get_logger
-from stationmaster.model import Job, Place
+from stationmaster.model import Job, OutputFile, Place
 from stationmaster.recipes.outputs import is_safe_to_load
-from stationmaster.remote.host import OutputFile
 
 log = get_logger("stationmaster.delivering")
 

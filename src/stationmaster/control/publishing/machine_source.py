@@ -8,7 +8,8 @@ from typing import Any
 from stationmaster.control.destinations.job_bucket import slowest_seconds, upload_problem
 from stationmaster.delivery.signed_requests import Piece, SendResult
 from stationmaster.errors import DeliveryRefused
-from stationmaster.remote.host import Host, OutputFile
+from stationmaster.model import OutputFile
+from stationmaster.remote.host import Host
 
 _MOST_BYTES_READ = 1 << 20
 _LONGEST_ETAG = 256

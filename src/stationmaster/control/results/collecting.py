@@ -22,10 +22,10 @@ from stationmaster.control.results.transfer_progress import metered
 from stationmaster.delivery.safetensors_header import SafetensorsFile, open_safetensors
 from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
 from stationmaster.files import sha256_of
-from stationmaster.model import Checkpoint, Collected, Collection, Job, TrainerState
+from stationmaster.model import Checkpoint, Collected, Collection, Job, OutputFile, TrainerState
 from stationmaster.recipes.outputs import is_safe_to_load, step_of
 from stationmaster.recipes.schema import Output, OutputKind
-from stationmaster.remote.host import OutputFile, Status
+from stationmaster.remote.status import Status
 from stationmaster.remote.transfer import pull_verified
 from stationmaster.store.writes import NewEvent, Write
 

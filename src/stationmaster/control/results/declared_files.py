@@ -11,10 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from stationmaster.model import Checkpoint, Job
+from stationmaster.model import Checkpoint, Job, OutputFile
 from stationmaster.recipes.outputs import output_of, step_of
 from stationmaster.recipes.schema import Output
-from stationmaster.remote.host import OutputFile
 from stationmaster.store.writes import NewEvent
 
 _LONGEST_PATH = 1024

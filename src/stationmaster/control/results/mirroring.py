@@ -10,8 +10,7 @@ from stationmaster.control.flow.world import World
 from stationmaster.control.machine.access import access_of, host_of, may_get_secrets
 from stationmaster.errors import CommandFailed, DeliveryError, DiskFull, TransferFailed
 from stationmaster.event_log import get_logger
-from stationmaster.model import Job
-from stationmaster.remote.host import OutputFile
+from stationmaster.model import Job, OutputFile
 
 log = get_logger("stationmaster.collecting")
 

@@ -40,7 +40,7 @@ from stationmaster.lifecycle import Move
 from stationmaster.model import Desired, Job, Reason
 from stationmaster.recipes.log_patterns import user_patterns
 from stationmaster.recipes.schema import Output
-from stationmaster.remote.host import Status
+from stationmaster.remote.status import Status
 from stationmaster.store.writes import NewEvent, Write
 
 # What a reason to stop means where nothing was trained yet: a stop is a cancel, a machine that was stopped is no loss.

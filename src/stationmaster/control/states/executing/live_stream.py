@@ -20,7 +20,7 @@ from stationmaster.control.machine.keepalive import company
 from stationmaster.control.states.executing.log_watch import since_of
 from stationmaster.errors import RemoteError
 from stationmaster.model import Job
-from stationmaster.remote.host import Status
+from stationmaster.remote.status import Status
 from stationmaster.store.writes import Write, can_join, joined
 
 _WATCHERS_SECONDS = 3.0  # how often it is asked whether anybody still watches

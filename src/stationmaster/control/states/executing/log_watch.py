@@ -14,7 +14,7 @@ from stationmaster.parsers.base import Reading
 from stationmaster.parsers.patterns import UserPattern
 from stationmaster.parsers.reader import LogReader
 from stationmaster.parsers.registry import names_beginning_epoch
-from stationmaster.remote.host import LogPiece, Since, Status
+from stationmaster.remote.status import LogPiece, Since, Status
 from stationmaster.settings import MonitoringSettings
 from stationmaster.watch.escalation import StallEvent
 from stationmaster.watch.policy import StallPolicy

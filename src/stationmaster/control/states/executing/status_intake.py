@@ -22,11 +22,11 @@ from stationmaster.control.states.executing.training_events import (
     step_news,
 )
 from stationmaster.control.states.executing.vitals import vitals_news
-from stationmaster.model import Checkpoint, Job, LogChunk, Progress, Watching
+from stationmaster.model import Checkpoint, Job, LogChunk, OutputFile, Progress, Watching
 from stationmaster.parsers.patterns import UserPattern
 from stationmaster.recipes.commands import Stop as StopRules
 from stationmaster.recipes.schema import Output, OutputKind
-from stationmaster.remote.host import LogPiece, OutputFile, Since, Status
+from stationmaster.remote.status import LogPiece, Since, Status
 from stationmaster.settings import MonitoringSettings
 from stationmaster.store.writes import Write
 

@@ -8,7 +8,7 @@ import unicodedata
 
 from stationmaster.model import Job
 from stationmaster.parsers.reader import LogReader
-from stationmaster.remote.host import Status, StepStatus
+from stationmaster.remote.status import Status, StepStatus
 
 _LONGEST_READ = 4000
 _LONGEST_QUOTE = 300

@@ -11,7 +11,7 @@ from stationmaster.control.flow.step import recovered
 from stationmaster.model import Alert, Job, Progress, Reason
 from stationmaster.recipes.outputs import step_of
 from stationmaster.recipes.schema import Output
-from stationmaster.remote.host import HealthReport, StepStatus
+from stationmaster.remote.status import HealthReport, StepStatus
 from stationmaster.settings import MonitoringSettings
 from stationmaster.store.writes import NewEvent
 from stationmaster.watch.escalation import CLEARED, FLAGGED, TERMINATE, StallEvent

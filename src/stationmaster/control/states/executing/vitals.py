@@ -13,7 +13,7 @@ from stationmaster.control.states.executing.log_watch import ReadLog
 from stationmaster.control.states.executing.training_events import News
 from stationmaster.model import Alert, Checkpoint, Job, Progress
 from stationmaster.parsers.base import ErrorKind, Reading
-from stationmaster.remote.host import Status
+from stationmaster.remote.status import Status
 from stationmaster.settings import MonitoringSettings
 from stationmaster.store.writes import NewEvent
 from stationmaster.watch.anomalies.base import (

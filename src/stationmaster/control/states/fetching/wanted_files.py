@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from stationmaster.errors import TransferFailed
-from stationmaster.model import Checkpoint, Job, Reason
+from stationmaster.model import Checkpoint, Job, OutputFile, Reason
 from stationmaster.recipes.schema import OutputKind
-from stationmaster.remote.host import OutputFile
 
 
 def steady(files: Sequence[OutputFile]) -> list[OutputFile]:

@@ -35,7 +35,7 @@ def _any_of(*wordings: str) -> re.Pattern[str]:
 
 
 #: May be gone at the next try. Looked for before the wordings that stay: a refusal for now is no refusal.
-_PASSING = _any_of(
+_TEMPORARY = _any_of(
     # The network, on either side of it: minutes later it may be there.
     r"connection ?(?:error|reset|refused|aborted|broken|closed|timed)",
     r"connect(?:ion)?timeout|read ?timeout|timeouterror|\btimed out\b|\btime-?out\b",
@@ -60,7 +60,7 @@ _PASSING = _any_of(
 )
 
 #: Stays as it is on this machine, with these settings, until a person changes something.
-_STAYING = _any_of(
+_PERMANENT = _any_of(
     # The disk does not empty itself between two tries.
     r"no space left on device|storagefull|\berrno 28\b|disk quota exceeded",
     # Not let in: a licence that was not accepted, a token that is wrong. And what is not there at all.
@@ -104,26 +104,26 @@ def name_of(line: str) -> str:
     return line.split(":", 1)[0].strip().rpartition(".")[2]
 
 
-def will_come_again(chain: Sequence[Raised]) -> bool:
+def will_recur(chain: Sequence[Raised]) -> bool:
     """Whether the exception at the end of a chain comes at every try.
 
     A mistake made while a lost connection was handled is gone with the lost connection. One that was named as the cause
     of another makes that one as lasting as itself; one that was only being handled does not.
     """
-    if any(name_of(each.line) not in _MISTAKES and _PASSING.search(each.line) for each in chain):
+    if any(name_of(each.line) not in _MISTAKES and _TEMPORARY.search(each.line) for each in chain):
         return False
     for each in reversed(chain):
-        if name_of(each.line) in _MISTAKES or _STAYING.search(each.line):
+        if name_of(each.line) in _MISTAKES or _PERMANENT.search(each.line):
             return True
         if not each.has_cause:
             return False
     return False
 
 
-def is_lasting(line: str, *, around: Sequence[str]) -> bool:
+def is_permanent(line: str, *, around: Sequence[str]) -> bool:
     """Whether what a program said in words stays so; not if the lines around it tell of something that may pass."""
-    return _STAYING.search(line) is not None and not speaks_of_passing(around)
+    return _PERMANENT.search(line) is not None and not mentions_temporary(around)
 
 
-def speaks_of_passing(lines: Sequence[str]) -> bool:
-    return any(_PASSING.search(line) for line in lines)
+def mentions_temporary(lines: Sequence[str]) -> bool:
+    return any(_TEMPORARY.search(line) for line in lines)
