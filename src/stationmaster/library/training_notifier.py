@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager, closing
 from typing import TypedDict
 
 from stationmaster.config import load_settings
-from stationmaster.control.messages.notices import note_of
-from stationmaster.control.messages.post import Post, open_post
+from stationmaster.control.messages.composer import inbox_note
+from stationmaster.control.messages.messaging import Messaging, open_messaging
 from stationmaster.control.wiring.open_store import open_store
-from stationmaster.notify.base import Priority, Rendered
+from stationmaster.notify.base import Message, Priority
 from stationmaster.notify.markup import clean
 from stationmaster.store.store import Store
 
@@ -23,9 +23,9 @@ class NotifyResult(TypedDict):
 
 
 class TrainingNotifier:
-    def __init__(self, store: Store, post: Post) -> None:
+    def __init__(self, store: Store, messaging: Messaging) -> None:
         self._store = store
-        self._post = post
+        self._messaging = messaging
 
     @classmethod
     @asynccontextmanager
@@ -33,11 +33,11 @@ class TrainingNotifier:
         """A notifier with the settings that `environ` gives, as the commands read them. Raises ConfigInvalid."""
         settings = load_settings(environ)
         with closing(await asyncio.to_thread(open_store, settings)) as store:
-            post = open_post(settings, store)
+            messaging = open_messaging(settings, store)
             try:
-                yield cls(store, post)
+                yield cls(store, messaging)
             finally:
-                await post.close()
+                await messaging.close()
 
     async def notify(
         self, user_id: str, message: str, priority: str = "normal", job_id: str | None = None
@@ -47,7 +47,7 @@ class TrainingNotifier:
         Returns `{none, false}` and logs a warning if the person has no channel. A failed message is not retried.
         """
         now = await asyncio.to_thread(self._store.now)
-        rendered = Rendered(
+        composed = Message(
             key=f"{self._store.installation_id}.call.{secrets.token_hex(8)}",
             kind="message",
             text=clean(message),
@@ -56,7 +56,7 @@ class TrainingNotifier:
             job_id=job_id,
             more=f"More: stationmaster show {job_id}" if job_id else "More: stationmaster notify inbox",
         )
-        await asyncio.to_thread(self._store.inbox.put, user_id, note_of(rendered))
-        recipient = await asyncio.to_thread(self._post.book.owner, user_id)
-        delivery = await self._post.courier.deliver(recipient, rendered)
+        await asyncio.to_thread(self._store.inbox.put, user_id, inbox_note(composed))
+        recipient = await asyncio.to_thread(self._messaging.recipients.owner, user_id)
+        delivery = await self._messaging.sender.send(recipient, composed)
         return NotifyResult(channel=delivery.channel, success=delivery.success)

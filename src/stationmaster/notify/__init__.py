@@ -1,1 +1,1 @@
-"""Messages to people: one file per way to reach them, and the words themselves."""
+"""Messages to people: one file per channel, and the texts."""

@@ -1,4 +1,4 @@
-"""The door to a hundred other services: any Apprise URL, with the extra `apprise` installed."""
+"""Many other services, by Apprise URL; needs the extra `apprise`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import importlib
 from typing import Any
 
 from stationmaster.errors import NotifyBusy, NotifyRefused
-from stationmaster.notify.base import Rendered
+from stationmaster.notify.base import Message
 
 
 class Apprise:
-    async def send(self, recipient: str, message: Rendered) -> None:
-        """Apprise only says whether it worked, so every failure counts as one that may pass."""
+    async def send(self, recipient: str, message: Message) -> None:
+        """Apprise only reports success or failure, so every failure counts as temporary."""
         apprise = _library()
         service = apprise.Apprise()
         if not service.add(recipient):
-            raise NotifyRefused("Apprise does not know this address", hint="see https://github.com/caronc/apprise/wiki")
+            raise NotifyRefused("unknown Apprise URL", hint="see https://github.com/caronc/apprise/wiki")
         body = message.text.partition("\n")[2].strip() or message.title
         if not await service.async_notify(body=body, title=message.title, body_format=apprise.NotifyFormat.TEXT):
             raise NotifyBusy("Apprise could not deliver the message")
@@ -23,6 +23,6 @@ class Apprise:
 
 def _library() -> Any:
     try:
-        return importlib.import_module("apprise")  # an extra, and half a second: only where it is used
+        return importlib.import_module("apprise")  # an optional dependency that takes half a second to import
     except ImportError:
         raise NotifyRefused("Apprise is not installed", hint="pip install 'stationmaster[apprise]'") from None

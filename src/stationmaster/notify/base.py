@@ -1,4 +1,4 @@
-"""What every way to reach a person has in common."""
+"""What every channel has in common."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Protocol
 
 
 class Priority(StrEnum):
-    """How much a message may disturb."""
+    """How urgent a message is."""
 
-    LOW = "low"  # nice to know
+    LOW = "low"  # optional reading
     NORMAL = "normal"
-    HIGH = "high"  # comes through in quiet hours too
+    HIGH = "high"  # sent in quiet hours too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rendered:
-    """A message in plain words. Each channel escapes and cuts it as its service needs."""
+class Message:
+    """A message as plain text. Each channel escapes and shortens it as its service needs."""
 
-    key: str  # the same at every try, so that a service which knows keys delivers it once
+    key: str  # the same in every try: a service with idempotency keys delivers it once
     kind: str
     text: str
     at: float  # when it happened
     priority: Priority = Priority.NORMAL
     job_id: str | None = None
-    more: str | None = None  # where the rest can be read when the text must be cut
+    more: str | None = None  # where to read the rest if the text is shortened
 
     @property
     def title(self) -> str:
@@ -33,14 +33,7 @@ class Rendered:
 
 
 class Channel(Protocol):
-    """One way to reach people. `send` is a single conversation; retries and other ways belong to control/."""
+    """One way to send messages. `send` is a single attempt; retries and other channels belong to control/."""
 
-    async def send(self, recipient: str, message: Rendered) -> None:
-        """The service has taken the message. Raises NotifyRefused or NotifyBusy."""
-
-
-class InboxRows(Protocol):
-    """Where messages are kept for people who look for them."""
-
-    def put(self, user: str, message: Rendered) -> None:
-        """Keep a message; one with the same key that is there already stays as it is."""
+    async def send(self, recipient: str, message: Message) -> None:
+        """Return when the service has accepted the message. Raises NotifyRefused or NotifyBusy."""

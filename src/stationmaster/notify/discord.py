@@ -8,8 +8,8 @@ import httpx
 
 from stationmaster import __version__
 from stationmaster.errors import NotifyRefused
-from stationmaster.notify.base import Rendered
-from stationmaster.notify.conversation import document_of, post
+from stationmaster.notify.base import Message
+from stationmaster.notify.http_post import json_object, post
 from stationmaster.notify.markup import as_markdown
 
 _LIMIT = 2000
@@ -24,15 +24,15 @@ class Discord:
         self._headers = {"Authorization": f"Bot {token}", "User-Agent": f"DiscordBot (stationmaster, {__version__})"}
         self._channels: dict[str, str] = {}
 
-    async def send(self, recipient: str, message: Rendered) -> None:
-        """Repeated within some minutes, Discord knows the message by its nonce and delivers it once."""
+    async def send(self, recipient: str, message: Message) -> None:
+        """A retry within some minutes is delivered once: Discord recognizes the message by its nonce."""
         channel = self._channels.get(recipient)
         if channel is None:
             opened = await self._post("/users/@me/channels", {"recipient_id": recipient})
             channel = self._channels[recipient] = str(opened["id"])
         body = {
             "content": as_markdown(message, limit=_LIMIT),
-            "allowed_mentions": {"parse": []},  # a name like @everyone calls nobody
+            "allowed_mentions": {"parse": []},  # a name like @everyone mentions no one
             "nonce": hashlib.sha256(message.key.encode()).hexdigest()[:_NONCE_CHARACTERS],
             "enforce_nonce": True,
         }
@@ -40,11 +40,11 @@ class Discord:
 
     async def _post(self, path: str, body: dict[str, object]) -> dict[str, object]:
         response = await post(self._client, _SERVICE, f"{self._base_url}{path}", headers=self._headers, json=body)
-        document = document_of(response)
+        document = json_object(response)
         if response.is_success and "id" in document:
             return document
-        said = document.get("message") or f"HTTP {response.status_code}"
-        raise NotifyRefused(f"Discord refused the message: {said}", hint=_hint(response.status_code))
+        refusal = document.get("message") or f"HTTP {response.status_code}"
+        raise NotifyRefused(f"Discord refused the message: {refusal}", hint=_hint(response.status_code))
 
 
 def _hint(status: int) -> str | None:

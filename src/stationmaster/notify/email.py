@@ -1,4 +1,4 @@
-"""E-mail over SMTP, in a thread of its own: the standard library's client waits for every answer."""
+"""E-mail over SMTP, in a thread because the standard library's client blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from email.utils import formatdate
 from typing import Literal
 
 from stationmaster.errors import NotifyBusy, NotifyRefused
-from stationmaster.notify.base import Rendered
+from stationmaster.notify.base import Message
 
 _TEMPORARY = range(400, 500)
 
@@ -32,15 +32,15 @@ class Email:
     def __init__(self, server: MailServer) -> None:
         self._server = server
 
-    async def send(self, recipient: str, message: Rendered) -> None:
-        """Its Message-ID is the same at every try, by which most mail programs show it once."""
+    async def send(self, recipient: str, message: Message) -> None:
+        """The Message-ID is the same in every try, so most mail programs show the message once."""
         try:
             await asyncio.to_thread(self._deliver, mail_of(message, self._server.sender, recipient))
         except (smtplib.SMTPRecipientsRefused, smtplib.SMTPSenderRefused, ValueError) as problem:
             raise NotifyRefused(f"the mail server refused the address: {type(problem).__name__}") from None
         except smtplib.SMTPResponseException as problem:
             if problem.smtp_code in _TEMPORARY:
-                raise NotifyBusy(f"the mail server could not take the message: {problem.smtp_code}") from None
+                raise NotifyBusy(f"the mail server could not accept the message: {problem.smtp_code}") from None
             raise NotifyRefused(f"the mail server refused the message: {problem.smtp_code}") from None
         except (OSError, smtplib.SMTPException) as problem:
             raise NotifyBusy(f"the mail server cannot be reached: {type(problem).__name__}") from None
@@ -56,7 +56,7 @@ class Email:
             connection.send_message(mail)
 
 
-def mail_of(message: Rendered, sender: str, recipient: str) -> EmailMessage:
+def mail_of(message: Message, sender: str, recipient: str) -> EmailMessage:
     mail = EmailMessage()
     mail["From"], mail["To"] = sender, recipient
     mail["Subject"] = message.title

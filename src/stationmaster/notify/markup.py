@@ -1,4 +1,4 @@
-"""Plain words as each service needs them: escaped so that they arrive as typed, cut where they are too long. Pure."""
+"""Escapes and shortens plain text as each service needs it. Pure."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-from stationmaster.notify.base import Rendered
+from stationmaster.notify.base import Message
 
 _MARKDOWN = re.compile(r"[\\*_~`|\[\]<]")
 _LINE_MARKUP = re.compile(r"^( *)([#>+-])", re.MULTILINE)  # headings, quotes and lists
 _LINK = re.compile(r"https?://[^\s<>]+")
 
 
-def as_plain(message: Rendered, *, limit: int) -> str:
+def as_plain(message: Message, *, limit: int) -> str:
     return _fitted(message, limit=limit, escape=str)
 
 
-def as_html(message: Rendered, *, limit: int) -> str:
-    """For Telegram: it counts characters after the escapes are resolved, so they do not count here."""
+def as_html(message: Message, *, limit: int) -> str:
+    """For Telegram, whose limit does not count escapes."""
     return escape_html(as_plain(message, limit=limit))
 
 
-def as_markdown(message: Rendered, *, limit: int) -> str:
-    """For Discord: it counts what is sent, escapes included."""
+def as_markdown(message: Message, *, limit: int) -> str:
+    """For Discord, whose limit counts escapes."""
     return _fitted(message, limit=limit, escape=escape_markdown)
 
 
@@ -37,7 +37,7 @@ def escape_html(text: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    r"""Every character that could be read as markup gets a backslash, except in links, which would break.
+    r"""Put a backslash before every character that could be markup, except in links, which would break.
 
     >>> print(escape_markdown("<b>*_ https://example.com/a_b"))
     \<b>\*\_ https://example.com/a_b
@@ -50,7 +50,7 @@ def escape_markdown(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """The text without what no service takes: control characters but line ends, and halves of characters.
+    """The text without control characters (except line ends) and surrogates, which no service accepts.
 
     >>> clean("a\\x00b\\tc\\nd")
     'ab c\\nd'
@@ -60,7 +60,7 @@ def clean(text: str) -> str:
 
 
 def length(text: str) -> int:
-    """Characters as messengers count them: those outside the basic plane, as most emoji, are two."""
+    """Characters as messengers count them: those outside the basic plane, such as most emoji, count twice."""
     return len(text) + sum(character > "\uffff" for character in text)
 
 
@@ -68,8 +68,8 @@ def _escaped(text: str) -> str:
     return _LINE_MARKUP.sub(r"\1\\\2", _MARKDOWN.sub(r"\\\g<0>", text))
 
 
-def _fitted(message: Rendered, *, limit: int, escape: Callable[[str], str]) -> str:
-    """The text in whole if it fits; else its beginning, with the place where the rest can be read."""
+def _fitted(message: Message, *, limit: int, escape: Callable[[str], str]) -> str:
+    """The whole text if it fits, else its beginning and where to read the rest."""
     whole = escape(message.text)
     if length(whole) <= limit:
         return whole

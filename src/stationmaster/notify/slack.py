@@ -5,8 +5,8 @@ from __future__ import annotations
 import httpx
 
 from stationmaster.errors import NotifyRefused
-from stationmaster.notify.base import Rendered
-from stationmaster.notify.conversation import post
+from stationmaster.notify.base import Message
+from stationmaster.notify.http_post import post
 from stationmaster.notify.markup import as_html
 
 _LIMIT = 3000
@@ -16,10 +16,10 @@ class Slack:
     def __init__(self, client: httpx.AsyncClient) -> None:
         self._client = client
 
-    async def send(self, recipient: str, message: Rendered) -> None:
-        # Slack wants the same three characters escaped as HTML; the rest of its markup is off.
+    async def send(self, recipient: str, message: Message) -> None:
+        # Slack needs the same three characters escaped as HTML does; the rest of its markup is off.
         body = {"text": as_html(message, limit=_LIMIT), "mrkdwn": False}
         response = await post(self._client, "Slack", recipient, json=body)
         if not response.is_success:
-            said = response.text.strip()[:100] or f"HTTP {response.status_code}"
-            raise NotifyRefused(f"Slack refused the message: {said}", hint="check the webhook's address")
+            refusal = response.text.strip()[:100] or f"HTTP {response.status_code}"
+            raise NotifyRefused(f"Slack refused the message: {refusal}", hint="check the webhook's address")

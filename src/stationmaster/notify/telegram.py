@@ -5,8 +5,8 @@ from __future__ import annotations
 import httpx
 
 from stationmaster.errors import NotifyRefused
-from stationmaster.notify.base import Rendered
-from stationmaster.notify.conversation import document_of, post
+from stationmaster.notify.base import Message
+from stationmaster.notify.http_post import json_object, post
 from stationmaster.notify.markup import as_html, as_plain
 
 _LIMIT = 4096
@@ -18,8 +18,8 @@ class Telegram:
         self._client = client
         self._url = f"{base_url.rstrip('/')}/bot{token}/sendMessage"
 
-    async def send(self, recipient: str, message: Rendered) -> None:
-        """Telegram knows no keys: a message whose answer was lost may arrive a second time."""
+    async def send(self, recipient: str, message: Message) -> None:
+        """Telegram has no idempotency keys: after a lost answer, the retry may deliver the message twice."""
         refusal = await self._post(recipient, as_html(message, limit=_LIMIT), parse_mode="HTML")
         if refusal is not None and "parse entities" in refusal:
             refusal = await self._post(recipient, as_plain(message, limit=_LIMIT))
@@ -27,10 +27,10 @@ class Telegram:
             raise NotifyRefused(f"Telegram refused the message: {refusal}", hint=_hint(refusal))
 
     async def _post(self, recipient: str, text: str, **options: str) -> str | None:
-        """None when the message was taken, else what Telegram says against it."""
+        """Return None if the message was accepted, else Telegram's refusal."""
         body = {"chat_id": recipient, "text": text, "link_preview_options": {"is_disabled": True}, **options}
         response = await post(self._client, _SERVICE, self._url, json=body)
-        document = document_of(response)
+        document = json_object(response)
         if response.is_success and document.get("ok") is True:
             return None
         return str(document.get("description") or f"HTTP {response.status_code}")

@@ -1,7 +1,7 @@
-"""Signed webhooks, as https://www.standardwebhooks.com describes them, so that receivers find a library to check them.
+"""Webhooks signed as https://www.standardwebhooks.com describes; libraries exist to verify them.
 
-`webhook-id` is the same at every try (also sent as `Idempotency-Key`); `webhook-signature` is `v1,` and the base64 of
-the HMAC-SHA256 over `id.timestamp.body`. Whether and when it is tried again is up to whoever sends.
+`webhook-id` is the same in every try (also sent as `Idempotency-Key`); `webhook-signature` is `v1,` and the base64 of
+the HMAC-SHA256 over `id.timestamp.body`. The caller decides about retries.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from collections.abc import Callable
 import httpx
 
 from stationmaster.errors import ConfigInvalid, NotifyBusy, NotifyRefused
-from stationmaster.notify.base import Rendered
-from stationmaster.notify.conversation import post
+from stationmaster.notify.base import Message
+from stationmaster.notify.http_post import post
 
 _SERVICE = "the webhook"
-_TRY_LATER = (httpx.codes.REQUEST_TIMEOUT, httpx.codes.CONFLICT, httpx.codes.TOO_EARLY)
+_RETRIED = (httpx.codes.REQUEST_TIMEOUT, httpx.codes.CONFLICT, httpx.codes.TOO_EARLY)
 
 
 class Webhook:
@@ -30,7 +30,7 @@ class Webhook:
         self._secret = _bytes_of(secret)
         self._clock = clock
 
-    async def send(self, recipient: str, message: Rendered) -> None:
+    async def send(self, recipient: str, message: Message) -> None:
         body = json.dumps(payload(message), ensure_ascii=False).encode()
         timestamp = int(self._clock())
         headers = {
@@ -41,14 +41,14 @@ class Webhook:
             "webhook-signature": signature(self._secret, message.key, timestamp, body),
         }
         response = await post(self._client, _SERVICE, recipient, headers=headers, content=body)
-        if response.status_code in _TRY_LATER:
-            raise NotifyBusy(f"{_SERVICE} could not take the message: HTTP {response.status_code}")
+        if response.status_code in _RETRIED:
+            raise NotifyBusy(f"{_SERVICE} could not accept the message: HTTP {response.status_code}")
         if not response.is_success:
             raise NotifyRefused(f"{_SERVICE} refused the message: HTTP {response.status_code}")
 
 
-def payload(message: Rendered) -> dict[str, object]:
-    """What a receiver gets; names are stable."""
+def payload(message: Message) -> dict[str, object]:
+    """The JSON that a receiver gets; names are stable."""
     return {
         "id": message.key,
         "kind": message.kind,
@@ -70,10 +70,10 @@ def signature(secret: bytes, message_id: str, timestamp: int, body: bytes) -> st
 
 
 def _bytes_of(secret: str) -> bytes:
-    """A `whsec_…` secret is base64, any other is taken as it is."""
+    """A `whsec_…` secret is base64, any other is used as it is."""
     if not secret.startswith("whsec_"):
         return secret.encode()
     try:
         return base64.b64decode(secret.removeprefix("whsec_"), validate=True)
     except binascii.Error:
-        raise ConfigInvalid("the webhook's secret begins with whsec_ but is not base64 after it") from None
+        raise ConfigInvalid("the webhook's secret starts with whsec_, but the rest is not base64") from None

@@ -1,4 +1,4 @@
-"""Messages on their way: written once per event, person and purpose, claimed with a lease, kept until they are sent."""
+"""Queued messages: stored once per event, person and purpose, claimed with a lease, kept with their result."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from stationmaster.store.engine import Database
 from stationmaster.store.tables import outbox
 
 
-class LetterState(StrEnum):
+class MessageState(StrEnum):
     PENDING = "PENDING"
     SENT = "SENT"
-    FAILED = "FAILED"  # no way led to the person
+    FAILED = "FAILED"  # no channel reached the person
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewLetter:
-    """A message to one person. One that is not to be pushed only goes to the inbox."""
+class NewMessage:
+    """A message to one person. Without `push` it only goes to the inbox."""
 
-    cause: str  # what it tells of, as event:17; the same again is the same letter
+    cause: str  # such as event:17; the same cause gives the same message
     user: str
     purpose: str
     note: Note
@@ -38,8 +38,8 @@ class NewLetter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
-    """A message in our hands until `lease_until`; `now` is the database's time of the claim."""
+class QueuedMessage:
+    """A message leased to us; `now` is the database's time of the claim."""
 
     id: int
     user: str
@@ -54,24 +54,24 @@ class Outbox:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def post(self, letters: Iterable[NewLetter]) -> int:
-        """Write letters and their inbox rows in one transaction; how many were new. Repeating it changes nothing."""
+    def add(self, messages: Iterable[NewMessage]) -> int:
+        """Store messages and their inbox rows in one transaction; return how many were new. Safe to repeat."""
         new = 0
         with self._database.write() as connection:
             now = connection.execute(sa.select(self._database.now)).scalar_one()
-            for letter in letters:
-                inbox.put(connection, letter.user, letter.note)
-                if letter.push:
-                    new += insert_if_absent(connection, outbox, _row(letter, now))
+            for message in messages:
+                inbox.put(connection, message.user, message.note)
+                if message.push:
+                    new += insert_if_absent(connection, outbox, _row(message, now))
         return new
 
-    def claim(self, owner: str, *, limit: int, seconds: float) -> list[Letter]:
-        """Take up to `limit` letters that are due and that nobody is sending."""
+    def claim(self, owner: str, *, limit: int, seconds: float) -> list[QueuedMessage]:
+        """Lease up to `limit` messages that are due and not leased."""
         now = self._database.now
         due = (
             sa.select(outbox.c.id)
             .where(
-                outbox.c.state == LetterState.PENDING.value,
+                outbox.c.state == MessageState.PENDING.value,
                 outbox.c.next_at <= now,
                 sa.or_(outbox.c.lease_until.is_(None), outbox.c.lease_until < now),
             )
@@ -87,8 +87,8 @@ class Outbox:
         )
         with self._database.write() as connection:
             rows = connection.execute(take).mappings().all()
-        letters = [
-            Letter(
+        messages = [
+            QueuedMessage(
                 id=row["id"],
                 user=row["user"],
                 purpose=row["purpose"],
@@ -99,59 +99,61 @@ class Outbox:
             )
             for row in rows
         ]
-        return sorted(letters, key=lambda letter: letter.id)
+        return sorted(messages, key=lambda message: message.id)
 
     def has_due(self) -> bool:
-        """Whether a claim might find something: a look that writes nothing."""
+        """Whether a claim might find something; writes nothing."""
         query = sa.select(outbox.c.id).where(
-            outbox.c.state == LetterState.PENDING.value, outbox.c.next_at <= self._database.now
+            outbox.c.state == MessageState.PENDING.value, outbox.c.next_at <= self._database.now
         )
         with self._database.read() as connection:
             return connection.execute(query.limit(1)).first() is not None
 
     def count_pending(self) -> int:
-        query = sa.select(sa.func.count()).select_from(outbox).where(outbox.c.state == LetterState.PENDING.value)
+        query = sa.select(sa.func.count()).select_from(outbox).where(outbox.c.state == MessageState.PENDING.value)
         with self._database.read() as connection:
             return int(connection.execute(query).scalar_one())
 
-    def sent(self, letter: Letter, channel: str) -> None:
-        """Raises LeaseLost, as the others do, when somebody else sends this letter by now."""
-        self._settle(letter, state=LetterState.SENT.value, channel=channel, done_at=self._database.now)
+    def mark_sent(self, message: QueuedMessage, channel: str) -> None:
+        """Raises LeaseLost, as the next two do, if another worker has claimed this message since."""
+        self._update(message, state=MessageState.SENT.value, channel=channel, done_at=self._database.now)
 
-    def failed(self, letter: Letter, problem: str) -> None:
-        self._settle(letter, state=LetterState.FAILED.value, problem=problem, done_at=self._database.now)
+    def mark_failed(self, message: QueuedMessage, problem: str) -> None:
+        self._update(message, state=MessageState.FAILED.value, problem=problem, done_at=self._database.now)
 
-    def put_off(self, letter: Letter, seconds: float, *, problem: str | None = None, counts: bool = True) -> None:
-        """Try again later; a wait for the end of quiet hours does not count as a try."""
+    def postpone(
+        self, message: QueuedMessage, seconds: float, *, problem: str | None = None, counts: bool = True
+    ) -> None:
+        """Make the message due again later; waiting for the end of quiet hours does not count as a try."""
         values: dict[str, Any] = {"next_at": self._database.now + seconds, "problem": problem}
-        self._settle(letter, tries=letter.tries + counts, **values)
+        self._update(message, tries=message.tries + counts, **values)
 
     def of_job(self, job_id: str) -> list[Mapping[str, Any]]:
-        """What became of a job's messages, in order: user, purpose, state, channel, tries, problem."""
+        """A job's messages in order: user, purpose, state, channel, tries, problem."""
         names = ("user", "purpose", "state", "channel", "tries", "problem")
         query = sa.select(*(outbox.c[name] for name in names)).where(outbox.c.job_id == job_id).order_by(outbox.c.id)
         with self._database.read() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
-    def _settle(self, letter: Letter, **values: Any) -> None:
+    def _update(self, message: QueuedMessage, **values: Any) -> None:
         change = (
             outbox.update()
-            .where(outbox.c.id == letter.id, outbox.c.lease_token == letter.token)
+            .where(outbox.c.id == message.id, outbox.c.lease_token == message.token)
             .values(**values, lease_owner=None, lease_until=None)
         )
         with self._database.write() as connection:
             if connection.execute(change).rowcount == 0:
-                raise LeaseLost(f"message {letter.id} has been taken over")
+                raise LeaseLost(f"message {message.id} is claimed by another worker")
 
 
-def _row(letter: NewLetter, now: float) -> dict[str, Any]:
+def _row(message: NewMessage, now: float) -> dict[str, Any]:
     return {
-        "cause": letter.cause,
-        "user": letter.user,
-        "purpose": letter.purpose,
-        "job_id": letter.note.job_id,
-        "message": dumps(dict(letter.message)),
-        "state": LetterState.PENDING.value,
+        "cause": message.cause,
+        "user": message.user,
+        "purpose": message.purpose,
+        "job_id": message.note.job_id,
+        "message": dumps(dict(message.message)),
+        "state": MessageState.PENDING.value,
         "tries": 0,
         "next_at": now,
         "created_at": now,

@@ -14,7 +14,7 @@ import pytest
 
 from stationmaster.errors import NotifyBusy, NotifyError, NotifyRefused
 from stationmaster.notify.apprise import Apprise
-from stationmaster.notify.base import Priority, Rendered
+from stationmaster.notify.base import Message, Priority
 from stationmaster.notify.discord import Discord
 from stationmaster.notify.slack import Slack
 from stationmaster.notify.telegram import Telegram
@@ -33,8 +33,8 @@ from tests.support.servers.messenger_server import (
 )
 
 TEXT = "⚠️ Training Stall Detected\n\nJob: <b>*_ & co\nProgress: 230/400 (57.5%)"
-MESSAGE = Rendered(key="ab12cd34.event.7.ann", kind="stall", text=TEXT, at=1700000000.0, priority=Priority.HIGH)
-LONG = Rendered(key="k", kind="message", text="<*🛑_" * 3000, at=0.0, more="More: stationmaster show job_1")
+MESSAGE = Message(key="ab12cd34.event.7.ann", kind="stall", text=TEXT, at=1700000000.0, priority=Priority.HIGH)
+LONG = Message(key="k", kind="message", text="<*🛑_" * 3000, at=0.0, more="More: stationmaster show job_1")
 
 
 @pytest.fixture

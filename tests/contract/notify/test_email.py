@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from stationmaster.errors import NotifyBusy, NotifyError, NotifyRefused
-from stationmaster.notify.base import Rendered
+from stationmaster.notify.base import Message
 from stationmaster.notify.email import Email, MailServer
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.servers.smtp_server import SmtpServer
 
 TEXT = "🛑 Training Terminated\n\nJob: <b>*_\n.\nReason: Stall detected, grace period expired"
-MESSAGE = Rendered(key="ab12cd34.event.7.ann", kind="terminated", text=TEXT, at=1700000000.0)
+MESSAGE = Message(key="ab12cd34.event.7.ann", kind="terminated", text=TEXT, at=1700000000.0)
 
 
 def channel(port: int) -> Email:

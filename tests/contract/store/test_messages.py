@@ -10,16 +10,16 @@ import pytest
 
 from stationmaster.errors import LeaseLost, NotFound
 from stationmaster.model import Alert, Note, User
-from stationmaster.store.outbox import NewLetter
+from stationmaster.store.outbox import NewMessage
 from stationmaster.store.store import Store
 from tests.support.jobs.spine_values import spec
 
 OpenStore = Callable[..., Store]
 
 
-def letter(cause: str = "event:1", user: str = "ann", **fields: Any) -> NewLetter:
+def message(cause: str = "event:1", user: str = "ann", **fields: Any) -> NewMessage:
     note = Note(key=cause, kind="stall", text="Stalled", priority="high", at=1.0, job_id=fields.pop("job_id", None))
-    return NewLetter(cause=cause, user=user, purpose="owner", note=note, message={"text": "Stalled"}, **fields)
+    return NewMessage(cause=cause, user=user, purpose="owner", note=note, message={"text": "Stalled"}, **fields)
 
 
 def test_a_person_is_kept_changed_and_removed(store: Store) -> None:
@@ -35,51 +35,51 @@ def test_a_person_is_kept_changed_and_removed(store: Store) -> None:
         store.users.remove("bob")
 
 
-def test_a_letter_is_written_once_however_often_it_is_posted(store: Store) -> None:
-    assert store.outbox.post([letter()]) == 1
-    assert store.outbox.post([letter(), letter("event:2")]) == 1
+def test_a_message_is_stored_once_however_often_it_is_added(store: Store) -> None:
+    assert store.outbox.add([message()]) == 1
+    assert store.outbox.add([message(), message("event:2")]) == 1
     assert len(store.outbox.claim("me", limit=10, seconds=60)) == 2
     assert [note.key for note in store.inbox.of_user("ann")] == ["event:1", "event:2"]
 
 
 def test_what_is_switched_off_is_only_in_the_inbox(store: Store) -> None:
-    store.outbox.post([letter(push=False)])
+    store.outbox.add([message(push=False)])
     assert store.outbox.claim("me", limit=10, seconds=60) == []
     assert store.inbox.count_unread("ann") == 1
 
 
-def test_a_claimed_letter_is_nobody_elses_until_its_lease_is_over(open_store: OpenStore) -> None:
+def test_a_claimed_message_cannot_be_claimed_until_its_lease_expires(open_store: OpenStore) -> None:
     store, later = open_store(), open_store(later=120)
-    store.outbox.post([letter()])
+    store.outbox.add([message()])
     (first,) = store.outbox.claim("one", limit=10, seconds=60)
     assert store.outbox.claim("two", limit=10, seconds=60) == []
     (second,) = later.outbox.claim("two", limit=10, seconds=60)
     assert second.id == first.id
     with pytest.raises(LeaseLost):
-        store.outbox.sent(first, "telegram")
-    later.outbox.sent(second, "telegram")
+        store.outbox.mark_sent(first, "telegram")
+    later.outbox.mark_sent(second, "telegram")
     assert not store.outbox.has_due()
 
 
-def test_a_letter_that_was_put_off_comes_back_with_its_tries(open_store: OpenStore) -> None:
+def test_a_postponed_message_comes_back_with_its_tries(open_store: OpenStore) -> None:
     store, later = open_store(), open_store(later=100)
-    store.outbox.post([letter(job_id="job")])
+    store.outbox.add([message(job_id="job")])
     (taken,) = store.outbox.claim("me", limit=1, seconds=60)
-    store.outbox.put_off(taken, 90.0, problem="busy")
+    store.outbox.postpone(taken, 90.0, problem="busy")
     assert store.outbox.claim("me", limit=1, seconds=60) == []
     assert store.outbox.count_pending() == 1
     (again,) = later.outbox.claim("me", limit=1, seconds=60)
     assert again.tries == 1
-    later.outbox.put_off(again, 0.0, counts=False)
+    later.outbox.postpone(again, 0.0, counts=False)
     (once_more,) = later.outbox.claim("me", limit=1, seconds=60)
     assert once_more.tries == 1
-    later.outbox.failed(once_more, "no way")
+    later.outbox.mark_failed(once_more, "no channel")
     assert store.outbox.of_job("job")[0]["state"] == "FAILED"
 
 
-def test_two_claimers_at_once_never_get_the_same_letter(open_store: OpenStore) -> None:
+def test_two_claimers_at_once_never_get_the_same_message(open_store: OpenStore) -> None:
     store = open_store()
-    store.outbox.post([letter(f"event:{number}") for number in range(40)])
+    store.outbox.add([message(f"event:{number}") for number in range(40)])
     got: list[list[int]] = [[], []]
 
     def take(which: int) -> None:
@@ -96,7 +96,7 @@ def test_two_claimers_at_once_never_get_the_same_letter(open_store: OpenStore) -
 
 
 def test_the_inbox_counts_what_was_not_read(store: Store) -> None:
-    store.outbox.post([letter("event:1"), letter("event:2"), letter("event:3", user="bob")])
+    store.outbox.add([message("event:1"), message("event:2"), message("event:3", user="bob")])
     first, _second = store.inbox.of_user("ann")
     assert first.id is not None
     store.inbox.mark_read("ann", up_to=first.id)

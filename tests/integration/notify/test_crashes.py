@@ -1,4 +1,4 @@
-"""Processes die at the worst moment, and several work at once: a message is one letter, and it arrives."""
+"""Processes die at the worst moment, and several work at once: each message is queued once, and it arrives."""
 
 from __future__ import annotations
 

@@ -189,12 +189,12 @@ async def test_programs_can_tell_people_at_once(
     store.users.put(User(name="ann", telegram_id="17"))
     store.users.put(User(name="bob", inbox=True))
     store.users.put(User(name="eve"))
-    post = opened(store, tmp_path, server.environ)
+    messaging = opened(store, tmp_path, server.environ)
     try:
         with structlog.testing.capture_logs() as logs:
-            told = await TrainingNotifier(store, post).notify(user, "hello", priority="high", job_id="job")
+            told = await TrainingNotifier(store, messaging).notify(user, "hello", priority="high", job_id="job")
     finally:
-        await post.close()
+        await messaging.close()
     assert told == {"channel": result[0], "success": result[1]}
     warned = f"No notification channel for user {user}" in [entry["event"] for entry in logs]
     assert warned == (not result[1])
@@ -205,11 +205,11 @@ async def test_programs_can_tell_people_at_once(
 async def test_two_notifiers_in_one_process_tell_once(store: Store, server: MessengerServer, tmp_path: Path) -> None:
     import asyncio
 
-    post = opened(store, tmp_path, {**server.environ, "STATIONMASTER_NOTIFY__TELEGRAM_ID": "17"})
+    messaging = opened(store, tmp_path, {**server.environ, "STATIONMASTER_NOTIFY__TELEGRAM_ID": "17"})
     for number in range(5):
         happen(store, f"job-{number}", FLAGGED)
     try:
-        await asyncio.gather(*(notifier_of(post, store).tell(f"worker-{number}") for number in range(3)))
+        await asyncio.gather(*(notifier_of(messaging, store).run_round(f"worker-{number}") for number in range(3)))
     finally:
-        await post.close()
+        await messaging.close()
     assert len(server.texts()) == 5

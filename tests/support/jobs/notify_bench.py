@@ -1,6 +1,6 @@
-"""A post office for tests: a store with jobs to which things happen, and notifiers that tell the messenger server.
+"""Notifications for tests: a store with jobs to which things happen, and notifiers that send to the messenger server.
 
-Run as a program it tells once, as a worker would: `python notify_bench.py STORE_URL HOME OWNER LEASE_SECONDS`.
+Run as a program it runs one round, as a worker would: `python notify_bench.py STORE_URL HOME OWNER LEASE_SECONDS`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from stationmaster.config import load_settings
+from stationmaster.control.messages.composer import MessageComposer
+from stationmaster.control.messages.messaging import Messaging, open_messaging
 from stationmaster.control.messages.notifier import Notifier
-from stationmaster.control.messages.post import Post, open_post
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from stationmaster.store.writes import NewEvent, Write
@@ -39,21 +40,20 @@ def happen(store: Store, job_id: str, *told: NewEvent, owner: str | None = None,
 
 async def tell(store: Store, home: Path, environ: Mapping[str, str], *, owner: str = "worker", **options: Any) -> None:
     """One round of a notifier of its own, as a fresh worker would do it."""
-    post = opened(store, home, environ)
+    messaging = opened(store, home, environ)
     try:
-        await notifier_of(post, store, **options).tell(owner)
+        await notifier_of(messaging, store, **options).run_round(owner)
     finally:
-        await post.close()
+        await messaging.close()
 
 
-def opened(store: Store, home: Path, environ: Mapping[str, str]) -> Post:
-    return open_post(load_settings({"STATIONMASTER_HOME": str(home), **environ}, folder=home), store)
+def opened(store: Store, home: Path, environ: Mapping[str, str]) -> Messaging:
+    return open_messaging(load_settings({"STATIONMASTER_HOME": str(home), **environ}, folder=home), store)
 
 
-def notifier_of(post: Post, store: Store, **options: Any) -> Notifier:
-    from stationmaster.control.messages.notices import Notices
-
-    return Notifier(store, post.book, post.courier, Notices(store, post.book), **options)
+def notifier_of(messaging: Messaging, store: Store, **options: Any) -> Notifier:
+    composer = MessageComposer(store, messaging.recipients)
+    return Notifier(store, messaging.recipients, messaging.sender, composer, **options)
 
 
 def main() -> None:

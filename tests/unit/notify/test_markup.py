@@ -8,7 +8,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stationmaster.notify.base import Rendered
+from stationmaster.notify.base import Message
 from stationmaster.notify.markup import as_html, as_markdown, as_plain, clean, escape_html, escape_markdown, length
 
 TEXTS = st.text(
@@ -18,8 +18,8 @@ TEXTS = st.text(
 )
 
 
-def message(text: str, more: str | None = None) -> Rendered:
-    return Rendered(key="k", kind="message", text=text, at=0.0, more=more)
+def message(text: str, more: str | None = None) -> Message:
+    return Message(key="k", kind="message", text=text, at=0.0, more=more)
 
 
 def shown_by_markdown(text: str) -> str:

@@ -1,1 +1,1 @@
-"""From events to people: what is told, to whom, by which way, once."""
+"""Messages to people: who gets them, what they contain, and sending them with retries."""

@@ -12,7 +12,7 @@ import signal
 import time
 from collections.abc import Awaitable, Callable
 
-from stationmaster.control.messages.post import open_post
+from stationmaster.control.messages.messaging import open_messaging
 from stationmaster.control.wiring.build import build_world, sweep_policy_of, tempo_of
 from stationmaster.control.wiring.open_store import open_store
 from stationmaster.control.worker.abilities import abilities_of, differing, digests_of
@@ -117,7 +117,7 @@ class Shift:
         self.store = open_store(self.settings)
         try:
             world = build_world(self.settings, source.environ, self.store)
-            self._post = open_post(self.settings, self.store)
+            self._messaging = open_messaging(self.settings, self.store)
         except BaseException:
             self.store.close()
             raise
@@ -125,7 +125,7 @@ class Shift:
             world,
             tempo_of(self.settings),
             sweep_policy=sweep_policy_of(self.settings),
-            notifier=self._post.notifier,
+            notifier=self._messaging.notifier,
             low_credit=self.settings.notify.low_credit,
         )
 
@@ -135,7 +135,7 @@ class Shift:
         return Idle(self.store, lock, linger_seconds=self.settings.worker.linger, registers=registers).is_over
 
     async def close(self) -> None:
-        await self._post.close()
+        await self._messaging.close()
         await self.worker.world.close()
         self.store.close()
 

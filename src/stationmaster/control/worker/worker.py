@@ -127,7 +127,7 @@ class Worker:
     async def _tell_the_rest(self, notifier: Notifier) -> None:
         """Nobody stays behind to tell what happened last."""
         try:
-            await notifier.tell(self.owner)
+            await notifier.run_round(self.owner)
         except StoreError as problem:
             log.warning("store.unavailable", problem=str(problem))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from stationmaster.control.messages.address_book import OPERATORS
+from stationmaster.control.messages.recipients import OPERATORS
 from stationmaster.errors import NotFound
 from stationmaster.model import SINGLE_USER, Delivery, Note
 from stationmaster.station.local.installation import Installation

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from stationmaster.control.flow.policy import billing_of
-from stationmaster.control.messages.address_book import OPERATORS
+from stationmaster.control.messages.recipients import OPERATORS
 from stationmaster.errors import NotFound, UserError
 from stationmaster.model import SINGLE_USER, User
 from stationmaster.notify.templates import PRIORITIES

@@ -1,9 +1,11 @@
-"""Who is told, and the ways that lead to them, in the order they are tried."""
+"""Who gets messages, through which channels, and in which hours only urgent ones."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta, tzinfo
+from zoneinfo import ZoneInfo
 
 from stationmaster.model import SINGLE_USER as SINGLE_USER
 from stationmaster.model import User
@@ -12,7 +14,7 @@ from stationmaster.store.users import Users
 
 OPERATORS = "operators"
 OWNER = "owner"
-"""Why a person gets a message: they own the job; operators have a purpose for each of their ways."""
+"""Why a person gets a message: they own the job. Operators have one purpose per channel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +25,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipient:
-    """Somebody who is told things. Without routes there is no way to reach them."""
+    """A person who gets messages. Without routes no message reaches them."""
 
     name: str
     purpose: str
@@ -33,8 +35,8 @@ class Recipient:
     time_zone: str = "UTC"
 
 
-class AddressBook:
-    """`channels` are those that are set up: an id without its bot leads nowhere."""
+class Recipients:
+    """`channels` are those that are set up: an id whose bot is not set up gives no route."""
 
     def __init__(self, settings: NotifySettings, users: Users, channels: Collection[str]) -> None:
         self._settings = settings
@@ -42,7 +44,7 @@ class AddressBook:
         self._channels = channels
 
     def owner(self, name: str | None) -> Recipient:
-        """The person who is told of a job: its owner, or the single user. An unknown name has no routes."""
+        """The person who gets a job's messages: its owner, or the single user. An unknown name has no routes."""
         is_single = name is None or name == SINGLE_USER
         user = self._single_user() if is_single else self._users.find(str(name)) or User(name=str(name))
         return Recipient(
@@ -55,19 +57,19 @@ class AddressBook:
         )
 
     def operators(self) -> tuple[Recipient, ...]:
-        """One for each way that is set: all of them are used. Without any, the single user is the operator."""
-        ways = tuple(
+        """One for each channel of the operators: all of them are used. Without any, the single user is the operator."""
+        operators = tuple(
             Recipient(name=OPERATORS, purpose=f"{OPERATORS}:{number}:{route.channel}", routes=(route,))
             for number, route in enumerate(self._operators_routes())
         )
-        return ways or (self.owner(None),)
+        return operators or (self.owner(None),)
 
     @property
     def operators_get_everything(self) -> bool:
         return self._settings.operators.everything
 
     def find(self, name: str, purpose: str) -> Recipient | None:
-        """Whom a message was written to; None when this way is no longer set."""
+        """The recipient of a queued message; None if the channel is no longer set up."""
         if name != OPERATORS:
             return self.owner(name)
         return next((one for one in self.operators() if one.purpose == purpose), None)
@@ -112,3 +114,25 @@ class AddressBook:
         for channel, address in pairs:
             if address and channel in self._channels:
                 yield Route(channel=channel, address=address)
+
+
+def quiet_seconds_left(quiet: str | None, time_zone: str, *, now: float) -> float:
+    """How long quiet hours such as 22:00-07:00 still last at `now`; 0 outside of them. They may span midnight.
+
+    >>> quiet_seconds_left("22:00-07:00", "UTC", now=6 * 3600.0), quiet_seconds_left("22:00-07:00", "UTC", now=43200.0)
+    (3600.0, 0.0)
+    """
+    if quiet is None:
+        return 0.0
+    begins, ends = (time.fromisoformat(part) for part in quiet.split("-"))
+    here = datetime.fromtimestamp(now, _zone(time_zone))
+    at = here.time()
+    is_quiet = begins <= at < ends if begins <= ends else (at >= begins or at < ends)
+    if not is_quiet:
+        return 0.0
+    day = here.date() if at < ends else here.date() + timedelta(days=1)
+    return max(0.0, datetime.combine(day, ends, here.tzinfo).timestamp() - now)
+
+
+def _zone(name: str) -> tzinfo:
+    return UTC if name == "UTC" else ZoneInfo(name)  # UTC works even where no time zone data is installed

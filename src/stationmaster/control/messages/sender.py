@@ -1,40 +1,40 @@
-"""Takes one message to one person: the first way that works, in their order."""
+"""Sends one message to one person, through the first of their channels that works."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stationmaster.control.messages.address_book import Recipient
+from stationmaster.control.messages.recipients import Recipient
 from stationmaster.errors import NotifyBusy, NotifyError
 from stationmaster.event_log import get_logger
 from stationmaster.model import Delivery
-from stationmaster.notify.base import Channel, Rendered
+from stationmaster.notify.base import Channel, Message
 
 log = get_logger("stationmaster.notify")
 
 NO_CHANNEL = "none"
 _INBOX = "inbox"
-_LONGEST_WAIT_SECONDS = 60.0  # a service that asks for more is passed over
+_LONGEST_WAIT_SECONDS = 60.0  # a service that asks for a longer wait is skipped
 _RETRY_SECONDS = (5.0, 15.0, 60.0, 300.0, 900.0)
 
 
-class Courier:
+class MessageSender:
     def __init__(self, channels: Mapping[str, Channel]) -> None:
         self._channels = channels
 
-    async def deliver(self, recipient: Recipient, message: Rendered, *, tries: int | None = None) -> Delivery:
-        """Try the person's ways in order. `tries` is how often it was tried before; None: there is only this once.
+    async def send(self, recipient: Recipient, message: Message, *, tries: int | None = None) -> Delivery:
+        """Try the person's channels in order. `tries` counts the earlier tries; None means that there is only this one.
 
-        A way that fails leads to the next one. While tries are left, trouble that may pass is waited out before the
-        inbox counts as delivered, and before we give up.
+        After a channel fails, the next one is tried. While tries are left, a temporary failure is retried later before
+        the inbox counts as delivered, and before the message counts as failed.
         """
         if not recipient.routes:
             log.warning(f"No notification channel for user {recipient.name}")
             return Delivery(channel=NO_CHANNEL, success=False, problem="no channel")
-        patient = tries is not None and tries < len(_RETRY_SECONDS)
-        problems, may_pass = [], False
+        may_retry = tries is not None and tries < len(_RETRY_SECONDS)
+        problems, is_temporary = [], False
         for route in recipient.routes:
-            if route.channel == _INBOX and may_pass and patient:
+            if route.channel == _INBOX and is_temporary and may_retry:
                 break
             try:
                 await self._channels[route.channel].send(route.address, message)
@@ -43,26 +43,27 @@ class Courier:
                 log.warning("notify.failed", user=recipient.name, channel=route.channel, problem=str(problem))
                 problems.append(f"{route.channel}: {problem}")
                 if isinstance(problem, NotifyBusy):
-                    may_pass = True
-                    if patient and (wait := problem.retry_after_seconds) is not None and wait <= _LONGEST_WAIT_SECONDS:
-                        return _later(wait, problems)
-        if may_pass and patient:
+                    is_temporary = True
+                    wait = problem.retry_after_seconds
+                    if may_retry and wait is not None and wait <= _LONGEST_WAIT_SECONDS:
+                        return _retry(wait, problems)
+        if is_temporary and may_retry:
             assert tries is not None
-            return _later(_RETRY_SECONDS[tries], problems)
+            return _retry(_RETRY_SECONDS[tries], problems)
         return Delivery(channel=NO_CHANNEL, success=False, problem="; ".join(problems))
 
-    async def try_each(self, recipient: Recipient, message: Rendered) -> list[Delivery]:
-        """Send by every way of a person, so that they know which work."""
+    async def send_through_each(self, recipient: Recipient, message: Message) -> list[Delivery]:
+        """Send through every channel of a person, to show which of them work."""
         found = []
         for route in recipient.routes:
             try:
                 await self._channels[route.channel].send(route.address, message)
                 found.append(Delivery(channel=route.channel, success=True))
             except NotifyError as problem:
-                said = f"{problem} ({problem.hint})" if problem.hint else str(problem)
-                found.append(Delivery(channel=route.channel, success=False, problem=said))
+                text = f"{problem} ({problem.hint})" if problem.hint else str(problem)
+                found.append(Delivery(channel=route.channel, success=False, problem=text))
         return found
 
 
-def _later(seconds: float, problems: list[str]) -> Delivery:
+def _retry(seconds: float, problems: list[str]) -> Delivery:
     return Delivery(channel=NO_CHANNEL, success=False, retry_in=seconds, problem="; ".join(problems))

@@ -1,18 +1,18 @@
-"""The first way that works takes the message; without any way the log says so, to the letter."""
+"""The first channel that works takes the message; without any channel the log says so, to the letter."""
 
 from __future__ import annotations
 
 import pytest
 import structlog
 
-from stationmaster.control.messages.address_book import Recipient, Route
-from stationmaster.control.messages.courier import Courier
+from stationmaster.control.messages.recipients import Recipient, Route
+from stationmaster.control.messages.sender import MessageSender
 from stationmaster.errors import NotifyBusy, NotifyError, NotifyRefused
 from stationmaster.model import Delivery
-from stationmaster.notify.base import Rendered
+from stationmaster.notify.base import Message
 from tests.support.asynchronous_tests import asynchronous
 
-MESSAGE = Rendered(key="k", kind="message", text="hello", at=0.0)
+MESSAGE = Message(key="k", kind="message", text="hello", at=0.0)
 CHAIN = ("telegram", "discord", "inbox")
 
 
@@ -23,7 +23,7 @@ class Fickle:
         self.troubles = list(troubles)
         self.sent: list[str] = []
 
-    async def send(self, recipient: str, message: Rendered) -> None:
+    async def send(self, recipient: str, message: Message) -> None:
         if self.troubles:
             raise self.troubles.pop(0)
         self.sent.append(recipient)
@@ -37,8 +37,8 @@ def ann(*channels: str) -> Recipient:
 async def delivered(
     *channels: str, tries: int | None = None, telegram: Fickle | None = None, discord: Fickle | None = None
 ) -> Delivery:
-    courier = Courier({"telegram": telegram or Fickle(), "discord": discord or Fickle(), "inbox": Fickle()})
-    return await courier.deliver(ann(*channels), MESSAGE, tries=tries)
+    sender = MessageSender({"telegram": telegram or Fickle(), "discord": discord or Fickle(), "inbox": Fickle()})
+    return await sender.send(ann(*channels), MESSAGE, tries=tries)
 
 
 @asynchronous
@@ -49,7 +49,7 @@ async def test_telegram_comes_first() -> None:
 
 
 @asynchronous
-async def test_a_failed_way_leads_to_the_next() -> None:
+async def test_after_a_failed_channel_the_next_is_tried() -> None:
     refused = NotifyRefused()
     assert (await delivered(*CHAIN, telegram=Fickle(refused))).channel == "discord"
     assert (await delivered(*CHAIN, telegram=Fickle(refused), discord=Fickle(refused))).channel == "inbox"
@@ -58,7 +58,7 @@ async def test_a_failed_way_leads_to_the_next() -> None:
 
 
 @asynchronous
-async def test_nobody_to_send_to_is_logged_to_the_letter() -> None:
+async def test_a_user_without_a_channel_is_logged_to_the_letter() -> None:
     with structlog.testing.capture_logs() as logs:
         result = await delivered()
     assert (result.channel, result.success) == ("none", False)
@@ -87,7 +87,7 @@ async def test_trouble_that_may_pass_is_waited_out_before_the_inbox_counts() -> 
 
 
 @asynchronous
-async def test_another_way_that_works_at_once_is_better_than_waiting() -> None:
+async def test_another_channel_that_works_at_once_is_better_than_waiting() -> None:
     assert (await delivered(*CHAIN, tries=0, telegram=Fickle(NotifyBusy()))).channel == "discord"
 
 

@@ -1,4 +1,4 @@
-"""From settings to the ways that lead to people: the one place where channels are chosen."""
+"""Builds everything that sends messages from the settings: the only place where channels are chosen."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import httpx
 
-from stationmaster.control.messages.address_book import AddressBook
-from stationmaster.control.messages.courier import Courier
-from stationmaster.control.messages.notices import Notices, note_of
+from stationmaster.control.messages.composer import MessageComposer, inbox_note
 from stationmaster.control.messages.notifier import Notifier
+from stationmaster.control.messages.recipients import Recipients
+from stationmaster.control.messages.sender import MessageSender
 from stationmaster.notify.apprise import Apprise
-from stationmaster.notify.base import Channel, Rendered
+from stationmaster.notify.base import Channel, Message
 from stationmaster.notify.discord import Discord
 from stationmaster.notify.email import Email, MailServer
 from stationmaster.notify.inbox import Inbox
@@ -24,34 +24,34 @@ from stationmaster.store.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Post:
-    """Everything that messages need, opened together; `close` when done."""
+class Messaging:
+    """Recipients, sender and notifier on one HTTP client; call `close` when done."""
 
     client: httpx.AsyncClient
-    book: AddressBook
-    courier: Courier
+    recipients: Recipients
+    sender: MessageSender
     notifier: Notifier
 
     async def close(self) -> None:
         await self.client.aclose()
 
 
-def open_post(settings: Settings, store: Store) -> Post:
-    """Inside of a running event loop. Raises ConfigInvalid."""
+def open_messaging(settings: Settings, store: Store) -> Messaging:
+    """Needs a running event loop. Raises ConfigInvalid."""
     client = httpx.AsyncClient(timeout=settings.notify.timeout)
     channels = _channels(settings.notify, client, store)
-    book = AddressBook(settings.notify, store.users, channels)
-    courier = Courier(channels)
-    notices = Notices(store, book, page_url=settings.notify.page_url)
-    return Post(
+    recipients = Recipients(settings.notify, store.users, channels)
+    sender = MessageSender(channels)
+    composer = MessageComposer(store, recipients, page_url=settings.notify.page_url)
+    return Messaging(
         client=client,
-        book=book,
-        courier=courier,
+        recipients=recipients,
+        sender=sender,
         notifier=Notifier(
             store,
-            book,
-            courier,
-            notices,
+            recipients,
+            sender,
+            composer,
             look_seconds=settings.notify.look,
             lease_seconds=60.0 + 12 * settings.notify.timeout,  # six requests at most, twice over
         ),
@@ -59,9 +59,9 @@ def open_post(settings: Settings, store: Store) -> Post:
 
 
 def _channels(settings: NotifySettings, client: httpx.AsyncClient, store: Store) -> dict[str, Channel]:
-    """Every way that is set up, by name."""
+    """Every channel that is set up, by name."""
     channels: dict[str, Channel] = {
-        "inbox": Inbox(_Rows(store.inbox)),
+        "inbox": Inbox(_InboxRows(store.inbox)),
         "slack": Slack(client),
         "apprise": Apprise(),
     }
@@ -90,11 +90,11 @@ def _mail_server(settings: NotifySettings) -> MailServer:
     )
 
 
-class _Rows:
-    """The store's inbox as the channel wants it."""
+class _InboxRows:
+    """The store's inbox as the channel needs it."""
 
     def __init__(self, notes: InboxNotes) -> None:
         self._notes = notes
 
-    def put(self, user: str, message: Rendered) -> None:
-        self._notes.put(user, note_of(message))
+    def put(self, user: str, message: Message) -> None:
+        self._notes.put(user, inbox_note(message))

@@ -1,4 +1,4 @@
-"""One HTTP request to a service, with its trouble in our words; a service's token never shows in them."""
+"""One HTTP POST to a service, with errors that never contain the service's token."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import httpx
 
 from stationmaster.errors import NotifyBusy
 
-_SERVER_TROUBLE = 500
+_SERVER_ERRORS = 500
 
 
 async def post(
@@ -21,21 +21,21 @@ async def post(
     headers: Mapping[str, str] | None = None,
     **body: Any,
 ) -> httpx.Response:
-    """The service's answer, whatever it says but "later". Raises NotifyBusy; nobody knows then whether it arrived."""
+    """Return the answer. Raises NotifyBusy for 429, 5xx and no answer: then the message may or may not have arrived."""
     try:
         response = await client.post(url, headers=dict(headers or {}), **body)
     except (httpx.HTTPError, httpx.InvalidURL) as problem:
-        # Its own words may hold the URL, and with it the token.
+        # The exception's text may contain the URL, and with it the token.
         raise NotifyBusy(f"{service} cannot be reached: {type(problem).__name__}") from None
     if response.status_code == httpx.codes.TOO_MANY_REQUESTS:
-        raise NotifyBusy(f"{service} asks to come back later", retry_after_seconds=_retry_after(response))
-    if response.status_code >= _SERVER_TROUBLE:
-        raise NotifyBusy(f"{service} has trouble of its own: HTTP {response.status_code}")
+        raise NotifyBusy(f"{service} asks to retry later", retry_after_seconds=_retry_after(response))
+    if response.status_code >= _SERVER_ERRORS:
+        raise NotifyBusy(f"{service} failed: HTTP {response.status_code}")
     return response
 
 
-def document_of(response: httpx.Response) -> dict[str, Any]:
-    """The answer's JSON object; an empty one where it is something else."""
+def json_object(response: httpx.Response) -> dict[str, Any]:
+    """The answer's JSON object; empty if the answer is anything else."""
     try:
         value = response.json()
     except ValueError:
@@ -44,11 +44,11 @@ def document_of(response: httpx.Response) -> dict[str, Any]:
 
 
 def _retry_after(response: httpx.Response) -> float | None:
-    """Seconds, as Telegram (`parameters.retry_after`), Discord (`retry_after`) and everybody else (a header) say."""
-    document = document_of(response)
+    """Seconds from `parameters.retry_after` (Telegram), `retry_after` (Discord) or the header `Retry-After`."""
+    document = json_object(response)
     parameters = document.get("parameters")
-    told = parameters.get("retry_after") if isinstance(parameters, dict) else document.get("retry_after")
-    for value in (told, response.headers.get("Retry-After")):
+    given = parameters.get("retry_after") if isinstance(parameters, dict) else document.get("retry_after")
+    for value in (given, response.headers.get("Retry-After")):
         try:
             seconds = float(value) if value is not None else math.nan
         except (TypeError, ValueError):
