@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from stationmaster.model import Offer, Requirements
 from stationmaster.money import ZERO, MicroDollars, cost, format_dollars
 
 HoursOn = Callable[[str | None], float]
 """Expected hours of the whole job on a GPU, by its name."""
+CONTRACT_SHARE = 1.5
+"""The host must promise to stay for this many times the job's hours."""
 
 # A "24 GB" card shows 24564 MB, and 23028 with error correction on; a "48 GB" one 46068.
 _NOMINAL_MIB = 950
@@ -31,24 +34,41 @@ class Candidate:
     traffic_per_gib: MicroDollars = ZERO
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preferences:
-    """What a person wants of machines in general. Lists are in order; GPUs and regions that are not in them come last.
+class Preferences(Protocol):
+    """Which machines a user wants in general. Lists are most preferred first; GPUs and regions not in them come last.
 
-    A region is a country's code or any word of a place; a GPU is any word of its name.
+    A region is a country's code or any word of a place; a GPU is any word of its name. The settings have this shape.
     """
 
-    gpus: tuple[str, ...] = ()
-    regions: tuple[str, ...] = ()
-    blocked_regions: tuple[str, ...] = ("CN", "HK")
-    blocked_machines: frozenset[str] = frozenset()
-    datacenter_only: bool = False
-    verified_only: bool = True
-    max_price_per_hour: MicroDollars | None = None
-    min_vram_gib: float = 0.0
-    min_reliability: float = 0.95
-    min_cuda: float = 12.0
-    contract_share: float = 1.5  # of the job's hours, for which the host must promise to stay
+    @property
+    def preferred_gpus(self) -> tuple[str, ...]: ...
+
+    @property
+    def preferred_regions(self) -> tuple[str, ...]: ...
+
+    @property
+    def blocked_regions(self) -> tuple[str, ...]: ...
+
+    @property
+    def blocked_machines(self) -> tuple[str, ...]: ...
+
+    @property
+    def datacenter_only(self) -> bool: ...
+
+    @property
+    def verified_only(self) -> bool: ...
+
+    @property
+    def max_bid_per_hour(self) -> MicroDollars: ...
+
+    @property
+    def min_vram_gb(self) -> float: ...
+
+    @property
+    def min_reliability(self) -> float: ...
+
+    @property
+    def min_cuda(self) -> float: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +120,6 @@ def rank(candidates: Iterable[Candidate], want: Requirements, preferences: Prefe
 
     Work that needs no GPU has no preference among them.
     """
-    preferences = preferences if want.gpus else replace(preferences, gpus=())
     chosen: list[RankedOffer] = []
     left_out: list[LeftOut] = []
     for candidate in candidates:
@@ -111,7 +130,9 @@ def rank(candidates: Iterable[Candidate], want: Requirements, preferences: Prefe
             chosen.append(RankedOffer(offer=offer, hours=hours, job_cost=cost(offer.price_per_hour, hours * 3600)))
         else:
             left_out.append(LeftOut(offer=offer, why=objection.why, kind=objection.kind or objection.why))
-    return Ranking(chosen=tuple(sorted(chosen, key=lambda one: _place(one, preferences))), left_out=tuple(left_out))
+    return Ranking(
+        chosen=tuple(sorted(chosen, key=lambda one: _place(one, want, preferences))), left_out=tuple(left_out)
+    )
 
 
 def least_vram_mib(vram_gib: float) -> float:
@@ -128,10 +149,10 @@ def least_cuda(want: Requirements, preferences: Preferences) -> float:
     return max(preferences.min_cuda, want.cuda or 0.0)
 
 
-def price_cap(want: Requirements, preferences: Preferences) -> MicroDollars | None:
-    """The most that an hour may cost, all told."""
-    caps = [cap for cap in (want.max_price_per_hour, preferences.max_price_per_hour) if cap is not None]
-    return min(caps) if caps else None
+def price_cap(want: Requirements, preferences: Preferences) -> MicroDollars:
+    """The highest price per hour, everything included."""
+    cap = preferences.max_bid_per_hour
+    return cap if want.max_price_per_hour is None else min(cap, want.max_price_per_hour)
 
 
 def mentions(text: str | None, phrase: str) -> bool:
@@ -171,7 +192,7 @@ def _objection(
         return _Objection("taken")
     if preferences.verified_only and not candidate.verified:
         return _Objection("not verified by the provider")
-    if cap is not None and offer.price_per_hour > cap:
+    if offer.price_per_hour > cap:
         above = f"above the cap of {format_dollars(cap, 3)}"
         return _Objection(f"{format_dollars(offer.price_per_hour, 3)} per hour is {above}", f"{above} per hour")
     return _shortcoming(candidate, want, preferences, hours)
@@ -179,8 +200,8 @@ def _objection(
 
 def _shortcoming(candidate: Candidate, want: Requirements, preferences: Preferences, hours: float) -> _Objection | None:
     offer = candidate.offer
-    vram_gib = max(want.vram_gib, preferences.min_vram_gib) if want.gpus else 0.0
-    contract_hours = hours * preferences.contract_share
+    vram_gib = max(want.vram_gib, preferences.min_vram_gb) if want.gpus else 0.0
+    contract_hours = hours * CONTRACT_SHARE
     if offer.gpus < want.gpus:
         return _Objection(f"{offer.gpus} GPU, {want.gpus} are needed", f"fewer than {want.gpus} GPU")
     if offer.vram_gib * 1024 < least_vram_mib(vram_gib):
@@ -207,11 +228,11 @@ def _below(value: float | None, least: float) -> bool:
     return value is not None and value < least
 
 
-def _place(ranked: RankedOffer, preferences: Preferences) -> tuple[int, int, int, float, str]:
+def _place(ranked: RankedOffer, want: Requirements, preferences: Preferences) -> tuple[int, int, int, float, str]:
     offer = ranked.offer
     return (
-        _position(offer.gpu, preferences.gpus),
-        _position(offer.region, preferences.regions),
+        _position(offer.gpu, preferences.preferred_gpus if want.gpus else ()),
+        _position(offer.region, preferences.preferred_regions),
         ranked.job_cost,
         -(offer.reliability or 0.0),
         offer.id,

@@ -57,7 +57,7 @@ class Bench:
     async def reconcile(self) -> int:
         world = build_world(self.world.settings, self.environ, self.world.store)
         try:
-            return await reconcile_charges(world, settled_seconds=0.0)
+            return await reconcile_charges(world, at_once=True)
         finally:
             await world.close()
 

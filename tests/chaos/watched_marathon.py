@@ -32,7 +32,7 @@ REAL = Scale(
     cut_steps=1200,
     patience_seconds=3 * 3600.0,
     environ={"STATIONMASTER_ARTIFACTS__EVERY": "0"},
-    pace={"STATIONMASTER_WORKER__SETTLED": "0"},  # the simulator knows its charges at once
+    pace={},
 )
 ENDS = {
     "cut": (Outcome.COMPLETED, Reason.FINISHED),

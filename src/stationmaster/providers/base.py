@@ -102,6 +102,10 @@ class RanksOffers(Protocol):
 class KnowsMoney(Protocol):
     """A provider that can say what is left and what was billed."""
 
+    @property
+    def billed_after_seconds(self) -> float:
+        """Seconds after a machine's end until its charges are complete."""
+
     async def credit(self) -> MicroDollars: ...
 
     async def charges(self, *, since: float, until: float) -> list[Charge]:

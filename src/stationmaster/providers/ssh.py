@@ -26,29 +26,13 @@ from stationmaster.errors import (
     Unreachable,
 )
 from stationmaster.model import Label, Listing, Machine, MachineStatus, Offer, Requirements, SshAccess
-from stationmaster.money import ZERO, MicroDollars
+from stationmaster.money import MicroDollars
 from stationmaster.offers import least_vram_mib
 from stationmaster.providers import ssh_script
+from stationmaster.settings import OwnHostSettings
 
 T = TypeVar("T")
 _GIB = 1024**3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnHost:
-    """A machine that is there already; `gpus` are those that one job gets."""
-
-    name: str
-    address: str
-    user: str | None = None
-    port: int | None = None
-    key_path: str | None = None
-    gpus: int = 0
-    gpu: str | None = None
-    vram_gib: float = 0.0
-    price_per_hour: MicroDollars = ZERO
-    slots: int = 1
-    job_root: str | None = None
 
 
 class RunOnHost(Protocol):
@@ -73,10 +57,10 @@ class SshProvider:
 
     def __init__(
         self,
-        hosts: Sequence[OwnHost],
+        hosts: Sequence[OwnHostSettings],
         *,
         run: RunOnHost,
-        pinned_keys: Callable[[OwnHost], tuple[str, ...]],
+        pinned_keys: Callable[[OwnHostSettings], tuple[str, ...]],
         limits: Limits | None = None,
     ) -> None:
         self._hosts = {host.name: host for host in hosts}
@@ -153,24 +137,26 @@ class SshProvider:
         except (RemoteError, ConfigInvalid) as problem:
             raise _as_provider_error(host, problem) from problem
 
-    async def _room(self, host: OwnHost) -> _Room:
+    async def _room(self, host: OwnHostSettings) -> _Room:
         answer = await self._look(host, "look_for_room", {})
         if "refused" in answer:
             raise ProviderFault(f"{host.name}: {answer['refused']}")
         return _Room(taken=int(answer["taken"]), disk_free_bytes=int(answer["disk_free_bytes"]))
 
-    async def _machines(self, host: OwnHost) -> list[Machine]:
+    async def _machines(self, host: OwnHostSettings) -> list[Machine]:
         """Those that were made under this host's name: one computer may be in the settings twice."""
         answer = await self._look(host, "survey", {})
         return [self._machine(host, facts) for facts in answer["machines"] if facts.get("host") == host.name]
 
-    async def _look(self, host: OwnHost, verb: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+    async def _look(self, host: OwnHostSettings, verb: str, asked: Mapping[str, Any]) -> dict[str, Any]:
         try:
             return await self._ask(host, verb, asked, limit_seconds=self._limits.look)
         except (RemoteError, ConfigInvalid) as problem:
             raise _as_provider_error(host, problem) from problem
 
-    async def _ask(self, host: OwnHost, verb: str, asked: Mapping[str, Any], *, limit_seconds: float) -> dict[str, Any]:
+    async def _ask(
+        self, host: OwnHostSettings, verb: str, asked: Mapping[str, Any], *, limit_seconds: float
+    ) -> dict[str, Any]:
         roots = ssh_script.DEFAULT_ROOTS if host.job_root is None else (host.job_root,)
         arguments = json.dumps({**asked, "roots": roots, "limit_seconds": limit_seconds})
         said = await self._run(
@@ -181,19 +167,19 @@ class SshProvider:
         )
         return _answer(host, said)
 
-    def _access(self, host: OwnHost) -> SshAccess:
+    def _access(self, host: OwnHostSettings) -> SshAccess:
         """As whom and with which keys the host is reached; the person's SSH configuration says the rest."""
         return SshAccess(
             host=host.address,
             port=host.port or 0,
             user=host.user or "",
             job_root=host.job_root or "",
-            key_path=host.key_path,
+            key_path=None if host.key is None else str(host.key),
             host_keys=self._pinned_keys(host),
             use_config=True,
         )
 
-    def _machine(self, host: OwnHost, facts: Mapping[str, Any]) -> Machine:
+    def _machine(self, host: OwnHostSettings, facts: Mapping[str, Any]) -> Machine:
         label = str(facts["label"])
         ending = bool(facts.get("ending"))
         return Machine(
@@ -209,7 +195,7 @@ class SshProvider:
             message="being destroyed" if ending else None,
         )
 
-    def _access_to(self, host: OwnHost, facts: Mapping[str, Any]) -> SshAccess:
+    def _access_to(self, host: OwnHostSettings, facts: Mapping[str, Any]) -> SshAccess:
         """Every command carries the label, by which the machine's processes are found again."""
         environment = (
             (ssh_script.VARIABLE, str(facts["label"])),
@@ -229,12 +215,12 @@ class SshProvider:
             environment=environment,
         )
 
-    def _host_and_label(self, provider_id: str) -> tuple[OwnHost | None, str]:
+    def _host_and_label(self, provider_id: str) -> tuple[OwnHostSettings | None, str]:
         """No host for an id that no create has ever given out. Raises ProviderFault for a host that is not known."""
         name, _, label = provider_id.partition("/")
         return (None if Label.parse(label) is None else self._host(name)), label
 
-    def _host(self, name: str) -> OwnHost:
+    def _host(self, name: str) -> OwnHostSettings:
         try:
             return self._hosts[name]
         except KeyError:
@@ -249,17 +235,17 @@ class _Room:
     disk_free_bytes: int
 
 
-def _fits(host: OwnHost, want: Requirements) -> bool:
+def _fits(host: OwnHostSettings, want: Requirements) -> bool:
     if want.max_price_per_hour is not None and host.price_per_hour > want.max_price_per_hour:
         return False
     return host.gpus >= want.gpus and (not want.gpus or host.vram_gib * 1024 >= least_vram_mib(want.vram_gib))
 
 
-def _rank(host: OwnHost, room: _Room, want: Requirements) -> tuple[bool, int, int]:
+def _rank(host: OwnHostSettings, room: _Room, want: Requirements) -> tuple[bool, int, int]:
     return host.name in want.avoided_machines, host.price_per_hour, room.taken
 
 
-def _offer(host: OwnHost) -> Offer:
+def _offer(host: OwnHostSettings) -> Offer:
     return Offer(
         id=host.name,
         provider=SshProvider.name,
@@ -293,7 +279,7 @@ def _folder(label: str) -> str:
     return parsed.job
 
 
-def _answer(host: OwnHost, said: bytes) -> dict[str, Any]:
+def _answer(host: OwnHostSettings, said: bytes) -> dict[str, Any]:
     """The last line: a login may print a greeting before it."""
     try:
         answer = json.loads(said.splitlines()[-1])
@@ -304,7 +290,7 @@ def _answer(host: OwnHost, said: bytes) -> dict[str, Any]:
     return answer
 
 
-def _as_provider_error(host: OwnHost, problem: RemoteError | ConfigInvalid) -> ProviderError:
+def _as_provider_error(host: OwnHostSettings, problem: RemoteError | ConfigInvalid) -> ProviderError:
     if isinstance(problem, HostKeyRefused):
         return AccessRefused(
             f"{host.name} shows a host key that nobody has confirmed; nothing was sent",

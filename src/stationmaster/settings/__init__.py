@@ -47,6 +47,7 @@ __all__ = [
     "Settings",
     "SshSettings",
     "StallSettings",
+    "SweepSettings",
     "VastSettings",
     "checked_discord_id",
     "checked_email",

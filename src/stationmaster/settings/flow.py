@@ -33,8 +33,6 @@ class WorkerSettings(Section):
     """How long a background worker keeps running after its last job."""
     sweep: Duration = Field(default=300.0, ge=0.05)
     """Interval between a worker's sweeps, which compare the providers' machines with the store."""
-    settled: Duration = 3600.0
-    """Delay after a machine's end before the provider's bill replaces our estimate."""
 
     @model_validator(mode="after")
     def _renewed_in_time(self) -> WorkerSettings:
@@ -137,8 +135,6 @@ class LimitSettings(Section):
     """Daily spending limit per user; further jobs wait in the queue. 0 means no limit."""
     hourly_alert: Dollars = MicroDollars(10_000_000)
     """Notify operators when all machines together cost more than this per hour; 0 never notifies."""
-    suspicion: Duration = 300.0
-    """Delay between the two single reads that confirm that machines missing from a provider's list are gone."""
 
 
 class SweepSettings(Section):

@@ -20,6 +20,7 @@ from stationmaster.settings.section import Dollars, Section
 
 DEFAULT_ACCOUNT = "default"
 """The account that is used if none is named."""
+DEFAULT_JOB_ROOT = "/opt/stationmaster/jobs"
 _ACCOUNT = re.compile(r"[a-z0-9]+(?:[_-][a-z0-9]+)*")
 _FOLDER = re.compile(r"(?:/[A-Za-z0-9][A-Za-z0-9._-]*)+")
 
@@ -156,20 +157,14 @@ class VastSettings(Section):
     """Least CUDA version that a machine's driver supports; a recipe may require more."""
     default_disk_gb: float = Field(default=64.0, gt=0)
     """Disk size to rent with a machine, in GB; a recipe may need more."""
-    job_root: str = "/opt/stationmaster/jobs"
+    job_root: str = DEFAULT_JOB_ROOT
     """Folder for jobs on rented machines."""
     interruptible: bool = False
     """Whether to rent machines by bid: cheaper, but lost when another customer bids more."""
     guard_idle: Duration = Field(default=1800.0, ge=1)
     """A rented machine that no worker has contacted for this long stops itself, unless a training runs on it."""
-    guard_abandon: Duration = Field(default=259200.0, ge=1)
-    """A machine that must stop itself but is not allowed to destroys itself after this long."""
-    guard_look: Duration = Field(default=15.0, ge=0.1)
-    """Interval at which a rented machine checks whether a worker has contacted it."""
-    create_limit: Duration = Field(default=120.0, ge=1)
-    """How long Vast.ai may still carry out an order whose answer was lost."""
     call_spacing: float = Field(default=1.0, ge=0)
-    """Factor for the pauses that Vast.ai documents between two calls."""
+    """Factor for the pauses between calls that Vast.ai documents, e.g. 2 if two installations share an account."""
 
     @field_validator("preferred_gpus")
     @classmethod

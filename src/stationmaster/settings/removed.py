@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-REMOVED: Mapping[str, str] = {}
-"""Dotted name of a setting or section that is gone, and what to use instead. None has been removed so far."""
+REMOVED: Mapping[str, str] = {
+    "limits.suspicion": "it is now fixed",
+    "vastai.create_limit": "it is now fixed",
+    "vastai.guard_abandon": "set sweep.abandon_after",
+    "vastai.guard_look": "it follows vastai.guard_idle",
+    "worker.settled": "it is now fixed",
+}
+"""Dotted name of each removed setting or section, and what to use instead."""
 
 
 def take_removed(data: dict[str, Any], removed: Mapping[str, str]) -> list[str]:

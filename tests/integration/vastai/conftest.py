@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from stationmaster.model import Offer, Requirements
-from stationmaster.offers import Preferences
 from stationmaster.providers.vastai.keys import KeyPair, ensure_pair
 from stationmaster.providers.vastai.provider import VastProvider
 from stationmaster.simulator.harness import simulator_thread
 from tests.support.vast.simulated_vast import Customer, quick_settings
 from tests.support.vast.vast_client_bench import OPTIONS, simulated_provider
+from tests.support.vast.vast_wishes import vast_settings
 
 WANT = Requirements(gpus=1, vram_gib=24.0, disk_gib=10.0, hours=2.0)
 
@@ -72,7 +72,7 @@ def _account(url: str, **options: Any) -> Iterator[Account]:
     key = uuid.uuid4().hex
     customer = Customer(url, key)
     customer.http.post("/simulator/accounts", json={"name": "customer", "api_key": key, "credit": 50})
-    made = replace(OPTIONS, preferences=Preferences(gpus=("4090",)), **options)
+    made = replace(OPTIONS, settings=vast_settings(preferred_gpus=("4090",)), **options)
     try:
         yield Account(provider=simulated_provider(url, key=key, options=made), customer=customer, url=url)
         customer.http.delete("/simulator/faults")

@@ -13,7 +13,7 @@ import pytest
 from stationmaster.errors import ConfigInvalid
 from stationmaster.providers.vastai.onstart import (
     SCRIPT_LIMIT,
-    GuardTimes,
+    guard_environment,
     host_keys_in,
     onstart_script,
 )
@@ -313,11 +313,12 @@ def test_a_comment_in_the_key_cannot_become_a_command(machine: OnstartMachine) -
 
 
 def test_the_guards_times_reach_the_machine_as_whole_seconds() -> None:
-    assert GuardTimes(idle_seconds=90.4, abandon_seconds=3600.0, look_seconds=0.5).environment() == {
-        "STATIONMASTER_GUARD_IDLE": "90",
+    assert guard_environment(idle_seconds=10.4, abandon_seconds=3600.0) == {
+        "STATIONMASTER_GUARD_IDLE": "10",
         "STATIONMASTER_GUARD_ABANDON": "3600",
-        "STATIONMASTER_GUARD_LOOK": "0.5",
+        "STATIONMASTER_GUARD_LOOK": "2.6",
     }
+    assert guard_environment(idle_seconds=1800.0, abandon_seconds=3600.0)["STATIONMASTER_GUARD_LOOK"] == "15"
 
 
 def test_a_block_of_keys_that_is_not_whole_is_not_believed() -> None:

@@ -10,9 +10,9 @@ import asyncssh
 
 from stationmaster.model import Machine, MachineStatus, Requirements, SshAccess
 from stationmaster.providers.vastai.keys import KeyPair
-from stationmaster.providers.vastai.onstart import GuardTimes
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.vast.vast_client_bench import OPTIONS, simulated_provider
+from tests.support.vast.vast_wishes import vast_settings
 
 WANT = Requirements(gpus=1, vram_gib=24.0, disk_gib=10.0, hours=2.0)
 
@@ -79,7 +79,7 @@ async def test_the_guard_stops_a_machine_with_work_on_it_when_nobody_comes(real_
         OPTIONS,
         public_key=lambda: pair.public_key,
         ssh_key_path=str(pair.private_path),
-        guard=GuardTimes(idle_seconds=2.0, look_seconds=0.1),
+        settings=vast_settings(guard_idle=2.0),
     )
     impatient = simulated_provider(real_account.url, key=real_account.customer.key, options=options)
     provider_id = await impatient.create(await real_account.offer(), label="sm-ab12cd34-guard-1", want=WANT)

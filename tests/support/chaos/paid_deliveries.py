@@ -15,6 +15,7 @@ from stationmaster.model import CostLine, Desired, EntryKind, Job, Reason, State
 from stationmaster.money import MicroDollars
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.proposals import TrainRequest
+from tests.support.chaos.storm_station import QUICK as QUICK_PACE
 from tests.support.chaos.storm_station import StormForge, StormStation, is_running
 from tests.support.commands.command_line import stationmaster
 from tests.support.jobs.local_world import write_pictures
@@ -29,6 +30,7 @@ QUICK = {"steps": 20, "seconds_per_step": 0, "save_every": 10, "sample_every": 2
 ENDLESS = {"steps": 20_000, "seconds_per_step": 0.1, "save_every": 10, "sample_every": 100_000}
 
 _PATIENCE_SECONDS = 240.0
+_NEVER_BILLED = 12 * 3600.0  # until then our own lines show what was charged
 _DEAREST = MicroDollars(2_000_000)
 _TENTH_IS_KEPT = {Reason.CANCELLED_BY_USER}
 _NOBODY_PAYS = {Reason.NO_OFFER, Reason.MACHINE_NOT_READY, Reason.MACHINE_LOST}
@@ -197,11 +199,11 @@ def paid_deliveries(folder: Path, **environ: str) -> Iterator[PaidDeliveries]:
             "HF_TOKEN": HUB_TOKEN,
             "STATIONMASTER_LIMITS__MAX_RENTALS": "8",
             "STATIONMASTER_WORKER__SWEEP": "5",
-            "STATIONMASTER_WORKER__SETTLED": "12h",  # what was charged is told by our own lines until then
             **bucket.environment(),
             **environ,
         }
-        storm = stack.enter_context(closing(StormStation(folder / "home", url, forge, **settings)))
+        station = StormStation(folder / "home", url, forge, QUICK_PACE, _NEVER_BILLED, **settings)
+        storm = stack.enter_context(closing(station))
         yield stack.enter_context(
             closing(PaidDeliveries(storm, hub, bucket, write_pictures(folder / "pictures"), servers))
         )

@@ -36,12 +36,9 @@ QUICK = {
     "STATIONMASTER_MONITORING__POLL_INTERVAL": "0.6",
     "STATIONMASTER_MONITORING__WATCH_INTERVAL": "0.4",
     "STATIONMASTER_WORKER__SWEEP": "0.5",
-    "STATIONMASTER_WORKER__SETTLED": "0",
     "STATIONMASTER_SWEEP__EVERY": "0.5",
     "STATIONMASTER_SWEEP__GRACE": "0.5",
     "STATIONMASTER_SSH__KEEPALIVE": "1",
-    "STATIONMASTER_LIMITS__SUSPICION": "0.3",
-    "STATIONMASTER_VASTAI__GUARD_LOOK": "0.5",
 }
 
 _QUIET_START_SECONDS = 3.0
@@ -106,7 +103,14 @@ class StormStation:
     """A home and a store at a simulator, which is somebody else's to open and to close."""
 
     def __init__(
-        self, folder: Path, url: str, forge: StormForge, pace: Mapping[str, str] = QUICK, /, **environ: str
+        self,
+        folder: Path,
+        url: str,
+        forge: StormForge,
+        pace: Mapping[str, str] = QUICK,
+        billed_after_seconds: float = 0.0,  # the simulator knows its charges at once
+        /,
+        **environ: str,
     ) -> None:
         self.home = folder
         self.journal = folder / "journal"
@@ -115,7 +119,13 @@ class StormStation:
         self.customer = Customer(url)
         self._forge = forge
         (folder / "simulator").mkdir(parents=True)
-        address = {"url": url, "api_key": API_KEY, "rate_limit_scale": 0.0, "create_limit_seconds": 1.5}
+        address = {
+            "url": url,
+            "api_key": API_KEY,
+            "rate_limit_scale": 0.0,
+            "create_limit_seconds": 1.5,
+            "billed_after_seconds": billed_after_seconds,
+        }
         (folder / "simulator" / "address.json").write_text(json.dumps(address))
         write_storm_recipe(folder / "recipes")
         self.environ = {
@@ -220,7 +230,7 @@ class StormStation:
 
     async def _settle(self) -> None:
         world = build_world(self.settings, self.environ, self.store)
-        await reconcile_charges(world, settled_seconds=0.0)
+        await reconcile_charges(world, at_once=True)
         await world.close()
 
     def check(self) -> None:

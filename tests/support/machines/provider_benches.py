@@ -16,7 +16,6 @@ import pytest
 from stationmaster.control.wiring.own_machines import build_ssh_provider
 from stationmaster.model import Machine, MachineStatus
 from stationmaster.money import MicroDollars, from_dollars
-from stationmaster.offers import Preferences
 from stationmaster.providers.base import Provider
 from stationmaster.providers.fake import FakeProvider
 from stationmaster.providers.loopback import LoopbackProvider
@@ -28,6 +27,7 @@ from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from tests.support.machines.own_hosts import host_behind, settings_with_hosts
 from tests.support.vast.vast_client_bench import OPTIONS, simulated_provider
+from tests.support.vast.vast_wishes import vast_settings
 
 LIVE = "vastai-live"
 
@@ -77,7 +77,7 @@ def _simulated_vast(folder: Path, request: pytest.FixtureRequest) -> Iterator[Be
     url = request.getfixturevalue("simulator_url")
     key = uuid.uuid4().hex
     httpx.post(f"{url}/simulator/accounts", json={"name": "customer", "api_key": key, "credit": 50}).raise_for_status()
-    provider = simulated_provider(url, key=key, options=replace(OPTIONS, preferences=Preferences()))
+    provider = simulated_provider(url, key=key, options=replace(OPTIONS, settings=vast_settings()))
     yield Bench(provider=provider)
     asyncio.run(_destroy_all(provider))
 
@@ -98,8 +98,7 @@ def _live_vast(folder: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
     options = VastOptions(
         public_key=lambda: pair.public_key,
         ssh_key_path=str(pair.private_path),
-        preferences=Preferences(max_price_per_hour=from_dollars("0.50")),
-        default_disk_gb=10.0,
+        settings=vast_settings(max_bid_per_hour=from_dollars("0.50"), default_disk_gb=10.0),
         default_image="python:3.11-slim",
         search_pages=1,
     )

@@ -10,19 +10,19 @@ from typing import Any
 
 import httpx
 
-from stationmaster.offers import Preferences
 from stationmaster.providers.base import Pause
 from stationmaster.providers.vastai.calls import Calls
 from stationmaster.providers.vastai.client import VastClient
 from stationmaster.providers.vastai.provider import VastOptions, VastProvider
 from stationmaster.providers.vastai.retries import Retries
+from tests.support.vast.vast_wishes import vast_settings
 
 SECRET = "account-key-0123456789"
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ3m1m9m7m5m3m1m9m7m5m3m1m9m7m5m3m1m9m7m5m3m tests"
 OPTIONS = VastOptions(
     public_key=lambda: PUBLIC_KEY,
     ssh_key_path="/keys/vastai_ed25519",
-    preferences=Preferences(gpus=("4090", "A100")),
+    settings=vast_settings(preferred_gpus=("4090", "A100")),
     create_limit_seconds=2.0,
     log_interval_seconds=0.02,
 )

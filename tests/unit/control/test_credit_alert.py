@@ -22,6 +22,7 @@ class Paid(FakeProvider):
     """A fake provider with an account."""
 
     left: MicroDollars | None = from_dollars(20)
+    billed_after_seconds = 0.0
 
     async def credit(self) -> MicroDollars:
         if self.left is None:

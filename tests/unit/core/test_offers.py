@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from stationmaster.model import Offer, Requirements
 from stationmaster.money import MicroDollars, from_dollars
 from stationmaster.offers import Candidate, Preferences, least_vram_mib, rank
+from tests.support.vast.vast_wishes import vast_settings
 
 WANT = Requirements(gpus=1, vram_gib=24.0, disk_gib=40.0, hours=10.0)
-PLAIN = Preferences()
+PLAIN = vast_settings()
 HOURS = {"RTX 4090": 10.0, "RTX 3090": 19.0, "H100 SXM": 4.2, "A100 PCIE": 8.8}
 
 
@@ -55,7 +56,7 @@ def test_a_dearer_gpu_wins_when_the_whole_job_is_cheaper_on_it() -> None:
 
 
 def test_the_cost_of_the_whole_job_is_told() -> None:
-    ranking = rank([offered(gpu="H100 SXM", price="2.00")], WANT, Preferences(), hours_on)
+    ranking = rank([offered(gpu="H100 SXM", price="2.00")], WANT, vast_settings(), hours_on)
     assert ranking.chosen[0].hours == 4.2
     assert ranking.chosen[0].job_cost == from_dollars("8.40")
 
@@ -66,7 +67,7 @@ def test_traffic_is_part_of_the_price_and_can_decide() -> None:
     free_traffic = offered(id="free traffic", price="0.50")
     assert ids(cheap_machine, free_traffic) == ["dear traffic", "free traffic"]
     assert ids(cheap_machine, free_traffic, want=want) == ["free traffic", "dear traffic"]
-    ranking = rank([cheap_machine], want, Preferences(), hours_on)
+    ranking = rank([cheap_machine], want, vast_settings(), hours_on)
     assert ranking.chosen[0].offer.price_per_hour == from_dollars("0.60")
     assert ranking.chosen[0].job_cost == from_dollars("6.00")
 
@@ -79,12 +80,12 @@ def test_the_cap_is_on_the_total_price() -> None:
     )
 
 
-@given(st.integers(1, 10**7), st.none() | st.integers(1, 10**7), st.none() | st.integers(1, 10**7))
-def test_no_offer_above_either_cap_is_ever_chosen(price: int, jobs: int | None, everyones: int | None) -> None:
+@given(st.integers(1, 10**7), st.none() | st.integers(1, 10**7), st.integers(1, 10**7))
+def test_no_offer_above_either_cap_is_ever_chosen(price: int, jobs: int | None, everyones: int) -> None:
     candidate = offered()
     candidate = replace(candidate, offer=replace(candidate.offer, price_per_hour=MicroDollars(price)))
     want = replace(WANT, max_price_per_hour=None if jobs is None else MicroDollars(jobs))
-    preferences = Preferences(max_price_per_hour=None if everyones is None else MicroDollars(everyones))
+    preferences = vast_settings(max_bid_per_hour=MicroDollars(everyones))
     allowed = all(cap is None or price <= cap for cap in (jobs, everyones))
     assert bool(ids(candidate, want=want, preferences=preferences)) is allowed
 
@@ -95,13 +96,13 @@ def test_preferred_gpus_come_first_in_their_order_and_others_last() -> None:
         offered(id="a100", gpu="A100 PCIE", price="0.20"),
         offered(id="4090", gpu="RTX 4090", price="0.90"),
     ]
-    assert ids(*offers, preferences=Preferences(gpus=("4090", "A100"))) == ["4090", "a100", "h100"]
+    assert ids(*offers, preferences=vast_settings(preferred_gpus=("4090", "A100"))) == ["4090", "a100", "h100"]
 
 
 def test_work_without_a_gpu_prefers_none() -> None:
     offers = [offered(id="dear", gpu="RTX 4090", price="0.90"), offered(id="cheap", gpu="RTX 3090", price="0.10")]
     want = Requirements(gpus=0, disk_gib=1.0)
-    assert rank(offers, want, Preferences(gpus=("4090",)), lambda gpu: 1.0).chosen[0].offer.id == "cheap"
+    assert rank(offers, want, vast_settings(preferred_gpus=("4090",)), lambda gpu: 1.0).chosen[0].offer.id == "cheap"
 
 
 def test_preferred_regions_come_first_and_blocked_ones_never() -> None:
@@ -111,14 +112,14 @@ def test_preferred_regions_come_first_and_blocked_ones_never() -> None:
         offered(id="hk", region="Hong Kong, HK", price="0.01"),
         offered(id="de", region="Germany, DE", price="0.40"),
     ]
-    assert ids(*offers, preferences=Preferences(regions=("CA", "Germany"))) == ["ca", "de", "se"]
+    assert ids(*offers, preferences=vast_settings(preferred_regions=("CA", "Germany"))) == ["ca", "de", "se"]
     assert why(offers[2]) == "HK is blocked"
-    assert why(offers[2], preferences=Preferences(blocked_regions=())) is None
+    assert why(offers[2], preferences=vast_settings(blocked_regions=())) is None
 
 
 def test_california_is_not_canada() -> None:
-    assert why(offered(region="California, US"), preferences=Preferences(blocked_regions=("CA",))) is None
-    assert why(offered(region="Quebec, CA"), preferences=Preferences(blocked_regions=("CA",))) == "CA is blocked"
+    assert why(offered(region="California, US"), preferences=vast_settings(blocked_regions=("CA",))) is None
+    assert why(offered(region="Quebec, CA"), preferences=vast_settings(blocked_regions=("CA",))) == "CA is blocked"
 
 
 @pytest.mark.parametrize(
@@ -146,20 +147,20 @@ def test_a_host_that_failed_lately_is_avoided_whatever_its_offer_is_called() -> 
 
 
 def test_only_data_centres_where_that_is_wanted() -> None:
-    preferences = Preferences(datacenter_only=True)
+    preferences = vast_settings(datacenter_only=True)
     assert why(offered(), preferences=preferences) == "not in a data centre"
     assert why(offered(datacenter=True), preferences=preferences) is None
 
 
 def test_a_blocked_machine_is_never_taken_whatever_its_offer_is_called() -> None:
-    preferences = Preferences(blocked_machines=frozenset({"12345"}))
+    preferences = vast_settings(blocked_machines=("12345",))
     assert why(offered(id="new-number"), preferences=preferences) == "machine 12345 is blocked"
     assert why(offered(machine_id="678"), preferences=preferences) is None
     assert why(offered(machine_id=None), preferences=preferences) is None
 
 
 def test_machines_that_nobody_verified_are_taken_only_where_that_is_wanted() -> None:
-    assert why(offered(verified=False), preferences=Preferences(verified_only=False)) is None
+    assert why(offered(verified=False), preferences=vast_settings(verified_only=False)) is None
 
 
 def test_what_was_left_out_for_the_same_reason_is_told_once_with_the_least_price() -> None:
@@ -198,7 +199,7 @@ OFFERS = st.lists(
 
 @given(OFFERS)
 def test_every_offer_is_either_chosen_or_left_out_with_a_reason(candidates: list[Candidate]) -> None:
-    ranking = rank(candidates, WANT, Preferences(gpus=("4090",)), hours_on)
+    ranking = rank(candidates, WANT, vast_settings(preferred_gpus=("4090",)), hours_on)
     told = [one.offer.id for one in ranking.chosen] + [one.offer.id for one in ranking.left_out]
     assert sorted(told) == sorted(candidate.offer.id for candidate in candidates)
     assert all(one.why for one in ranking.left_out)
@@ -208,17 +209,17 @@ def test_every_offer_is_either_chosen_or_left_out_with_a_reason(candidates: list
 def test_the_order_of_the_market_does_not_matter(candidates: list[Candidate], draw: Any) -> None:
     shuffled = list(candidates)
     draw.shuffle(shuffled)
-    preferences = Preferences(gpus=("4090", "A100"), regions=("SE",))
+    preferences = vast_settings(preferred_gpus=("4090", "A100"), preferred_regions=("SE",))
     assert rank(candidates, WANT, preferences, hours_on).chosen == rank(shuffled, WANT, preferences, hours_on).chosen
 
 
 @given(OFFERS)
 def test_among_equals_in_preference_the_cheapest_for_the_job_is_first(candidates: list[Candidate]) -> None:
-    costs = [one.job_cost for one in rank(candidates, WANT, Preferences(), hours_on).chosen]
+    costs = [one.job_cost for one in rank(candidates, WANT, vast_settings(), hours_on).chosen]
     assert costs == sorted(costs)
 
 
 @given(OFFERS)
 def test_groups_count_everything_that_was_left_out(candidates: list[Candidate]) -> None:
-    ranking = rank(candidates, WANT, Preferences(gpus=("4090",)), hours_on)
+    ranking = rank(candidates, WANT, vast_settings(preferred_gpus=("4090",)), hours_on)
     assert sum(group.count for group in ranking.groups()) == len(ranking.left_out)

@@ -75,3 +75,15 @@ def test_what_is_gone_is_no_setting(tmp_path: Path) -> None:
         for each in sections:
             section = getattr(section, each, None)
         assert not hasattr(section, last), name
+
+
+@pytest.mark.parametrize("name", sorted(REMOVED))
+def test_each_removed_setting_is_ignored_with_one_warning(tmp_path: Path, name: str) -> None:
+    """In a file and in the environment alike, whatever its value was."""
+    section, _, last = name.partition(".")
+    (tmp_path / "config.toml").write_text(f"[{section}]\n{last} = 7\n")
+    variable = f"STATIONMASTER_{section.upper()}__{last.upper()}"
+    warnings: list[str] = []
+    for environ in ({}, {variable: "7"}):
+        load_settings({"STATIONMASTER_HOME": str(tmp_path), **environ}, folder=tmp_path, warn=warnings.append)
+    assert warnings == [f"{name} is no longer a setting and is ignored ({REMOVED[name]})"] * 2

@@ -24,6 +24,7 @@ from stationmaster.providers.vastai.client import SEARCH_CAP, Order
 from stationmaster.providers.vastai.retries import Retries
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.vast.vast_client_bench import SECRET, Turns, instance_row, offer_row, refused, said, scripted
+from tests.support.vast.vast_wishes import vast_settings
 
 ORDER = Order(image="pytorch/pytorch:2.4", disk_gb=64.0, label="sm-abcd1234-job-1", onstart="echo hi")
 LOST = httpx.ReadTimeout("no answer in time")
@@ -373,7 +374,7 @@ def test_an_address_that_cannot_work_is_refused_with_a_hint(url: str) -> None:
 @asynchronous
 async def test_a_machine_is_told_where_jobs_lie_if_it_is_not_the_usual_place(job_root: str) -> None:
     script = scripted(said({"success": True, "new_contract": 5}), said({"instances": instance_row(id=5)}))
-    provider = script.provider(job_root=job_root)
+    provider = script.provider(settings=vast_settings(job_root=job_root))
     offer = Offer(id="77", provider="vastai", price_per_hour=from_dollars("0.40"))
     await provider.create(offer, label="sm-abcd1234-job-1", want=Requirements(gpus=1))
     told = script.body()["env"].get("STATIONMASTER_JOB_ROOT")

@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from stationmaster.model import Requirements
-from stationmaster.offers import Preferences
 from stationmaster.providers.vastai.market import candidate, disk_gb, search_query
 from stationmaster.providers.vastai.wire import OfferRow, read
 from tests.support.vast.vast_client_bench import offer_row
+from tests.support.vast.vast_wishes import vast_settings
 
 WANT = Requirements(gpus=1, vram_gib=24.0, disk_gib=40.0, hours=4.0)
-PREFERENCES = Preferences(gpus=("4090",))
+PREFERENCES = vast_settings(preferred_gpus=("4090",))
 
 
 def row(**changes: Any) -> OfferRow:
@@ -40,7 +40,7 @@ def test_the_share_of_a_hosts_gpus_is_never_asked_for() -> None:
 
 
 def test_work_without_a_gpu_takes_any_machine() -> None:
-    query = search_query(Requirements(gpus=0, vram_gib=0.0), Preferences(min_vram_gib=24.0), storage_gb=8.0)
+    query = search_query(Requirements(gpus=0, vram_gib=0.0), vast_settings(min_vram_gb=24.0), storage_gb=8.0)
     assert query["num_gpus"] == {"eq": 1}
     assert "gpu_ram" not in query
 

@@ -82,7 +82,7 @@ def policy_of(settings: Settings) -> Policy:
             **{vast_name(account): settings.limits.max_rentals for account in settings.vastai.keys_by_account()},
             "ssh": sum(host.slots for host in settings.ssh.hosts) or 1,  # a further job waits for its turn
         },
-        suspicion_seconds=settings.limits.suspicion,
+        suspicion_seconds=min(300.0, settings.worker.sweep),
         allow_unverified=settings.ssh.allow_unverified,
         install_drivers=settings.bootstrap.install_drivers,
         links=_links(settings),

@@ -15,15 +15,16 @@ from stationmaster.providers.base import KnowsMoney
 
 log = get_logger("stationmaster.charges")
 
-SETTLED_SECONDS = 3600.0
-"""Providers add to a machine's bill for a while after its end; before that our estimate stands."""
 _DAY_SECONDS = 86400.0
 
 
-async def reconcile_charges(world: World, *, settled_seconds: float = SETTLED_SECONDS) -> int:
-    """How many rentals have their provider's figures now that had only our estimate before."""
+async def reconcile_charges(world: World, *, at_once: bool = False) -> int:
+    """Replace our estimates with the provider's figures. Returns the number of rentals that got them.
+
+    Until a provider's charges are complete our estimate stays, unless `at_once`.
+    """
     now = await world.now()
-    lines = await world.ask_store(world.store.costs.awaiting_charges, ended_before=now - settled_seconds)
+    lines = await world.ask_store(world.store.costs.awaiting_charges, ended_before=now)
     by_provider: dict[str, list[tuple[Rental, CostLine]]] = defaultdict(list)
     for line in lines:
         rental = await world.ask_store(world.store.rentals.by_label, line.rental_label)
@@ -32,15 +33,21 @@ async def reconcile_charges(world: World, *, settled_seconds: float = SETTLED_SE
     done = 0
     for name, pairs in by_provider.items():
         try:
-            done += await _reconcile_provider(name, pairs, world, now=now)
+            done += await _reconcile_provider(name, pairs, world, now=now, at_once=at_once)
         except ProviderError as problem:
             log.warning("charges.not_read", provider=name, problem=str(problem))
     return done
 
 
-async def _reconcile_provider(name: str, pairs: list[tuple[Rental, CostLine]], world: World, *, now: float) -> int:
+async def _reconcile_provider(
+    name: str, pairs: list[tuple[Rental, CostLine]], world: World, *, now: float, at_once: bool
+) -> int:
     provider = world.providers.get(name)
     if provider is None or not isinstance(provider, KnowsMoney):
+        return 0
+    complete = now - (0.0 if at_once else provider.billed_after_seconds)
+    pairs = [(rental, line) for rental, line in pairs if line.ended_at is not None and line.ended_at < complete]
+    if not pairs:
         return 0
     since = min(line.started_at for _, line in pairs) - _DAY_SECONDS
     charges = await provider.charges(since=since, until=now + _DAY_SECONDS)

@@ -46,7 +46,6 @@ def periodic_table(
     sweep_policy: SweepPolicy,
     sweep_seconds: float,
     lease_seconds: float,
-    settled_seconds: float,
     low_credit: MicroDollars,
     registers: bool,
 ) -> tuple[PeriodicWork, ...]:
@@ -55,7 +54,7 @@ def periodic_table(
     rows = [
         shared(name="sweep", run=lambda world: Sweeper(world, sweep_policy).sweep()),
         shared(name="unknown_states", run=alert_unknown_states),
-        shared(name="provider_bills", run=partial(reconcile_charges, settled_seconds=settled_seconds)),
+        shared(name="provider_bills", run=reconcile_charges),
         shared(name="spending", run=alert_spending),
         PeriodicWork(name="dataset_cleanup", run=clean_up_datasets, interval_seconds=_CLEANUP_SECONDS),
     ]

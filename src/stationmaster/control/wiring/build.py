@@ -70,5 +70,4 @@ def tempo_of(settings: Settings) -> Tempo:
         renew=worker.renew,
         look=worker.look,
         sweep=worker.sweep,
-        settled=worker.settled,
     )

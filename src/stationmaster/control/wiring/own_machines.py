@@ -7,17 +7,17 @@ from functools import partial
 from pathlib import Path
 
 from stationmaster.model import Access, SshAccess
-from stationmaster.providers.ssh import OwnHost, SshProvider
+from stationmaster.providers.ssh import SshProvider
 from stationmaster.remote.base import Remote, check
 from stationmaster.remote.connect import connect
 from stationmaster.remote.known_hosts import pinned_keys
-from stationmaster.settings import OwnHostSettings, Settings
+from stationmaster.settings import Settings
 
 
 def build_ssh_provider(settings: Settings) -> SshProvider:
     reach = partial(connect, ssh_config_path=settings.ssh.config_path, keepalive_seconds=settings.ssh.keepalive)
     return SshProvider(
-        [_own_host(host) for host in settings.ssh.hosts],
+        settings.ssh.hosts,
         run=partial(run_on_host, connect=reach),
         pinned_keys=lambda host: pinned_keys(known_hosts_file(settings), host.address, host.port),
     )
@@ -37,19 +37,3 @@ async def run_on_host(
         return await check(remote, argv, input=input, timeout=timeout)
     finally:
         await remote.close()
-
-
-def _own_host(host: OwnHostSettings) -> OwnHost:
-    return OwnHost(
-        name=host.name,
-        address=host.address,
-        user=host.user,
-        port=host.port,
-        key_path=None if host.key is None else str(host.key.expanduser()),
-        gpus=host.gpus,
-        gpu=host.gpu,
-        vram_gib=host.vram_gib,
-        price_per_hour=host.price_per_hour,
-        slots=host.slots,
-        job_root=host.job_root,
-    )

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from stationmaster.control.wiring.own_machines import build_ssh_provider
 from stationmaster.control.wiring.simulator_address import simulator_address
 from stationmaster.errors import ConfigInvalid
-from stationmaster.offers import Preferences
 from stationmaster.providers.base import Pause, Provider
 from stationmaster.providers.loopback import LoopbackProvider
 from stationmaster.providers.vastai.keys import DEFAULT_KEY_PATH, ensure_pair, read_pair
-from stationmaster.settings import Settings, VastSettings
-from stationmaster.settings.machines import DEFAULT_ACCOUNT, vast_name
+from stationmaster.settings import Settings
+from stationmaster.settings.machines import DEFAULT_ACCOUNT, DEFAULT_JOB_ROOT, vast_name
 from stationmaster.store.store import Store
-
-if TYPE_CHECKING:
-    from stationmaster.providers.vastai.onstart import GuardTimes
 
 _PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ")
 """What a machine on this computer sees of our environment: enough to run programs, and no secret."""
+_AT_THE_SIMULATOR: Mapping[str, Any] = {
+    "preferred_gpus": (),  # a demo needs no GPU
+    "min_vram_gb": 0.0,
+    "default_disk_gb": 16.0,
+    "job_root": DEFAULT_JOB_ROOT,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +50,7 @@ def build_providers(
     """
     providers: dict[str, Provider] = {"loopback": _loopback(settings, environ), "ssh": build_ssh_provider(settings)}
     for account in settings.vastai.keys_by_account():
-        providers[vast_name(account)] = _vastai(settings.vastai, account, store, waiting)
+        providers[vast_name(account)] = _vastai(settings, account, store, waiting)
     if (address := simulator_address(settings.home)) is not None:
         providers["simulator"] = _simulator(settings, address, store, waiting)
     return providers
@@ -123,65 +125,36 @@ def _loopback(settings: Settings, environ: Mapping[str, str]) -> Provider:
     )
 
 
-def _vastai(settings: VastSettings, account: str, store: Store, waiting: Waiting) -> Provider:
+def _vastai(settings: Settings, account: str, store: Store, waiting: Waiting) -> Provider:
     # httpx takes a tenth of a second to import: only who rents pays for it.
     from stationmaster.providers.vastai.calls import INTERVALS, Calls
     from stationmaster.providers.vastai.client import VastClient
     from stationmaster.providers.vastai.provider import VastOptions, VastProvider
     from stationmaster.providers.vastai.retries import HURRIED
 
-    key = (settings.ssh_key_path or DEFAULT_KEY_PATH).expanduser()
+    vast, key = settings.vastai, ssh_key_path(settings)
     calls = Calls(
-        base_url=settings.api_base_url,
-        api_key=settings.keys_by_account()[account],
+        base_url=vast.api_base_url,
+        api_key=vast.keys_by_account()[account],
         account=account,
         limiter=store.limiter,
-        intervals={endpoint: seconds * settings.call_spacing for endpoint, seconds in INTERVALS.items()},
+        intervals={endpoint: seconds * vast.call_spacing for endpoint, seconds in INTERVALS.items()},
         retries=HURRIED if waiting.hurried else None,
         pause=waiting.pause,
     )
     options = VastOptions(
         public_key=lambda: read_pair(key).public_key,
         ssh_key_path=str(key),
-        preferences=_preferences(settings),
-        default_disk_gb=settings.default_disk_gb,
-        job_root=settings.job_root,
-        interruptible=settings.interruptible,
-        guard=_guard_times(settings),
-        create_limit_seconds=settings.create_limit,
+        settings=vast,
+        sweep=settings.sweep,
     )
     return VastProvider(VastClient(calls), options=options, name=vast_name(account))
-
-
-def _preferences(settings: VastSettings) -> Preferences:
-    return Preferences(
-        gpus=settings.preferred_gpus,
-        regions=settings.preferred_regions,
-        blocked_regions=settings.blocked_regions,
-        blocked_machines=frozenset(settings.blocked_machines),
-        datacenter_only=settings.datacenter_only,
-        verified_only=settings.verified_only,
-        max_price_per_hour=settings.max_bid_per_hour,
-        min_vram_gib=settings.min_vram_gb,
-        min_reliability=settings.min_reliability,
-        min_cuda=settings.min_cuda,
-    )
-
-
-def _guard_times(settings: VastSettings) -> GuardTimes:
-    from stationmaster.providers.vastai.onstart import GuardTimes
-
-    return GuardTimes(
-        idle_seconds=settings.guard_idle,
-        abandon_seconds=settings.guard_abandon,
-        look_seconds=settings.guard_look,
-    )
 
 
 def _simulator(settings: Settings, address: Mapping[str, str], store: Store, waiting: Waiting) -> Provider:
     """The same provider at another address: whatever works there has gone through all of it.
 
-    Which machines are wanted holds there as well, but for the GPUs: a demo needs none of them.
+    Preferences apply there as well, except for GPUs.
     """
     from stationmaster.providers.vastai.calls import INTERVALS, Calls
     from stationmaster.providers.vastai.client import VastClient
@@ -203,10 +176,9 @@ def _simulator(settings: Settings, address: Mapping[str, str], store: Store, wai
     options = VastOptions(
         public_key=lambda: own,
         ssh_key_path=str(key),
-        preferences=replace(_preferences(settings.vastai), gpus=(), min_vram_gib=0.0),
-        default_disk_gb=16.0,
-        interruptible=settings.vastai.interruptible,
-        guard=_guard_times(settings.vastai),
+        settings=settings.vastai.model_copy(update=_AT_THE_SIMULATOR),
+        sweep=settings.sweep,
         create_limit_seconds=float(address.get("create_limit_seconds", 10.0)),
+        billed_after_seconds=float(address.get("billed_after_seconds", 3600.0)),
     )
     return VastProvider(VastClient(calls), options=options, name="simulator")

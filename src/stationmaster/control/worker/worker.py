@@ -16,7 +16,6 @@ from stationmaster.control.flow.lease_writer import LeaseWriter
 from stationmaster.control.flow.world import World
 from stationmaster.control.internal_errors import after_internal_error
 from stationmaster.control.messages.notifier import Notifier
-from stationmaster.control.periodic.provider_bills import SETTLED_SECONDS
 from stationmaster.control.periodic.sweep_rules import SweepPolicy
 from stationmaster.control.periodic.table import periodic_table, repeat
 from stationmaster.control.reconcile import HANDLERS, reconcile
@@ -43,7 +42,6 @@ class Tempo:
     renew: float = 5.0
     look: float = 2.0
     sweep: float = 300.0
-    settled: float = SETTLED_SECONDS
 
     @property
     def beat(self) -> float:
@@ -74,7 +72,6 @@ class Worker:
             sweep_policy=sweep_policy or SweepPolicy(),
             sweep_seconds=self.tempo.sweep,
             lease_seconds=self.tempo.lease * 6,
-            settled_seconds=self.tempo.settled,
             low_credit=low_credit,
             registers=world.destinations.comfydeploy is not None,
         )

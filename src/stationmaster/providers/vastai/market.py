@@ -7,7 +7,7 @@ from typing import Any
 
 from stationmaster.model import Offer, Requirements
 from stationmaster.money import MicroDollars
-from stationmaster.offers import Candidate, Preferences, least_cuda, least_vram_mib
+from stationmaster.offers import CONTRACT_SHARE, Candidate, Preferences, least_cuda, least_vram_mib
 from stationmaster.providers.vastai.wire import OfferRow
 
 _GIB_IN_GB = 1024**3 / 1000**3
@@ -25,7 +25,7 @@ def gib(gigabytes: float) -> float:
 
 def search_query(want: Requirements, preferences: Preferences, *, storage_gb: float) -> dict[str, Any]:
     """The body of a search. The price cap is left to the ranking, which can then say what it left out."""
-    vram_gib = max(want.vram_gib, preferences.min_vram_gib) if want.gpus else 0.0
+    vram_gib = max(want.vram_gib, preferences.min_vram_gb) if want.gpus else 0.0
     query: dict[str, Any] = {
         "type": "bid" if want.interruptible else "on-demand",
         "allocated_storage": storage_gb,
@@ -34,7 +34,7 @@ def search_query(want: Requirements, preferences: Preferences, *, storage_gb: fl
         "num_gpus": {"eq": max(want.gpus, 1)},
         "disk_space": {"gte": storage_gb},
         "direct_port_count": {"gte": 1},
-        "duration": {"gte": want.hours * preferences.contract_share * 3600},
+        "duration": {"gte": want.hours * CONTRACT_SHARE * 3600},
         "reliability": {"gte": preferences.min_reliability},
     }
     if preferences.verified_only:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
@@ -17,20 +15,19 @@ _BLOCK = re.compile(r"sm-host-keys begin\s*\n(.*?)sm-host-keys end", re.DOTALL)
 _KEY = re.compile(r"sm-host-key ([a-z0-9@.-]+ [A-Za-z0-9+/]+=*)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GuardTimes:
-    """After how long alone the machine stops itself, and destroys itself where stopping is refused."""
+_LONGEST_LOOK_SECONDS = 15.0
 
-    idle_seconds: float = 1800.0
-    abandon_seconds: float = 72 * 3600.0
-    look_seconds: float = 15.0
 
-    def environment(self) -> Mapping[str, str]:
-        return {
-            "STATIONMASTER_GUARD_IDLE": str(round(self.idle_seconds)),
-            "STATIONMASTER_GUARD_ABANDON": str(round(self.abandon_seconds)),
-            "STATIONMASTER_GUARD_LOOK": f"{self.look_seconds:g}",
-        }
+def guard_environment(*, idle_seconds: float, abandon_seconds: float) -> dict[str, str]:
+    """The guard's times: when a machine without contact stops itself, and destroys itself if stopping is refused.
+
+    It looks four times within the idle time, and at least every 15 seconds.
+    """
+    return {
+        "STATIONMASTER_GUARD_IDLE": str(round(idle_seconds)),
+        "STATIONMASTER_GUARD_ABANDON": str(round(abandon_seconds)),
+        "STATIONMASTER_GUARD_LOOK": f"{min(_LONGEST_LOOK_SECONDS, idle_seconds / 4):g}",
+    }
 
 
 def onstart_script(public_key: str) -> str:

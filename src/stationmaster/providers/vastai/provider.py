@@ -9,15 +9,16 @@ from stationmaster.errors import AccessRefused, ConfigInvalid
 from stationmaster.estimate import gpu_factor
 from stationmaster.model import Charge, Listing, Machine, Offer, Requirements
 from stationmaster.money import ZERO, MicroDollars
-from stationmaster.offers import HoursOn, Preferences, Ranking, price_cap, rank
+from stationmaster.offers import HoursOn, Ranking, price_cap, rank
 from stationmaster.providers.vastai.client import Order, VastClient
 from stationmaster.providers.vastai.machines import machine
 from stationmaster.providers.vastai.market import candidate, disk_gb, gib, search_query
-from stationmaster.providers.vastai.onstart import GuardTimes, host_keys_in, onstart_script
+from stationmaster.providers.vastai.onstart import guard_environment, host_keys_in, onstart_script
 from stationmaster.providers.vastai.wire import ChargeRow, InstanceRow
+from stationmaster.settings import SweepSettings, VastSettings
+from stationmaster.settings.machines import DEFAULT_JOB_ROOT
 
 _UNKNOWN_GPU = 2.0  # counted as so many times slower than the reference, so that an unknown card is no bargain
-DEFAULT_JOB_ROOT = "/opt/stationmaster/jobs"
 _CHARGE_KINDS = {"bwd": "traffic", "bwu": "traffic"}
 
 
@@ -31,15 +32,13 @@ class VastOptions:
 
     public_key: Callable[[], str]
     ssh_key_path: str
-    preferences: Preferences = field(default_factory=Preferences)
-    default_disk_gb: float = 64.0
+    settings: VastSettings = field(default_factory=VastSettings)
+    sweep: SweepSettings = field(default_factory=SweepSettings)
     default_image: str = "vastai/pytorch:@vastai-automatic-tag"
-    job_root: str = DEFAULT_JOB_ROOT
-    interruptible: bool = False  # rent by a bid also where the job does not ask for it
     bid_share: float = 1.1  # of the least bid that an offer takes
-    guard: GuardTimes = field(default_factory=GuardTimes)
     search_pages: int = 5
     create_limit_seconds: float = 120.0  # the request's own limit, and as much again for a list that lags
+    billed_after_seconds: float = 3600.0  # Vast.ai adds to a machine's bill for a while after its end
     log_attempts: int = 30
     log_interval_seconds: float = 0.3
 
@@ -58,14 +57,18 @@ class VastProvider:
     def create_limit_seconds(self) -> float:
         return self._options.create_limit_seconds
 
+    @property
+    def billed_after_seconds(self) -> float:
+        return self._options.billed_after_seconds
+
     async def offers(self, want: Requirements) -> list[Offer]:
         return [ranked.offer for ranked in (await self.ranking(want)).chosen]
 
     async def ranking(self, want: Requirements) -> Ranking:
         """What can be rented, best first, with the cost of the whole job; and why the rest was left out."""
         options, want = self._options, self._as_rented(want)
-        preferences = options.preferences
-        storage_gb = disk_gb(want, default_gb=options.default_disk_gb)
+        preferences = options.settings
+        storage_gb = disk_gb(want, default_gb=options.settings.default_disk_gb)
         rows = await self._client.search(
             search_query(want, preferences, storage_gb=storage_gb),
             pages=options.search_pages,
@@ -83,7 +86,7 @@ class VastProvider:
             int(offer.id),
             Order(
                 image=want.image or options.default_image,
-                disk_gb=disk_gb(want, default_gb=options.default_disk_gb),
+                disk_gb=disk_gb(want, default_gb=options.settings.default_disk_gb),
                 label=label,
                 onstart=onstart_script(self._public_key()),
                 environment=_environment(options),
@@ -168,22 +171,23 @@ class VastProvider:
             raise AccessRefused(str(problem), hint=problem.hint) from problem
 
     def _as_rented(self, want: Requirements) -> Requirements:
-        return replace(want, interruptible=want.interruptible or self._options.interruptible)
+        return replace(want, interruptible=want.interruptible or self._options.settings.interruptible)
 
     def _machine(self, row: InstanceRow) -> Machine:
         return machine(
             row,
             key_path=self._options.ssh_key_path,
-            job_root=self._options.job_root,
+            job_root=self._options.settings.job_root,
             fault=self._faults.get(row.id),
         )
 
 
 def _environment(options: VastOptions) -> dict[str, str]:
-    """What the machine is told. Where jobs lie only if it is not the usual place: a machine may have its own."""
-    elsewhere = options.job_root != DEFAULT_JOB_ROOT
-    job_root = {"STATIONMASTER_JOB_ROOT": options.job_root} if elsewhere else {}
-    return {**options.guard.environment(), **job_root}
+    """Variables for the machine. The job folder only if it is not the default: a machine may have its own."""
+    settings = options.settings
+    guard = guard_environment(idle_seconds=settings.guard_idle, abandon_seconds=max(1.0, options.sweep.abandon_after))
+    elsewhere = settings.job_root != DEFAULT_JOB_ROOT
+    return {**guard, "STATIONMASTER_JOB_ROOT": settings.job_root} if elsewhere else guard
 
 
 def _can_exist(provider_id: str) -> bool:
