@@ -76,7 +76,9 @@ def visited(before: Job, word: Status | None, sighting: Sighting, *, now: float)
         seen = ExecutingView(visit=visit(before, now=now), status=word, problem="x", sighting=sighting)
         step: Any = executing.decide(seen, POLICY)
     else:
-        step = fetching.decide(fetching.Seen(visit=visit(before, now=now), sighting=sighting, can_stop=True), POLICY)
+        step = fetching.decide(
+            fetching.FetchingView(visit=visit(before, now=now), sighting=sighting, can_stop=True), POLICY
+        )
     if isinstance(step.then, Park):
         return step.then
     after = step.write.job if step.write is not None else before
@@ -171,7 +173,7 @@ SAFE = SavedModel(address="/m", attempt=1)
 
 
 def test_a_model_that_could_not_be_fetched_stays_on_a_stopped_machine_and_people_are_told() -> None:
-    seen = fetching.Seen(visit=visit(at(State.FETCHING_RESULTS, ending=OVER)), sighting=RUNS, can_stop=True)
+    seen = fetching.FetchingView(visit=visit(at(State.FETCHING_RESULTS, ending=OVER)), sighting=RUNS, can_stop=True)
     step = fetching.decide(seen, POLICY)
     assert step.write is not None
     assert (step.write.job.state, is_parked(step.write.job)) == (State.FETCHING_RESULTS, True)
@@ -210,18 +212,18 @@ def test_a_person_s_further_stop_gives_a_parked_machine_its_whole_time_again() -
     waiting = replace(OVER, parked=Parked(at=50.0, why="x", seq=1))
     parked = at(State.FETCHING_RESULTS, ending=waiting, machine=replace(MACHINE, starts=3))
     asked = replace(parked, desired=Desired.STOP, desired_seq=2)
-    step = fetching.decide(fetching.Seen(visit=visit(asked), sighting=STOPPED, can_stop=True), POLICY)
+    step = fetching.decide(fetching.FetchingView(visit=visit(asked), sighting=STOPPED, can_stop=True), POLICY)
     assert step.write is not None
     again = step.write.job
     assert (is_parked(again), closing_of(again).spent, again.machine.starts) == (False, 0.0, 0)
     assert step.write.cleared_alerts == ("parked",)
-    starts = fetching.decide(fetching.Seen(visit=visit(again), sighting=STOPPED, can_stop=True), POLICY)
+    starts = fetching.decide(fetching.FetchingView(visit=visit(again), sighting=STOPPED, can_stop=True), POLICY)
     assert isinstance(starts.then, Revive)
 
 
 def test_a_machine_of_our_own_which_cannot_be_stopped_is_given_up_only_at_the_limit() -> None:
     stopped = at(State.FETCHING_RESULTS, desired=Desired.STOP, ending=OVER)
-    seen = fetching.Seen(visit=visit(stopped), sighting=RUNS, can_stop=False)
+    seen = fetching.FetchingView(visit=visit(stopped), sighting=RUNS, can_stop=False)
     assert isinstance(fetching.decide(seen, POLICY).then, fetching.TakeInventory)
     late = fetching.decide(replace(seen, visit=visit(replace(stopped, deadline_at=99.0))), POLICY)
     assert late.write is not None
@@ -233,7 +235,7 @@ def test_nothing_is_published_any_more_when_the_time_is_over() -> None:
     for spent, what in ((0.0, "SendOn"), (policy.bound_seconds, "Conclude")):
         ending = replace(OVER, closing=Closing(spent=spent, at=100.0))
         before = at(State.FINALIZING, ending=ending, model=SAFE)
-        seen = finalizing.Seen(visit=visit(before), sighting=RUNS, is_bounded=True)
+        seen = finalizing.FinalizingView(visit=visit(before), sighting=RUNS, is_bounded=True)
         assert type(finalizing.decide(seen, policy).then).__name__ == what
         assert type(finalizing.decide(replace(seen, is_bounded=False), policy).then).__name__ == "SendOn"
 

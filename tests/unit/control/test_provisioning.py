@@ -15,8 +15,15 @@ from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import Step
 from stationmaster.control.flow.world import World
 from stationmaster.control.machine.login import LogIn
-from stationmaster.control.states.provisioning.agreed_price import within_agreed
-from stationmaster.control.states.provisioning.handler import Create, Seen, decide, perform
+from stationmaster.control.states.provisioning.handler import (
+    Create,
+    Listed,
+    NoAnswer,
+    NoRental,
+    decide,
+    perform,
+)
+from stationmaster.control.states.provisioning.market import Market, within_agreed
 from stationmaster.errors import AccessRefused, DeliveryBusy, ProviderBusy, SecretRefused
 from stationmaster.model import Job, Listing, MachineStatus, Outcome, Reason, Rental, RentalState, RentedMachine, State
 from stationmaster.money import ZERO, MicroDollars
@@ -42,10 +49,17 @@ POLICY = Policy()
 NOW = 100.0
 
 
-def seen(held: Rental | None, found: Listing | None = None, *, now: float = NOW, **fields: Any) -> Seen:
-    before = fields.pop("job", job(state=State.PROVISIONING, state_since=90.0))
-    values: dict[str, Any] = {"installation": INSTALLATION, "create_limit_seconds": 30.0, **fields}
-    return Seen(visit=visit(before, now=now), rental=held, listing=found, **values)
+def seen(
+    held: Rental | None, found: Listing | None = None, *, now: float = NOW, **fields: Any
+) -> NoRental | NoAnswer | Listed:
+    looked = visit(fields.pop("job", job(state=State.PROVISIONING, state_since=90.0)), now=now)
+    if held is None:
+        was_ended = fields.pop("was_ended", False)
+        return NoRental(visit=looked, installation=INSTALLATION, was_ended=was_ended)
+    if found is None:
+        return NoAnswer(visit=looked, rental=held, **fields)
+    market = Market(asked_at=now, **fields)
+    return Listed(visit=looked, rental=held, listing=found, create_limit_seconds=30.0, market=market)
 
 
 def nobody(*_: object) -> Any:
@@ -285,7 +299,7 @@ def test_a_busy_provider_is_asked_again_later_and_nothing_is_concluded() -> None
 
 
 def test_a_market_that_does_not_answer_is_not_an_empty_one() -> None:
-    step = decide(seen(requested(), listing(), problem=ProviderBusy("nobody answers")), POLICY)
+    step = decide(seen(requested(), problem=ProviderBusy("nobody answers")), POLICY)
     assert step.then is None
     assert (after(step).state, after(step).setbacks.failures) == (State.PROVISIONING, 1)
 

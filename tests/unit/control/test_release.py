@@ -144,12 +144,12 @@ def test_the_single_read_is_asked_for_only_when_it_decides() -> None:
 
 def seen(
     *held: Rental, found: Listing | None = None, reads: dict[str, bool] | None = None, **fields: Any
-) -> releasing.Seen:
+) -> releasing.ReleasingView:
     values: dict[str, Any] = {"state": State.RELEASING, "outcome": Outcome.COMPLETED, "reason": Reason.FINISHED}
     before = job(**{**values, **fields.pop("job", {})})
     evidence = Evidence(listing=found or listing(), single_reads=reads or {}, create_limit_seconds=LIMIT)
     fields.setdefault("costs", ())
-    return releasing.Seen(
+    return releasing.ReleasingView(
         visit=visit(before, now=fields.pop("now", 100.0)),
         installation=INSTALLATION,
         rentals=held,

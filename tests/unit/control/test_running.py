@@ -65,13 +65,13 @@ def executed(before: Job, found: Status | None, *, now: float = 100.0, **fields:
 
 
 def test_data_that_cannot_be_sent_in_time_costs_the_attempt_not_the_job() -> None:
-    seen = transferring.Seen(visit=visit(at(State.TRANSFERRING_DATA), now=90.0 + 3601))
+    seen = transferring.TransferringView(visit=visit(at(State.TRANSFERRING_DATA), now=90.0 + 3601))
     step = transferring.decide(seen, POLICY)
     assert (after(step).state, after(step).ending.further) == (State.RELEASING, Reason.TRANSFER_FAILED)
 
 
 def test_the_hard_limit_also_ends_a_transfer() -> None:
-    seen = transferring.Seen(visit=visit(at(State.TRANSFERRING_DATA, deadline_at=100.0), now=100.0))
+    seen = transferring.TransferringView(visit=visit(at(State.TRANSFERRING_DATA, deadline_at=100.0), now=100.0))
     step = transferring.decide(seen, POLICY)
     assert step.then is None
     assert (after(step).outcome, after(step).reason) == (Outcome.INCOMPLETE, Reason.HARD_LIMIT)
@@ -80,7 +80,9 @@ def test_the_hard_limit_also_ends_a_transfer() -> None:
 @pytest.mark.parametrize("fate", SILENCES)
 def test_a_machine_that_is_silent_before_the_training_is_not_given_up_for_it(fate: Fate) -> None:
     silent = at(State.TRANSFERRING_DATA, unreachable_since=95.0)
-    step = transferring.decide(transferring.Seen(visit=visit(silent, now=100.0), sighting=sighting(fate)), POLICY)
+    step = transferring.decide(
+        transferring.TransferringView(visit=visit(silent, now=100.0), sighting=sighting(fate)), POLICY
+    )
     assert step.then is not None or after(step).state is State.TRANSFERRING_DATA
 
 
@@ -218,12 +220,12 @@ def test_the_model_is_brought_home_before_samples_and_logs() -> None:
 
 
 def test_results_are_taken_down_then_fetched_one_by_one_then_safe() -> None:
-    fresh = fetching.decide(fetching.Seen(visit=visit(at(State.FETCHING_RESULTS))), POLICY)
+    fresh = fetching.decide(fetching.FetchingView(visit=visit(at(State.FETCHING_RESULTS))), POLICY)
     assert isinstance(fresh.then, fetching.TakeInventory)
     some, none = Fetching(wanted=(output("p"),)), Fetching(wanted=())
-    one = fetching.decide(fetching.Seen(visit=visit(at(State.FETCHING_RESULTS, fetching=some))), POLICY)
+    one = fetching.decide(fetching.FetchingView(visit=visit(at(State.FETCHING_RESULTS, fetching=some))), POLICY)
     assert isinstance(one.then, fetching.Fetch)
-    done = fetching.decide(fetching.Seen(visit=visit(at(State.FETCHING_RESULTS, fetching=none))), POLICY)
+    done = fetching.decide(fetching.FetchingView(visit=visit(at(State.FETCHING_RESULTS, fetching=none))), POLICY)
     assert after(done).state is State.FINALIZING
 
 
@@ -231,6 +233,6 @@ def test_results_are_taken_down_then_fetched_one_by_one_then_safe() -> None:
 def test_a_machine_lost_while_fetching_is_only_a_loss_if_this_attempt_s_model_is_not_safe(model_attempt: int) -> None:
     model = SavedModel(address="/m", attempt=model_attempt)
     before = at(State.FETCHING_RESULTS, attempt=2, model=model)
-    step = fetching.decide(fetching.Seen(visit=visit(before), sighting=Sighting(fate=Fate.GONE)), POLICY)
+    step = fetching.decide(fetching.FetchingView(visit=visit(before), sighting=Sighting(fate=Fate.GONE)), POLICY)
     assert after(step).state is (State.FINALIZING if model_attempt == 2 else State.RELEASING)
     assert after(step).outcome is None

@@ -15,6 +15,7 @@ from stationmaster.control.states.executing import handler as executing
 from stationmaster.control.states.executing.status_intake import ExecutingView
 from stationmaster.control.states.fetching import handler as fetching
 from stationmaster.control.states.provisioning import handler as provisioning
+from stationmaster.errors import ProviderBusy
 from stationmaster.model import (
     Desired,
     Ending,
@@ -60,9 +61,8 @@ def test_a_stop_before_the_training_began_is_a_cancel() -> None:
 
 @pytest.mark.parametrize("status", [MachineStatus.STOPPED, MachineStatus.OFFLINE, MachineStatus.FAILED])
 def test_a_machine_that_is_down_before_its_first_login_is_not_waited_for(status: MachineStatus) -> None:
-    seen = provisioning.Seen(
+    seen = provisioning.Listed(
         visit=visit(job(state=State.PROVISIONING, state_since=90.0), now=100.0),
-        installation=INSTALLATION,
         create_limit_seconds=30.0,
         rental=rental(),
         listing=listing(machine(status=status)),
@@ -79,9 +79,7 @@ def test_a_login_that_never_worked_says_why_and_what_to_check() -> None:
         failed_before_login=2,
         machine=RentedMachine(login_problem="not let in with the key /k; `stationmaster keys check` says"),
     )
-    seen = provisioning.Seen(
-        visit=visit(before, now=2000.0), installation=INSTALLATION, create_limit_seconds=30.0, rental=rental()
-    )
+    seen = provisioning.NoAnswer(visit=visit(before, now=2000.0), rental=rental(), problem=ProviderBusy("no answer"))
     step = provisioning.decide(seen, POLICY)
     assert step.write is not None
     assert step.write.job.reason is Reason.MACHINE_NOT_READY
@@ -115,7 +113,7 @@ def test_a_training_cut_short_by_a_higher_bid_goes_on_elsewhere_unless_nothing_m
 ) -> None:
     known = replace(at_work(Reason.OUTBID), fetching=Fetching(wanted=()))
     before = replace(known, state=State.FETCHING_RESULTS, **changes)
-    step = fetching.decide(fetching.Seen(visit=visit(before, now=100.0)), POLICY)
+    step = fetching.decide(fetching.FetchingView(visit=visit(before, now=100.0)), POLICY)
     assert step.write is not None
     after = step.write.job
     assert after.state is expected[0]

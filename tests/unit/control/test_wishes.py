@@ -16,6 +16,7 @@ from stationmaster.control.states.executing.status_intake import ExecutingView
 from stationmaster.control.states.fetching import handler as fetching
 from stationmaster.control.states.finalizing import handler as finalizing
 from stationmaster.control.states.provisioning import handler as provisioning
+from stationmaster.control.states.provisioning.market import Market
 from stationmaster.control.states.releasing import handler as releasing
 from stationmaster.control.states.transferring import handler as transferring
 from stationmaster.model import Desired, Ending, Job, Outcome, Reason, SavedModel, State
@@ -78,14 +79,16 @@ def test_a_queued_job_ends_at_once(desired: Desired) -> None:
 @pytest.mark.parametrize("desired", WISHES)
 @pytest.mark.parametrize("held", [None, requested(), rental()])
 def test_while_a_machine_is_sought_every_wish_gives_it_back(desired: Desired, held: Any) -> None:
-    seen = provisioning.Seen(
-        visit=visit(wished(State.PROVISIONING, desired)),
-        installation=INSTALLATION,
-        create_limit_seconds=0.0,
-        rental=held,
-        listing=listing(machine()),
-        offers=(offer(),),
-    )
+    visited = visit(wished(State.PROVISIONING, desired))
+    seen: Any = provisioning.NoRental(visit=visited, installation=INSTALLATION)
+    if held is not None:
+        seen = provisioning.Listed(
+            visit=visited,
+            rental=held,
+            listing=listing(machine()),
+            create_limit_seconds=0.0,
+            market=Market(asked_at=0.0, offers=(offer(),)),
+        )
     step = provisioning.decide(seen, POLICY)
     assert step.then is None
     assert (written(step).state, written(step).outcome) == (State.RELEASING, Outcome.CANCELLED)
@@ -93,7 +96,7 @@ def test_while_a_machine_is_sought_every_wish_gives_it_back(desired: Desired, he
 
 @pytest.mark.parametrize("desired", WISHES)
 def test_before_the_training_a_stop_acts_as_a_cancel(desired: Desired) -> None:
-    moving = transferring.Seen(visit=visit(wished(State.TRANSFERRING_DATA, desired)))
+    moving = transferring.TransferringView(visit=visit(wished(State.TRANSFERRING_DATA, desired)))
     starting = ExecutingView(visit=visit(wished(State.EXECUTING, desired)), status=status(training_began=False))
     for step in (transferring.decide(moving, POLICY), executing.decide(starting, POLICY)):
         assert step.then is None
@@ -141,7 +144,7 @@ def test_a_stopped_training_is_fetched_as_stopped_even_if_its_step_says_failed()
 @pytest.mark.parametrize("desired", [Desired.STOP, Desired.CANCEL_KEEP])
 def test_while_results_are_fetched_a_stop_changes_nothing(desired: Desired) -> None:
     with_and_without = [
-        fetching.decide(fetching.Seen(visit=visit(wished(State.FETCHING_RESULTS, wish))), POLICY).then
+        fetching.decide(fetching.FetchingView(visit=visit(wished(State.FETCHING_RESULTS, wish))), POLICY).then
         for wish in (desired, Desired.RUN)
     ]
     assert with_and_without[0] == with_and_without[1]
@@ -151,9 +154,9 @@ def test_while_results_are_fetched_a_stop_changes_nothing(desired: Desired) -> N
 def test_a_cancel_skips_what_is_left(state: State) -> None:
     cancelled = wished(state, Desired.CANCEL, ending=Ending(reason=Reason.FINISHED), model=MODEL)
     if state is State.FETCHING_RESULTS:
-        step: Step[Any] = fetching.decide(fetching.Seen(visit=visit(cancelled)), POLICY)
+        step: Step[Any] = fetching.decide(fetching.FetchingView(visit=visit(cancelled)), POLICY)
     else:
-        step = finalizing.decide(finalizing.Seen(visit=visit(cancelled)), POLICY)
+        step = finalizing.decide(finalizing.FinalizingView(visit=visit(cancelled)), POLICY)
     assert step.then is None
     assert (written(step).state, written(step).outcome) == (State.RELEASING, Outcome.CANCELLED)
 
@@ -186,7 +189,9 @@ def evidence(*machines: Any, **fields: Any) -> Evidence:
 @pytest.mark.parametrize(("model", "outcome"), [(MODEL, Outcome.INCOMPLETE), (SavedModel(), Outcome.CANCELLED)])
 def test_between_two_attempts_every_wish_ends_the_job(desired: Desired, model: SavedModel, outcome: Outcome) -> None:
     between = wished(State.RELEASING, desired, ending=Ending(further=Reason.MACHINE_LOST), model=model)
-    seen = releasing.Seen(visit=visit(between), installation=INSTALLATION, rentals=(), costs=(), evidence=evidence())
+    seen = releasing.ReleasingView(
+        visit=visit(between), installation=INSTALLATION, rentals=(), costs=(), evidence=evidence()
+    )
     step = releasing.decide(seen, POLICY)
     assert (written(step).state, written(step).outcome) == (State.ENDED, outcome)
 
@@ -195,7 +200,9 @@ def test_between_two_attempts_every_wish_ends_the_job(desired: Desired, model: S
 @pytest.mark.parametrize("outcome", [Outcome.COMPLETED, Outcome.FAILED])
 def test_an_outcome_that_is_written_stays_whatever_is_wished(desired: Desired, outcome: Outcome) -> None:
     leaving = wished(State.RELEASING, desired, outcome=outcome, reason=Reason.FINISHED)
-    seen = releasing.Seen(visit=visit(leaving), installation=INSTALLATION, rentals=(), costs=(), evidence=evidence())
+    seen = releasing.ReleasingView(
+        visit=visit(leaving), installation=INSTALLATION, rentals=(), costs=(), evidence=evidence()
+    )
     assert (written(releasing.decide(seen, POLICY)).outcome) is outcome
     over = wished(State.ENDED, desired, outcome=outcome)
     assert written(ended.decide(visit(over), POLICY)) == over
@@ -204,6 +211,6 @@ def test_an_outcome_that_is_written_stays_whatever_is_wished(desired: Desired, o
 @pytest.mark.parametrize("desired", CANCELS)
 def test_a_machine_that_was_lost_is_not_replaced_for_somebody_who_wants_out(desired: Desired) -> None:
     lost = wished(State.FETCHING_RESULTS, desired)
-    step = fetching.decide(fetching.Seen(visit=visit(lost), sighting=Sighting(fate=Fate.GONE)), POLICY)
+    step = fetching.decide(fetching.FetchingView(visit=visit(lost), sighting=Sighting(fate=Fate.GONE)), POLICY)
     assert written(step).outcome is not None
     assert written(step).ending.further is None

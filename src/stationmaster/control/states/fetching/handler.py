@@ -79,7 +79,7 @@ _SPARE_MODELS = 8  # further checkpoints that are tried where the best one does 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class FetchingView:
     visit: Visit
     sighting: Sighting = ANSWERING
     costs: tuple[CostLine, ...] = ()
@@ -101,47 +101,47 @@ class Fetch:
 Action = TakeInventory | Deliver | Fetch | Revive | Park
 
 
-async def observe(visit: Visit, world: World) -> Seen:
+async def observe(visit: Visit, world: World) -> FetchingView:
     job = visit.job
-    seen = Seen(visit=visit, can_stop=isinstance(world.provider(job.spec.provider), CanStop))
+    view = FetchingView(visit=visit, can_stop=isinstance(world.provider(job.spec.provider), CanStop))
     is_due = look_is_due(job, world.policy, now=visit.now)
     if job.unreachable_since is None and not is_due and not is_parked(job):
-        return seen
+        return view
     _, costs = await world.bills.of(job.id)
-    return replace(seen, sighting=await sight(visit, world), costs=costs)
+    return replace(view, sighting=await sight(visit, world), costs=costs)
 
 
-def decide(seen: Seen, policy: Policy) -> Step[Action]:
-    now = seen.visit.now
-    job = closing_counted(closing_if_due(seen.visit.job, now=now), seen.sighting, policy, now=now)
-    costs = costs_as_seen(seen.costs, seen.sighting, now=now)
-    step = _next(job, seen, policy)
+def decide(view: FetchingView, policy: Policy) -> Step[Action]:
+    now = view.visit.now
+    job = closing_counted(closing_if_due(view.visit.job, now=now), view.sighting, policy, now=now)
+    costs = costs_as_seen(view.costs, view.sighting, now=now)
+    step = _next(job, view, policy)
     if step.write is not None:
         return replace(step, write=replace(step.write, costs=(*step.write.costs, *costs)))
-    if job is seen.visit.job and not costs:
+    if job is view.visit.job and not costs:
         return step
     return replace(step, write=Write(job=job, costs=costs))
 
 
-def _next(job: Job, seen: Seen, policy: Policy) -> Step[Action]:
-    now = seen.visit.now
+def _next(job: Job, view: FetchingView, policy: Policy) -> Step[Action]:
+    now = view.visit.now
     if job.desired is Desired.CANCEL:
         said = "cancelled while the results were fetched"
         return Step(write=give_up(job, Reason.CANCELLED_BY_USER, now=now, explanation=said))
     if is_parked(job):
-        return _of_parked(job, seen, policy)
-    if seen.sighting.fate is Fate.GONE:
+        return _of_parked(job, view, policy)
+    if view.sighting.fate is Fate.GONE:
         return Step(write=without_the_rest(job, Reason.MACHINE_LOST, "the machine was gone", now=now))
-    if seen.sighting.fate is Fate.MISSING:
-        return Step(write=wait(missed(job, seen.sighting), policy.provider_look_seconds))
+    if view.sighting.fate is Fate.MISSING:
+        return Step(write=wait(missed(job, view.sighting), policy.provider_look_seconds))
     # A machine that cannot be stopped is one of our own: it is given up only at the limit, as it bills nobody.
-    if fetch_is_over(job, policy) and (seen.can_stop or is_late(job, now=now)):
-        return Step(write=_out_of_time(job, seen, policy))
+    if fetch_is_over(job, policy) and (view.can_stop or is_late(job, now=now)):
+        return Step(write=_out_of_time(job, view, policy))
     if is_stopped_for_good(job, policy):
         said = "the machine was stopped and could not be started again"
         return Step(write=_given_no_more_time(job, said, policy, now=now))
-    if needs_reviving(seen.sighting, job):
-        return Step(then=Revive(sighting=seen.sighting))
+    if needs_reviving(view.sighting, job):
+        return Step(then=Revive(sighting=view.sighting))
     wanted = job.fetching.wanted
     if wanted is None:
         return Step(then=TakeInventory())
@@ -156,12 +156,12 @@ def _next(job: Job, seen: Seen, policy: Policy) -> Step[Action]:
     return Step(then=Fetch(file=file))
 
 
-def _of_parked(job: Job, seen: Seen, policy: Policy) -> Step[Action]:
+def _of_parked(job: Job, view: FetchingView, policy: Policy) -> Step[Action]:
     if is_asked_again(job):
-        again = closing_begun(taken_up_again(job), now=seen.visit.now)
-        again = replace(again, unreachable_since=seen.visit.now)  # it is stopped: the next visit looks for it
-        return Step(write=wait(again, 0.0, rentals=_running_again(seen.sighting), cleared_alerts=(PARKED,)))
-    comes_next = while_parked(job, seen.sighting, policy, can_stop=seen.can_stop, now=seen.visit.now)
+        again = closing_begun(taken_up_again(job), now=view.visit.now)
+        again = replace(again, unreachable_since=view.visit.now)  # it is stopped: the next visit looks for it
+        return Step(write=wait(again, 0.0, rentals=_running_again(view.sighting), cleared_alerts=(PARKED,)))
+    comes_next = while_parked(job, view.sighting, policy, can_stop=view.can_stop, now=view.visit.now)
     return Step(then=comes_next) if isinstance(comes_next, Park) else Step(write=comes_next)
 
 
@@ -170,12 +170,12 @@ def _running_again(sighting: Sighting) -> tuple[Rental, ...]:
     return () if sighting.rental is None else (replace(sighting.rental, stopped_at=None),)
 
 
-def _out_of_time(job: Job, seen: Seen, policy: Policy) -> Write:
+def _out_of_time(job: Job, view: FetchingView, policy: Policy) -> Write:
     """The fetch had its time. What cannot be stopped, with its disk kept, has to go."""
-    if not seen.can_stop:
-        return without_the_rest(job, Reason.HARD_LIMIT, "the limit was reached", now=seen.visit.now)
+    if not view.can_stop:
+        return without_the_rest(job, Reason.HARD_LIMIT, "the limit was reached", now=view.visit.now)
     said = f"the model could not be fetched within {format_duration(policy.fetch_seconds)}"
-    return _given_no_more_time(job, said, policy, now=seen.visit.now)
+    return _given_no_more_time(job, said, policy, now=view.visit.now)
 
 
 def _given_no_more_time(job: Job, why: str, policy: Policy, *, now: float) -> Write:
@@ -215,27 +215,27 @@ def _ending_of_a_bid(job: Job, *, now: float) -> Reason:
     return Reason.MACHINE_STOPPED if is_over else Reason.OUTBID
 
 
-async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
+async def perform(action: Action, job: Job, view: FetchingView, world: World) -> Write:
     if isinstance(action, Revive):
-        return await revive(action, job, seen.visit, world)
+        return await revive(action, job, view.visit, world)
     if isinstance(action, Park):
         return await park(action, job, world)
-    limit = _limit_of(action, job, world.policy) if seen.can_stop else None
+    limit = _limit_of(action, job, world.policy) if view.can_stop else None
     try:
-        async with asyncio.timeout(limit), company(host_of(job, world), seen.visit):
+        async with asyncio.timeout(limit), company(host_of(job, world), view.visit):
             if isinstance(action, TakeInventory):
-                return await _take_inventory(job, seen.visit.recipe, world)
+                return await _take_inventory(job, view.visit.recipe, world)
             if isinstance(action, Deliver):
-                checkpoint = checkpoint_of(job, action.file, seen.visit.recipe.outputs)
-                return await deliver(action, job, checkpoint, seen.visit, world)
-            return await _fetch(action.file, job, seen, world)
+                checkpoint = checkpoint_of(job, action.file, view.visit.recipe.outputs)
+                return await deliver(action, job, checkpoint, view.visit, world)
+            return await _fetch(action.file, job, view, world)
     except BrokenModel as problem:
         return _with_the_next_model(job, problem)
     except TimeoutError:
         return _took_too_long(action, job, world.policy)
     except Unreachable as problem:
         await drop_connection(job, world)
-        return cut_off(job, now=seen.visit.now, policy=world.policy, problem=str(problem))
+        return cut_off(job, now=view.visit.now, policy=world.policy, problem=str(problem))
     except (RemoteError, DiskFull) as problem:
         after, seconds, failures = failed_try(job, world.policy)
         events = () if failures else (NewEvent(kind="fetch_failed", payload={"problem": str(problem)}),)
@@ -290,18 +290,18 @@ def _took_too_long(action: TakeInventory | Deliver | Fetch, job: Job, policy: Po
     return wait(after, seconds, events=events)
 
 
-async def _fetch(file: OutputFile, job: Job, seen: Seen, world: World) -> Write:
+async def _fetch(file: OutputFile, job: Job, view: FetchingView, world: World) -> Write:
     assert file.sha256 is not None
     folder = world.artifacts(job.id)
     target = fetched_path(folder, attempt=job.attempt, path=file.path)
     await asyncio.to_thread(_take_collected, file, job, target)
-    async with metered(job, seen.visit, "fetching") as progress:
+    async with metered(job, view.visit, "fetching") as progress:
         host = host_of(job, world)
         await pull_verified(host, file.path, target, file.sha256, parts=arriving(folder), progress=progress)
     if file.kind == OutputKind.CHECKPOINT and is_safe_to_load(file.path):
         await asyncio.to_thread(open_safetensors, target)
-    outputs = seen.visit.recipe.outputs
-    safe = replace(checkpoint_of(job, file, outputs), location=str(target), verified_at=seen.visit.now)
+    outputs = view.visit.recipe.outputs
+    safe = replace(checkpoint_of(job, file, outputs), location=str(target), verified_at=view.visit.now)
     if safe.kind == OutputKind.STATE:
         safe = replace(safe, step=job.fetching.furthest)
     after = _without_first(replace(recovered(job), machine=replace(job.machine, transfer=None)))

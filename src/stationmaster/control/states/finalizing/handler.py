@@ -64,28 +64,28 @@ Action = Publishing | Catalogue | Register | Conclude
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class FinalizingView:
     visit: Visit
     sighting: Sighting = ANSWERING
     is_bounded: bool = False  # the machine bills, and the job is to end
 
 
-async def observe(visit: Visit, world: World) -> Seen:
+async def observe(visit: Visit, world: World) -> FinalizingView:
     can_stop = isinstance(world.provider(visit.job.spec.provider), CanStop)
     if not can_stop or not is_closing(closing_if_due(visit.job, now=visit.now)):
-        return Seen(visit=visit)
+        return FinalizingView(visit=visit)
     is_due = look_is_due(visit.job, world.policy, now=visit.now)
-    return Seen(visit=visit, sighting=await sight(visit, world) if is_due else ANSWERING, is_bounded=True)
+    return FinalizingView(visit=visit, sighting=await sight(visit, world) if is_due else ANSWERING, is_bounded=True)
 
 
-def decide(seen: Seen, policy: Policy) -> Step[Action]:
-    visit, now = seen.visit, seen.visit.now
+def decide(view: FinalizingView, policy: Policy) -> Step[Action]:
+    visit, now = view.visit, view.visit.now
     if visit.job.desired is Desired.CANCEL:
         said = "cancelled after the model was fetched"
         return Step(write=give_up(visit.job, Reason.CANCELLED_BY_USER, now=now, explanation=said))
-    if not seen.is_bounded:
+    if not view.is_bounded:
         return Step(then=_next(visit.job, policy))
-    job = closing_counted(closing_if_due(visit.job, now=now), seen.sighting, policy, now=now)
+    job = closing_counted(closing_if_due(visit.job, now=now), view.sighting, policy, now=now)
     is_over = closing_is_over(job, policy.bound_seconds)
     return Step(write=None if job is visit.job else Write(job=job), then=_next(job, policy, is_over=is_over))
 
@@ -114,8 +114,8 @@ def final_reason(job: Job) -> Reason:
     return ending
 
 
-async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
-    visit = seen.visit
+async def perform(action: Action, job: Job, view: FinalizingView, world: World) -> Write:
+    visit = view.visit
     match action:
         case Catalogue():
             return await _catalogue(action.reason, job, visit, world)
@@ -124,7 +124,7 @@ async def perform(action: Action, job: Job, seen: Seen, world: World) -> Write:
         case Conclude():
             return await _conclude(action, job, visit, world)
         case _:
-            limit = action_limit(job, world.policy, until=world.policy.bound_seconds) if seen.is_bounded else None
+            limit = action_limit(job, world.policy, until=world.policy.bound_seconds) if view.is_bounded else None
             async with company(host_of(job, world), visit):
                 return await publish(action, job, visit, world, limit_seconds=limit)
 

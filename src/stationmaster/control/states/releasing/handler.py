@@ -38,7 +38,7 @@ _NOTHING_RENTED = Evidence(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class ReleasingView:
     visit: Visit
     installation: str
     rentals: tuple[Rental, ...]
@@ -55,10 +55,10 @@ class Destroy:
     provider_ids: tuple[str, ...]
 
 
-async def observe(visit: Visit, world: World) -> Seen:
+async def observe(visit: Visit, world: World) -> ReleasingView:
     job = visit.job
     rentals, costs = await world.bills.of(job.id)
-    seen = Seen(
+    view = ReleasingView(
         visit=visit,
         installation=world.store.installation_id,
         rentals=rentals,
@@ -66,11 +66,11 @@ async def observe(visit: Visit, world: World) -> Seen:
         cleanup_limit=cleanup_limit(visit, world),
     )
     if not any(_may_exist(rental) for rental in not_gone(rentals)):
-        return replace(seen, evidence=_NOTHING_RENTED)  # a provider that refuses us must not keep the job from ending
+        return replace(view, evidence=_NOTHING_RENTED)  # a provider that refuses us must not keep the job from ending
     try:
-        return replace(seen, evidence=await gather_evidence(job.spec.provider, not_gone(rentals), world))
+        return replace(view, evidence=await gather_evidence(job.spec.provider, not_gone(rentals), world))
     except ProviderError as problem:
-        return replace(seen, problem=str(problem))
+        return replace(view, problem=str(problem))
 
 
 def _may_exist(rental: Rental) -> bool:
@@ -82,32 +82,32 @@ def not_gone(rentals: tuple[Rental, ...]) -> tuple[Rental, ...]:
     return tuple(rental for rental in rentals if rental.state is not RentalState.GONE)
 
 
-def decide(seen: Seen, policy: Policy) -> Step[Destroy | CleanUp]:
-    job, now = seen.visit.job, seen.visit.now
+def decide(view: ReleasingView, policy: Policy) -> Step[Destroy | CleanUp]:
+    job, now = view.visit.job, view.visit.now
     job, events = _without_further_attempt(job) if wants_out(job) else (job, ())
-    if seen.evidence is None:
+    if view.evidence is None:
         after, seconds, _ = failed_try(job, policy)
-        return Step(write=wait(after, seconds, events=events, alerts=_stubborn(seen, policy)))
-    judgements = [judge(rental, seen.evidence, now=now) for rental in not_gone(seen.rentals)]
-    if is_to_be_cleaned(job, judgements, limit=seen.cleanup_limit, now=now):
+        return Step(write=wait(after, seconds, events=events, alerts=_stubborn(view, policy)))
+    judgements = [judge(rental, view.evidence, now=now) for rental in not_gone(view.rentals)]
+    if is_to_be_cleaned(job, judgements, limit=view.cleanup_limit, now=now):
         return Step(write=Write(job=with_cleanup_begun(job, now=now), events=events), then=CleanUp())
-    surplus = _surplus(seen, judgements)
+    surplus = _surplus(view, judgements)
     rentals = (*(judgement.rental for judgement in judgements), *surplus)
     gone = [rental for rental in rentals if rental.state is RentalState.GONE]
     write = Write(
         job=recovered(job),
         rentals=rentals,
-        costs=_costs(seen, rentals, gone),
+        costs=_costs(view, rentals, gone),
         events=(*events, *(NewEvent(kind="rental_gone", payload={"label": rental.label}) for rental in gone)),
     )
     if len(gone) == len(rentals):
         over = _all_gone(write, job, now=now, policy=policy)
-        lines = {(line.rental_label, line.kind): line for line in (*seen.costs, *write.costs)}.values()
-        known = {rental.label: rental for rental in (*seen.rentals, *rentals)}.values()
+        lines = {(line.rental_label, line.kind): line for line in (*view.costs, *write.costs)}.values()
+        known = {rental.label: rental for rental in (*view.rentals, *rentals)}.values()
         return Step(write=with_settlement(over, job, lines=lines, rentals=known, policy=policy, now=now))
     doomed = [judgement.rental.provider_id for judgement in judgements if judgement.next is Next.DESTROY]
     doomed += [rental.provider_id for rental in surplus]
-    alerts = _stubborn(seen, policy)
+    alerts = _stubborn(view, policy)
     if not doomed:
         return Step(write=replace(write, due_in=policy.provider_look_seconds, alerts=alerts))
     ids = tuple(provider_id for provider_id in doomed if provider_id is not None)
@@ -124,30 +124,30 @@ def _without_further_attempt(job: Job) -> tuple[Job, tuple[NewEvent, ...]]:
     return ended, (outcome_event(ended),)
 
 
-def _surplus(seen: Seen, judgements: list[Judgement]) -> tuple[Rental, ...]:
+def _surplus(view: ReleasingView, judgements: list[Judgement]) -> tuple[Rental, ...]:
     """Machines of this job that no rental of ours names: made by a lost answer or by a process that slept."""
-    assert seen.evidence is not None
-    known = {rental.provider_id for rental in seen.rentals} | {each.rental.provider_id for each in judgements}
-    strangers = [machine for machine in seen.evidence.listing.machines if _is_of_job(machine, seen)]
+    assert view.evidence is not None
+    known = {rental.provider_id for rental in view.rentals} | {each.rental.provider_id for each in judgements}
+    strangers = [machine for machine in view.evidence.listing.machines if _is_of_job(machine, view)]
     return tuple(
-        surplus_rental(_attempt_of(machine, seen), machine, now=seen.visit.now)
+        surplus_rental(_attempt_of(machine, view), machine, now=view.visit.now)
         for machine in strangers
         if machine.provider_id not in known
     )
 
 
-def _is_of_job(machine: Machine, seen: Seen) -> bool:
-    if seen.visit.job.id not in machine.label:
+def _is_of_job(machine: Machine, view: ReleasingView) -> bool:
+    if view.visit.job.id not in machine.label:
         return False  # most are not, and there may be hundreds
     label = Label.parse(machine.label)
-    return label is not None and (label.installation, label.job) == (seen.installation, seen.visit.job.id)
+    return label is not None and (label.installation, label.job) == (view.installation, view.visit.job.id)
 
 
-def _attempt_of(machine: Machine, seen: Seen) -> Rental:
-    for rental in seen.rentals:
+def _attempt_of(machine: Machine, view: ReleasingView) -> Rental:
+    for rental in view.rentals:
         if rental.label == machine.label:
             return rental
-    job = seen.visit.job
+    job = view.visit.job
     return Rental(
         label=machine.label,
         job_id=job.id,
@@ -157,13 +157,13 @@ def _attempt_of(machine: Machine, seen: Seen) -> Rental:
     )
 
 
-def _costs(seen: Seen, rentals: tuple[Rental, ...], gone: list[Rental]) -> tuple[CostLine, ...]:
-    assert seen.evidence is not None
-    now = seen.visit.now
+def _costs(view: ReleasingView, rentals: tuple[Rental, ...], gone: list[Rental]) -> tuple[CostLine, ...]:
+    assert view.evidence is not None
+    now = view.visit.now
     labels = {rental.label for rental in gone}
-    closed = [closed_cost(line, now=now) for line in seen.costs if line.rental_label in labels]
-    machines = {machine.provider_id: machine for machine in seen.evidence.listing.machines}
-    billed = {line.rental_label for line in seen.costs}
+    closed = [closed_cost(line, now=now) for line in view.costs if line.rental_label in labels]
+    machines = {machine.provider_id: machine for machine in view.evidence.listing.machines}
+    billed = {line.rental_label for line in view.costs}
     opened = [
         opened_cost(rental, machines[rental.provider_id], now=now)
         for rental in rentals
@@ -183,28 +183,28 @@ def _all_gone(write: Write, job: Job, *, now: float, policy: Policy) -> Write:
     return replace(again, due_in=policy.attempt_after(failed), cleared_alerts=("release", "silence", PARKED))
 
 
-def _stubborn(seen: Seen, policy: Policy) -> tuple[Alert, ...]:
-    waited = seen.visit.now - seen.visit.job.state_since
+def _stubborn(view: ReleasingView, policy: Policy) -> tuple[Alert, ...]:
+    waited = view.visit.now - view.visit.job.state_since
     if waited < policy.release_alert_seconds:
         return ()
-    why = seen.problem or _still_there(seen)
+    why = view.problem or _still_there(view)
     said = f"the machine could not be released for {waited / 60:.0f} min and may be billing: {why}"
-    return (Alert(kind="release", job_id=seen.visit.job.id, message=said),)
+    return (Alert(kind="release", job_id=view.visit.job.id, message=said),)
 
 
-def _still_there(seen: Seen) -> str:
-    assert seen.evidence is not None
-    account = seen.evidence.listing.account
-    if any(rental.account not in (None, account) for rental in not_gone(seen.rentals)):
+def _still_there(view: ReleasingView) -> str:
+    assert view.evidence is not None
+    account = view.evidence.listing.account
+    if any(rental.account not in (None, account) for rental in not_gone(view.rentals)):
         return f"it belongs to another account of the provider than the one in use, {account}"
     return "the provider still lists it"
 
 
-async def perform(action: Destroy | CleanUp, job: Job, seen: Seen, world: World) -> Write:
+async def perform(action: Destroy | CleanUp, job: Job, view: ReleasingView, world: World) -> Write:
     if isinstance(action, CleanUp):
-        return await clean_up(job, seen.visit, world)
+        return await clean_up(job, view.visit, world)
     provider = world.provider(job.spec.provider)
-    for rental in not_gone(seen.rentals):
+    for rental in not_gone(view.rentals):
         await world.forget_remote(rental.label)
     problems = []
     for provider_id in action.provider_ids:

@@ -54,7 +54,7 @@ _MOST_FAILURES = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class TransferringView:
     visit: Visit
     sighting: Sighting = ANSWERING
 
@@ -72,43 +72,43 @@ class Sent:
     how: str | None  # the event that says how the dataset came, unless it was sent
 
 
-async def observe(visit: Visit, world: World) -> Seen:
+async def observe(visit: Visit, world: World) -> TransferringView:
     if visit.job.unreachable_since is None or wants_out(visit.job):
-        return Seen(visit=visit)
-    return Seen(visit=visit, sighting=await sight(visit, world))
+        return TransferringView(visit=visit)
+    return TransferringView(visit=visit, sighting=await sight(visit, world))
 
 
-def decide(seen: Seen, policy: Policy) -> Step[Send]:
-    job, now = seen.visit.job, seen.visit.now
+def decide(view: TransferringView, policy: Policy) -> Step[Send]:
+    job, now = view.visit.job, view.visit.now
     if wants_out(job):
-        return _leave(seen, Reason.CANCELLED_BY_USER, "cancelled before the training began")
-    if seen.sighting.fate in (Fate.GONE, Fate.STOPPED):
-        said = f"the provider says that the machine is {seen.sighting.fate.value.lower()}"
-        return _leave(seen, Reason.MACHINE_LOST, said)
+        return _leave(view, Reason.CANCELLED_BY_USER, "cancelled before the training began")
+    if view.sighting.fate in (Fate.GONE, Fate.STOPPED):
+        said = f"the provider says that the machine is {view.sighting.fate.value.lower()}"
+        return _leave(view, Reason.MACHINE_LOST, said)
     if is_late(job, now=now):
-        return _leave(seen, Reason.HARD_LIMIT, "the limit was reached before the training began")
+        return _leave(view, Reason.HARD_LIMIT, "the limit was reached before the training began")
     if now - job.state_since > policy.transfer_seconds:
         said = f"the dataset could not be sent within {policy.transfer_seconds / 60:.0f} min"
-        return _leave(seen, Reason.TRANSFER_FAILED, said)
-    if seen.sighting.fate is Fate.MISSING:
-        return Step(write=wait(missed(job, seen.sighting), policy.provider_look_seconds))
+        return _leave(view, Reason.TRANSFER_FAILED, said)
+    if view.sighting.fate is Fate.MISSING:
+        return Step(write=wait(missed(job, view.sighting), policy.provider_look_seconds))
     return Step(then=Send())
 
 
-def _leave(seen: Seen, reason: Reason, explanation: str) -> Step[Send]:
-    return Step(write=give_up(seen.visit.job, reason, now=seen.visit.now, explanation=explanation))
+def _leave(view: TransferringView, reason: Reason, explanation: str) -> Step[Send]:
+    return Step(write=give_up(view.visit.job, reason, now=view.visit.now, explanation=explanation))
 
 
-async def perform(_action: Send, job: Job, seen: Seen, world: World) -> Write:
-    now = seen.visit.now
+async def perform(_action: Send, job: Job, view: TransferringView, world: World) -> Write:
+    now = view.visit.now
     try:
-        sent = await _send(job, seen.visit, world)
+        sent = await _send(job, view.visit, world)
     except Unreachable as problem:
         await drop_connection(job, world)
         return cut_off(job, now=now, policy=world.policy, problem=str(problem))
     except (RemoteError, DiskFull) as problem:
         return _refused(job, problem, now=now, world=world)
-    offset = step_offset(job, sent.resumed, seen.visit.recipe)
+    offset = step_offset(job, sent.resumed, view.visit.recipe)
     after = replace(
         recovered(job),
         machine=replace(job.machine, absences=0, gone_read_at=None, transfer=None),

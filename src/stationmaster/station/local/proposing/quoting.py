@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stationmaster.control.states.provisioning.agreed_price import credit_problem
+from stationmaster.control.states.provisioning.market import credit_problem
 from stationmaster.errors import AccessRefused, DiskFull, UserError
 from stationmaster.estimate import Estimate, estimate, scaling
 from stationmaster.model import FinishedRun, Offer, Quote, Requirements

@@ -1,0 +1,116 @@
+"""What can be rented for a job now: within what the person agreed to, the provider's credit, and the room there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from stationmaster.control.flow.world import Visit, World
+from stationmaster.control.machine.step_secrets import sendable_secrets
+from stationmaster.errors import DeliveryBusy, SecretRefused
+from stationmaster.estimate import is_as_fast, most_per_hour
+from stationmaster.model import Job, JobSpec, Offer, Quote, Rental, Requirements
+from stationmaster.money import format_dollars
+from stationmaster.providers.base import KnowsMoney, Provider
+from stationmaster.recipes.schema import Recipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Market:
+    """What could be rented now."""
+
+    asked_at: float  # when the create is about to be sent: a look at the market may take long
+    offers: tuple[Offer, ...] = ()  # within what the person agreed to
+    others: tuple[Offer, ...] = ()  # that would do, but cost more than was agreed to, or are slower
+    no_credit: str | None = None  # why the provider's credit does not suffice
+    secret_problem: SecretRefused | DeliveryBusy | None = None  # why a secret that the recipe needs would not be sent
+    waits_for_room: bool = False  # as many machines are rented there as may be
+
+    def best_offer(self, job: Job) -> Offer | None:
+        """The best that was not refused in this attempt; else the best of all: what was taken may be free again."""
+        refused = job.machine.refused_offers
+        return next((offer for offer in self.offers if offer.id not in refused), next(iter(self.offers), None))
+
+    @property
+    def has_no_offer(self) -> bool:
+        """It was searched, and nothing in it is within what the person agreed to."""
+        return not self.offers and not self.waits_for_room and self.secret_problem is None
+
+    @property
+    def next_best(self) -> str | None:
+        """The best offer that would do but was not agreed to, in words."""
+        if not self.others:
+            return None
+        best = self.others[0]
+        return f"{best.gpu or 'a machine without a GPU'} at {format_dollars(best.price_per_hour, 3)} per hour"
+
+
+async def look_at_market(visit: Visit, rental: Rental, world: World) -> Market:
+    job, provider = visit.job, world.provider(rental.provider)
+    market = Market(asked_at=visit.now)
+    if await is_full(rental, world):
+        return replace(market, waits_for_room=True)
+    if rental.offer is not None:
+        return market
+    try:
+        await sendable_secrets(job, visit.recipe, world)
+    except (SecretRefused, DeliveryBusy) as problem:
+        return replace(market, secret_problem=problem)
+    avoided = await world.avoided.of(provider.name)
+    want = replace(requirements(job, visit.recipe), avoided_machines=avoided)
+    found = await provider.offers(want)
+    agreed = within_agreed(found, job.spec)
+    others = tuple(offer for offer in found if offer not in agreed)
+    no_credit = await credit_problem(job.spec.quote, provider)
+    return replace(market, offers=tuple(agreed), others=others, no_credit=no_credit)
+
+
+def requirements(job: Job, recipe: Recipe) -> Requirements:
+    """What an offer must have to run this job."""
+    needs, quote = recipe.needs, job.spec.quote
+    return Requirements(
+        gpus=needs.gpus,
+        vram_gib=needs.vram_gib,
+        disk_gib=needs.disk_gib,
+        cuda=needs.cuda,
+        max_price_per_hour=job.spec.max_price_per_hour,
+        hours=quote.hours_expected if quote.reference_hours is None else quote.reference_hours,
+        fixed_hours=quote.fixed_hours,
+        traffic_gib=quote.traffic_gib,
+        image=recipe.image,
+    )
+
+
+def within_agreed(offers: Iterable[Offer], spec: JobSpec) -> list[Offer]:
+    """Offers that a person has agreed to, in their order: no dearer by the hour than was shown, on a GPU that is as
+    fast as the one that was shown. What costs nothing needs no agreement.
+    """
+    if spec.quote.price_per_hour <= 0:
+        return list(offers)
+    most = most_per_hour(spec.quote, spec.max_price_per_hour)
+    return [offer for offer in offers if offer.price_per_hour <= most and is_as_fast(offer.gpu, spec.quote.gpu)]
+
+
+def agreed_in_words(spec: JobSpec) -> str:
+    gpu = f"{spec.quote.gpu} or faster, " if spec.quote.gpu else ""
+    return f"{gpu}at most {format_dollars(most_per_hour(spec.quote, spec.max_price_per_hour), 3)} per hour"
+
+
+async def credit_problem(quote: Quote, provider: Provider) -> str | None:
+    """Why the account's credit is too small for the job; None if it is not, or if the provider knows no credit."""
+    if not isinstance(provider, KnowsMoney) or not quote.cost_high:
+        return None
+    credit = await provider.credit()
+    if credit >= quote.cost_high:
+        return None
+    needed, left = format_dollars(quote.cost_high), format_dollars(credit)
+    return f"{provider.name} has {left} of credit, the job may cost {needed}"
+
+
+async def is_full(rental: Rental, world: World) -> bool:
+    """Whether other jobs have rented, or are about to, as many machines of this provider as the settings allow."""
+    most = world.policy.max_rentals.get(rental.provider)
+    if most is None:
+        return False
+    taken = await world.ask_store(world.store.rentals.count_others, rental)
+    return taken >= most
