@@ -1,4 +1,4 @@
-"""`stationmaster notify`: whether people can be reached, and what they were told."""
+"""`stationmaster notify`: test the channels, and read the inbox."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ UserOption = Annotated[str, typer.Option(help="User; `me` is the single user of 
 
 
 @app.command("test")
-def try_every_way(
+def try_channels(
     context: typer.Context,
     user: UserOption = "me",
     operators: Annotated[bool, typer.Option("--operators", help="Use the operators' channels instead.")] = False,
-    message: Annotated[str, typer.Option(help="Text to send.")] = "Hello from Stationmaster: this way works.",
+    message: Annotated[str, typer.Option(help="Text to send.")] = "Hello from Stationmaster: this channel works.",
     as_json: JsonOption = False,
 ) -> None:
     """Send a test notification through every channel of a user.
@@ -34,8 +34,8 @@ def try_every_way(
       stationmaster notify test --operators
     """
     with station_of(context, wake=False) as station:
-        ways = station.notifications
-        deliveries = ways.try_operator_channels(message) if operators else ways.try_channels(user, message)
+        channels = station.notifications
+        deliveries = channels.try_operator_channels(message) if operators else channels.try_channels(user, message)
     if as_json or options_of(context).as_json:
         print_json([dataclasses.asdict(delivery) for delivery in deliveries])
     else:

@@ -1,4 +1,4 @@
-"""People who get messages, the messages as they are kept for them, and whether one reached them."""
+"""Users, the messages in their inbox, and whether a message was delivered."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """One person. `quiet` is a span such as 22:00-07:00 in `time_zone`; `muted` names kinds of messages."""
+    """One user. `quiet` is a span such as 22:00-07:00 in `time_zone`; `muted` names kinds of messages."""
 
     name: str
     telegram_id: str | None = None
@@ -21,7 +21,7 @@ class User:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A message as it lies in the inbox; `key` makes the same message the same note."""
+    """A message in the inbox; a message with the same `key` is the same note."""
 
     key: str
     kind: str
@@ -35,7 +35,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """What came of sending a message. With `retry_in` it is not over: try the same message again then."""
+    """The result of sending a message. If `retry_in` is set, send the same message again after that time."""
 
     channel: str
     success: bool

@@ -23,7 +23,6 @@ class Facts:
 
     cost: MicroDollars = ZERO
     model: str | None = None  # where the best model is
-    model_step: int | None = None
     published: tuple[str, ...] = ()  # where else the model is available
     link: str | None = None  # the job's page, where there is one
 

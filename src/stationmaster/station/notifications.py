@@ -1,4 +1,4 @@
-"""Notifications: a person's inbox, and whether the ways to reach people work."""
+"""Notifications: a user's inbox, and tests of the channels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The inbox: every message that a person was meant to get, whether it reached them or not."""
+"""The inbox: every message to a user, delivered or not."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class InboxNotes:
         self._database = database
 
     def put(self, user: str, note: Note) -> None:
-        """Keep a note; one with the same key stays as it is."""
+        """Store a note; one with the same key stays as it is."""
         with self._database.write() as connection:
             put(connection, user, note)
 
     def of_user(self, user: str, *, unread_only: bool = False, limit: int = 100) -> list[Note]:
-        """The newest so many, oldest first."""
+        """The newest `limit` notes, oldest first."""
         query = sa.select(inbox).where(inbox.c.user == user).order_by(inbox.c.id.desc()).limit(limit)
         if unread_only:
             query = query.where(inbox.c.read_at.is_(None))
@@ -37,7 +37,7 @@ class InboxNotes:
             return int(connection.execute(query).scalar_one())
 
     def mark_read(self, user: str, *, up_to: int) -> None:
-        """Everything of the person up to this id was seen."""
+        """Mark the user's notes up to this id as read."""
         seen = (inbox.c.user == user, inbox.c.id <= up_to, inbox.c.read_at.is_(None))
         with self._database.write() as connection:
             connection.execute(inbox.update().where(*seen).values(read_at=self._database.now))

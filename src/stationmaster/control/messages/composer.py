@@ -80,7 +80,6 @@ class MessageComposer:
         return Facts(
             cost=MicroDollars(sum(_cost_so_far(line, at=event.at) for line in lines)),
             model=job.model.address,
-            model_step=job.model.step,
             published=tuple(place.link or place.address for place in notes.places(job)),
             link=f"{self._page_url.rstrip('/')}/jobs/{job.id}" if self._page_url else None,
         )
