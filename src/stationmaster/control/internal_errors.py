@@ -18,31 +18,31 @@ from stationmaster.model import Alert, Desired, Job, Reason, State
 from stationmaster.store.writes import NewEvent, Write
 
 INTERNAL_ERROR = "internal_error"
-_PATIENCE = 3  # trips in a row before anything is given up: what passes by itself was no reason
+_PATIENCE = 3  # errors in a row before anything is given up: what passes by itself was no reason
 
 
 def after_internal_error(job: Job, said: str, *, now: float, policy: Policy) -> Write:
     """What is written after a trip over `said`."""
-    trips = job.setbacks.trips + 1
-    if trips >= _PATIENCE and (way_out := _way_out(_with_trips(job, 0), said, now=now, policy=policy)):
+    errors = job.setbacks.internal_errors + 1
+    if errors >= _PATIENCE and (way_out := _way_out(_with_error_count(job, 0), said, now=now, policy=policy)):
         return replace(way_out, cleared_alerts=(*way_out.cleared_alerts, INTERNAL_ERROR))
     return Write(
-        job=_with_trips(job, trips),
-        due_in=policy.retry_after(trips - 1),
-        events=() if trips > 1 else (NewEvent(kind="tripped", payload={"problem": said}),),
+        job=_with_error_count(job, errors),
+        due_in=policy.retry_after(errors - 1),
+        events=() if errors > 1 else (NewEvent(kind="tripped", payload={"problem": said}),),
         alerts=(Alert(kind=INTERNAL_ERROR, job_id=job.id, message=f"in {job.state}: {said}"),),
     )
 
 
 def with_errors_cleared(write: Write) -> Write:
     """A visit that went well after one that tripped: what was told of it is no longer so."""
-    if not write.job.setbacks.trips:
+    if not write.job.setbacks.internal_errors:
         return write
-    return replace(write, job=_with_trips(write.job, 0), cleared_alerts=(*write.cleared_alerts, INTERNAL_ERROR))
+    return replace(write, job=_with_error_count(write.job, 0), cleared_alerts=(*write.cleared_alerts, INTERNAL_ERROR))
 
 
-def _with_trips(job: Job, trips: int) -> Job:
-    return replace(job, setbacks=replace(job.setbacks, trips=trips))
+def _with_error_count(job: Job, errors: int) -> Job:
+    return replace(job, setbacks=replace(job.setbacks, internal_errors=errors))
 
 
 def _way_out(job: Job, said: str, *, now: float, policy: Policy) -> Write | None:

@@ -13,7 +13,6 @@ from stationmaster.model.accounts import (
     LedgerProof,
 )
 from stationmaster.model.attempt import (
-    Asking,
     Cleanup,
     Closing,
     Collected,
@@ -25,6 +24,7 @@ from stationmaster.model.attempt import (
     ModelDelivery,
     ModelFile,
     Parked,
+    PendingRequest,
     RentedMachine,
     Requests,
     SavedModel,
@@ -61,7 +61,6 @@ __all__ = [
     "SINGLE_USER",
     "Access",
     "Alert",
-    "Asking",
     "BadMachine",
     "Charge",
     "Checkpoint",
@@ -99,6 +98,7 @@ __all__ = [
     "Outcome",
     "OutputFile",
     "Parked",
+    "PendingRequest",
     "Place",
     "Progress",
     "Quote",

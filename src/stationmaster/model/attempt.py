@@ -115,7 +115,7 @@ class Watching:
     health_ok: bool | None = None  # what the recipe's own check said last, or True while it said nothing
     compared: int = 0  # percent of the run at which it was last compared with past ones
     milestone: int = 0  # percent
-    epoch_told_at: int = 0  # training step
+    epoch_event_step: int = field(default=0, metadata={"key": "epoch_told_at"})  # training step of the last epoch event
     steps: Mapping[str, str] | None = None  # of the plan: state and try by name; None before the first look
     outputs: Mapping[str, tuple[int, float]] | None = None  # checkpoints on the machine: size and mtime by path
     step_offset: int | None = None  # what is added to the steps that the trainer counts
@@ -160,7 +160,7 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class PendingRequest:
     """A person's request that was passed on to the training and is not answered yet."""
 
     request: Request
@@ -175,7 +175,7 @@ class Asking:
 class Requests:
     """What people asked the running training for."""
 
-    asking: Asking | None = None
+    pending: PendingRequest | None = field(default=None, metadata={"key": "asking"})
     answered: Mapping[str, int] = field(default_factory=dict)  # the number of the last one, by request
 
 
@@ -243,4 +243,4 @@ class Setbacks:
     """What went wrong several times in a row; forgotten when it works again."""
 
     failures: int = 0
-    trips: int = 0  # errors in our own code
+    internal_errors: int = field(default=0, metadata={"key": "trips"})  # errors in our own code

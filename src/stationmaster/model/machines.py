@@ -81,7 +81,7 @@ class Offer:
     bid_per_hour: MicroDollars | None = None  # set where the offer is interruptible
 
     @property
-    def gpus_said(self) -> str | None:
+    def gpus_text(self) -> str | None:
         """Its GPUs by name and number."""
         return self.gpu if self.gpu is None or self.gpus <= 1 else f"{self.gpus} x {self.gpu}"
 

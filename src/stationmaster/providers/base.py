@@ -124,7 +124,7 @@ class Limiter(Protocol):
     ) -> None:
         """Returns when the call may be made; one that `continues` the call before it need not wait for that one."""
 
-    async def answered(
+    async def note_answer(
         self, account: str, endpoint: str, *, interval_seconds: float, pause_seconds: float = 0.0
     ) -> None:
         """The call that had the turn is over. The service has counted it by now, and not when the turn was taken: so

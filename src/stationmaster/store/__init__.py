@@ -1,1 +1,1 @@
-"""The only thing the processes share: jobs, rentals, leases, events, logs, on SQLite or PostgreSQL."""
+"""What all processes share, on SQLite or PostgreSQL: jobs, rentals, leases, events, logs. One module per noun."""

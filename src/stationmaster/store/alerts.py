@@ -25,32 +25,32 @@ class Alerts:
             return [known_fields(Alert, dict(row)) for row in connection.execute(query).mappings()]
 
     def after(self, seq: int, *, limit: int = 500) -> list[tuple[int, Alert]]:
-        """Alerts by number, cleared ones too."""
+        """Alerts with a number above `seq`, in order, cleared ones included."""
         query = sa.select(alerts).where(alerts.c.seq > seq).order_by(alerts.c.seq).limit(limit)
         with self._database.read() as connection:
             return [(row["seq"], known_fields(Alert, dict(row))) for row in connection.execute(query).mappings()]
 
-    def raise_unattended(self, alert: Alert) -> None:
-        """Raise an alert outside of any job's lease."""
+    def raise_without_lease(self, alert: Alert) -> None:
+        """Raise an alert where no lease guards the job."""
         with self._database.write() as connection:
             now = connection.execute(sa.select(self._database.now)).scalar_one()
             put(connection, (alert,), now=now)
 
-    def clear_unattended(self, kind: str) -> None:
-        """Clear every open alert of a kind, outside of any job's lease."""
+    def clear_without_lease(self, kind: str) -> None:
+        """Clear every open alert of a kind where no lease guards the job."""
         with self._database.write() as connection:
             open_ones = (alerts.c.kind == kind, alerts.c.cleared_at.is_(None))
             connection.execute(alerts.update().where(*open_ones).values(cleared_at=self._database.now))
 
 
 def put(connection: Connection, raised: Iterable[Alert], *, now: float) -> None:
-    """Raise alerts; one that is open already is not raised again."""
+    """Raise alerts, except those that are open already."""
     for alert in not_yet_open(connection, raised):
         connection.execute(alerts.insert().values(job_id=alert.job_id, kind=alert.kind, message=alert.message, at=now))
 
 
 def not_yet_open(connection: Connection, raised: Iterable[Alert]) -> list[Alert]:
-    """Those of `raised` that say something new, each kind once."""
+    """Those of `raised` that are not open yet, one per job and kind."""
     distinct = {(alert.job_id, alert.kind): alert for alert in reversed(list(raised))}
     return [alert for alert in distinct.values() if connection.execute(_open_like(alert)).first() is None]
 
@@ -61,7 +61,7 @@ def _open_like(alert: Alert) -> sa.Select[tuple[int]]:
 
 
 def clear(connection: Connection, over: Sequence[tuple[str, str]], *, now: float) -> None:
-    """Alerts that are over, by job and kind; most of them were never raised."""
+    """Clear alerts by job and kind; most of them were never raised."""
     if over:
         connection.execute(_CLEAR, {"b_over": over, "b_now": now})
 

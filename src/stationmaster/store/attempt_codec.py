@@ -1,7 +1,7 @@
-"""The parts of a job's attempt as one flat JSON object, and back.
+"""Converts the parts of a job's attempt to one flat JSON object and back.
 
-Reading is tolerant: what newer code wrote, and what cannot be read, is kept beside the parts and written back. How each
-field is read and written follows from its type and is worked out once.
+Reading is tolerant: keys that newer code wrote, and values that cannot be read, are kept aside and written back. How
+to read and write a field follows from its type and is worked out once.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ PARTS: dict[str, type[Any]] = {  # by the field of the job
 }
 _ACCESSES = {"ssh": SshAccess, "local": LocalAccess}
 _SPARSE = (Cleanup, ModelDelivery)
-"""Values that are stored as the parts are: without what is at its default. All others are stored whole."""
+"""Values stored like the parts, without fields at their default. All others are stored whole."""
 
 _UNREADABLE = (TypeError, ValueError, KeyError)
 
-_NOTHING = object()  # that no value is equal to
+_NOTHING = object()  # equal to no value
 
 Convert = Callable[[Any], Any]
 
 
 def attempt_to_json(job: Job) -> dict[str, Any]:
-    """What is stored of the job's attempt; whatever is at its default is left out."""
+    """The JSON object of the job's attempt, without fields at their default."""
     stored = dict(job.unread)
     for part in PARTS:
         stored.update(part_to_json(part, getattr(job, part)))
@@ -62,7 +62,7 @@ def attempt_to_json(job: Job) -> dict[str, Any]:
 
 
 def part_to_json(part: str, value: Any) -> dict[str, Any]:
-    """What is stored of one part, which is this field of the job."""
+    """The keys and values of one part; `part` is the field of the job."""
     tables = _tables()
     if value is tables.empty[part]:
         return {}
@@ -74,7 +74,7 @@ def part_to_json(part: str, value: Any) -> dict[str, Any]:
 
 
 def attempt_from_text(text: str) -> dict[str, Any]:
-    """The parts of the job's attempt, by the job's fields."""
+    """The parts of the job's attempt by field of the job, and `unread`."""
     tables = _tables()
     known: dict[str, dict[str, Any]] = {}
     unread: dict[str, Any] = {}
@@ -99,7 +99,7 @@ class _Field(NamedTuple):
     key: str
     name: str
     default: Any
-    write: Convert | None  # None: as it is
+    write: Convert | None  # None: stored unchanged
 
 
 class _Place(NamedTuple):
@@ -109,7 +109,7 @@ class _Place(NamedTuple):
 
 
 class _Tables(NamedTuple):
-    empty: dict[str, Any]  # the part of which nothing is known
+    empty: dict[str, Any]  # by part: all fields at their defaults
     fields: dict[str, list[_Field]]  # by part
     places: dict[str, _Place]  # by key
 
@@ -126,12 +126,12 @@ def _tables() -> _Tables:
             assert key not in places, f"two fields are stored as {key}"
             places[key] = _Place(part, item.name, read)
             default = getattr(empty[part], item.name)
-            fields[part].append(_Field(key, item.name, default, None if write is _as_it_is else write))
+            fields[part].append(_Field(key, item.name, default, None if write is _unchanged else write))
     return _Tables(empty, fields, places)
 
 
 def _converter(hint: Any) -> _Converter:
-    """How values of a type are read from JSON and written. A type that has no such form is a KeyError, at once."""
+    """How to read values of a type from JSON and write them. Raises KeyError for a type that JSON cannot hold."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return _one_of(inner)
@@ -144,21 +144,21 @@ def _converter(hint: Any) -> _Converter:
     if isinstance(hint, type) and issubclass(hint, Enum):
         return _Converter(hint, lambda word: word.value)
     plain = getattr(hint, "__supertype__", hint)  # of a NewType
-    return _Converter(_SCALARS[plain], _as_it_is)
+    return _Converter(_SCALARS[plain], _unchanged)
 
 
 def _one_of(members: tuple[Any, ...]) -> _Converter:
-    """A value or None, or one of the ways to a machine."""
+    """A value or None, or one of the access classes."""
     some = [member for member in members if member is not NoneType]
     read, write = _tagged(_ACCESSES) if len(some) > 1 else _converter(some[0])
     return _Converter(
         lambda value: None if value is None else read(value),
-        write if write is _as_it_is else lambda value: None if value is None else write(value),
+        write if write is _unchanged else lambda value: None if value is None else write(value),
     )
 
 
 def _tagged(classes: Mapping[str, type]) -> _Converter:
-    """One of several dataclasses; `kind` says which."""
+    """One of several dataclasses, told apart by `kind`."""
     by_kind = {kind: _value(cls) for kind, cls in classes.items()}
     by_class = {cls: (kind, by_kind[kind].write) for kind, cls in classes.items()}
 
@@ -170,7 +170,7 @@ def _tagged(classes: Mapping[str, type]) -> _Converter:
 
 
 def _value(cls: type) -> _Converter:
-    """A dataclass inside a part; a key that it does not know is left out."""
+    """A dataclass inside a part; reading ignores unknown keys."""
     hints = get_type_hints(cls)
     converters = {item.name: _converter(hints[item.name]) for item in dataclasses.fields(cls)}
     readers = {name: converter.read for name, converter in converters.items()}
@@ -203,28 +203,28 @@ def _sequence(inner: Any) -> _Converter:
     def read_all(value: Any) -> tuple[Any, ...]:
         return tuple([read(one) for one in _list_only(value)])
 
-    return _Converter(read_all, _as_it_is if write is _as_it_is else lambda value: [write(one) for one in value])
+    return _Converter(read_all, _unchanged if write is _unchanged else lambda value: [write(one) for one in value])
 
 
 def _row(inner: tuple[Any, ...]) -> _Converter:
-    """A tuple of a fixed length; only for what JSON has as it is."""
+    """A tuple of fixed length, of values that JSON can hold unchanged."""
     readers = [_converter(one).read for one in inner]
 
     def read(value: Any) -> tuple[Any, ...]:
         return tuple([read(one) for read, one in zip(readers, _list_only(value), strict=True)])
 
-    return _Converter(read, _as_it_is)
+    return _Converter(read, _unchanged)
 
 
 def _mapping(inner: Any) -> _Converter:
-    """A mapping of what JSON has as it is, or of Any: that is looked at by nobody here."""
+    """A mapping to values that JSON can hold unchanged, or to Any, whose values are not checked."""
     if inner is Any:
-        return _Converter(_mapping_only, _as_it_is)
+        return _Converter(_mapping_only, _unchanged)
     read = _converter(inner).read
-    return _Converter(lambda value: {key: read(one) for key, one in _mapping_only(value).items()}, _as_it_is)
+    return _Converter(lambda value: {key: read(one) for key, one in _mapping_only(value).items()}, _unchanged)
 
 
-def _as_it_is(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 

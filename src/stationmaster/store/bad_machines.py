@@ -1,4 +1,4 @@
-"""Hosts that failed us, remembered for a while so that no job rents them again at once."""
+"""Hosts that failed, remembered for a day so that no job rents them again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class BadMachines:
         )
 
     def avoided(self, provider: str) -> frozenset[str]:
-        """Ids of the provider's machines that are not to be rented now, whichever of its accounts they failed."""
+        """Ids of the provider's machines to avoid now, whichever of its accounts they failed on."""
         with self._database.read() as connection:
             return frozenset(connection.execute(self._avoided, {"b_provider": _without_account(provider)}).scalars())
 

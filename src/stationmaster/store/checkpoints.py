@@ -1,4 +1,4 @@
-"""Files that trainings made, and where each was verified."""
+"""Files that trainings produced, and where each was verified."""
 
 from __future__ import annotations
 

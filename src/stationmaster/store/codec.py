@@ -1,4 +1,4 @@
-"""Rows to model objects and back. Reading is tolerant: a key written by newer code is left out, not an error."""
+"""Converts rows to model objects and back. Reading is tolerant: it ignores keys that newer code wrote."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from stationmaster.store.storable_text import is_storable
 Value = TypeVar("Value")
 
 
-# Made once: `json.dumps` makes an encoder for every call that wants other than its usual separators.
+# Made once: `json.dumps` makes a new encoder for each call that does not use its default separators.
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
 _encode_in_ascii = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
@@ -45,7 +45,7 @@ def dumps(value: Any) -> str:
 
 
 def known_fields(cls: type[Value], data: Mapping[str, Any]) -> Value:
-    """A dataclass from those keys of `data` that it knows."""
+    """A dataclass made from the keys of `data` that it has fields for."""
     names = _field_names(cls)
     return cls(**{key: value for key, value in data.items() if key in names})
 
@@ -54,7 +54,7 @@ def spec_to_text(spec: JobSpec) -> str:
     return dumps(dataclasses.asdict(spec))
 
 
-@lru_cache(maxsize=2048)  # a job's never changes, and is read with every claim
+@lru_cache(maxsize=2048)  # a job's spec never changes, and every claim reads it
 def spec_from_text(text: str) -> JobSpec:
     data = json.loads(text)
     data["dataset"] = known_fields(DatasetRef, data["dataset"])
@@ -123,7 +123,7 @@ def checkpoint_from_row(row: RowMapping) -> Checkpoint:
 
 
 def shallow(value: Any) -> dict[str, Any]:
-    """A dataclass as a dict of its fields, whose values are left as they are."""
+    """A dataclass as a dict of its fields, values unchanged."""
     return {name: getattr(value, name) for name in _field_names(type(value))}
 
 

@@ -1,4 +1,4 @@
-"""Cost lines: what each rental cost, estimated until the provider's charges are known."""
+"""Cost lines: what each rental cost, estimated until the provider's bill is known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stationmaster.store.engine import Database
 from stationmaster.store.tables import cost_lines, rentals
 
 KINDS_OF_PAID_TIME = ("training_started", "stall_flagged", "stall_cleared", "state")
-"""Events that tell which part of a cost trained, stalled or idled; they stay as long as the cost line does."""
+"""Events that show which part of a cost was training, stall or idle time; kept as long as the cost line."""
 
 
 class Costs:
@@ -27,7 +27,7 @@ class Costs:
             return [cost_line_from_row(row) for row in connection.execute(_OF_JOB, {"job_id": job_id}).mappings()]
 
     def of_jobs(self, job_ids: Collection[str]) -> dict[str, list[CostLine]]:
-        """The lines of several jobs in one question, by the job's id."""
+        """The lines of several jobs, by job id, in one query."""
         found: dict[str, list[CostLine]] = {job_id: [] for job_id in job_ids}
         with self._database.read() as connection:
             for row in connection.execute(_OF_JOBS, {"job_ids": list(job_ids)}).mappings():
@@ -35,13 +35,13 @@ class Costs:
         return found
 
     def listed(self) -> list[CostLine]:
-        """All of them, oldest first, those of removed jobs too."""
+        """All cost lines, oldest first, those of removed jobs included."""
         query = sa.select(cost_lines).order_by(cost_lines.c.started_at, cost_lines.c.rental_label, cost_lines.c.kind)
         with self._database.read() as connection:
             return [cost_line_from_row(row) for row in connection.execute(query).mappings()]
 
     def awaiting_charges(self, *, ended_before: float) -> list[CostLine]:
-        """Closed lines of machines that are gone which are still our own estimate."""
+        """Closed lines of gone machines that are still our own estimate."""
         lives = sa.exists().where(rentals.c.label == cost_lines.c.rental_label, rentals.c.state != RentalState.GONE)
         query = sa.select(cost_lines).where(
             cost_lines.c.source == "estimate", cost_lines.c.ended_at < ended_before, ~lives
@@ -50,7 +50,7 @@ class Costs:
             return [cost_line_from_row(row) for row in connection.execute(query).mappings()]
 
     def rate_now(self) -> MicroDollars:
-        """What everything that is rented costs per hour."""
+        """What all rented machines together cost per hour now."""
         query = sa.select(sa.func.coalesce(sa.func.sum(cost_lines.c.rate_per_hour), 0)).where(
             cost_lines.c.ended_at.is_(None)
         )
@@ -58,12 +58,12 @@ class Costs:
             return MicroDollars(int(connection.execute(query).scalar_one()))
 
     def reconcile(self, lines: Iterable[CostLine]) -> None:
-        """Put the provider's own figures in the place of an estimate, all of a rental's lines at once."""
+        """Replace estimates by the provider's own figures, all of a rental's lines in one transaction."""
         with self._database.write() as connection:
             put(connection, lines)
 
-    def put_unattended(self, line: CostLine) -> None:
-        """Write a cost line of a job that has ended, where no lease guards it."""
+    def put_without_lease(self, line: CostLine) -> None:
+        """Write a cost line of an ended job, which no lease guards."""
         with self._database.write() as connection:
             put(connection, (line,))
 
@@ -77,7 +77,7 @@ def put(connection: Connection, lines: Iterable[CostLine]) -> None:
 _IN_ORDER = sa.select(cost_lines).order_by(cost_lines.c.started_at)
 _OF_JOB = _IN_ORDER.where(cost_lines.c.job_id == sa.bindparam("job_id"))
 _OF_JOBS = _IN_ORDER.where(cost_lines.c.job_id.in_(sa.bindparam("job_ids", expanding=True)))
-# What the provider billed never changes again, and a line that was closed is not opened by a late look of the sweep.
+# The provider's figures are final, and a late look of the sweep must not reopen a closed line.
 _MAY_CHANGE = sa.and_(
     cost_lines.c.source != "provider",
     sa.or_(cost_lines.c.ended_at.is_(None), sa.literal_column("excluded.ended_at").is_not(None)),

@@ -1,4 +1,4 @@
-"""Opens the store: a SQLite file for one person, PostgreSQL for many workers; the same queries on both."""
+"""Opens the database: a SQLite file for one user, PostgreSQL for many workers; the same queries run on both."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NETWORK_FILE_SYSTEMS = {
 
 
 class Database:
-    """Where transactions come from. Times are the database's own, moved by `clock_offset` seconds (for tests)."""
+    """Opens transactions. Times are the database's own, shifted by `clock_offset` seconds (for tests)."""
 
     def __init__(self, url: str, *, clock_offset: float = 0.0, mounts: Path = Path("/proc/mounts")) -> None:
         self.url = _checked_url(url)
@@ -51,24 +51,24 @@ class Database:
             self._writer, self._reader = _open_sqlite(self.url)
         else:
             self._writer = _open_postgresql(self.url)
-            # A question is one statement: without BEGIN and ROLLBACK around it, it is one round trip instead of three.
+            # A read is one statement: without BEGIN and ROLLBACK around it, it takes one round trip instead of three.
             self._reader = self._writer.execution_options(isolation_level="AUTOCOMMIT")
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """One transaction that may change things; committed when the block ends, else rolled back."""
+        """One writing transaction, committed at the end of the block, rolled back on an exception."""
         with _translated(), self._writer.begin() as connection:
             yield connection
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """For questions, each answered as of its own moment."""
+        """A connection for queries; each query sees the data of its own moment."""
         with _translated(), self._reader.connect() as connection:
             yield connection
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
-        """Many questions, all answered as of one moment, whatever others write meanwhile."""
+        """A connection for queries that all see the data of one moment, whatever others write meanwhile."""
         if self.is_sqlite:
             with self.read() as connection:
                 connection.exec_driver_sql("BEGIN")
@@ -107,13 +107,13 @@ class Database:
 
     @contextmanager
     def translating(self) -> Iterator[None]:
-        """For a block that uses a driver's connection: its errors become StoreError, as they do everywhere else."""
+        """Turn the driver's errors in the block into StoreError, for code that uses a driver's connection."""
         driver = self._reader.dialect.loaded_dbapi
         with _translated():
             try:
                 yield
             except driver.Error as exc:
-                raise StoreError(f"the store was lost: {first_line(exc)}") from exc
+                raise StoreError(f"lost the connection to the store: {first_line(exc)}") from exc
 
     def close(self) -> None:
         self._writer.dispose()
@@ -125,14 +125,16 @@ def _checked_url(text: str) -> URL:
         url = make_url(text)
     except (ArgumentError, ValueError):
         raise ConfigInvalid(
-            "the database URL cannot be read", hint="write postgresql://user@host/name or sqlite:///path/to/file"
+            "the database URL is not valid", hint="write postgresql://user@host/name or sqlite:///path/to/file"
         ) from None
     backend = url.get_backend_name()
     if backend == "postgresql":
         return url.set(drivername="postgresql+psycopg")
     if backend == "sqlite" and url.database:
         return url
-    raise ConfigInvalid(f"{backend} is not a store for Stationmaster", hint="use SQLite (the default) or PostgreSQL")
+    raise ConfigInvalid(
+        f"Stationmaster cannot use {backend} as its store", hint="use SQLite (the default) or PostgreSQL"
+    )
 
 
 def _open_sqlite(url: URL) -> tuple[Engine, Engine]:
@@ -176,9 +178,9 @@ def _open_postgresql(url: URL) -> Engine:
         ) from exc
 
     @sa.event.listens_for(engine, "checkout")
-    def _drop_what_died_meanwhile(connection: Any, _record: Any, _proxy: Any) -> None:
-        """A resting connection has nothing to say, unless that it ends; asking each one would take a round trip."""
-        if _has_something_to_say(connection.fileno()):
+    def _drop_if_closed(connection: Any, _record: Any, _proxy: Any) -> None:
+        """An idle connection has data to read only if the server closed it. A ping would cost a round trip."""
+        if _has_data_to_read(connection.fileno()):
             try:
                 engine.dialect.do_ping(connection)
             except engine.dialect.loaded_dbapi.Error as exc:
@@ -187,7 +189,7 @@ def _open_postgresql(url: URL) -> Engine:
     return engine
 
 
-def _has_something_to_say(descriptor: int) -> bool:
+def _has_data_to_read(descriptor: int) -> bool:
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     return bool(poll.poll(0))
@@ -197,7 +199,7 @@ def _has_something_to_say(descriptor: int) -> bool:
 def _translated() -> Iterator[None]:
     try:
         yield
-    except (OperationalError, InternalError) as exc:  # the latter: PostgreSQL that only lets us read
+    except (OperationalError, InternalError) as exc:  # InternalError: PostgreSQL is read-only
         raise StoreError(
             f"the store does not answer: {first_line(exc.orig)}", hint="run `stationmaster doctor`"
         ) from exc
@@ -205,8 +207,8 @@ def _translated() -> Iterator[None]:
         raise StoreError("the store is busy: no connection became free in time") from exc
     except DBAPIError as exc:
         if exc.connection_invalidated:
-            raise StoreError(f"the store was lost: {first_line(exc.orig)}") from exc
-        if type(exc) is DatabaseError:  # its subclasses are mistakes of ours; this is a file that is damaged or foreign
+            raise StoreError(f"lost the connection to the store: {first_line(exc.orig)}") from exc
+        if type(exc) is DatabaseError:  # a damaged or foreign file; its subclasses are our own bugs
             raise StoreError(
                 f"the store cannot be used: {first_line(exc.orig)}", hint="restore it from a backup"
             ) from exc
@@ -214,23 +216,23 @@ def _translated() -> Iterator[None]:
 
 
 def first_line(error: BaseException | None) -> str:
-    """What a driver's error says, as far as a person wants to read it."""
+    """The first line of a driver's error message, or its class name."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
 def _refuse_network_file_system(folder: Path, mounts: Path) -> None:
-    """SQLite's locks do not work over network file systems: two workers could both think they hold the store."""
+    """Raise ConfigInvalid on a network file system: SQLite's locks fail there, and two workers could both write."""
     kind = _file_system_of(folder, mounts)
     if kind in _NETWORK_FILE_SYSTEMS:
         raise ConfigInvalid(
-            f"{folder} lies on a network file system ({kind}), where SQLite cannot lock",
+            f"{folder} is on a network file system ({kind}), where SQLite's locks do not work",
             hint="put STATIONMASTER_HOME on a local disk, or set STATIONMASTER_DATABASE_URL to PostgreSQL",
         )
 
 
 def _file_system_of(folder: Path, mounts: Path) -> str | None:
     if not mounts.exists():
-        return None  # no Linux: nothing to go by
+        return None  # not Linux: cannot find out
     real = os.path.realpath(folder)
     best, kind = "", None
     for line in mounts.read_text().splitlines():

@@ -1,4 +1,4 @@
-"""Events: appended in the same transaction as the change they tell, followed by a job's own version."""
+"""Events: appended in the transaction of the change they describe, numbered per job by the job's version."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Events:
         self._database = database
 
     def of_job(self, job_id: str, *, after_version: int = 0, limit: int = 1000) -> list[Event]:
-        """A job's events in order. Versions have no holes, so nothing can be missed by following them."""
+        """A job's events in order. Versions have no gaps, so a reader that follows them misses nothing."""
         query = (
             sa.select(events)
             .where(events.c.job_id == job_id, events.c.job_version > after_version)
@@ -32,7 +32,7 @@ class Events:
             return [event_from_row(row) for row in connection.execute(query).mappings()]
 
     def after(self, seq: int, *, kinds: Sequence[str], limit: int = 500) -> list[Event]:
-        """Events of all jobs by number, which is not the order of commits: whoever follows looks back a little."""
+        """Events of all jobs numbered above `seq`. Numbers are not in commit order: readers must look back a little."""
         query = (
             sa.select(events).where(events.c.seq > seq, events.c.kind.in_(kinds)).order_by(events.c.seq).limit(limit)
         )
@@ -59,12 +59,12 @@ class Cursors:
             connection.execute(followed.update().where(followed.c.name == name, followed.c.seq < seq).values(seq=seq))
 
 
-def rows(job_id: str, told: Sequence[NewEvent], *, version: int, now: float) -> list[dict[str, Any]]:
-    """Rows for events; the last of them has `version`, to which the caller has raised the job's row."""
-    first = version - len(told) + 1
+def rows(job_id: str, new: Sequence[NewEvent], *, version: int, now: float) -> list[dict[str, Any]]:
+    """Rows for events; the last one gets `version`, which the caller has already written to the job's row."""
+    first = version - len(new) + 1
     return [
         {"job_id": job_id, "job_version": first + n, "kind": one.kind, "payload": dumps(dict(one.payload)), "at": now}
-        for n, one in enumerate(told)
+        for n, one in enumerate(new)
     ]
 
 

@@ -1,4 +1,4 @@
-"""What is stored of a job as JSON, with what it was made of: a write makes anew only what it changes."""
+"""The JSON columns of a job, kept with the objects they were made from, so that a write encodes only what changed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _made_of = attrgetter(*PARTS, "unread")
 
 class Texts(NamedTuple):
     progress: tuple[Progress, str]
-    made_of: tuple[Any, ...]  # the parts of the attempt, of which `memory` is the text
+    made_of: tuple[Any, ...]  # the parts of the attempt; `memory` is their JSON
     memory: str
-    parts: Mapping[str, tuple[Any, str]]  # each with its text, which has no braces; as far as they are known
+    parts: Mapping[str, tuple[Any, str]]  # each with its JSON without braces; only those encoded so far
 
 
 def texts_as_read(job: Job, *, progress: str, memory: str) -> Texts:
@@ -25,9 +25,9 @@ def texts_as_read(job: Job, *, progress: str, memory: str) -> Texts:
 
 
 def texts_of(job: Job, known: Texts | None) -> Texts:
-    """The texts for a job, taken from those of an earlier one where nothing has changed.
+    """The texts for a job, reusing those of an earlier write where nothing has changed.
 
-    Parts are frozen: the very same part has the very same text.
+    Parts are frozen, so the identical object has the identical JSON.
     """
     if known is None:
         return Texts((job.progress, progress_to_text(job.progress)), *_memory_of(job, {}))

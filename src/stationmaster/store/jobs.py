@@ -1,4 +1,4 @@
-"""Jobs as the faces ask for them: submit, look up, list, want something else, remove."""
+"""Jobs for the CLI and the API: submit, look up, list, stop or cancel, request, remove."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ class Submitted:
     created: bool  # False: a job with this id was there already
 
 
-#: What outlives its job: the catalogue, and what later runs are compared with.
+#: Tables that outlive a removed job: the catalogue, and the facts that later runs are compared with.
 _KEPT = (tables.trained_models, tables.past_runs)
 
 
 class Jobs:
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._until_due = _until_due_statement(database)  # asked all day: built once
+        self._until_due = _until_due_statement(database)  # runs all the time: built once
 
     def submit(self, spec: JobSpec) -> Submitted:
-        """Queue a job. The same id again gives the job that is there and changes nothing."""
+        """Queue a job. If the id exists already, return that job and change nothing."""
         with self._database.write() as connection:
             now = connection.execute(sa.select(self._database.now)).scalar_one()
-            return enter(connection, spec, now=now)
+            return enqueue(connection, spec, now=now)
 
     def get(self, job_id: str) -> Job:
         """The job with this id. Raises NotFound."""
@@ -54,15 +54,15 @@ class Jobs:
         return job
 
     def several(self, job_ids: Collection[str]) -> dict[str, Job]:
-        """Those of these jobs that are there, by id."""
+        """Those of the jobs that exist, by id."""
         query = sa.select(jobs).where(jobs.c.id.in_(sorted(job_ids)))
         with self._database.read() as connection:
             return {row["id"]: job_from_row(row) for row in connection.execute(query).mappings()}
 
     def matching(self, text: str) -> list[Job]:
-        """Jobs meant by `text`: the id itself, else the newest of that name, else ids that begin so."""
+        """Jobs that `text` names: by id, else the newest of that name, else those whose id starts with it."""
         if not text:
-            return []  # every id begins with nothing: an unset shell variable must not mean the only job there is
+            return []  # every id starts with "": an unset shell variable must not select the only job
         exact = jobs.c.id == text
         begins = jobs.c.id.startswith(text, autoescape=True)
         named = jobs.c.name == text
@@ -83,14 +83,14 @@ class Jobs:
             return [job_from_row(row) for row in connection.execute(query).mappings()]
 
     def of_dataset(self, sha256: str) -> list[Job]:
-        """Jobs that were or will be trained on this packed dataset, wherever it lies."""
+        """Jobs that use this packed dataset, wherever it is stored."""
         query = sa.select(jobs).where(jobs.c.spec.contains(sha256, autoescape=True))
         with self._database.read() as connection:
             found = [job_from_row(row) for row in connection.execute(query).mappings()]
         return [job for job in found if job.spec.dataset.sha256 == sha256]
 
     def desire(self, job_id: str, desired: Desired) -> Job:
-        """Say what is wanted of a job; no later write and no weaker wish undoes it. Raises NotFound, AlreadyEnded."""
+        """Set what the user wants; no later write and no weaker wish undoes it. Raises NotFound, AlreadyEnded."""
         stronger = [wish.value for wish in _STRENGTH[_STRENGTH.index(desired) :]]
         wanted = sa.case((jobs.c.desired.in_(stronger), jobs.c.desired), else_=desired.value)
         change = (
@@ -110,11 +110,11 @@ class Jobs:
         raise AlreadyEnded(f"job {job_id} is already {job.outcome}")
 
     def ask(self, job_id: str, request: Request) -> Job:
-        """Note that a person wants something of the training, now or once it runs.
+        """Request a checkpoint or samples from the training, now or once it runs.
 
-        Raises NotFound, AlreadyEnded, and IllegalMove where the training is over or about to end.
+        Raises NotFound, AlreadyEnded, and IllegalMove if the training is over or about to end.
         """
-        # A worker is woken only where there is a training to ask: elsewhere it would be disturbed for nothing.
+        # Wake a worker only if a training runs: in other states it could not do anything.
         woken = jobs.c.desired_seq + sa.case((jobs.c.state == State.EXECUTING.value, 1), else_=0)
         count = jobs.c.saves_asked if request is Request.SAVE else jobs.c.samples_asked
         change = (
@@ -135,11 +135,15 @@ class Jobs:
         if job.outcome is not None:
             raise AlreadyEnded(f"job {job_id} is already {job.outcome}")
         if job.desired is not Desired.RUN:
-            raise IllegalMove(f"job {job_id} is being ended", hint=f"see how it goes: stationmaster show {job_id}")
-        raise IllegalMove(f"the training of job {job_id} is over", hint=f"see how it goes: stationmaster show {job_id}")
+            raise IllegalMove(
+                f"job {job_id} is already stopping", hint=f"run `stationmaster show {job_id}` to see its progress"
+            )
+        raise IllegalMove(
+            f"the training of job {job_id} is over", hint=f"run `stationmaster show {job_id}` to see its progress"
+        )
 
     def remove(self, job_id: str) -> None:
-        """Forget an ended job and all that belongs to it, but not what it cost. Raises NotFound, IllegalMove."""
+        """Delete an ended job with everything but its costs. Raises NotFound, IllegalMove."""
         with self._database.write() as connection:
             job = _find(connection, job_id)
             if job is None:
@@ -158,14 +162,14 @@ class Jobs:
             connection.execute(jobs.delete().where(jobs.c.id == job_id))
 
     def count_needing_a_worker(self) -> int:
-        """Jobs that have not ended, and ended ones whose machine may still bill."""
+        """Number of jobs that have not ended, plus machines that may still bill."""
         unfinished = sa.select(sa.func.count()).select_from(jobs).where(jobs.c.state != State.ENDED.value)
         billing = sa.select(sa.func.count()).select_from(rentals).where(rentals.c.state != RentalState.GONE.value)
         with self._database.read() as connection:
             return int(connection.execute(unfinished).scalar_one()) + int(connection.execute(billing).scalar_one())
 
     def unknown_states(self) -> list[tuple[str, str]]:
-        """(job, state) pairs written by other code than this: left alone, but somebody should know."""
+        """(job, state) pairs whose state this version does not know; it leaves these jobs alone, and should say so."""
         query = sa.select(jobs.c.id, jobs.c.state).where(jobs.c.state.not_in([state.value for state in State]))
         with self._database.read() as connection:
             return [(row.id, row.state) for row in connection.execute(query)]
@@ -173,15 +177,15 @@ class Jobs:
     def seconds_until_due(
         self, *, states: Sequence[State] = tuple(State), excluded_providers: Collection[str] = ()
     ) -> float | None:
-        """How long until the next job of those that may be claimed is due; None when none will be by itself."""
+        """Seconds until the next claimable job is due; None if none will become due without a change."""
         values = {"b_states": [str(state) for state in states], "b_excluded": list(excluded_providers)}
         with self._database.read() as connection:
             value = connection.execute(self._until_due, values).scalar()
         return None if value is None else max(0.0, float(value))
 
 
-def enter(connection: Connection, spec: JobSpec, *, now: float) -> Submitted:
-    """The job is in the queue, or was there before, within the caller's transaction."""
+def enqueue(connection: Connection, spec: JobSpec, *, now: float) -> Submitted:
+    """Queue a job in the caller's transaction, unless one with its id exists."""
     created = insert_if_absent(connection, jobs, _new_row(spec, now))
     if created:
         _refuse_if_charged(connection, spec.id)
@@ -205,8 +209,9 @@ def _until_due_statement(database: Database) -> sa.Select[Any]:
 
 
 def _put_costs_aside(connection: Connection, job: Job, *, now: float) -> None:
-    """What was paid stays on record, and what for and by whom, under a name that a later job of the same id does not
-    meet. Its machines stay with it: the provider's bill, which comes later, is found by them.
+    """Keep a removed job's cost lines, rentals and paid-time events, under an id that no later job can have.
+
+    The rentals stay because the provider's bill, which comes later, is matched by them.
     """
     aside = f"~{job.created_at:.0f}"
     moved = connection.execute(
@@ -219,18 +224,16 @@ def _put_costs_aside(connection: Connection, job: Job, *, now: float) -> None:
     connection.execute(
         rentals.update().where(rentals.c.job_id == job.id).values(label=rentals.c.label + aside, job_id=job.id + aside)
     )
-    told = tables.events
-    connection.execute(
-        told.update().where(told.c.job_id == job.id, told.c.kind.in_(KINDS_OF_PAID_TIME)).values(job_id=job.id + aside)
-    )
+    paid_time = (tables.events.c.job_id == job.id, tables.events.c.kind.in_(KINDS_OF_PAID_TIME))
+    connection.execute(tables.events.update().where(*paid_time).values(job_id=job.id + aside))
     owner = job.spec.owner or SINGLE_USER
     connection.execute(removed_jobs.insert().values(id=job.id + aside, owner=owner, at=now))
 
 
 def _refuse_if_charged(connection: Connection, job_id: str) -> None:
-    """The ledger knows an attempt by its job's id for ever, so such an id is not given twice."""
+    """Raise IllegalMove if the id has ledger entries: they identify an attempt by job id and are never deleted."""
     if connection.execute(sa.select(ledger_entries.c.seq).where(ledger_entries.c.job == job_id).limit(1)).first():
-        raise IllegalMove(f"a job {job_id} was there before, and was paid for", hint="choose another --id")
+        raise IllegalMove(f"the id {job_id} belonged to a removed job that was charged", hint="choose another --id")
 
 
 def _find(connection: Connection, job_id: str) -> Job | None:

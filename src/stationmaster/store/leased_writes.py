@@ -1,4 +1,4 @@
-"""What workers write: about many jobs in one transaction, each guarded by its lease's token alone."""
+"""Workers' writes: about many jobs in one transaction, each guarded only by its lease's token."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Lease:
     job: Job
     token: int
     now: float
-    watched: bool = False  # whether somebody looked at the job then
-    texts: Texts | None = None  # as far as they are known
+    watched: bool = False  # whether someone watched the job then
+    texts: Texts | None = None  # None: not encoded yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeasedWrite:
-    """What is to be written about one job; the lease is handed back with it unless it is kept."""
+    """A write about one job under its lease; it frees the lease unless `keep` is set."""
 
     lease: Lease
     write: Write
@@ -58,7 +58,7 @@ class LeasedWrite:
 
 
 class UpdatedRow(NamedTuple):
-    """What the update of a job answers: in the order of its RETURNING."""
+    """The row that the update of a job returns, in the order of its RETURNING."""
 
     version: int
     log_bytes: int
@@ -70,7 +70,7 @@ class UpdatedRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedWrite:
-    """A write whose job is updated."""
+    """A write whose row in `jobs` has been updated."""
 
     job_id: str
     write: Write
@@ -85,41 +85,43 @@ class LeasedWriter:
 
     @cached_property
     def _update(self) -> PreparedStatement:
-        """Built when it is first needed: whoever only reads the store does without."""
+        """Built on first use: processes that only read the store do not need it."""
         return PreparedStatement(self._database.dialect, _update_statement(self._database))
 
     def apply(self, connection: Connection, entries: Sequence[LeasedWrite]) -> list[Lease | None]:
-        """The leases as they are afterwards; None where the lease is somebody else's, and nothing was written."""
+        """Apply the writes; return the leases as they are now, None where the lease was lost: nothing was written."""
         after: list[Lease | None] = [None] * len(entries)
-        # In the order of their ids, as renewals lock them too: two that wait for each other would never end.
+        # In the order of the job ids, as renewals lock them too: otherwise two transactions could deadlock.
         places = sorted(range(len(entries)), key=lambda place: entries[place].lease.job.id)
-        ready = [self._made_ready(connection, entries[place]) for place in places]
+        ready = [self._prepare(connection, entries[place]) for place in places]
         written = []
         texts = [texts_of(entry.write.job, entry.lease.texts) for entry in ready]
         values = [job_values(entry, text) for entry, text in zip(ready, texts, strict=True)]
-        answers = self._update.execute_returning(connection, values)
-        for place, entry, text, answer in zip(places, ready, texts, answers, strict=True):
-            if answer is not None:
-                row = UpdatedRow(*answer)
+        updated = self._update.execute_returning(connection, values)
+        for place, entry, text, columns in zip(places, ready, texts, updated, strict=True):
+            if columns is not None:
+                row = UpdatedRow(*columns)
                 after[place] = _lease_after(entry, text, row)
                 written.append(AppliedWrite(job_id=entry.lease.job.id, write=entry.write, row=row))
             elif entries[place].write.ledger:
-                raise LeaseLost(f"job {entry.lease.job.id} has been taken over")  # its credits stay as they were
-        self._put_the_rest(connection, written)
+                raise LeaseLost(
+                    f"another worker has taken over job {entry.lease.job.id}"
+                )  # rolls back the credits that were moved
+        self._put_everything_else(connection, written)
         return after
 
-    def _made_ready(self, connection: Connection, entry: LeasedWrite) -> LeasedWrite:
-        entry = self._with_credits_moved(connection, entry)
+    def _prepare(self, connection: Connection, entry: LeasedWrite) -> LeasedWrite:
+        entry = self._move_credits(connection, entry)
         return replace(entry, write=_with_alert_events(connection, entry.write)) if entry.write.alerts else entry
 
-    def _with_credits_moved(self, connection: Connection, entry: LeasedWrite) -> LeasedWrite:
-        """Where the credits do not suffice, what is written in its place."""
+    def _move_credits(self, connection: Connection, entry: LeasedWrite) -> LeasedWrite:
+        """Move the write's credits; return the write to make, another one if the credits do not suffice."""
         if not entry.write.ledger:
             return entry
-        return replace(entry, write=self._posting.entered(connection, entry.write))
+        return replace(entry, write=self._posting.apply(connection, entry.write))
 
-    def _put_the_rest(self, connection: Connection, written: Sequence[AppliedWrite]) -> None:
-        """What every job writes goes together, one statement for all of them; the rest is rare."""
+    def _put_everything_else(self, connection: Connection, written: Sequence[AppliedWrite]) -> None:
+        """Write what belongs to the jobs: one statement per table for what most jobs write; the rest is rare."""
         events.append(
             connection,
             [
@@ -171,14 +173,14 @@ def _lease_after(entry: LeasedWrite, texts: Texts, row: UpdatedRow) -> Lease:
 
 
 def _with_alert_events(connection: Connection, write: Write) -> Write:
-    """An alert that is new is an event of the job as well, so that whoever follows the job hears of it."""
+    """The write with an event for each new alert, so that those who follow the job see it."""
     fresh = alerts.not_yet_open(connection, write.alerts)
     events = [NewEvent(kind="alert", payload={"alert": alert.kind, "message": alert.message}) for alert in fresh]
     return replace(write, events=(*write.events, *events))
 
 
 def _update_statement(database: Database) -> ReturningUpdate[Any]:
-    """The one statement that moves a job: everything a worker may change, guarded by the lease token alone."""
+    """The only statement that moves a job: every column that a worker may change, guarded only by the lease token."""
     now = database.now
     parameters: dict[str, Any] = {
         name: sa.bindparam(f"b_{name}")
@@ -208,7 +210,7 @@ def _update_statement(database: Database) -> ReturningUpdate[Any]:
 
 
 def job_values(entry: LeasedWrite, texts: Texts) -> dict[str, Any]:
-    """What `_update_statement` wants to know."""
+    """The parameters of `_update_statement`."""
     write, job = entry.write, entry.write.job
     return {
         "b_id": entry.lease.job.id,

@@ -1,4 +1,4 @@
-"""Who works on which job: claimed with a fencing token, renewed by a heartbeat, written under the token alone."""
+"""Leases on jobs: claimed with a fencing token, renewed by a heartbeat; workers write only under the token."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Leases:
 
     @cached_property
     def _claim(self) -> ReturningUpdate[Any]:
-        """Built once: SQLAlchemy takes longer to put it together than SQLite does to carry it out."""
+        """Built once: SQLAlchemy takes longer to build it than SQLite takes to execute it."""
         return _claim_statement(self._database)
 
     def claim(
@@ -50,7 +50,7 @@ class Leases:
         states: Sequence[State] = tuple(State),
         excluded_providers: Collection[str] = (),
     ) -> list[Lease]:
-        """Take up to `limit` due jobs whose lease is free or over; each gets a new token."""
+        """Take up to `limit` due jobs whose lease is free or expired; each gets a new token."""
         values = {
             "b_owner": owner,
             "b_limit": limit,
@@ -63,12 +63,12 @@ class Leases:
         return [_lease(row) for row in rows]
 
     def renew(self, owner: str, job_ids: Collection[str], *, seconds: float) -> dict[str, Renewal]:
-        """Prolong the leases of `owner` on these jobs at once; what is missing from the answer is no longer ours.
+        """Extend the leases of `owner` on these jobs; a job missing from the result is no longer ours.
 
-        Only what the worker knows that it holds: a lease whose handler broke off must run out.
+        Pass only jobs that the worker is handling: a lease whose handler died must expire.
         """
         now = self._database.now
-        # Locked in the order of their ids, as every batch of writes does: two that wait for each other never end.
+        # Locked in the order of their ids, as every batch of writes does: otherwise two transactions could deadlock.
         held = (
             sa.select(jobs.c.id)
             .where(jobs.c.lease_owner == owner, jobs.c.id.in_(list(job_ids)))
@@ -94,11 +94,13 @@ class Leases:
     def write(self, entries: Sequence[LeasedWrite]) -> list[Lease | None]:
         """Write about several jobs in one transaction, each under its own lease.
 
-        For each entry the lease as it is afterwards, with what people want of the job by now, or None: the lease is
-        somebody else's, and nothing of the entry was written.
+        Returns for each entry the lease as it is now, with what the user wants of the job by now, or None if the lease
+        was lost and nothing of the entry was written.
         """
         if len(entries) > 1 and any(entry.write.ledger for entry in entries):
-            return [self._alone(entry) for entry in entries]  # credits move in transactions of their own
+            return [
+                self._write_alone(entry) for entry in entries
+            ]  # one transaction each, so that a failed one does not undo others
         with self._database.write() as connection:
             return self._writes.apply(connection, entries)
 
@@ -107,17 +109,17 @@ class Leases:
         return self._write_one(LeasedWrite(lease=lease, write=write, keep=True))
 
     def settle(self, lease: Lease, write: Write) -> None:
-        """Write what was learnt and hand the lease back. Raises LeaseLost."""
+        """Write what was learnt and free the lease. Raises LeaseLost."""
         self._write_one(LeasedWrite(lease=lease, write=write))
 
     def free(self, lease: Lease) -> None:
-        """Hand a lease back with nothing written; the job is due as it was."""
+        """Free a lease without writing anything; the job is due as before."""
         with self._database.write() as connection:
             connection.execute(_FREE, {"b_id": lease.job.id, "b_token": lease.token})
             announce(connection)
 
-    def take_from_the_dead(self) -> None:
-        """Free every lease there is, for the one worker that a store may have: whoever holds one has died."""
+    def free_all(self) -> None:
+        """Free every lease, for the only worker of a store: any other holder has died."""
         with self._database.write() as connection:
             connection.execute(
                 jobs.update()
@@ -125,15 +127,15 @@ class Leases:
                 .values(lease_owner=None, lease_until=None, lease_token=jobs.c.lease_token + 1)
             )
 
-    def hand_back(self, owner: str) -> None:
-        """Free every lease of `owner`, for a worker that goes home; the jobs stay due as they were."""
+    def free_all_of(self, owner: str) -> None:
+        """Free every lease of `owner`, for a worker that shuts down; the jobs are due as before."""
         with self._database.write() as connection:
             connection.execute(
                 jobs.update().where(jobs.c.lease_owner == owner).values(lease_owner=None, lease_until=None)
             )
             announce(connection)
 
-    def _alone(self, entry: LeasedWrite) -> Lease | None:
+    def _write_alone(self, entry: LeasedWrite) -> Lease | None:
         try:
             return self.write((entry,))[0]
         except LeaseLost:
@@ -142,7 +144,7 @@ class Leases:
     def _write_one(self, entry: LeasedWrite) -> Lease:
         (after,) = self.write((entry,))
         if after is None:
-            raise LeaseLost(f"job {entry.lease.job.id} has been taken over; what was learnt is dropped")
+            raise LeaseLost(f"another worker has taken over job {entry.lease.job.id}; this write is dropped")
         return after
 
 
@@ -169,9 +171,9 @@ def _claim_statement(database: Database) -> ReturningUpdate[Any]:
         )
         .order_by(jobs.c.due_at)
         .limit(sa.bindparam("b_limit", type_=sa.Integer))
-        .with_for_update(skip_locked=True)  # left out by SQLite, where the transaction holds the only pen
-        # A table of its own, made once: PostgreSQL may carry out a plain subquery again and again, each time with
-        # other rows free, and so claim far more than the limit.
+        .with_for_update(skip_locked=True)  # SQLite ignores it: there a write transaction is the only writer
+        # A CTE is evaluated once. PostgreSQL may evaluate a plain subquery repeatedly, each time with other rows free,
+        # and so claim far more than the limit.
         .cte("due")
     )
     return (

@@ -1,4 +1,4 @@
-"""People's credits: what came in, what can be spent, what is held, and every movement ever made."""
+"""Users' credits: grants, balance, holds, and every movement ever made."""
 
 from __future__ import annotations
 
@@ -37,36 +37,36 @@ class Ledger:
         key: str | None = None,
         actor: str = "operator",
     ) -> bool:
-        """Give credits, spendable for `expires_in` seconds; False, and nothing is changed, if `key` was used before.
+        """Add credits that expire after `expires_in` seconds; return False and change nothing if `key` was used before.
 
-        Raises UserError where `key` stands for something else already.
+        Raises UserError if `key` was used for something else.
         """
         _require_above_zero(amount)
         with self._database.write() as connection:
             self._posting.lock(connection, user)
             if _is_used(connection, key, user=user, kind=kind, amount=amount):
                 return False
-            self._give(connection, user, amount, expires_in, kind=kind.value, note=note, key=key, actor=actor)
+            self._add_lot(connection, user, amount, expires_in, kind=kind.value, note=note, key=key, actor=actor)
         return True
 
     def adjust(
         self, user: str, amount: MicroDollars, *, note: str, key: str | None = None, actor: str = "operator"
     ) -> bool:
-        """Put an account right, up or down. Raises OutOfCredit rather than to take what is not there."""
+        """Correct an account, up or down. Raises OutOfCredit if the balance is too low."""
         with self._database.write() as connection:
             self._posting.lock(connection, user)
             if _is_used(connection, key, user=user, kind=EntryKind.ADJUSTMENT, amount=amount):
                 return False
             named: dict[str, Any] = {"kind": EntryKind.ADJUSTMENT.value, "note": note, "key": key, "actor": actor}
             if amount > 0:
-                self._give(connection, user, amount, None, **named)
+                self._add_lot(connection, user, amount, None, **named)
                 return True
             parts = drawn(-amount, self._posting.spendable(connection, user))
             if not parts:
-                raise OutOfCredit(f"{user} has less than that", hint=f"see: stationmaster credits show {user}")
+                raise OutOfCredit(f"{user} has less than that", hint=f"run `stationmaster credits show {user}`")
             rows = [{**named, "lot": lot, "balance": -part, "held": 0} for lot, part in parts]
             for row in rows[1:]:
-                row["key"] = None  # the first of them stands for all
+                row["key"] = None  # keys are unique: only the first entry carries it
             self._posting.post(connection, user, rows)
             self._posting.take(connection, parts)
         return True
@@ -80,11 +80,11 @@ class Ledger:
         key: str | None = None,
         actor: str = "operator",
     ) -> MicroDollars:
-        """Give back what a job was charged, all of it or a part; what was given back. Never more than was charged."""
+        """Refund a job's charge, all of it or `amount`; return what was refunded. Never more than was charged."""
         with self._database.write() as connection:
             owner = connection.execute(_OWNER_OF_JOB, {"b_job": job_id}).scalar_one_or_none()
             if owner is None:
-                raise NotFound(f"no credits were ever held for job {job_id}")
+                raise NotFound(f"job {job_id} never used credits")
             self._posting.lock(connection, owner)
             if _is_used(connection, key, user=owner, kind=EntryKind.REFUND, amount=amount, job=job_id):
                 return ZERO
@@ -92,16 +92,15 @@ class Ledger:
             wanted = left if amount is None else amount
             if wanted <= 0 or wanted > left:
                 raise UserError(
-                    f"job {job_id} was charged {left} micro-dollars that were not given back, and so no other amount "
-                    f"than 1 to {left} can be",
-                    hint="leave the amount out to give back all of it",
+                    f"at most {left} micro-dollars can be refunded for job {job_id}",
+                    hint="omit the amount to refund all of it",
                 )
             named = {"kind": EntryKind.REFUND.value, "job": job_id, "note": note, "key": key, "actor": actor}
-            self._give(connection, owner, MicroDollars(wanted), None, **named)
+            self._add_lot(connection, owner, MicroDollars(wanted), None, **named)
         return MicroDollars(wanted)
 
     def account(self, user: str) -> CreditAccount:
-        """The person's credits now; what has expired is written off first."""
+        """The user's credits now, after writing off expired ones."""
         if user not in self.users():
             return CreditAccount(user=user)
         with self._database.write() as connection:
@@ -114,7 +113,7 @@ class Ledger:
         return CreditAccount(user=user, balance=balance, held=MicroDollars(held), lots=lots)
 
     def users(self) -> list[str]:
-        """Everybody who has or had credits."""
+        """All users who have or had credits."""
         with self._database.read() as connection:
             query = sa.select(credit_accounts.c.user).order_by(credit_accounts.c.user)
             return list(connection.execute(query).scalars())
@@ -127,17 +126,17 @@ class Ledger:
             after = page[-1].seq
 
     def committed_today(self, user: str) -> MicroDollars:
-        """What counts against the person's cap of a day."""
+        """What counts against the user's daily cap."""
         now = self._database.current_time()
         with self._database.read() as connection:
             return committed_spend(connection, user, since=now - DAY_SECONDS, now=now)
 
     def prove(self) -> LedgerProof:
-        """Check every account, lot, hold and charge against the entries, as of one moment."""
+        """Check every account, lot, hold and charge against the entries, in one snapshot."""
         with self._database.snapshot() as connection:
             return prove(connection)
 
-    def _give(
+    def _add_lot(
         self, connection: Connection, user: str, amount: MicroDollars, expires_in: float | None, **named: Any
     ) -> None:
         lot = named.get("key") or secrets.token_hex(8)
@@ -159,7 +158,7 @@ class Ledger:
 
 
 def charged_less_refunded(connection: Connection, job_id: str) -> int:
-    """What a job has been charged and not given back."""
+    """What a job was charged, minus refunds."""
     query = sa.select(ledger_entries.c.kind, ledger_entries.c.balance, ledger_entries.c.held).where(
         ledger_entries.c.job == job_id
     )
@@ -172,7 +171,7 @@ def charged_less_refunded(connection: Connection, job_id: str) -> int:
 
 def _require_above_zero(amount: int) -> None:
     if amount <= 0:
-        raise UserError("the amount must be above zero", hint="to take credits away: stationmaster credits adjust")
+        raise UserError("the amount must be above zero", hint="run `stationmaster credits adjust` to take credits away")
 
 
 def _is_used(
@@ -184,9 +183,9 @@ def _is_used(
     amount: MicroDollars | None,
     job: str | None = None,
 ) -> bool:
-    """Whether this was done before under `key`. Raises UserError where something else was.
+    """Whether this was done before under `key`. Raises UserError if `key` was used for something else.
 
-    What is taken away comes from several lots, and the entry with the key holds the first of them: no more than all.
+    A deduction may come from several lots; only the entry for the first of them has the key, so it may be smaller.
     """
     row = None if key is None else connection.execute(_OF_KEY, {"b_key": key}).mappings().first()
     if row is None:
@@ -194,8 +193,7 @@ def _is_used(
     is_same = amount is None or row["balance"] == amount or (amount < 0 and amount <= row["balance"] < 0)
     if not is_same or (row["user"], row["kind"], row["job"]) != (user, kind.value, job):
         raise UserError(
-            f"the id {key} stands for something else already: {row['kind']} of {row['balance']} micro-dollars "
-            f"for {row['user']}",
+            f"the id {key} is already used: {row['kind']} of {row['balance']} micro-dollars for {row['user']}",
             hint="use another --id; nothing was changed",
         )
     return True

@@ -1,4 +1,4 @@
-"""Credits that move with a job: held, settled and kept within a day's cap in the transaction that moves the job."""
+"""Moves credits with a job: holds, settlements and the daily cap, in the transaction that moves the job."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _WORKER = "stationmaster"
 DAY_SECONDS = 86_400.0
 _NOT_AT_WORK = (State.QUEUED.value, State.ENDED.value)
 RETURN_GRACE_SECONDS = 7 * 86_400.0
-"""Credits that come back from a hold after they have expired can be spent for so long."""
+"""How long credits can be spent that expired while they were held and then were returned."""
 
 
 class Posting:
-    """What is done to accounts inside somebody else's transaction. Whoever spends begins with the account's lock."""
+    """Changes accounts inside the caller's transaction. Before spending, lock the account."""
 
     def __init__(self, database: Database) -> None:
         now = database.now
@@ -48,41 +48,41 @@ class Posting:
             )
         )
 
-    def entered(self, connection: Connection, write: Write) -> Write:
-        """Move the credits that `write` asks for; the write as it is then to be made, or the one in its place."""
+    def apply(self, connection: Connection, write: Write) -> Write:
+        """Move the credits that `write` asks for; return the write to make, or its `otherwise`."""
         for part in write.ledger:
             if isinstance(part, Settlement):
                 self._settle(connection, part)
             elif isinstance(part, DailyCapCheck):
-                if not self._has_room(connection, part):
-                    return self.entered(connection, part.otherwise)
+                if not self._is_under_cap(connection, part):
+                    return self.apply(connection, part.otherwise)
             else:
                 amount = self._hold(connection, part)
                 if amount is None:
-                    return self.entered(connection, part.otherwise)
+                    return self.apply(connection, part.otherwise)
                 funding = replace(write.job.funding, hold=amount)
                 write = replace(write, job=replace(write.job, funding=funding))
         return write
 
     def lock(self, connection: Connection, user: str) -> None:
-        """Nobody else spends this person's credits until the transaction ends."""
+        """Lock the account, so that no other transaction spends its credits before this one ends."""
         if connection.execute(_LOCK, {"b_user": user}).one_or_none() is None:
             insert_if_absent(connection, credit_accounts, {"user": user})
             connection.execute(_LOCK, {"b_user": user}).one()
 
     def spendable(self, connection: Connection, user: str) -> list[tuple[str, int]]:
-        """What each lot still holds, in the order of spending; what has expired is written off first."""
+        """What each lot still holds, in spending order, after writing off expired lots."""
         rows = connection.execute(self._lots, {"b_user": user}).mappings().all()
         self._write_off(connection, user, [row for row in rows if row["expired"]])
         return [(row["id"], row["remaining"]) for row in rows if not row["expired"]]
 
     def post(self, connection: Connection, user: str, entries: Sequence[dict[str, Any]]) -> None:
-        """Write entries of one account, each a part of the same movement."""
+        """Write entries of one account, all parts of one movement."""
         common = {"user": user, "job": None, "attempt": None, "key": None, "note": "", "actor": _WORKER}
         connection.execute(self._insert, [{**common, "part": part, **entry} for part, entry in enumerate(entries)])
 
     def take(self, connection: Connection, parts: Iterable[tuple[str, int]]) -> None:
-        """Lower what lots hold."""
+        """Reduce what the lots hold."""
         if rows := _in_order(parts):
             connection.execute(_TAKE, rows)
 
@@ -90,8 +90,8 @@ class Posting:
         attempt = {"b_job": hold.job_id, "b_attempt": hold.attempt}
         found = connection.execute(_LOCK_TO_HOLD, {"b_user": hold.user, **attempt}).one_or_none()
         if found is None:
-            return None  # somebody who never had credits
-        if found.is_held:  # nothing is held twice, and what is settled is not held again
+            return None  # a user who never had credits
+        if found.is_held:  # hold once per attempt, and never again after its settlement
             return MicroDollars(sum(row["held"] for row in connection.execute(_OF_ATTEMPT, attempt).mappings())) or None
         lots = self.spendable(connection, hold.user)
         amount = min(hold.most, sum(remaining for _, remaining in lots))
@@ -128,11 +128,11 @@ class Posting:
         if returned:
             connection.execute(self._give_back, _in_order(returned))
 
-    def _has_room(self, connection: Connection, room: DailyCapCheck) -> bool:
-        self.lock(connection, room.user)
+    def _is_under_cap(self, connection: Connection, check: DailyCapCheck) -> bool:
+        self.lock(connection, check.user)
         now = float(connection.execute(sa.select(self._now)).scalar_one())
-        used = committed_spend(connection, room.user, since=now - DAY_SECONDS, now=now, without=room.job_id)
-        return used + room.need <= room.cap
+        used = committed_spend(connection, check.user, since=now - DAY_SECONDS, now=now, without=check.job_id)
+        return used + check.need <= check.cap
 
     def _write_off(self, connection: Connection, user: str, expired: Sequence[RowMapping]) -> None:
         parts = [(row["id"], row["remaining"]) for row in expired]
@@ -170,14 +170,14 @@ def _owned_by(user: str) -> sa.ColumnElement[bool]:
 
 
 def _in_order(parts: Iterable[tuple[str, int]]) -> list[dict[str, Any]]:
-    """Lots are always changed in the same order: two that wait for each other never end."""
+    """Parameters in a fixed order of lots: otherwise two transactions could deadlock."""
     return [{"b_lot": lot, "b_amount": amount} for lot, amount in sorted(parts)]
 
 
 def _split(
     holds: Sequence[RowMapping], charge: int
 ) -> tuple[list[tuple[str, MicroDollars]], list[tuple[str, MicroDollars]]]:
-    """What is charged of each lot, those that were to be spent first before the others, and what goes back to each."""
+    """What to charge from each lot, in spending order, and what to return to each."""
     held = [(row["lot"], row["held"]) for row in holds]
     charge = min(charge, sum(amount for _, amount in held))  # never more than was held
     charged = drawn(charge, held) or []

@@ -1,4 +1,4 @@
-"""The proof that credits add up: everything is worked out anew from the entries alone and compared."""
+"""Proves that credits add up: recomputes everything from the entries alone and compares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BATCH = 1000
 
 @dataclass(slots=True)
 class _Attempt:
-    """An attempt's hold as the entries tell it."""
+    """An attempt's hold, computed from the entries."""
 
     user: str
     held: int = 0
@@ -33,7 +33,7 @@ class _Attempt:
 
 @dataclass(slots=True)
 class _Sums:
-    """Everything worked out from the entries."""
+    """Everything computed from the entries."""
 
     entries: int = 0
     balances: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -45,7 +45,7 @@ class _Sums:
 
 
 def prove(connection: Connection) -> LedgerProof:
-    """Read the whole ledger, which must not change meanwhile."""
+    """Check the whole ledger; the connection must see one snapshot of it."""
     sums = _Sums()
     entries = sa.select(ledger_entries).order_by(ledger_entries.c.seq)
     for row in connection.execution_options(yield_per=_BATCH).execute(entries).mappings():
@@ -73,7 +73,7 @@ def _add(sums: _Sums, row: RowMapping) -> None:
     sums.held[user] += row["held"]
     sums.lots[row["lot"]] += row["balance"]
     if sums.balances[user] < 0 and kind != EntryKind.SETTLEMENT.value:
-        sums.problems.append(f"entry {seq}: {user} had less than nothing")
+        sums.problems.append(f"entry {seq}: the balance of {user} is below zero")
     if kind == EntryKind.REFUND.value:
         sums.refunded[row["job"]] += row["balance"]
     if row["attempt"] is not None:
@@ -84,11 +84,11 @@ def _add_to_attempt(sums: _Sums, row: RowMapping) -> None:
     name = (row["job"], row["attempt"])
     attempt = sums.attempts.setdefault(name, _Attempt(user=row["user"]))
     if attempt.user != row["user"]:
-        sums.problems.append(f"entry {row['seq']}: {row['user']} moves what {attempt.user} had held")
+        sums.problems.append(f"entry {row['seq']}: {row['user']} moves credits held by {attempt.user}")
     match row["kind"]:
         case EntryKind.HOLD.value:
             if attempt.settled:
-                sums.problems.append(f"entry {row['seq']}: a hold after its settlement")
+                sums.problems.append(f"entry {row['seq']}: the hold comes after its settlement")
             attempt.held += row["held"]
             moved = row["balance"] + row["held"]
         case EntryKind.SETTLEMENT.value:
@@ -100,7 +100,7 @@ def _add_to_attempt(sums: _Sums, row: RowMapping) -> None:
             moved = row["balance"] + row["held"]
         case other:
             moved = 0
-            sums.problems.append(f"entry {row['seq']}: {other} belongs to no attempt")
+            sums.problems.append(f"entry {row['seq']}: a {other} must not name an attempt")
     if moved:
         sums.problems.append(f"entry {row['seq']}: its two sides do not match")
 
@@ -112,15 +112,15 @@ def _accounts(connection: Connection, sums: _Sums) -> Iterator[str]:
     known = set(connection.execute(sa.select(credit_accounts.c.user)).scalars())
     for user in sorted(known | spendable.keys()):
         if spendable[user] != sums.balances[user]:
-            yield f"{user}: {spendable[user]} can be spent, the entries add up to {sums.balances[user]}"
+            yield f"{user}: the lots hold {spendable[user]}, the entries add up to {sums.balances[user]}"
     for user in sorted(sums.balances.keys() - known):
-        yield f"{user}: entries without an account"
+        yield f"{user}: has entries but no account"
     by_user: dict[str, int] = defaultdict(int)
     for attempt in sums.attempts.values():
         by_user[attempt.user] += attempt.open
     for user in sorted(sums.held.keys()):
         if sums.held[user] != by_user[user]:
-            yield f"{user}: {sums.held[user]} are held, but {by_user[user]} by open holds"
+            yield f"{user}: {sums.held[user]} held, but the open holds add up to {by_user[user]}"
 
 
 def _lots(connection: Connection, sums: _Sums) -> Iterator[str]:
@@ -128,11 +128,11 @@ def _lots(connection: Connection, sums: _Sums) -> Iterator[str]:
     for row in connection.execute(sa.select(credit_lots)).mappings():
         known.add(row["id"])
         if row["remaining"] != sums.lots[row["id"]]:
-            yield f"lot {row['id']}: {row['remaining']} are left, its entries say {sums.lots[row['id']]}"
+            yield f"lot {row['id']}: {row['remaining']} left, but its entries add up to {sums.lots[row['id']]}"
         if not 0 <= row["remaining"] <= row["amount"]:
-            yield f"lot {row['id']}: {row['remaining']} of {row['amount']} are left"
+            yield f"lot {row['id']}: {row['remaining']} left of {row['amount']}"
     for lot in sorted(sums.lots.keys() - known):
-        yield f"lot {lot}: entries without a lot"
+        yield f"lot {lot}: has entries but does not exist"
 
 
 def _attempts(connection: Connection, sums: _Sums) -> Iterator[str]:
@@ -143,12 +143,12 @@ def _attempts(connection: Connection, sums: _Sums) -> Iterator[str]:
     for (job, number), attempt in sums.attempts.items():
         named = f"job {job}, attempt {number}"
         if attempt.charged < 0 or attempt.returned < 0 or attempt.open < 0:
-            yield f"{named}: more than the hold of {attempt.held} was charged and returned"
+            yield f"{named}: charged and returned more than the hold of {attempt.held}"
         if attempt.settled and attempt.open:
-            yield f"{named}: settled, but {attempt.open} are still held"
+            yield f"{named}: settled, but {attempt.open} still held"
         state, current = where.get(job, (State.ENDED.value, number))
         if not attempt.settled and (state == State.ENDED.value or current != number):
-            yield f"{named}: is over, but its hold of {attempt.held} was never settled"
+            yield f"{named}: ended, but its hold of {attempt.held} was never settled"
 
 
 def _refunds(sums: _Sums) -> Iterator[str]:
@@ -157,4 +157,4 @@ def _refunds(sums: _Sums) -> Iterator[str]:
         charged[job] += attempt.charged
     for job, amount in sums.refunded.items():
         if amount > charged[job]:
-            yield f"job {job}: {amount} were refunded, {charged[job]} charged"
+            yield f"job {job}: refunded {amount}, but charged only {charged[job]}"

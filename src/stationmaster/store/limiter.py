@@ -1,8 +1,8 @@
-"""Turns at a provider's API, shared by all processes on one store: calls of one kind keep their distance.
+"""A rate limit for provider APIs, shared by all processes on one store: calls to one endpoint take turns.
 
-The service measures the distance between calls as they reach it. A turn is taken some time before that: the first call
-of a process, which opens its connection slowly, would come too close to the second. So the interval is counted from the
-answer, by which the service has seen the call for certain.
+The service measures the interval between calls as they arrive. A process takes its turn some time before that, and its
+first call, which opens the connection, is slow: it could arrive too close to the second. So the interval counts from
+the response, by which time the service has certainly seen the call.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from stationmaster.store.engine import Database
 from stationmaster.store.tables import call_turns
 
 log = get_logger(__name__)
-_SOON = 0.001  # seconds; the turn of somebody else may end while it is looked at
+_SOON = 0.001  # seconds; another turn may end while this query runs
 
 
 class TurnLimiter:
-    """Each call takes the next free moment, by the database's clock.
+    """Each call takes the next free turn, by the database's clock.
 
-    Who waits has taken nothing yet: a process that is killed while it waits leaves no turn behind that others would
-    wait for. A turn is taken with the call, and keeps the others away for one interval after its answer.
+    A waiting process has not taken a turn yet, so one that is killed while it waits does not delay others. A turn is
+    taken right before the call and blocks others until one interval after the response.
     """
 
     def __init__(self, database: Database) -> None:
@@ -45,8 +45,8 @@ class TurnLimiter:
         continues: bool = False,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Returns when the call may be made, after as many pauses as it takes. With `continues` it belongs to the call
-        before it: it goes at once if nobody else took a turn meanwhile, and whoever comes next waits for both."""
+        """Wait until the call may be made. With `continues` it belongs to the previous call: it goes at once if no
+        other process took a turn meanwhile, and the next caller waits for both."""
         try:
             while True:
                 wait = await asyncio.to_thread(
@@ -56,27 +56,27 @@ class TurnLimiter:
                     return
                 await pause(wait)
         except StoreError as problem:
-            # The sweeper has to work where nothing can be written: then it keeps at least its own calls apart.
+            # The sweeper must work even if the store cannot be written: then limit at least its own calls.
             log.warning("limiter.alone", problem=str(problem))
         wait = self._take_own_turn((account, endpoint), interval_seconds, continues=continues)
         if wait > 0:
             await pause(wait)
 
-    async def answered(
+    async def note_answer(
         self, account: str, endpoint: str, *, interval_seconds: float, pause_seconds: float = 0.0
     ) -> None:
-        """The call that had the turn is over: the next may follow an interval from now, and `pause_seconds` from now
-        at the soonest. Never raises: the answer of the service counts, whatever becomes of the turn."""
+        """Note that the call has its response: the next may follow after an interval, and not before `pause_seconds`.
+        Never raises: the service's response matters more than the turn."""
         try:
             await asyncio.to_thread(
-                self.prolong_turn, account, endpoint, interval_seconds=interval_seconds, pause_seconds=pause_seconds
+                self.extend_turn, account, endpoint, interval_seconds=interval_seconds, pause_seconds=pause_seconds
             )
         except StoreError:
             name, end = (account, endpoint), time.monotonic() + max(interval_seconds, pause_seconds)
             self._own_turns[name] = max(self._own_turns.get(name, end), end)
 
     def take_turn(self, account: str, endpoint: str, *, interval_seconds: float, continues: bool = False) -> float:
-        """0 when the turn is taken; else nothing is, and the seconds until somebody may try again."""
+        """Take the turn and return 0, or take nothing and return the seconds until the next try."""
         now, next_at = self._database.now, call_turns.c.next_at
         insert = insert_into(self._database.dialect.name, call_turns)
         later = sa.func.max if self._database.is_sqlite else sa.func.greatest
@@ -100,10 +100,10 @@ class TurnLimiter:
                 return 0.0
             return max(_SOON, float(connection.execute(sa.select(next_at - now).where(mine)).scalar_one()))
 
-    def prolong_turn(self, account: str, endpoint: str, *, interval_seconds: float, pause_seconds: float = 0.0) -> None:
-        """The turn that was taken last lasts longer by the time that its call took, and at least for `pause_seconds`.
+    def extend_turn(self, account: str, endpoint: str, *, interval_seconds: float, pause_seconds: float = 0.0) -> None:
+        """Extend the last turn by the time that its call took, and to at least `pause_seconds` from now.
 
-        A call that got no answer for long makes nobody wait for more than one interval.
+        A slow call extends it by at most one interval.
         """
         now, next_at, name = self._database.now, call_turns.c.next_at, (account, endpoint)
         mine = sa.and_(call_turns.c.account == account, call_turns.c.endpoint == endpoint)
@@ -115,7 +115,7 @@ class TurnLimiter:
             took = min(max(0.0, answered_at - self._taken_at.get(name, answered_at)), interval_seconds)
             later = max(end + took, answered_at + pause_seconds)
             connection.execute(sa.update(call_turns).where(mine).values(next_at=later))
-            if end == self._last_turns.get(name):  # else it is somebody else's turn by now
+            if end == self._last_turns.get(name):  # otherwise another process has the turn by now
                 self._last_turns[name] = later
 
     def _take_own_turn(self, name: tuple[str, str], interval_seconds: float, *, continues: bool) -> float:

@@ -1,4 +1,4 @@
-"""Log chunks: compressed, by byte offset, capped per job so that a flooding trainer cannot fill the disk."""
+"""Log chunks: compressed, by byte offset, limited per job so that a flooding trainer cannot fill the disk."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Logs:
 def rows(
     job_id: str, chunks: Sequence[LogChunk], *, log_bytes: int, cap_bytes: int, now: float
 ) -> list[dict[str, object]]:
-    """Rows for the chunks while the job's log is below its cap; the one that passes it says so in its place.
+    """Rows for the chunks until the job's log reaches its limit; the last one gets a line that says so.
 
-    `log_bytes` is the length of the job's log with these chunks.
+    `log_bytes` is the length of the job's log including these chunks.
     """
     used = log_bytes - sum(len(chunk.data) for chunk in chunks)
     found = []
@@ -52,7 +52,7 @@ def rows(
         used += len(chunk.data)
         data = chunk.data
         if used >= cap_bytes:
-            data += f"\n[stationmaster] the log passed {cap_bytes} bytes; the rest is not kept at home\n".encode()
+            data += f"\n[stationmaster] the log exceeds {cap_bytes} bytes; the rest is not stored here\n".encode()
         found.append(_row(job_id, chunk, data, now))
     return found
 

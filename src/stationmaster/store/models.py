@@ -27,7 +27,7 @@ class Models:
         return self._found(query.limit(limit))
 
     def matching(self, reference: str) -> list[TrainedModel]:
-        """Those with this slug, else made by this job, else with this name, else whose slug begins so."""
+        """The model with this slug, else those of this job, else with this name, else whose slug starts with it."""
         table = trained_models.c
         for condition in (
             table.slug == reference,
@@ -44,7 +44,7 @@ class Models:
         return found[0] if found else None
 
     def to_register(self, *, limit: int = 20) -> list[TrainedModel]:
-        """Models whose registration is due for a step, the longest waiting first."""
+        """Models whose registration is due, the longest waiting first."""
         due = trained_models.c.register_at
         return self._found(sa.select(trained_models).where(due <= self._database.now).order_by(due).limit(limit))
 
@@ -54,7 +54,7 @@ class Models:
             return int(connection.execute(query).scalar_one())
 
     def put(self, model: TrainedModel) -> None:
-        """Write one outside of any job's lease."""
+        """Write a model where no lease guards its job."""
         with self._database.write() as connection:
             put(connection, (model,))
 

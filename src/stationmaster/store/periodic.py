@@ -1,4 +1,4 @@
-"""Work that is done every so often by whichever worker comes first, claimed with a lease like a job."""
+"""Periodic work: any worker may do it when it is due; claimed with a lease, as jobs are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Periodic:
         self._database = database
 
     def claim(self, name: str, owner: str, *, seconds: float) -> int | None:
-        """A token for the work `name` if it is due and nobody has it, else None."""
+        """Claim the work `name`; return a token if it is due and free, else None."""
         now = self._database.now
         take = (
             periodic.update()
@@ -32,8 +32,8 @@ class Periodic:
             token = connection.execute(take).scalar_one_or_none()
         return None if token is None else int(token)
 
-    def done(self, name: str, token: int, *, again_in: float) -> None:
-        """The work is done and due again later. Raises LeaseLost."""
+    def finish(self, name: str, token: int, *, again_in: float) -> None:
+        """Free the work and make it due again in `again_in` seconds. Raises LeaseLost."""
         now = self._database.now
         finish = (
             periodic.update()
@@ -42,4 +42,4 @@ class Periodic:
         )
         with self._database.write() as connection:
             if connection.execute(finish).rowcount == 0:
-                raise LeaseLost(f"the periodic work {name} was taken over")
+                raise LeaseLost(f"another worker has taken over the periodic work {name}")

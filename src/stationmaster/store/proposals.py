@@ -1,4 +1,4 @@
-"""What was proposed to people: stored until it is submitted, withdrawn or expired."""
+"""Proposals: stored until they are submitted, withdrawn or expired."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from stationmaster.errors import NotFound
 from stationmaster.model import JobSpec
 from stationmaster.store.codec import dumps, spec_from_text, spec_to_text
 from stationmaster.store.engine import Database
-from stationmaster.store.jobs import Submitted, enter
+from stationmaster.store.jobs import Submitted, enqueue
 from stationmaster.store.tables import proposals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredProposal:
-    """A job's whole specification, waiting; `terms` is what was shown of it, as plain data."""
+    """A job's whole specification before it is submitted; `terms` is what the user was shown, as plain data."""
 
     id: str
     spec: JobSpec
@@ -34,7 +34,7 @@ class Proposals:
         self._database = database
 
     def put(self, proposal_id: str, spec: JobSpec, terms: Mapping[str, Any], *, seconds: float) -> StoredProposal:
-        """Store a proposal that expires after that many seconds."""
+        """Store a proposal that expires after `seconds`."""
         with self._database.write() as connection:
             now = self._now(connection)
             kept = StoredProposal(id=proposal_id, spec=spec, terms=terms, created_at=now, expires_at=now + seconds)
@@ -42,27 +42,27 @@ class Proposals:
         return kept
 
     def get(self, proposal_id: str) -> StoredProposal:
-        """Raises NotFound for one that is not there or has expired."""
+        """The proposal. Raises NotFound if it does not exist or has expired."""
         with self._database.read() as connection:
             return self._get(connection, proposal_id, now=self._now(connection))
 
     def submit(self, proposal_id: str) -> Submitted:
-        """Its job is in the queue, exactly as proposed; again, it changes nothing. Raises NotFound as `get` does."""
+        """Queue the job exactly as proposed; repeating it changes nothing. Raises NotFound as `get` does."""
         with self._database.write() as connection:
             now = self._now(connection)
-            return enter(connection, self._get(connection, proposal_id, now=now).spec, now=now)
+            return enqueue(connection, self._get(connection, proposal_id, now=now).spec, now=now)
 
     def remove(self, proposal_id: str) -> None:
         with self._database.write() as connection:
             connection.execute(proposals.delete().where(proposals.c.id == proposal_id))
 
     def remove_expired(self) -> int:
-        """Delete the expired ones; how many there were."""
+        """Delete expired proposals; return how many there were."""
         with self._database.write() as connection:
             return connection.execute(proposals.delete().where(proposals.c.expires_at < self._database.now)).rowcount
 
     def wants_dataset(self, sha256: str) -> bool:
-        """Whether one that can still be submitted would train on this packed dataset."""
+        """Whether a proposal that can still be submitted uses this packed dataset."""
         open_one = sa.select(proposals.c.id).where(
             proposals.c.dataset_sha256 == sha256, proposals.c.expires_at >= self._database.now
         )

@@ -25,7 +25,7 @@ class Readings:
             return [known_fields(StepReading, dict(row)) for row in connection.execute(query).mappings()]
 
     def sampled(self, job_id: str, *, attempt: int, most: int = 2000) -> list[StepReading]:
-        """About `most` readings of one attempt, evenly over it, however many there are."""
+        """About `most` readings of one attempt, evenly spaced."""
         values = {"b_job": job_id, "b_attempt": attempt, "b_most": most}
         with self._database.read() as connection:
             return [known_fields(StepReading, dict(row)) for row in connection.execute(_SAMPLED, values).mappings()]

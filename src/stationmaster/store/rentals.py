@@ -23,7 +23,7 @@ class Rentals:
         return self._all(_OF_JOB, job_id=job_id)
 
     def of_jobs(self, job_ids: Collection[str]) -> dict[str, list[Rental]]:
-        """The rentals of several jobs in one question, by the job's id."""
+        """The rentals of several jobs, by job id, in one query."""
         found: dict[str, list[Rental]] = {job_id: [] for job_id in job_ids}
         for rental in self._all(_OF_JOBS, job_ids=list(job_ids)):
             found[rental.job_id].append(rental)
@@ -36,13 +36,13 @@ class Rentals:
         return self._all(_NOT_GONE)
 
     def count_others(self, rental: Rental) -> int:
-        """Other machines of the same provider that were asked for and are not known to be gone."""
+        """Number of other machines of the same provider that were requested and are not known to be gone."""
         with self._database.read() as connection:
             values = {"provider": rental.provider, "label": rental.label}
             return int(connection.execute(_COUNT_OTHERS, values).scalar_one())
 
-    def put_unattended(self, changed: Rental) -> None:
-        """Write a rental whose job has ended, where no lease guards it: only ever towards GONE, so repeats agree."""
+    def put_without_lease(self, changed: Rental) -> None:
+        """Write a rental of an ended job, which no lease guards. Only ever towards GONE, so concurrent writes agree."""
         with self._database.write() as connection:
             put(connection, (changed,))
 
@@ -70,7 +70,7 @@ _COUNT_OTHERS = (
 
 
 def put(connection: Connection, changed: Iterable[Rental]) -> None:
-    """Insert or replace rentals by label; one that is GONE stays so."""
+    """Insert or replace rentals by label; a GONE rental never changes."""
     rows = [rental_to_row(rental) for rental in changed]
     if rows:
         upsert(connection, rentals, rows, key=("label",), where=_IS_NOT_GONE)

@@ -12,7 +12,7 @@ from stationmaster.store.storable_text import StorableText
 
 metadata = sa.MetaData()
 
-# SQLite only counts rows up by itself for a column of type INTEGER.
+# SQLite autoincrements only columns of type INTEGER.
 _Counter = BigInteger().with_variant(Integer, "sqlite")
 
 installation = sa.Table(
@@ -98,11 +98,11 @@ cost_lines = sa.Table(
     Index("cost_lines_of_job", "job_id"),
 )
 
-# Whose a removed job was that had cost something: its cost lines stay, and count against the owner's cap of a day.
+# Owners of removed jobs that cost something: the cost lines stay and count against the owner's daily cap.
 removed_jobs = sa.Table(
     "removed_jobs",
     metadata,
-    Column("id", Text, primary_key=True),  # as its cost lines name it since
+    Column("id", Text, primary_key=True),  # as its cost lines name the job since
     Column("owner", Text, nullable=False),
     Column("at", Double, nullable=False),
 )
@@ -112,7 +112,7 @@ proposals = sa.Table(
     metadata,
     Column("id", Text, primary_key=True),
     Column("owner", Text),
-    Column("job_id", Text, nullable=False),  # that the job will have, or has
+    Column("job_id", Text, nullable=False),  # of the job, before and after it is submitted
     Column("created_at", Double, nullable=False),
     Column("expires_at", Double, nullable=False),
     Column("dataset_sha256", Text, nullable=False),
@@ -162,7 +162,7 @@ readings = sa.Table(
     Index("readings_of_job", "job_id", "step"),
 )
 
-# Kept when the job is removed: it tells of a recipe on a GPU, not of a person's job.
+# Kept when the job is removed: it describes a recipe on a GPU, not a user's job.
 past_runs = sa.Table(
     "past_runs",
     metadata,
@@ -250,7 +250,7 @@ users = sa.Table(
     Column("created_at", Double, nullable=False),
 )
 
-# One row per event, person and purpose: the database itself refuses the second.
+# One row per event, user and purpose: the unique index refuses a second one.
 outbox = sa.Table(
     "outbox",
     metadata,
@@ -296,14 +296,14 @@ followed = sa.Table(
     Column("seq", BigInteger, nullable=False),
 )
 
-# Who has or had credits: the row is the lock under which they are spent.
+# Users who have or had credits: to spend credits, a transaction locks this row.
 credit_accounts = sa.Table(
     "credit_accounts",
     metadata,
     Column("user", Text, primary_key=True),
 )
 
-# Credits that came in together, and what is left of them: those that expire are spent first, then the oldest.
+# Credits that came in together, and what is left of them. Lots that expire are spent first, then the oldest.
 credit_lots = sa.Table(
     "credit_lots",
     metadata,
@@ -314,7 +314,7 @@ credit_lots = sa.Table(
     Column("expires_at", Double),
     Column("at", Double, nullable=False),
     CheckConstraint("remaining >= 0", name="credit_lot_not_negative"),
-    Index("credit_lots_of_user", "user"),  # no index knows `remaining`: PostgreSQL then changes it in place
+    Index("credit_lots_of_user", "user"),  # `remaining` is in no index, so PostgreSQL updates it in place
 )
 
 # Written once, never changed. A job's entries name it in `job`, so that they stay when the job is removed.
@@ -325,17 +325,17 @@ ledger_entries = sa.Table(
     Column("user", Text, nullable=False),
     Column("kind", Text, nullable=False),
     Column("lot", Text, nullable=False),
-    Column("balance", BigInteger, nullable=False),  # what it adds to the credits that can be spent
-    Column("held", BigInteger, nullable=False),  # what it adds to those that are held for jobs
+    Column("balance", BigInteger, nullable=False),  # what it adds to the spendable credits
+    Column("held", BigInteger, nullable=False),  # what it adds to the held credits
     Column("job", Text),
     Column("attempt", Integer),
-    Column("part", Integer, nullable=False),  # one entry for each lot that it draws on
-    Column("key", Text),  # an operator's own: the same again changes nothing
+    Column("part", Integer, nullable=False),  # one entry per lot that the movement touches
+    Column("key", Text),  # chosen by the operator; repeating the command with the same key changes nothing
     Column("note", Text, nullable=False),
     Column("actor", Text, nullable=False),
     Column("at", Double, nullable=False),
     Index("ledger_entries_of_user", "user", "seq"),
-    # One hold and one settlement per job and attempt: the database itself refuses the second.
+    # One hold and one settlement per job and attempt: the unique index refuses a second one.
     Index("ledger_entries_once", "job", "attempt", "kind", "part", unique=True),
 )
 
@@ -368,7 +368,7 @@ trained_models = sa.Table(
     Index("models_to_register", "register_at"),
 )
 
-# Leave to put one file into the bucket. A path has one live ticket at a time: the database itself refuses the second.
+# Permission to upload one file to the bucket. A path has one live ticket at a time: a unique index refuses a second.
 tickets = sa.Table(
     "tickets",
     metadata,

@@ -1,4 +1,4 @@
-"""Upload tickets: leave to put one file into the bucket once, whoever asks for it."""
+"""Upload tickets: each permits one upload of one file to the bucket."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from stationmaster.store.tables import tickets
 
 class TicketState(StrEnum):
     OPEN = "OPEN"  # nothing has been signed for it
-    ISSUED = "ISSUED"  # signed, once; the upload may be on its way
+    ISSUED = "ISSUED"  # signed once; the upload may be under way
     DONE = "DONE"  # the file is verified under its key
-    VOID = "VOID"  # given up; whatever arrives is thrown away
+    VOID = "VOID"  # given up; an upload that still arrives is discarded
 
 
 LIVE_TICKET_STATES = (TicketState.OPEN, TicketState.ISSUED)
@@ -29,7 +29,7 @@ LIVE_TICKET_STATES = (TicketState.OPEN, TicketState.ISSUED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTicket:
-    """What may be put where. Uploads go to `quarantine`, which nobody reads; `key` is for what was verified."""
+    """What may be uploaded where. Uploads go to `quarantine`, which is never read from; verified files get `key`."""
 
     id: str
     job_id: str
@@ -40,7 +40,7 @@ class NewTicket:
     key: str
     quarantine: str
     part_sha256s: tuple[str, ...] = ()
-    token_sha256: str | None = None  # of what a machine shows at the HTTP door
+    token_sha256: str | None = None  # of the token that a machine sends to the HTTP API
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Tickets:
         self._database = database
 
     def open(self, new: NewTicket, *, seconds: float = 900.0) -> Ticket:
-        """Write the ticket, to be used within `seconds`; where its path has a live one, that one is the answer."""
+        """Write a ticket that expires after `seconds`; if its path has a live one, return that."""
         row = {
             "id": new.id,
             "token_sha256": new.token_sha256,
@@ -82,7 +82,7 @@ class Tickets:
             return _ticket(connection.execute(live).mappings().one())
 
     def get(self, ticket_id: str) -> Ticket:
-        """Raises TicketRefused for one that does not exist."""
+        """The ticket. Raises TicketRefused if it does not exist."""
         with self._database.read() as connection:
             row = connection.execute(sa.select(tickets).where(tickets.c.id == ticket_id)).mappings().first()
         if row is None:
@@ -95,13 +95,13 @@ class Tickets:
             return [_ticket(row) for row in connection.execute(query).mappings()]
 
     def live(self) -> list[Ticket]:
-        """Every ticket that an upload may still come for."""
+        """Every ticket for which an upload may still arrive."""
         with self._database.read() as connection:
             rows = connection.execute(sa.select(tickets).where(tickets.c.state.in_(_LIVE))).mappings()
             return [_ticket(row) for row in rows]
 
     def issue(self, ticket_id: str, *, seconds: float, upload: str | None = None) -> Ticket:
-        """Close the ticket to everybody else before anything is signed. Raises TicketRefused the second time."""
+        """Mark the ticket as issued, before anything is signed for it. Raises TicketRefused the second time."""
         now = self._database.now
         change = (
             tickets.update()
@@ -112,11 +112,11 @@ class Tickets:
         with self._database.write() as connection:
             row = connection.execute(change).mappings().first()
         if row is None:
-            raise TicketRefused("this upload ticket was used before, or its time is over")
+            raise TicketRefused("this upload ticket was already used or has expired")
         return _ticket(row)
 
     def close(self, ticket_id: str, state: TicketState, *, problem: str | None = None) -> None:
-        """The ticket is DONE or VOID; one that already was either stays as it is."""
+        """Set the ticket to DONE or VOID; one that is already either does not change."""
         change = (
             tickets.update()
             .where(tickets.c.id == ticket_id, tickets.c.state.in_(_LIVE))

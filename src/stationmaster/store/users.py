@@ -1,4 +1,4 @@
-"""People who are told things, and how each wants to be told."""
+"""Users who get notifications, and how each of them wants to get them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Users:
         self._database = database
 
     def put(self, user: User) -> None:
-        """Add a person, or change one."""
+        """Add a user or change one."""
         row = {**dataclasses.asdict(user), "muted": dumps(list(user.muted))}
         with self._database.write() as connection:
             row["created_at"] = connection.execute(sa.select(self._database.now)).scalar_one()
@@ -37,7 +37,7 @@ class Users:
             return [_user(row) for row in connection.execute(sa.select(users).order_by(users.c.name)).mappings()]
 
     def remove(self, name: str) -> None:
-        """Raises NotFound. Messages that wait for them in the inbox stay."""
+        """Remove a user; their inbox stays. Raises NotFound."""
         with self._database.write() as connection:
             if connection.execute(users.delete().where(users.c.name == name)).rowcount == 0:
                 raise NotFound(f"there is no user {name}", hint="run `stationmaster users list` to see them")

@@ -1,4 +1,4 @@
-"""Waking readers when something was written. What is read is always the tables: a lost wake-up only costs time."""
+"""Wakes readers after a write. Readers always read the tables, so a lost wake-up only costs time."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _SQLITE_POLL_SECONDS = 0.05
 
 
 def announce(connection: Connection) -> None:
-    """Wake workers and viewers, when this transaction commits: there is something to do.
+    """Wake workers and viewers when this transaction commits: there is something to do.
 
-    SQLite needs no word: its readers see the data version.
+    On SQLite this does nothing: its readers poll the data version.
     """
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"NOTIFY {_WORK}")
 
 
 def announce_news(connection: Connection) -> None:
-    """Wake viewers only: a worker that woke all workers, itself among them, with all it writes would never rest."""
+    """Wake only viewers: if every write of a worker woke all workers, itself included, they would never rest."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"NOTIFY {_NEWS}")
 
 
 class Waker:
-    """Waits until somebody else wrote to the store. Use as a context manager; not for several threads at once."""
+    """Waits until another process writes to the store. Use as a context manager, from one thread."""
 
     def __init__(self, database: Database, *, for_work: bool = False) -> None:
         """`for_work`: wake only when there is something to do for a worker."""
@@ -56,7 +56,7 @@ class Waker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Not given back to the pool: it listens, or holds a data version, and nobody else wants that.
+        # Not returned to the pool: it listens, or has a data version, which no other user of the pool expects.
         driver = self._pooled.driver_connection
         self._pooled.detach()
         driver.close()

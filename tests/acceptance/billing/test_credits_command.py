@@ -97,7 +97,7 @@ def test_an_id_that_stands_for_something_else_is_refused(terminal: Terminal) -> 
     )
     for words in others:
         problem = terminal.refused("credits", *words, "--reason", "x", "--id", "invoice-7")
-        assert "stands for something else already: GRANT of 5000000 micro-dollars for ann" in str(problem)
+        assert "is already used: GRANT of 5000000 micro-dollars for ann" in str(problem)
     terminal.said("credits", "grant", "ann", "2", "--reason", "x", "--expires", "1d")
     terminal.said("credits", "adjust", "ann", "-3", "--reason", "from two lots", "--id", "slip")
     assert "was done before" in terminal.said("credits", "adjust", "ann", "-3", "--reason", "again", "--id", "slip")
@@ -145,7 +145,7 @@ def test_points_are_shown_and_read_where_they_are_used(terminal: Terminal) -> No
         (("grant", "ann", "1", "--as", "bribe", "--reason", "x"), UserError, "no way to give credits"),
         (("grant", "ann", "1", "--expires", "soon", "--reason", "x"), UserError, "expires"),
         (("adjust", "ann", "-1", "--reason", "x"), OutOfCredit, "ann has less than that"),
-        (("refund", "nothing", "--reason", "x"), NotFound, "no credits were ever held"),
+        (("refund", "nothing", "--reason", "x"), NotFound, "never used credits"),
         (("show", "bob"), NotFound, "there is no user bob"),
     ],
 )

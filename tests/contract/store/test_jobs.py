@@ -129,7 +129,7 @@ def test_only_a_training_that_is_to_go_on_can_be_asked(store: Store, request_: R
     assert lease.job.times_asked(request_) == 1
     store.jobs.desire("a", Desired.STOP)
     before = (store.jobs.get("a"), store.events.of_job("a"))
-    with pytest.raises(IllegalMove, match="is being ended"):
+    with pytest.raises(IllegalMove, match="is already stopping"):
         store.jobs.ask("a", request_)
     assert (store.jobs.get("a"), store.events.of_job("a")) == before
     store.leases.settle(lease, Write(job=lease.job, due_in=0.0))
@@ -186,7 +186,7 @@ def test_events_can_be_followed_by_version(store: Store) -> None:
 def test_an_ended_job_is_forgotten_with_all_that_belongs_to_it(store: Store) -> None:
     for name in ("a", "b"):
         store.jobs.submit(spec(name))
-        store.alerts.raise_unattended(Alert(kind="x", message="y", job_id=name))
+        store.alerts.raise_without_lease(Alert(kind="x", message="y", job_id=name))
         store.watchers.register(name, "me", seconds=60)
     leases = store.leases.claim("w", limit=2, seconds=20)
     for lease in leases:
@@ -267,11 +267,11 @@ def test_a_job_that_has_not_ended_is_not_forgotten(store: Store) -> None:
 def test_a_job_whose_machine_may_bill_is_not_forgotten(store: Store) -> None:
     store.jobs.submit(spec("job"))
     end(store, "job")
-    store.rentals.put_unattended(rental(state=RentalState.RELEASING))
+    store.rentals.put_without_lease(rental(state=RentalState.RELEASING))
     with pytest.raises(IllegalMove):
         store.jobs.remove("job")
     assert store.jobs.count_needing_a_worker() == 1
-    store.rentals.put_unattended(rental(state=RentalState.GONE, gone_at=1.0))
+    store.rentals.put_without_lease(rental(state=RentalState.GONE, gone_at=1.0))
     assert store.jobs.count_needing_a_worker() == 0
     store.jobs.remove("job")
 

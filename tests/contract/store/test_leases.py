@@ -196,7 +196,7 @@ def test_a_worker_that_goes_home_hands_back_its_own_leases_only(store: Store) ->
         store.jobs.submit(spec(name))
     claim(store, "one", limit=2)
     claim(store, "two", limit=1)
-    store.leases.hand_back("one")
+    store.leases.free_all_of("one")
     assert claim(store, "three") == ["a", "b"]
 
 
@@ -227,7 +227,7 @@ def test_a_stale_give_back_does_not_free_the_new_holder_s_lease(store: Store, op
     old = claim_one(store)
     claim_one(open_store(later=_SECONDS + 1), "two")
     store.leases.free(old)
-    store.leases.hand_back("one")
+    store.leases.free_all_of("one")
     assert claim(store, "three") == []
 
 
@@ -303,7 +303,7 @@ def test_a_rental_that_is_gone_stays_gone(store: Store) -> None:
     gone = rental(state=RentalState.GONE, gone_at=20.0)
     store.leases.record(lease, Write(job=lease.job, rentals=(gone,)))
     store.leases.record(lease, Write(job=lease.job, rentals=(rental(state=RentalState.RELEASING),)))
-    store.rentals.put_unattended(rental(state=RentalState.HELD))
+    store.rentals.put_without_lease(rental(state=RentalState.HELD))
     assert store.rentals.of_job("job") == [gone]
     assert store.rentals.not_gone() == []
 

@@ -228,7 +228,7 @@ def test_a_refund_gives_back_what_was_charged_and_no_more(store: Store) -> None:
     lease = store.leases.record(lease := claimed(store, "job"), with_hold(lease.job, least=1, most=400))
     store.leases.settle(lease, ended(lease.job, charge=300))
     assert store.ledger.refund("job", MicroDollars(100), note="sorry") == 100
-    with pytest.raises(UserError, match="charged 200"):
+    with pytest.raises(UserError, match="at most 200"):
         store.ledger.refund("job", MicroDollars(201), note="too much")
     assert store.ledger.refund("job", note="all of it") == 200
     with pytest.raises(UserError):
@@ -271,7 +271,7 @@ def test_removing_a_job_leaves_its_entries_and_its_id_is_not_given_again(store: 
     store.jobs.remove("job")
     assert [entry.job for entry in store.ledger.entries(job="job")] == ["job"] * 3
     assert store.ledger.prove().problems == ()
-    with pytest.raises(IllegalMove, match="was there before"):
+    with pytest.raises(IllegalMove, match="belonged to a removed job"):
         store.jobs.submit(spec("job"))
 
 
@@ -280,11 +280,11 @@ def test_removing_a_job_leaves_its_entries_and_its_id_is_not_given_again(store: 
     [
         (ledger_entries.update().where(ledger_entries.c.kind == "SETTLEMENT").values(held=-299), "held"),
         (ledger_entries.delete().where(ledger_entries.c.kind == "RELEASE"), "still held"),
-        (ledger_entries.delete().where(ledger_entries.c.kind == "GRANT"), "less than nothing"),
-        (credit_lots.update().values(remaining=credit_lots.c.remaining + 1), "are left"),
-        (credit_lots.delete(), "without a lot"),
-        (credit_lots.update().values(user="bob"), "can be spent"),
-        (sa.text("delete from credit_accounts"), "without an account"),
+        (ledger_entries.delete().where(ledger_entries.c.kind == "GRANT"), "is below zero"),
+        (credit_lots.update().values(remaining=credit_lots.c.remaining + 1), " left, but its entries"),
+        (credit_lots.delete(), "does not exist"),
+        (credit_lots.update().values(user="bob"), "the lots hold"),
+        (sa.text("delete from credit_accounts"), "no account"),
     ],
 )
 def test_the_proof_finds_what_was_tampered_with(store: Store, harm: sa.Executable, complaint: str) -> None:

@@ -74,7 +74,7 @@ def test_the_interval_counts_from_the_answer_when_the_service_has_seen_the_call(
     limiter = calling.limiter
     assert limiter.take_turn("default", "keys", interval_seconds=60.0) == 0.0
     limiter._database = answering.database
-    limiter.prolong_turn("default", "keys", interval_seconds=60.0)
+    limiter.extend_turn("default", "keys", interval_seconds=60.0)
     assert 59.0 < answering.limiter.take_turn("default", "keys", interval_seconds=60.0) <= 60.0
 
 
@@ -82,7 +82,7 @@ def test_a_call_that_took_for_ever_makes_nobody_wait_for_more_than_one_interval(
     limiter, later = open_store().limiter, open_store(later=59.0)
     limiter.take_turn("default", "keys", interval_seconds=6.0)
     limiter._database = later.database
-    limiter.prolong_turn("default", "keys", interval_seconds=6.0)
+    limiter.extend_turn("default", "keys", interval_seconds=6.0)
     assert later.limiter.take_turn("default", "keys", interval_seconds=6.0) == 0.0
 
 
@@ -92,14 +92,14 @@ def test_pages_that_follow_each_other_are_counted_from_their_answers(open_store:
         searching._database = open_store(later=float(page)).database
         assert searching.take_turn("default", "search", interval_seconds=6.0, continues=page > 0) == 0.0
         searching._database = open_store(later=page + 1.0).database
-        searching.prolong_turn("default", "search", interval_seconds=6.0)
+        searching.extend_turn("default", "search", interval_seconds=6.0)
     assert 29.0 < other.limiter.take_turn("default", "search", interval_seconds=6.0) <= 30.0
 
 
 def test_the_pause_that_a_service_asks_for_is_kept_by_everybody(open_store: OpenStore) -> None:
     limiter, other = open_store().limiter, open_store().limiter
     limiter.take_turn("default", "create", interval_seconds=4.5)
-    limiter.prolong_turn("default", "create", interval_seconds=4.5, pause_seconds=12.0)
+    limiter.extend_turn("default", "create", interval_seconds=4.5, pause_seconds=12.0)
     assert 11.0 < other.take_turn("default", "create", interval_seconds=4.5) <= 12.0
 
 
@@ -148,7 +148,7 @@ async def test_where_nothing_can_be_written_the_answer_still_counts(tmp_path: Pa
 
     limiter = TurnLimiter(database)
     await limiter.wait_for_turn("default", "destroy", interval_seconds=30.0, pause=sleep)
-    await limiter.answered("default", "destroy", interval_seconds=30.0, pause_seconds=90.0)
+    await limiter.note_answer("default", "destroy", interval_seconds=30.0, pause_seconds=90.0)
     await limiter.wait_for_turn("default", "destroy", interval_seconds=30.0, pause=sleep)
     database.close()
     assert len(slept) == 1

@@ -118,6 +118,6 @@ def test_events_and_alerts_of_all_jobs_can_be_followed(store: Store) -> None:
     assert [event.job_id for event in found] == ["a", "b"]
     assert store.events.after(found[0].seq, kinds=["submitted"]) == found[1:]
     assert store.events.after(0, kinds=["outcome"]) == []
-    store.alerts.raise_unattended(Alert(kind="release", message="stuck", job_id="a"))
+    store.alerts.raise_without_lease(Alert(kind="release", message="stuck", job_id="a"))
     ((number, alert),) = store.alerts.after(0)
     assert (alert.kind, store.alerts.after(number)) == ("release", [])

@@ -52,8 +52,8 @@ def test_a_flood_is_cut_at_the_cap_and_the_log_says_so_once(open_store: Callable
     for number in range(10):
         store.leases.record(lease, Write(job=lease.job, logs=(chunk(b"x" * 150, start=number * 150),) * 2))
     text = b"".join(store.logs.text("a"))
-    assert text.count(b"[stationmaster] the log passed 1000 bytes") == 1
-    assert text.endswith(b"the rest is not kept at home\n")
+    assert text.count(b"[stationmaster] the log exceeds 1000 bytes") == 1
+    assert text.endswith(b"the rest is not stored here\n")
     assert CAP <= len(text) < CAP + 400
 
 
@@ -86,7 +86,7 @@ def test_alerts_of_other_jobs_and_kinds_stay_open(store: Store) -> None:
         Alert(kind="x", message="4"),
         Alert(kind="x", message="5"),
     ):
-        store.alerts.raise_unattended(alert)
+        store.alerts.raise_without_lease(alert)
     store.leases.record(lease, Write(job=lease.job, cleared_alerts=("x",)))
     assert [alert.message for alert in store.alerts.open()] == ["2", "3", "4"]
 
@@ -96,7 +96,7 @@ def test_periodic_work_is_done_by_one_and_due_again_later(store: Store, open_sto
     assert token is not None
     assert store.periodic.claim("sweep", "two", seconds=20) is None
     assert store.periodic.claim("other", "two", seconds=20) is not None
-    store.periodic.done("sweep", token, again_in=300)
+    store.periodic.finish("sweep", token, again_in=300)
     assert store.periodic.claim("sweep", "two", seconds=20) is None
     assert open_store(later=301).periodic.claim("sweep", "two", seconds=20) is not None
 
@@ -106,7 +106,7 @@ def test_periodic_work_of_a_worker_that_died_is_taken_over(store: Store, open_st
     assert token is not None
     assert open_store(later=21).periodic.claim("sweep", "two", seconds=20) is not None
     with pytest.raises(LeaseLost):
-        store.periodic.done("sweep", token, again_in=300)
+        store.periodic.finish("sweep", token, again_in=300)
 
 
 def test_many_who_begin_the_same_periodic_work_at_once_get_one_token(open_store: Callable[..., Store]) -> None:
@@ -247,8 +247,8 @@ def test_what_the_provider_billed_never_changes_and_a_closed_line_is_not_opened_
     closed = replace(opened, ended_at=11.0, amount=MicroDollars(1_000))
     billed = replace(closed, amount=MicroDollars(1_234), source="provider")
     for line in (opened, closed, opened):
-        store.costs.put_unattended(line)
+        store.costs.put_without_lease(line)
     assert store.costs.of_job("a") == [closed]
     store.costs.reconcile([billed])
-    store.costs.put_unattended(closed)
+    store.costs.put_without_lease(closed)
     assert store.costs.of_job("a") == [billed]

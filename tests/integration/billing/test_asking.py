@@ -92,14 +92,14 @@ async def test_operators_hear_of_machines_that_cost_too_much_together_until_they
     )
     try:
         for number in range(3):
-            store.costs.put_unattended(_line(number, ended_at=None))
+            store.costs.put_without_lease(_line(number, ended_at=None))
         await alert_spending(world)
         await alert_spending(world)
         (alert,) = store.alerts.open()
         assert (alert.kind, alert.message) == (
             SPENDING, "all machines together cost $12.00 per hour, more than $10.00",
         )  # fmt: skip
-        store.costs.put_unattended(_line(0, ended_at=20.0))
+        store.costs.put_without_lease(_line(0, ended_at=20.0))
         await alert_spending(world)
         assert store.alerts.open() == []
     finally:

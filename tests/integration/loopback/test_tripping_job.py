@@ -36,7 +36,7 @@ def test_it_is_stopped_its_model_fetched_and_its_machine_given_back(world: Local
     submit(world.station, world.request(pictures, id="bad", parameters=PARAMETERS))
     world.work_until(lambda: bool(world.station.jobs.view("bad").checkpoints), what="a checkpoint on the machine")
     spoil(world)
-    world.work_until(lambda: world.store.jobs.get("bad").setbacks.trips >= 1, what="a trip")
+    world.work_until(lambda: world.store.jobs.get("bad").setbacks.internal_errors >= 1, what="a trip")
     assert world.store.jobs.get("bad").state is State.EXECUTING
     world.station.jobs.desire("bad", Desired.STOP)
     world.work_until_ended("bad")

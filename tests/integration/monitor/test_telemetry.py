@@ -25,7 +25,7 @@ class NoLimit:
     ) -> None:
         self.turns += not continues
 
-    async def answered(self, account: str, endpoint: str, **_times: float) -> None:
+    async def note_answer(self, account: str, endpoint: str, **_times: float) -> None:
         """Nobody waits, so nobody has to know."""
 
 

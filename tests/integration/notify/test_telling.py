@@ -136,8 +136,8 @@ async def test_operators_get_alerts_by_all_their_ways(store: Store, server: Mess
         "STATIONMASTER_NOTIFY__OPERATORS__WEBHOOK_SECRET": "s",
     }
     happen(store, "job", FLAGGED)
-    store.alerts.raise_unattended(Alert(kind="soft_limit", message="runs for 90 min", job_id="job"))
-    store.alerts.raise_unattended(Alert(kind="stall", message="told to the owner already", job_id="job"))
+    store.alerts.raise_without_lease(Alert(kind="soft_limit", message="runs for 90 min", job_id="job"))
+    store.alerts.raise_without_lease(Alert(kind="stall", message="told to the owner already", job_id="job"))
     await tell(store, tmp_path, environ)
     assert sorted(message.service for message in server.received) == ["slack", "telegram", "webhook"]
     assert all("Issue: runs for 90 min" in message.text for message in server.received)
@@ -148,7 +148,7 @@ async def test_operators_get_alerts_by_all_their_ways(store: Store, server: Mess
 async def test_without_operators_the_single_user_hears_of_a_failed_release(
     store: Store, server: MessengerServer, tmp_path: Path
 ) -> None:
-    store.alerts.raise_unattended(Alert(kind="release", message="it may be billing"))
+    store.alerts.raise_without_lease(Alert(kind="release", message="it may be billing"))
     await tell(store, tmp_path, {**server.environ, "STATIONMASTER_NOTIFY__TELEGRAM_ID": "17"})
     (text,) = server.texts()
     assert text.startswith("⚠️ Could not release a machine")

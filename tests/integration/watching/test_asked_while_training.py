@@ -40,7 +40,7 @@ def is_answered(world: LocalWorld, times: int) -> bool:
 
 def is_passed_on(world: LocalWorld) -> bool:
     requests = world.store.jobs.get("job").requests
-    return requests.asking is not None or bool(requests.answered)
+    return requests.pending is not None or bool(requests.answered)
 
 
 def test_samples_come_home_while_it_trains_on(world: LocalWorld, pictures: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_training_is_asked_once_it_runs_and_not_when_it_is_to_end(world: Local
         assert "as soon as it trains" in world.station.jobs.ask("job", Request.SAVE).note
         world.work_until(partial(is_answered, world, 1), what="the save")
         world.station.jobs.desire("job", Desired.STOP)
-        with pytest.raises(IllegalMove, match="is being ended"):
+        with pytest.raises(IllegalMove, match="is already stopping"):
             world.station.jobs.ask("job", Request.SAMPLE)
         world.work_until_ended("job")
         with pytest.raises(AlreadyEnded):

@@ -129,7 +129,7 @@ def _serve_worker(settings: Settings, order: StormOrder) -> None:
     while not lock.take(log=Path(order.log)):
         assert time.monotonic() < ends, "another worker does not leave"
     store = open_store(settings)
-    store.leases.take_from_the_dead()
+    store.leases.free_all()
     try:
         asyncio.run(_work(settings, order, store))
     finally:

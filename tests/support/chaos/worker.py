@@ -108,7 +108,7 @@ def run_worker(order: Order) -> int:
         return REFUSED
     store = Store(database)
     if database.is_sqlite:
-        store.leases.take_from_the_dead()
+        store.leases.free_all()
     try:
         asyncio.run(_work(order, store))
     finally:

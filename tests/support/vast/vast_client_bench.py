@@ -41,7 +41,7 @@ class Turns:
     ) -> None:
         (self.continued if continues else self.taken).append((account, endpoint, interval_seconds))
 
-    async def answered(
+    async def note_answer(
         self, account: str, endpoint: str, *, interval_seconds: float, pause_seconds: float = 0.0
     ) -> None:
         if pause_seconds:

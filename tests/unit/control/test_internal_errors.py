@@ -17,10 +17,10 @@ POLICY = Policy(retry_seconds=(2.0, 5.0), fetch_seconds=3600.0)
 LIMIT = 1000.0
 
 
-def tripped(state: State, *, trips: int = 2, now: float = LIMIT + 1, **fields: Any) -> Write:
-    """What is written when the job trips once more."""
+def tripped(state: State, *, errors: int = 2, now: float = LIMIT + 1, **fields: Any) -> Write:
+    """What is written when an internal error happens once more."""
     values: dict[str, Any] = {"deadline_at": LIMIT, "state_since": 0.0, **fields}
-    before = job(state=state, machine=MACHINE, setbacks=Setbacks(trips=trips), **values)
+    before = job(state=state, machine=MACHINE, setbacks=Setbacks(internal_errors=errors), **values)
     return after_internal_error(before, "it broke", now=now, policy=POLICY)
 
 
@@ -29,16 +29,16 @@ def kinds(write: Write) -> list[str]:
 
 
 def test_it_is_told_once_alerted_each_time_and_tried_again_with_growing_pauses() -> None:
-    first = tripped(State.EXECUTING, trips=0, now=0.0)
-    assert (kinds(first), first.due_in, first.job.setbacks.trips) == (["tripped"], 2.0, 1)
-    later = tripped(State.EXECUTING, trips=7, now=0.0)
-    assert (kinds(later), later.due_in, later.job.setbacks.trips) == ([], 5.0, 8)
+    first = tripped(State.EXECUTING, errors=0, now=0.0)
+    assert (kinds(first), first.due_in, first.job.setbacks.internal_errors) == (["tripped"], 2.0, 1)
+    later = tripped(State.EXECUTING, errors=7, now=0.0)
+    assert (kinds(later), later.due_in, later.job.setbacks.internal_errors) == ([], 5.0, 8)
     assert [alert.message for alert in later.alerts] == ["in EXECUTING: it broke"]
 
 
 @pytest.mark.parametrize("state", [State.PROVISIONING, State.EXECUTING, State.FETCHING_RESULTS, State.FINALIZING])
 def test_one_error_past_the_limit_gives_nothing_up(state: State) -> None:
-    assert tripped(state, trips=0).job.state is state
+    assert tripped(state, errors=0).job.state is state
 
 
 @pytest.mark.parametrize("state", [State.PROVISIONING, State.TRANSFERRING_DATA])
@@ -66,7 +66,7 @@ def test_before_the_training_every_wish_ends_it(wish: Desired) -> None:
 def test_a_training_that_nobody_can_watch_leaves_its_model(wish: Desired, ending: Reason) -> None:
     write = tripped(State.EXECUTING, desired=wish)
     assert (write.job.state, write.job.ending.reason) == (State.FETCHING_RESULTS, ending)
-    assert (write.due_in, write.job.outcome, write.job.setbacks.trips) == (0.0, None, 0)
+    assert (write.due_in, write.job.outcome, write.job.setbacks.internal_errors) == (0.0, None, 0)
 
 
 @pytest.mark.parametrize("state", [State.EXECUTING, State.FETCHING_RESULTS])
@@ -94,11 +94,11 @@ def test_a_model_that_is_safe_is_not_lost_with_what_was_still_to_be_fetched() ->
 
 @pytest.mark.parametrize("state", [State.RELEASING, State.ENDED])
 def test_a_machine_is_asked_to_go_whatever_happens(state: State) -> None:
-    after = tripped(state, trips=50, now=LIMIT * 100, desired=Desired.CANCEL)
+    after = tripped(state, errors=50, now=LIMIT * 100, desired=Desired.CANCEL)
     assert (after.job.state, after.due_in) == (state, 5.0)
 
 
 def test_a_visit_that_went_well_takes_back_what_was_told() -> None:
-    well: Job = job(setbacks=Setbacks(trips=2))
+    well: Job = job(setbacks=Setbacks(internal_errors=2))
     write = with_errors_cleared(Write(job=well))
-    assert (write.job.setbacks.trips, write.cleared_alerts) == (0, ("internal_error",))
+    assert (write.job.setbacks.internal_errors, write.cleared_alerts) == (0, ("internal_error",))

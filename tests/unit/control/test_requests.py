@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from stationmaster.control.states.executing.user_requests import Ask, goes_on, looked_after, next_request
-from stationmaster.model import Asking, Job, Progress, Request, Requests, State
+from stationmaster.model import Job, PendingRequest, Progress, Request, Requests, State
 from stationmaster.remote.host import Answered
 from tests.support.jobs.spine_values import job
 
 SAMPLING, SAMPLED = Answered(state="sampling"), Answered(state="sampled", files=("output/a.png",))
 
-ASKING = Asking(request=Request.SAMPLE, number=1, at=90.0, looked_at=99.0, attempt=1)
+ASKING = PendingRequest(request=Request.SAMPLE, number=1, at=90.0, looked_at=99.0, attempt=1)
 
 
 def training(*, step: int | None = 10, **fields: Any) -> Job:
@@ -36,13 +36,13 @@ def test_the_latest_wish_is_passed_on_once(asked: int) -> None:
 
 
 def test_one_that_is_being_waited_for_is_looked_at_now_and_then() -> None:
-    waiting = training(samples_asked=1, saves_asked=1, requests=Requests(asking=ASKING))
+    waiting = training(samples_asked=1, saves_asked=1, requests=Requests(pending=ASKING))
     assert next_request(waiting, now=100.0) is None
     assert next_request(waiting, now=103.0) == Ask(request=Request.SAMPLE, number=1)
 
 
 def test_one_that_was_lost_with_its_machine_is_made_again() -> None:
-    lost = Requests(asking=replace(ASKING, attempt=0))
+    lost = Requests(pending=replace(ASKING, attempt=0))
     assert next_request(training(samples_asked=1, requests=lost), now=99.5) is not None
 
 

@@ -69,7 +69,7 @@ async def test_a_job_that_trips_is_told_alerted_and_tried_again_later(store: Sto
     async with worker_of(store, tmp_path) as worker:
         await worker.work_until_idle()
     job = store.jobs.get("a")
-    assert (job.state, job.outcome, job.setbacks.trips) == (State.PROVISIONING, None, 1)
+    assert (job.state, job.outcome, job.setbacks.internal_errors) == (State.PROVISIONING, None, 1)
     assert [event.kind for event in store.events.of_job("a")].count("tripped") == 1
     assert "no provider nowhere" in store.alerts.open("a")[0].message
     assert store.jobs.seconds_until_due() == pytest.approx(60.0, abs=10.0)
@@ -86,7 +86,7 @@ async def test_a_job_that_trips_over_a_wish_is_not_spun_on(store: Store, tmp_pat
         await worker.work_until_idle()
     job = store.jobs.get("a")
     assert (job.seen_seq, job.desired_seq, job.desired) == (1, 1, Desired.STOP)
-    assert job.setbacks.trips == 1
+    assert job.setbacks.internal_errors == 1
 
 
 @asynchronous
@@ -95,7 +95,7 @@ async def test_a_job_without_a_provider_can_be_cancelled(store: Store, tmp_path:
     store.jobs.submit(spec("a", provider="nowhere"))
     async with worker_of(store, tmp_path, retry_seconds=0.0) as worker:
         running = asyncio.create_task(worker.run())
-        await until(lambda: store.jobs.get("a").setbacks.trips >= 1, what="a trip")
+        await until(lambda: store.jobs.get("a").setbacks.internal_errors >= 1, what="a trip")
         store.jobs.desire("a", Desired.CANCEL)
         await until(lambda: store.jobs.get("a").state is State.ENDED, what="the end")
         worker.leave()
@@ -115,7 +115,7 @@ async def test_a_job_that_is_well_again_is_no_longer_called_ill(store: Store, tm
     async with worker_of(store, tmp_path, FakeProvider()) as worker:
         await worker.work_until_idle()
     job = store.jobs.get("a")
-    assert (job.state, job.setbacks.trips) == (State.ENDED, 0)
+    assert (job.state, job.setbacks.internal_errors) == (State.ENDED, 0)
     assert store.alerts.open("a") == []
 
 
@@ -147,7 +147,7 @@ async def test_a_sweep_that_trips_does_not_end_the_worker(store: Store, tmp_path
     store.jobs.submit(spec("a", provider="nowhere"))
     async with worker_of(store, tmp_path, OddProvider()) as worker:
         running = asyncio.create_task(worker.run())
-        await until(lambda: store.jobs.get("a").setbacks.trips == 1, what="the job was handled")
+        await until(lambda: store.jobs.get("a").setbacks.internal_errors == 1, what="the job was handled")
         assert not running.done()
         worker.leave()
         await running

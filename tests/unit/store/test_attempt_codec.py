@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stationmaster.model import (
-    Asking,
     Cleanup,
     Closing,
     Collected,
@@ -30,6 +29,7 @@ from stationmaster.model import (
     ModelFile,
     OutputFile,
     Parked,
+    PendingRequest,
     Place,
     Reason,
     RentedMachine,
@@ -143,7 +143,7 @@ KNOWN: dict[str, Any] = {
         health_ok=False,
         compared=25,
         milestone=50,
-        epoch_told_at=100,
+        epoch_event_step=100,
         steps={"train": "running.1"},
         outputs={"output/a-100.safetensors": (10, 900.5)},
         step_offset=1000,
@@ -158,7 +158,7 @@ KNOWN: dict[str, Any] = {
         newest_until=38.5,
     ),
     "requests": Requests(
-        asking=Asking(request=Request.SAMPLE, number=2, at=9.0, attempt=2, looked_at=9.5), answered={"save": 1}
+        pending=PendingRequest(request=Request.SAMPLE, number=2, at=9.0, attempt=2, looked_at=9.5), answered={"save": 1}
     ),
     "fetching": Fetching(
         wanted=(FILE,),
@@ -183,7 +183,7 @@ KNOWN: dict[str, Any] = {
         ),
     ),
     "funding": Funding(hold=MicroDollars(720_000), hard_limit_at=14_400.0),
-    "setbacks": Setbacks(failures=4, trips=1),
+    "setbacks": Setbacks(failures=4, internal_errors=1),
 }
 
 

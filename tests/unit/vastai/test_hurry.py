@@ -31,7 +31,7 @@ class Silence:
         turn = self.now + self.first_turn_seconds if self._next_turn is None else max(self.now, self._next_turn)
         self.now, self._next_turn = turn, turn + interval_seconds
 
-    async def answered(self, account: str, endpoint: str, **_times: float) -> None:
+    async def note_answer(self, account: str, endpoint: str, **_times: float) -> None:
         """Of a silence nobody learns."""
 
     async def sleep(self, seconds: float) -> None:

@@ -53,4 +53,4 @@ class LeaseWriter:
 
 
 def _taken_over(entry: LeasedWrite) -> LeaseLost:
-    return LeaseLost(f"job {entry.lease.job.id} was taken over by another worker; this result is dropped")
+    return LeaseLost(f"another worker has taken over job {entry.lease.job.id}; this write is dropped")

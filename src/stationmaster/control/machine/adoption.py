@@ -52,7 +52,7 @@ def _held_told(rental: Rental, machine: Machine) -> NewEvent:
     payload = {
         "label": rental.label,
         "provider_id": rental.provider_id,
-        "gpu": None if offer is None else offer.gpus_said,
+        "gpu": None if offer is None else offer.gpus_text,
         "region": None if offer is None else offer.region,
         "price_per_hour_usd": _rate(rental, machine) / 1_000_000,
     }

@@ -152,7 +152,7 @@ async def _enter(action: LogIn, access: Access, job: Job, visit: Visit, world: W
         job.machine,
         access=access,
         label=action.rental.label,
-        gpus=action.rental.offer.gpus_said if action.rental.offer else None,
+        gpus=action.rental.offer.gpus_text if action.rental.offer else None,
         key_attached=False,
     )
     known = replace(recovered(job), machine=entered)

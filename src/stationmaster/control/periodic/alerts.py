@@ -30,9 +30,9 @@ async def alert_low_credit(world: World, floor: MicroDollars) -> None:
         if credit < floor:
             low.append(f"{name} has {format_dollars(credit)} of credit left; trainings there end when it is used up")
     if not low:
-        await world.ask_store(world.store.alerts.clear_unattended, LOW_CREDIT)
+        await world.ask_store(world.store.alerts.clear_without_lease, LOW_CREDIT)
     for message in low:
-        await world.ask_store(world.store.alerts.raise_unattended, Alert(kind=LOW_CREDIT, message=message))
+        await world.ask_store(world.store.alerts.raise_without_lease, Alert(kind=LOW_CREDIT, message=message))
 
 
 async def alert_spending(world: World) -> None:
@@ -42,10 +42,10 @@ async def alert_spending(world: World) -> None:
         return
     rate = await world.ask_store(world.store.costs.rate_now)
     if rate <= most:
-        await world.ask_store(world.store.alerts.clear_unattended, SPENDING)
+        await world.ask_store(world.store.alerts.clear_without_lease, SPENDING)
         return
     message = f"all machines together cost {format_dollars(rate)} per hour, more than {format_dollars(most)}"
-    await world.ask_store(world.store.alerts.raise_unattended, Alert(kind=SPENDING, message=message))
+    await world.ask_store(world.store.alerts.raise_without_lease, Alert(kind=SPENDING, message=message))
 
 
 async def alert_unknown_states(world: World) -> None:
@@ -53,4 +53,4 @@ async def alert_unknown_states(world: World) -> None:
     for job_id, state in await world.ask_store(world.store.jobs.unknown_states):
         message = f"job {job_id} is in state {state}, which this version does not know; it is left alone"
         alert = Alert(kind=UNKNOWN_STATE, job_id=job_id, message=message)
-        await world.ask_store(world.store.alerts.raise_unattended, alert)
+        await world.ask_store(world.store.alerts.raise_without_lease, alert)

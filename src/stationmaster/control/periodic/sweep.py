@@ -94,7 +94,9 @@ class Sweeper:
         if not isinstance(provider, CanStop):
             return
         if finding.rental is not None and finding.rental.stopped_at is None:
-            await self._try_to_write(self.world.store.rentals.put_unattended, replace(finding.rental, stopped_at=now))
+            await self._try_to_write(
+                self.world.store.rentals.put_without_lease, replace(finding.rental, stopped_at=now)
+            )
         await provider.stop(finding.machine.provider_id)
 
     async def _write_down(self, finding: Finding, *, now: float) -> None:
@@ -104,17 +106,17 @@ class Sweeper:
             return
         if finding.rental is None:
             await self._try_to_write(
-                self.world.store.costs.put_unattended, opened_cost(rental, finding.machine, now=now)
+                self.world.store.costs.put_without_lease, opened_cost(rental, finding.machine, now=now)
             )
         doomed = replace(rental, state=RentalState.RELEASING, release_asked_at=now)
-        await self._try_to_write(self.world.store.rentals.put_unattended, doomed)
+        await self._try_to_write(self.world.store.rentals.put_without_lease, doomed)
 
     async def _raise_alert(self, finding: Finding) -> None:
         if finding.verdict.act is Act.LEAVE:
             return
         said = f"machine {finding.machine.provider_id} ({finding.machine.label}): {finding.verdict.why}"
         alert = Alert(kind=_alert_kind(finding.machine), message=said, job_id=finding.job.id if finding.job else None)
-        await self._try_to_write(self.world.store.alerts.raise_unattended, alert)
+        await self._try_to_write(self.world.store.alerts.raise_without_lease, alert)
 
     async def _confirm(self, provider: str, report: Report) -> None:
         """Rentals that no worker's visit will see to any more are followed to their end here."""
@@ -127,14 +129,14 @@ class Sweeper:
         for rental in ours:
             now = await self.world.now()
             judgement = judge(rental, evidence, now=now)
-            await self._try_to_write(self.world.store.rentals.put_unattended, judgement.rental)
+            await self._try_to_write(self.world.store.rentals.put_without_lease, judgement.rental)
             if judgement.next is Next.DESTROY and judgement.rental.provider_id is not None:
                 await self._destroy_quietly(provider, judgement.rental.provider_id, report)
             if judgement.rental.state is RentalState.GONE:
                 report.gone.append(rental.label)
                 await self._close_costs(rental, now=now)
                 kind = f"machine {judgement.rental.provider_id}"
-                await self._try_to_write(self.world.store.alerts.clear_unattended, kind)
+                await self._try_to_write(self.world.store.alerts.clear_without_lease, kind)
 
     async def _destroy_quietly(self, provider: str, provider_id: str, report: Report) -> None:
         """One machine that does not go must not keep the others from going."""
@@ -147,7 +149,7 @@ class Sweeper:
     async def _close_costs(self, rental: Rental, *, now: float) -> None:
         for line in await self.world.ask_store(self.world.store.costs.of_job, rental.job_id):
             if line.rental_label == rental.label:
-                await self._try_to_write(self.world.store.costs.put_unattended, closed_cost(line, now=now))
+                await self._try_to_write(self.world.store.costs.put_without_lease, closed_cost(line, now=now))
 
     async def _try_to_write(self, function: Any, value: Any) -> None:
         try:

@@ -96,4 +96,4 @@ async def _run_if_due(work: PeriodicWork, world: World, *, owner: str) -> None:
     token = await world.ask_store(periodic.claim, work.name, owner, seconds=work.lease_seconds)
     if token is not None:
         await work.run(world)
-        await world.ask_store(periodic.done, work.name, token, again_in=work.interval_seconds)
+        await world.ask_store(periodic.finish, work.name, token, again_in=work.interval_seconds)

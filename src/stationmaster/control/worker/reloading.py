@@ -45,7 +45,7 @@ class Shifts:
         """Until told to leave; in the background also until nothing is left to do."""
         first = Shift(self._source)
         if first.settings.uses_sqlite:
-            first.store.leases.take_from_the_dead()  # the lock says that we are alone: no lease need be waited out
+            first.store.leases.free_all()  # the lock says that we are alone: no lease need be waited out
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._leave)
         async with asyncio.TaskGroup() as tasks:
@@ -102,9 +102,9 @@ class Shifts:
             log.error("settings.unusable", problem=problem)
         try:
             alerts, ask = shift.store.alerts, shift.worker.world.ask_store
-            await ask(alerts.clear_unattended, SETTINGS)
+            await ask(alerts.clear_without_lease, SETTINGS)
             if problem is not None:
-                await ask(alerts.raise_unattended, Alert(kind=SETTINGS, message=problem))
+                await ask(alerts.raise_without_lease, Alert(kind=SETTINGS, message=problem))
         except StoreError as unanswered:
             log.warning("store.unavailable", problem=str(unanswered))
 

@@ -320,7 +320,7 @@ class Worker:
         if tasks:
             await asyncio.wait(tasks, timeout=self.tempo.margin)
         try:
-            await self.world.ask_store(self.world.store.leases.hand_back, self.owner)
+            await self.world.ask_store(self.world.store.leases.free_all_of, self.owner)
         except StoreError as problem:
             log.warning("leases.not_handed_back", problem=str(problem))
         log.info("worker.left", owner=self.owner, settled=self._settled)

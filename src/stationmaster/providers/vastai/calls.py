@@ -147,7 +147,7 @@ class Calls:
         if interval > 0:
             waits = isinstance(outcome, Answer) and outcome.is_limited and not outcome.is_quota
             asked_seconds = min(_asked_seconds(outcome) or interval, self._retries.limited_seconds)
-            await self._limiter.answered(
+            await self._limiter.note_answer(
                 self._account,
                 request.endpoint,
                 interval_seconds=interval,

@@ -106,7 +106,7 @@ class LocalCredits:
 
 def _require_above_zero(amount: MicroDollars) -> None:
     if amount <= 0:
-        raise UserError("the amount must be above zero", hint="to take credits away: stationmaster credits adjust")
+        raise UserError("the amount must be above zero", hint="run `stationmaster credits adjust` to take credits away")
     _require_possible(amount)
 
 

@@ -104,14 +104,14 @@ def epoch_news(job: Job, progress: Progress, *, names_beginning: bool = False) -
 
     Most trainers count the epochs that are done; `names_beginning`: this one names the epoch that begins.
     """
-    before, after, told_at = job.progress.epoch, progress.epoch, job.watching.epoch_told_at
+    before, after, told_at = job.progress.epoch, progress.epoch, job.watching.epoch_event_step
     if before is None or after is None or math.floor(after) <= math.floor(before):
         return News(job=job)
     step = progress.step or 0
     if progress.total_steps and 0 <= step - told_at < _EPOCH_SHARE * progress.total_steps:
         return News(job=job)
     payload = {"epoch": math.floor(after) - names_beginning, **_where(progress)}
-    watching = replace(job.watching, epoch_told_at=step)
+    watching = replace(job.watching, epoch_event_step=step)
     return News(job=replace(job, watching=watching), events=(NewEvent(kind="epoch_ended", payload=payload),))
 
 

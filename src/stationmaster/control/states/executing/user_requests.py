@@ -18,7 +18,7 @@ from stationmaster.control.results.declared_files import has_fair_name
 from stationmaster.control.results.job_folder import arriving, fetched_path
 from stationmaster.control.states.executing.step_failure import quoted
 from stationmaster.errors import CommandFailed, DiskFull, TransferFailed
-from stationmaster.model import Asking, Checkpoint, Job, Request, Requests
+from stationmaster.model import Checkpoint, Job, PendingRequest, Request, Requests
 from stationmaster.recipes.outputs import output_of, step_of
 from stationmaster.recipes.schema import Output, OutputKind, Recipe
 from stationmaster.remote.host import Answered, Host
@@ -55,7 +55,7 @@ def next_request(job: Job, *, now: float) -> Ask | None:
 async def ask(action: Ask, job: Job, visit: Visit, world: World) -> Write:
     """Ask, once, and look; what the training made comes home. Raises RemoteError."""
     host, now = host_of(job, world), visit.now
-    pending = _pending(job) or Asking(
+    pending = _pending(job) or PendingRequest(
         request=action.request, number=action.number, at=now, attempt=job.attempt, looked_at=now
     )
     name = f"attempt-{job.attempt}-{action.request.value}-{action.number}"
@@ -64,12 +64,12 @@ async def ask(action: Ask, job: Job, visit: Visit, world: World) -> Write:
     seconds = _most_seconds(action.request, visit.recipe) + _SPARE_SECONDS
     if goes_on(found, pending, step=job.progress.step) and now - pending.at < seconds:
         asking = replace(looked_after(pending, found, step=job.progress.step), looked_at=now)
-        after = replace(job, requests=replace(job.requests, asking=asking))
+        after = replace(job, requests=replace(job.requests, pending=asking))
         return wait(after, 0.0 if visit.watched else _AGAIN_SECONDS)
     return await _ended(found, action, job, visit, world)
 
 
-def goes_on(found: Answered, pending: Asking, *, step: int | None) -> bool:
+def goes_on(found: Answered, pending: PendingRequest, *, step: int | None) -> bool:
     """Whether more is to come. Of several samples the first is there before the last: all are once it trains again."""
     if found.state in _AT_IT:
         return True
@@ -77,7 +77,7 @@ def goes_on(found: Answered, pending: Asking, *, step: int | None) -> bool:
     return found.state == "sampled" and (first_seen is None or step == first_seen)
 
 
-def looked_after(pending: Asking, found: Answered, *, step: int | None) -> Asking:
+def looked_after(pending: PendingRequest, found: Answered, *, step: int | None) -> PendingRequest:
     """What is known of the request after a look: at which step the first of what it asked for was there."""
     if pending.made_at_step is None and found.state not in _AT_IT:
         return replace(pending, made_at_step=step)
@@ -155,9 +155,9 @@ def _is_sample(path: str, outputs: Sequence[Output]) -> bool:
     return output is not None and output.kind is OutputKind.SAMPLE
 
 
-def _pending(job: Job) -> Asking | None:
+def _pending(job: Job) -> PendingRequest | None:
     """The request that is being waited for; one of an earlier attempt was lost with its machine and is made again."""
-    pending = job.requests.asking
+    pending = job.requests.pending
     return pending if pending is not None and pending.attempt == job.attempt else None
 
 
