@@ -24,8 +24,8 @@ from stationmaster.parsers.base import Summary
 from stationmaster.parsers.patterns import UserPattern, checked_pattern
 from stationmaster.parsers.reader import LogReader
 from stationmaster.remote.base import Remote, check
+from stationmaster.watch.log_moment import log_moment
 from stationmaster.watch.policy import StallPolicy
-from stationmaster.watch.reading import seen_from
 from stationmaster.watch.signs import SignsOfLife
 from stationmaster.watch.stall import StallAnalysis, no_verdict
 from stationmaster.watch.watcher import StallWatch
@@ -194,7 +194,7 @@ class TrainingMonitor:
         data = base64.b64decode(answer["data"])
         memory.inode, memory.offset = int(answer["inode"]), int(answer["offset"])
         readings = self._reader.feed(data, at=at) if data else []
-        self._watch.observe(seen_from(readings, at=at, moved=self._signs.feed(data.decode("utf-8", "replace"))))
+        self._watch.observe(log_moment(readings, at=at, moved=self._signs.feed(data.decode("utf-8", "replace"))))
         look = self._watch.look(at)
         self._last = look.analysis
         memory.stall_detected_at = (memory.stall_detected_at or at) if look.analysis.is_stalling else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from stationmaster.parsers.bars import Bar
-from stationmaster.parsers.base import ErrorKind, Fault, Phase, Seen
+from stationmaster.parsers.base import ErrorKind, Fault, Parsed, Phase
 from stationmaster.parsers.error_kinds import kind_of
 from stationmaster.parsers.family import Family
 from stationmaster.parsers.lines import Line
@@ -26,33 +26,33 @@ _FAILURES = re.compile(r"(?:- )?[1-9]\d* failures?$")
 _SKIPPED = re.compile(r"#? ?OOM during training step, skipping batch", re.IGNORECASE)
 
 
-def read_line(line: Line, memory: Memory) -> Seen | None:
+def read_line(line: Line, memory: Memory) -> Parsed | None:
     text = line.lower
     if text.startswith("error running job:"):
         cause = line.message.partition(":")[2].strip()
-        return Seen(fault=Fault(kind=kind_of(cause), message=cause, fatal=True))
+        return Parsed(fault=Fault(kind=kind_of(cause), message=cause, fatal=True))
     if text.startswith("error running on_error"):  # the handler of an error that was told already
-        return Seen()
+        return Parsed()
     if _SKIPPED.search(line.message):
-        return Seen(fault=Fault(kind=ErrorKind.OOM, message=line.message.strip("# "), fatal=False))
+        return Parsed(fault=Fault(kind=ErrorKind.OOM, message=line.message.strip("# "), fatal=False))
     if text == "loss is nan":
-        return Seen(fault=Fault(kind=ErrorKind.NAN_LOSS, message=line.message, fatal=False))
+        return Parsed(fault=Fault(kind=ErrorKind.NAN_LOSS, message=line.message, fatal=False))
     if found := _COMPLETED.match(text):
-        return Seen(finished=found[1] != "0")
+        return Parsed(finished=found[1] != "0")
     if _FAILURES.match(text):
-        return Seen(fault=Fault(kind=ErrorKind.OTHER, message=line.message, fatal=True, launcher=True))
+        return Parsed(fault=Fault(kind=ErrorKind.OTHER, message=line.message, fatal=True, launcher=True))
     if _RUNNING.match(text):
-        return Seen(phase=Phase.LOADING, starts_training=True)
+        return Parsed(phase=Phase.LOADING, starts_training=True)
     for starts, phase in _PHASES:
         if text.startswith(starts):
-            return Seen(phase=phase, announces=phase if phase == Phase.CACHING else None)
+            return Parsed(phase=phase, announces=phase if phase == Phase.CACHING else None)
     return None
 
 
-def read_bar(bar: Bar, memory: Memory) -> Seen | None:
+def read_bar(bar: Bar, memory: Memory) -> Parsed | None:
     """The training bar carries the job's name; one without a name counts images or buckets."""
     is_ours = memory.family == "ai-toolkit" and memory.bar_identity is None
-    return Seen(phase=Phase.LOADING) if is_ours and not bar.description and not bar.postfix else None
+    return Parsed(phase=Phase.LOADING) if is_ours and not bar.description and not bar.postfix else None
 
 
 FAMILY = Family(

@@ -34,6 +34,14 @@ _GLUED_DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\d\d/\d\d/\d{4} \d\d:\d\
 # What may stand after the last comma of a bar cut at the terminal's edge.
 _CUT_VALUE = re.compile(r"\s*+[\w/.?-]*+(?: [\w/.]++)?+(?:\s*+[=:]\s*+\S*+)?+\s*+$")
 
+# A bar as it is drawn again and again, in bytes: runs of such redraws are skipped unread.
+_REDRAWN_NUMBER = rb"[-+]?\d[\d.]*+(?:e[-+]?\d++)?+"
+_REDRAW = re.compile(
+    rb"(?P<head>[^|\r\n\x1b\x08\x00^]{0,200}?) {0,3}\d{1,3}%\|[^|\r\n\x1b\x08\x00]*+\| (?P<n>\d++)/(?P<m>\d++) "
+    rb"\[[\d:]++<[\d:?]++(?:, *[\d.]++ ?(?P<unit>[A-Za-z]+/[a-z]+))(?P<postfix>[^\]\r\n\x1b\x08\x00]{0,200})\] *$"
+)
+_REDRAWN_VALUE = re.compile(rb"(?<![\w.])[-+]?\d[\d.]*+(?:e[-+]?\d++)?+(?![\w.])")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
@@ -90,6 +98,42 @@ def split_bars(text: str) -> list[Bar | str]:
     if after := text[rest:].strip():
         parts.append(after if parts else text)
     return parts
+
+
+def run_of_redraws(piece: bytes) -> re.Pattern[bytes] | None:
+    """A pattern for one or more ended redraws like this one, the last of them as its first group.
+
+    It never skips a drawing at 0 or at the total: there a bar begins or ends, which means more than progress. All
+    others differ from `piece` in finite numbers only, so each makes the one before it forgotten.
+    """
+    found = _REDRAW.match(piece) if b"%|" in piece else None
+    if not found or found["n"] in (b"0", found["m"]):
+        return None
+    return _redraw_pattern(_numbers_open(found["head"].lstrip()), found["m"], _numbers_open(found["postfix"]))
+
+
+_redraw_patterns: dict[tuple[bytes, bytes, bytes], re.Pattern[bytes]] = {}
+
+
+def _redraw_pattern(head: bytes, total: bytes, postfix: bytes) -> re.Pattern[bytes]:
+    key = (head, total, postfix)
+    if key not in _redraw_patterns:
+        if len(_redraw_patterns) > 256:
+            _redraw_patterns.clear()
+        _redraw_patterns[key] = re.compile(
+            rb"(?:( *+" + head + rb" *+\d{1,3}%\|[^|\r\n\x1b\x08\x00]*+\| (?!0/|" + total + rb"/)\d++/" + total
+            + rb" \[[\d:]++<[\d:?]++, *+[\d.]++ ?(?:it/s|s/it|[A-Za-z]++/s)" + postfix + rb"\] *+)[\r\n]++)++"
+        )  # fmt: skip
+    return _redraw_patterns[key]
+
+
+def _numbers_open(text: bytes) -> bytes:
+    """The text as a pattern in which every number may be another finite one."""
+    parts, position = [], 0
+    for value in _REDRAWN_VALUE.finditer(text):
+        parts += [re.escape(text[position : value.start()]), _REDRAWN_NUMBER]
+        position = value.end()
+    return b"".join([*parts, re.escape(text[position:])])
 
 
 def _usual_bar(found: re.Match[str]) -> Bar:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import re
 from dataclasses import dataclass, fields
 from enum import StrEnum
 
@@ -141,7 +141,7 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Parsed:
     """What one line or bar says, as a family reads it; Memory decides what it changes."""
 
     step: int | None = None
@@ -166,9 +166,7 @@ class Seen:
     saved: Saved | None = None
     fault: Fault | None = None
 
-    def is_progress(self) -> bool:
-        return self.step is not None
 
-
-def is_finite(value: float | None) -> bool:
-    return value is not None and math.isfinite(value)
+def any_of(*patterns: str) -> re.Pattern[str]:
+    """A pattern that matches where one of these does, in any case."""
+    return re.compile("|".join(patterns), re.IGNORECASE)

@@ -15,7 +15,7 @@ _TOTAL_NAMES = ("total_steps", "max_steps", "total_iters", "max_iters")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counter:
+class PrintedCounter:
     """Where a line says the training is."""
 
     step: int | None
@@ -34,7 +34,7 @@ class Counter:
         return Scope.EPOCH if nested else Scope.RUN
 
 
-def find_counter(pairs: Sequence[Pair]) -> Counter:
+def find_counter(pairs: Sequence[Pair]) -> PrintedCounter:
     """The counters of a line, the most telling of several."""
     best: Pair | None = None
     epoch: Pair | None = None
@@ -47,7 +47,7 @@ def find_counter(pairs: Sequence[Pair]) -> Counter:
         if pair.means.is_epoch and math.isfinite(pair.value) and (epoch is None or epoch.name != "epoch" == pair.name):
             is_setting = pair.name.endswith("epochs") and pair.of is None and not tells_loss
             epoch = epoch if is_setting else pair
-    return Counter(
+    return PrintedCounter(
         step=int(best.value) if best else None,
         total=_total(best, pairs) if best else None,
         epoch=epoch.value if epoch else None,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from stationmaster.parsers.base import Phase, Seen
+from stationmaster.parsers.base import Parsed, Phase
 from stationmaster.parsers.family import Family
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
 
 
-def read_line(line: Line, memory: Memory) -> Seen | None:
+def read_line(line: Line, memory: Memory) -> Parsed | None:
     text = line.lower
     if text.startswith("running validation..."):  # they validate by drawing
-        return Seen(phase=Phase.SAMPLING, announces=Phase.SAMPLING)
+        return Parsed(phase=Phase.SAMPLING, announces=Phase.SAMPLING)
     if text.startswith("resuming from checkpoint"):
-        return Seen(phase=Phase.LOADING)
+        return Parsed(phase=Phase.LOADING)
     return None
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from stationmaster.parsers.base import ErrorKind
-from stationmaster.parsers.wording import any_of
+from stationmaster.parsers.base import ErrorKind, any_of
 
 _CONFIG_FILE = r".{0,200}\.(?:ya?ml|toml|ini|cfg)\b"
 _THING = r"(?:file|path|folder|directory|checkpoint|model|dataset|weights?)"

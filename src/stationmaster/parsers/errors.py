@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from stationmaster.parsers.base import ErrorKind, Fault
+from stationmaster.parsers.base import ErrorKind, Fault, any_of
 from stationmaster.parsers.error_kinds import kind_of
 from stationmaster.parsers.lines import Line
-from stationmaster.parsers.wording import any_of
 
 _TRACEBACK = "traceback (most recent call last)"
 _CHAIN = ("during handling of the above exception", "the above exception was the direct cause")
@@ -116,12 +115,6 @@ def notice(line: Line, *, in_traceback: bool, background: bool) -> Notice:
         return Notice(background=True, swallow=True)
     fault = _outside_traceback(line)
     return Notice(fault=fault, swallow=True) if fault else _NOTHING
-
-
-def _may_tell(line: Line) -> bool:
-    if line.level in ("error", "critical") or line.message.startswith(_BOX):
-        return True
-    return any(hint in line.lower for hint in _HINTS)
 
 
 def _inside_traceback(line: Line, *, background: bool) -> Notice:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stationmaster.parsers.bars import Bar
-from stationmaster.parsers.base import Seen
+from stationmaster.parsers.base import Parsed
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
 
-LineRule = Callable[[Line, Memory], Seen | None]
-BarRule = Callable[[Bar, Memory], Seen | None]
+LineRule = Callable[[Line, Memory], Parsed | None]
+BarRule = Callable[[Bar, Memory], Parsed | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

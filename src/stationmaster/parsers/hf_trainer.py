@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from stationmaster.parsers.base import Phase, Seen
+from stationmaster.parsers.base import Parsed, Phase
 from stationmaster.parsers.family import Family
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
@@ -19,35 +19,37 @@ _METRICS_HEAD = re.compile(r"\*{3,} (?P<what>\w+) metrics \*{3,}")
 _METRIC = re.compile(r"(?P<name>[\w-]+) +=\s+(?P<value>\S+)$")
 
 
-def read_line(line: Line, memory: Memory) -> Seen | None:
+def read_line(line: Line, memory: Memory) -> Parsed | None:
     if found := _METRICS_HEAD.search(line.message):
         if found["what"] != "train":
             memory.doubt_bar()
         memory.in_metrics = True
-        return Seen(finished=True)
+        return Parsed(finished=True)
     if memory.in_metrics and (found := _METRIC.match(line.message)):
-        return Seen(epoch=float(found["value"])) if found["name"] == "epoch" and _is_number(found["value"]) else Seen()
+        return (
+            Parsed(epoch=float(found["value"])) if found["name"] == "epoch" and _is_number(found["value"]) else Parsed()
+        )
     memory.in_metrics = False
     if line.message.startswith("{") and _DICT.match(line.message):
         return read_dict(line, memory)
     return None
 
 
-def read_dict(line: Line, memory: Memory) -> Seen | None:
+def read_dict(line: Line, memory: Memory) -> Parsed | None:
     """A dict of logged values, as Python or as JSON prints it."""
     if _VALIDATION_RECORD.search(line.message):
-        return Seen(phase=Phase.EVALUATING, learning_rate=learning_rate(line.pairs()))
-    seen = read_values(line, memory, is_record=True)
+        return Parsed(phase=Phase.EVALUATING, learning_rate=learning_rate(line.pairs()))
+    parsed = read_values(line, memory, is_record=True)
     if _RUN_TOTALS.search(line.message):  # its loss is the mean of the run
         memory.loss_since_bar = True
-        return Seen(step=seen.step if seen else None, epoch=seen.epoch if seen else None, finished=True)
-    if seen is not None and (seen.loss is not None or seen.step is not None):
+        return Parsed(step=parsed.step if parsed else None, epoch=parsed.epoch if parsed else None, finished=True)
+    if parsed is not None and (parsed.loss is not None or parsed.step is not None):
         _confirm_bar(memory)
-        return seen
+        return parsed
     if _EVALUATION.search(line.message):
         memory.doubt_bar()
-        return Seen(phase=Phase.EVALUATING if not memory.finished else None, epoch=seen.epoch if seen else None)
-    return seen
+        return Parsed(phase=Phase.EVALUATING if not memory.finished else None, epoch=parsed.epoch if parsed else None)
+    return parsed
 
 
 def _confirm_bar(memory: Memory) -> None:

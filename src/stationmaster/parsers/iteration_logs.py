@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from stationmaster.parsers.base import Phase, Scope, Seen
+from stationmaster.parsers.base import Parsed, Phase, Scope
 from stationmaster.parsers.family import Family
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
@@ -29,26 +29,26 @@ _EVALUATION_BAR = re.compile(r"\[[ >=]*+\] *\d+/\d+, .{0,24}(?:task|it)/s, elaps
 _EVALUATION_BEFORE = re.compile(r"\b(?:val\w*|eval\w*|test\w*)\b", re.IGNORECASE)
 
 
-def read_line(line: Line, memory: Memory) -> Seen | None:
+def read_line(line: Line, memory: Memory) -> Parsed | None:
     if line.message.startswith("["):
         if _EVALUATION_BAR.match(line.message):
-            return Seen(phase=Phase.EVALUATING)
+            return Parsed(phase=Phase.EVALUATING)
         if found := _PAIR_IN_BOX.match(line.message):
             return _progress(line, found["n"], None, float(found["epoch"]), None, found.end("n"))
     if not any(word in line.lower for word in ("epoch", "iter(", "train:")):
         return None
-    if seen := _read_range(line):
-        return seen
+    if parsed := _read_range(line):
+        return parsed
     if found := _MODE.search(line.message):
         if found["mode"] != "train":
-            return Seen(phase=Phase.EVALUATING)
+            return Parsed(phase=Phase.EVALUATING)
         epoch = float(found["epoch"]) if found["epoch"] else None
         return _progress(line, found["n"], found["m"], epoch, None, found.end())
     found = _EPOCH_THEN_STEP.search(line.message)
     if found is None:
         return None
     if _EVALUATION_BEFORE.search(line.message[: found.start()]):
-        return Seen(phase=Phase.EVALUATING)
+        return Parsed(phase=Phase.EVALUATING)
     epochs = found["boxed_of"] or found["bare_of"]
     return _progress(
         line,
@@ -60,19 +60,19 @@ def read_line(line: Line, memory: Memory) -> Seen | None:
     )
 
 
-def _read_range(line: Line) -> Seen | None:
+def _read_range(line: Line) -> Parsed | None:
     if found := _EPOCH_STARTED.match(line.message):
-        return Seen(epoch=float(found["epoch"]), total_epochs=int(found["epochs"]), phase=Phase.TRAINING)
+        return Parsed(epoch=float(found["epoch"]), total_epochs=int(found["epochs"]), phase=Phase.TRAINING)
     found = _RANGE.match(line.message)
     if found is None:
         return None
     if found["mode"] != "train":
-        return Seen(phase=Phase.EVALUATING)
+        return Parsed(phase=Phase.EVALUATING)
     if found["n"] is None:
-        return Seen(epoch=float(found["epoch"]))
-    seen = _progress(line, found["n"], None, float(found["epoch"]), None, found.end())
+        return Parsed(epoch=float(found["epoch"]))
+    parsed = _progress(line, found["n"], None, float(found["epoch"]), None, found.end())
     step_seconds = next((pair.value for pair in line.pairs() if pair.name.endswith("train_time")), None)
-    return replace(seen, rate=per_second(step_seconds or 0.0))  # its iter_time is only that of the loader
+    return replace(parsed, rate=per_second(step_seconds or 0.0))  # its iter_time is only that of the loader
 
 
 def _time_is_per_step(pairs: list[Pair]) -> bool:
@@ -80,11 +80,11 @@ def _time_is_per_step(pairs: list[Pair]) -> bool:
     return any(_PER_STEP.search(pair.name) for pair in pairs)
 
 
-def _progress(line: Line, n: str, m: str | None, epoch: float | None, total_epochs: int | None, end: int) -> Seen:
+def _progress(line: Line, n: str, m: str | None, epoch: float | None, total_epochs: int | None, end: int) -> Parsed:
     pairs = find_pairs(line.message[end:])
     values = values_of(pairs, bare_time=_time_is_per_step(pairs))
     step, total = int(n), int(m) if m else None
-    return Seen(
+    return Parsed(
         step=step,
         total=total,
         scope=Scope.RUN if epoch is None else Scope.EPOCH,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from stationmaster.parsers.base import Phase, Scope, Seen
+from stationmaster.parsers.base import Parsed, Phase, Scope
 from stationmaster.parsers.family import Family
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
@@ -24,16 +24,16 @@ _PACE = re.compile(
 )
 
 
-def read_line(line: Line, memory: Memory) -> Seen | None:
+def read_line(line: Line, memory: Memory) -> Parsed | None:
     if found := _EPOCH.match(line.message):
         memory.in_epoch = memory.has_epoch_lines = True
-        return Seen(epoch=float(found[1]), total_epochs=int(found[2]), phase=Phase.TRAINING)
+        return Parsed(epoch=float(found[1]), total_epochs=int(found[2]), phase=Phase.TRAINING)
     if found := _COUNTER.match(line.message):
         return _read_counter(found, line, memory)
     if memory.in_epoch and _CONTINUED.match(line.message):  # the values below their bar
         eta, rate = _times(line.message, is_full=memory.step is not None and memory.step == memory.total)
         pairs = line.pairs()
-        return Seen(
+        return Parsed(
             loss=training_loss(pairs),
             learning_rate=learning_rate(pairs),
             eta_seconds=eta,
@@ -44,18 +44,18 @@ def read_line(line: Line, memory: Memory) -> Seen | None:
     return None
 
 
-def _read_counter(found: re.Match[str], line: Line, memory: Memory) -> Seen:
+def _read_counter(found: re.Match[str], line: Line, memory: Memory) -> Parsed:
     step, total, rest = whole(found["n"]), whole(found["m"]), found["rest"]
     pairs = find_pairs(rest)
     is_same = (step, total) == (memory.step, memory.total)
     if not memory.in_epoch and memory.step is not None and not is_same:
-        return Seen(phase=Phase.EVALUATING)
+        return Parsed(phase=Phase.EVALUATING)
     if not memory.in_epoch and memory.step is None and not pairs:  # a download draws the same bar
-        return Seen(phase=Phase.LOADING if memory.phase == Phase.LOADING else Phase.EVALUATING)
+        return Parsed(phase=Phase.LOADING if memory.phase == Phase.LOADING else Phase.EVALUATING)
     is_full = step is not None and step == total
     eta, rate = _times(rest, is_full=is_full or total is None)
     memory.in_epoch = not (is_full and rate is not None and eta is None)
-    return Seen(
+    return Parsed(
         step=step,
         total=total,
         scope=Scope.EPOCH,

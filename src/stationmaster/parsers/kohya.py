@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from stationmaster.parsers import stages
 from stationmaster.parsers.bars import Bar
-from stationmaster.parsers.base import Phase, Seen
+from stationmaster.parsers.base import Parsed, Phase
 from stationmaster.parsers.family import Family
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
@@ -19,40 +19,40 @@ _SKIPPED = re.compile(r"skipping (\d{1,9}) steps / \1\D")
 _CACHING = ("caching latents", "checking cache validity", "caching text encoder", "caching t5", "caching clip")
 
 
-def read_line(line: Line, memory: Memory) -> Seen | None:
+def read_line(line: Line, memory: Memory) -> Parsed | None:
     text = line.lower
     if found := _INCREMENTED.match(text):
-        return Seen(epoch=float(found[1]))
+        return Parsed(epoch=float(found[1]))
     if found := _EPOCH.match(line.message):  # says nothing of the bar: it counts the whole run
-        return Seen(epoch=float(found[1]), total_epochs=int(found[2]), phase=Phase.TRAINING)
+        return Parsed(epoch=float(found[1]), total_epochs=int(found[2]), phase=Phase.TRAINING)
     if text in ("model saved.", "model saved"):
-        return Seen(finished=True)
+        return Parsed(finished=True)
     if text.startswith("running training / "):
-        return Seen(starts_training=True, phase=Phase.TRAINING)
+        return Parsed(starts_training=True, phase=Phase.TRAINING)
     if found := _SKIPPED.match(text):
-        return Seen(skipped=int(found[1]))
+        return Parsed(skipped=int(found[1]))
     if text.startswith("override steps"):
-        return Seen()
+        return Parsed()
     if text.startswith("generating sample images at"):
-        return Seen(phase=Phase.SAMPLING, announces=Phase.SAMPLING)
+        return Parsed(phase=Phase.SAMPLING, announces=Phase.SAMPLING)
     if text.startswith("loading image sizes"):  # an unnamed bar follows
-        return Seen(phase=Phase.LOADING, announces=Phase.LOADING)
+        return Parsed(phase=Phase.LOADING, announces=Phase.LOADING)
     if text.startswith(_CACHING):
-        return Seen(phase=Phase.CACHING, announces=Phase.CACHING)
+        return Parsed(phase=Phase.CACHING, announces=Phase.CACHING)
     return None
 
 
-def read_bar(bar: Bar, memory: Memory) -> Seen | None:
+def read_bar(bar: Bar, memory: Memory) -> Parsed | None:
     """After a resume the bar counts only what is left; the header and the names of files tell the whole."""
     if not memory.skipped:
         return None
-    seen = stages.read_bar(bar, memory) or Seen()
-    if seen.step is None:
-        return seen
-    total = None if seen.total is None else seen.total + memory.skipped
+    parsed = stages.read_bar(bar, memory) or Parsed()
+    if parsed.step is None:
+        return parsed
+    total = None if parsed.total is None else parsed.total + memory.skipped
     if total is not None and memory.header_total is not None:
         total = min(total, memory.header_total)  # it forgets the whole epochs that it skips
-    return replace(seen, step=seen.step + memory.skipped, total=total)
+    return replace(parsed, step=parsed.step + memory.skipped, total=total)
 
 
 FAMILY = Family(

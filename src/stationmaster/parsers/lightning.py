@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from stationmaster.parsers.base import Seen
+from stationmaster.parsers.base import Parsed
 from stationmaster.parsers.family import Family
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
@@ -13,10 +13,10 @@ from stationmaster.parsers.quantities import whole
 _STOPPED = re.compile(r"`?Trainer\.fit`? stopped: `?(?P<limit>max_\w+)=(?P<value>[\d,]+)`? reached")
 
 
-def read_line(line: Line, memory: Memory) -> Seen | None:
+def read_line(line: Line, memory: Memory) -> Parsed | None:
     if found := _STOPPED.search(line.message):
         limit = whole(found["value"])
-        return Seen(finished=True, total_epochs=limit if found["limit"] == "max_epochs" else None)
+        return Parsed(finished=True, total_epochs=limit if found["limit"] == "max_epochs" else None)
     return None
 
 

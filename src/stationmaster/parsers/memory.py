@@ -11,11 +11,11 @@ from functools import lru_cache
 from stationmaster.parsers.base import (
     ErrorKind,
     Fault,
+    Parsed,
     Phase,
     Reading,
     Saved,
     Scope,
-    Seen,
     Summary,
     TrainingError,
 )
@@ -130,29 +130,29 @@ class Memory:
             columns=list(self.columns),
         )
 
-    def apply(self, seen: Seen, at: float | None) -> list[Reading]:
+    def apply(self, parsed: Parsed, at: float | None) -> list[Reading]:
         """Take in what a line or bar says; the readings that come of it."""
-        if seen.starts_training:
+        if parsed.starts_training:
             self._start_training()
-        if seen.skipped is not None:
-            self.skipped = seen.skipped
-        self._take_progress(seen)
-        problems = self._take_problems(seen)
-        checkpoint = self._take_save(seen.saved) if seen.saved else None
-        self._take_phase(seen)
-        loss = seen.loss if seen.loss is not None and math.isfinite(seen.loss) else None
+        if parsed.skipped is not None:
+            self.skipped = parsed.skipped
+        self._take_progress(parsed)
+        problems = self._take_problems(parsed)
+        checkpoint = self._take_save(parsed.saved) if parsed.saved else None
+        self._take_phase(parsed)
+        loss = parsed.loss if parsed.loss is not None and math.isfinite(parsed.loss) else None
         reading = Reading(
             at=at,
-            step=seen.step,
-            total_steps=self.total_steps() if seen.step is not None or seen.header_total is not None else None,
-            scope=Scope(self.scope or Scope.RUN) if seen.step is not None else None,
-            epoch=seen.epoch,
-            total_epochs=seen.total_epochs,
+            step=parsed.step,
+            total_steps=self.total_steps() if parsed.step is not None or parsed.header_total is not None else None,
+            scope=Scope(self.scope or Scope.RUN) if parsed.step is not None else None,
+            epoch=parsed.epoch,
+            total_epochs=parsed.total_epochs,
             loss=loss if self.loss == loss else None,
-            learning_rate=seen.learning_rate,
-            steps_per_second=seen.rate,
-            eta_seconds=seen.eta_seconds,
-            phase=Phase(self.phase) if self.phase and _tells_phase(seen) else None,
+            learning_rate=parsed.learning_rate,
+            steps_per_second=parsed.rate,
+            eta_seconds=parsed.eta_seconds,
+            phase=Phase(self.phase) if self.phase and _tells_phase(parsed) else None,
             error=problems[0] if problems else None,
             checkpoint=checkpoint,
         )
@@ -199,58 +199,64 @@ class Memory:
         if self.is_stopped:
             self.is_stopped = False
 
-    def _take_progress(self, seen: Seen) -> None:
-        if seen.header_total is not None:
-            self.header_total = seen.header_total
+    def _take_progress(self, parsed: Parsed) -> None:
+        if parsed.header_total is not None:
+            self.header_total = parsed.header_total
             if self.step is None:
                 self.total = None
-        if seen.step is not None:
-            self._notice_movement(seen)
-            self._notice_restart(seen)
-            known_total = self._total_of_same(seen) if seen.total is None else None
-            self.step, self.total = seen.step, seen.total if seen.total is not None else known_total
-            self.scope = Scope.EPOCH if self.step_restarts else seen.scope or self.scope or Scope.RUN
-            if known_total is None or seen.rate is not None or seen.eta_seconds is not None:
-                self.rate, self.eta_seconds = seen.rate, seen.eta_seconds
+        if parsed.step is not None:
+            self._notice_movement(parsed)
+            self._notice_restart(parsed)
+            known_total = self._total_of_same(parsed) if parsed.total is None else None
+            self.step, self.total = parsed.step, parsed.total if parsed.total is not None else known_total
+            self.scope = Scope.EPOCH if self.step_restarts else parsed.scope or self.scope or Scope.RUN
+            if known_total is None or parsed.rate is not None or parsed.eta_seconds is not None:
+                self.rate, self.eta_seconds = parsed.rate, parsed.eta_seconds
         else:
-            self.rate = self.rate if seen.rate is None else seen.rate
-            self.eta_seconds = self.eta_seconds if seen.eta_seconds is None else seen.eta_seconds
-        self.epoch = self.epoch if seen.epoch is None else seen.epoch
-        self.total_epochs = self.total_epochs if seen.total_epochs is None else seen.total_epochs
-        self.learning_rate = self.learning_rate if seen.learning_rate is None else seen.learning_rate
-        self._take_loss(seen)
+            self.rate = self.rate if parsed.rate is None else parsed.rate
+            self.eta_seconds = self.eta_seconds if parsed.eta_seconds is None else parsed.eta_seconds
+        self.epoch = self.epoch if parsed.epoch is None else parsed.epoch
+        self.total_epochs = self.total_epochs if parsed.total_epochs is None else parsed.total_epochs
+        self.learning_rate = self.learning_rate if parsed.learning_rate is None else parsed.learning_rate
+        self._take_loss(parsed)
 
-    def _notice_restart(self, seen: Seen) -> None:
+    def _notice_restart(self, parsed: Parsed) -> None:
         """A counter without a total that goes back as the epoch goes forward counts within the epoch."""
-        before, self.step_epoch = self.step_epoch, seen.epoch
-        if seen.total is not None or seen.step is None or self.step is None or before is None or seen.epoch is None:
+        before, self.step_epoch = self.step_epoch, parsed.epoch
+        if (
+            parsed.total is not None
+            or parsed.step is None
+            or self.step is None
+            or before is None
+            or parsed.epoch is None
+        ):
             return
-        self.step_restarts = self.step_restarts or (seen.epoch >= before + 1 and seen.step < self.step)
+        self.step_restarts = self.step_restarts or (parsed.epoch >= before + 1 and parsed.step < self.step)
 
-    def _total_of_same(self, seen: Seen) -> int | None:
+    def _total_of_same(self, parsed: Parsed) -> int | None:
         """The total told before, when a line without one goes on counting towards it."""
-        if self.total is None or self.step is None or seen.step is None or seen.scope != self.scope:
+        if self.total is None or self.step is None or parsed.step is None or parsed.scope != self.scope:
             return None
-        return self.total if self.step <= seen.step <= self.total else None
+        return self.total if self.step <= parsed.step <= self.total else None
 
-    def _take_loss(self, seen: Seen) -> None:
-        if seen.loss is None or (seen.loss_is_epoch_mean and self.has_step_loss):
+    def _take_loss(self, parsed: Parsed) -> None:
+        if parsed.loss is None or (parsed.loss_is_epoch_mean and self.has_step_loss):
             return
-        if seen.loss_is_part and self.has_whole_loss:
+        if parsed.loss_is_part and self.has_whole_loss:
             return
-        self.loss = seen.loss if math.isfinite(seen.loss) else None
-        self.has_step_loss = self.has_step_loss or not seen.loss_is_epoch_mean
-        self.has_whole_loss = self.has_whole_loss or not (seen.loss_is_epoch_mean or seen.loss_is_part)
+        self.loss = parsed.loss if math.isfinite(parsed.loss) else None
+        self.has_step_loss = self.has_step_loss or not parsed.loss_is_epoch_mean
+        self.has_whole_loss = self.has_whole_loss or not (parsed.loss_is_epoch_mean or parsed.loss_is_part)
 
-    def _notice_movement(self, seen: Seen) -> None:
+    def _notice_movement(self, parsed: Parsed) -> None:
         """A counter that moves after an error: the run went on, or it was started again."""
-        if not self.is_stopped or seen.step is None:
+        if not self.is_stopped or parsed.step is None:
             return
         if self.stopped_at is None:
-            self.stopped_at = seen.step
-        elif seen.step > self.stopped_at:
+            self.stopped_at = parsed.step
+        elif parsed.step > self.stopped_at:
             self._survive()
-        elif seen.step < self.stopped_at:
+        elif parsed.step < self.stopped_at:
             self.is_stopped = False
 
     def _survive(self) -> None:
@@ -260,12 +266,12 @@ class Memory:
 
     # Problems -------------------------------------------------------------------------------------------------------
 
-    def _take_problems(self, seen: Seen) -> list[TrainingError]:
+    def _take_problems(self, parsed: Parsed) -> list[TrainingError]:
         problems = []
-        if (seen.loss is not None and not math.isfinite(seen.loss)) or seen.broken_gradient:
-            problems.append(Fault(kind=ErrorKind.NAN_LOSS, message=seen.evidence, fatal=False))
-        if seen.fault:
-            problems.append(seen.fault)
+        if (parsed.loss is not None and not math.isfinite(parsed.loss)) or parsed.broken_gradient:
+            problems.append(Fault(kind=ErrorKind.NAN_LOSS, message=parsed.evidence, fatal=False))
+        if parsed.fault:
+            problems.append(parsed.fault)
         return [told for fault in problems if (told := self._take_fault(fault))]
 
     def _take_fault(self, fault: Fault) -> TrainingError | None:
@@ -346,43 +352,45 @@ class Memory:
             self.checkpoints = self.checkpoints[:-1]
         self.saving_unconfirmed = False
 
-    def _take_phase(self, seen: Seen) -> None:
-        if seen.announces is not None:
-            self.announced = seen.announces
-        if seen.finished:
-            if self.is_stopped and (seen.step is None or not self._is_redraw(seen)):
+    def _take_phase(self, parsed: Parsed) -> None:
+        if parsed.announces is not None:
+            self.announced = parsed.announces
+        if parsed.finished:
+            if self.is_stopped and (parsed.step is None or not self._is_redraw(parsed)):
                 self._survive()
             if not self.is_stopped:
                 self.finished = True
-                self.fit_over = self.fit_over or seen.step is None
+                self.fit_over = self.fit_over or parsed.step is None
                 self.phase = Phase.FINISHED
             return
-        if self.is_stopped or seen.phase is None:
+        if self.is_stopped or parsed.phase is None:
             return
-        if seen.phase == Phase.TRAINING:
+        if parsed.phase == Phase.TRAINING:
             self.announced = None
-            self.finished = self.finished and (seen.step is None or self._is_last_drawing(seen))
-        if seen.phase in (Phase.LOADING, Phase.CACHING) and self._loads_on_the_way():
+            self.finished = self.finished and (parsed.step is None or self._is_last_drawing(parsed))
+        if parsed.phase in (Phase.LOADING, Phase.CACHING) and self._loads_on_the_way():
             return
-        self.phase = Phase.FINISHED if self.finished and seen.phase in (Phase.SAVING, Phase.TRAINING) else seen.phase
+        self.phase = (
+            Phase.FINISHED if self.finished and parsed.phase in (Phase.SAVING, Phase.TRAINING) else parsed.phase
+        )
 
     def _loads_on_the_way(self) -> bool:
         return self.finished or (self.step is not None and self.phase in _OWN_LOADING)
 
-    def _is_last_drawing(self, seen: Seen) -> bool:
+    def _is_last_drawing(self, parsed: Parsed) -> bool:
         """An epoch's bar is drawn once more after the trainer has said that it is done."""
-        return self.fit_over and seen.step is not None and seen.total is not None and seen.step >= seen.total
+        return self.fit_over and parsed.step is not None and parsed.total is not None and parsed.step >= parsed.total
 
-    def _is_redraw(self, seen: Seen) -> bool:
-        return seen.step is not None and seen.step == self.stopped_at
+    def _is_redraw(self, parsed: Parsed) -> bool:
+        return parsed.step is not None and parsed.step == self.stopped_at
 
     def _counters(self) -> dict[str, object]:
         names = ("step", "total", "scope", "rate", "eta_seconds", "phase", "finished")
         return {name: getattr(self, name) for name in names}
 
 
-def _tells_phase(seen: Seen) -> bool:
-    return seen.phase is not None or seen.finished or (seen.fault is not None and seen.fault.fatal)
+def _tells_phase(parsed: Parsed) -> bool:
+    return parsed.phase is not None or parsed.finished or (parsed.fault is not None and parsed.fault.fatal)
 
 
 def _unknown(fault: Fault) -> KnownError:

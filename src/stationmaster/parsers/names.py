@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from stationmaster.parsers.wording import any_of
+from stationmaster.parsers.base import any_of
 
 #: A longer name is a sentence: only its end can mean something.
 NAME_LIMIT = 80

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from stationmaster.errors import ConfigInvalid
 from stationmaster.parsers.backtracking import slow_on
-from stationmaster.parsers.base import ErrorKind, Fault, Phase, Saved, Seen
+from stationmaster.parsers.base import ErrorKind, Fault, Parsed, Phase, Saved
 from stationmaster.parsers.quantities import duration_seconds, per_second, whole
 
 _GROUPS = (
@@ -50,7 +50,7 @@ class UserPattern:
                 hint="name a group, as in (?P<step>\\d+), or give a phase",
             )
 
-    def read(self, text: str) -> Seen | None:
+    def read(self, text: str) -> Parsed | None:
         """What a line says if the pattern is in it."""
         found = re.search(self.pattern, text[:TEXT_LIMIT])
         if not found:
@@ -61,7 +61,7 @@ class UserPattern:
         seconds = _number(group.get("seconds_per_step"))
         error, checkpoint = group.get("error"), group.get("checkpoint")
         phase = self.phase or (Phase.TRAINING if step is not None else Phase.SAVING if checkpoint else None)
-        return Seen(
+        return Parsed(
             step=step,
             total=whole(group.get("total_steps", "")),
             epoch=_number(group.get("epoch")),

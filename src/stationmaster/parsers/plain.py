@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from stationmaster.parsers.base import Phase, Scope, Seen
-from stationmaster.parsers.counters import Counter, find_counter
+from stationmaster.parsers.base import Parsed, Phase, Scope, any_of
+from stationmaster.parsers.counters import PrintedCounter, find_counter
 from stationmaster.parsers.family import Family
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
@@ -13,7 +13,6 @@ from stationmaster.parsers.pairs import Pair
 from stationmaster.parsers.quantities import per_second, steps_per_second, whole
 from stationmaster.parsers.saves import read_save
 from stationmaster.parsers.values import Values, values_of
-from stationmaster.parsers.wording import any_of
 
 _HEADER_TOTAL = any_of(
     r"(?:total (?:optimi[sz]ation |training |train |number of (?:training )?)?steps|max[_ ](?:train(?:ing)?[_ ])?steps"
@@ -96,23 +95,23 @@ _PAIRS_OF_A_BARE_COUNTER = 4  # "Step 3/10", with its epoch and perhaps a host; 
 _STREAMING_EPOCHS = 10**9  # a data set without an end: sys.maxsize epochs
 
 
-def read_line(line: Line, memory: Memory) -> Seen | None:
+def read_line(line: Line, memory: Memory) -> Parsed | None:
     """The general reading of a line; every family falls back on it."""
     return _read_end(line) or _read_header(line) or _read_saved(line) or read_values(line, memory) or _read_phase(line)
 
 
-def read_values(line: Line, memory: Memory, *, is_record: bool = False) -> Seen | None:
+def read_values(line: Line, memory: Memory, *, is_record: bool = False) -> Parsed | None:
     """Progress told as names and numbers; in a record of one step an epoch's loss is that step's."""
     pairs = line.pairs()
     if not pairs or line.message.startswith("wandb:"):
         return None
     if _EVALUATES.match(line.message):
-        return Seen(phase=Phase.EVALUATING, epoch=next((pair.value for pair in pairs if pair.name == "epoch"), None))
+        return Parsed(phase=Phase.EVALUATING, epoch=next((pair.value for pair in pairs if pair.name == "epoch"), None))
     if found := _EPOCH_EVALUATED.match(line.message):
-        return Seen(phase=Phase.EVALUATING, epoch=float(found[1]))
+        return Parsed(phase=Phase.EVALUATING, epoch=float(found[1]))
     counter, values = find_counter(pairs), values_of(pairs, bare_time=_time_is_per_step(pairs))
     if found := _EPOCH_BEGINS.match(line.message):
-        counter = Counter(
+        counter = PrintedCounter(
             step=None, total=None, epoch=float(found[1]), total_epochs=int(found[2]) if found[2] else None
         )
         return _epoch_line(line, counter, values, memory, is_mean=True)
@@ -121,7 +120,7 @@ def read_values(line: Line, memory: Memory, *, is_record: bool = False) -> Seen 
     if counter.step is None and counter.epoch is None:
         return _values_alone(line, pairs, values, memory)
     if values.loss is None and values.learning_rate is None and values.has_validation_loss:
-        return Seen(phase=Phase.EVALUATING, epoch=counter.epoch, total_epochs=counter.total_epochs)
+        return Parsed(phase=Phase.EVALUATING, epoch=counter.epoch, total_epochs=counter.total_epochs)
     tells = values.tells_something() or any(pair.means.loss is not None for pair in pairs)
     starts_with_epoch = line.lower.startswith(("epoch", "train epoch", "training epoch"))
     is_bare = counter.total is not None and len(pairs) <= _PAIRS_OF_A_BARE_COUNTER
@@ -132,13 +131,13 @@ def read_values(line: Line, memory: Memory, *, is_record: bool = False) -> Seen 
     return None
 
 
-def _read_end(line: Line) -> Seen | None:
+def _read_end(line: Line) -> Parsed | None:
     if _ENDS.search(line.message) and not _NOT_YET.search(line.message):
-        return Seen(finished=True, saved=read_save(line))
+        return Parsed(finished=True, saved=read_save(line))
     return None
 
 
-def _read_header(line: Line) -> Seen | None:
+def _read_header(line: Line) -> Parsed | None:
     starts = _STARTS.search(line.message) is not None
     total = _HEADER_TOTAL.search(line.message)
     epochs = _HEADER_EPOCHS.search(line.message)
@@ -147,7 +146,7 @@ def _read_header(line: Line) -> Seen | None:
     if not (starts or total or epochs):
         return None
     count = int(epochs[1].replace(",", "") or 0) if epochs else _STREAMING_EPOCHS
-    return Seen(
+    return Parsed(
         starts_training=starts,
         header_total=int(total[1].replace(",", "") or 0) or None if total else None,
         total_epochs=count if count < _STREAMING_EPOCHS else None,
@@ -155,31 +154,31 @@ def _read_header(line: Line) -> Seen | None:
     )
 
 
-def _read_saved(line: Line) -> Seen | None:
+def _read_saved(line: Line) -> Parsed | None:
     saved = read_save(line)
-    return Seen(saved=saved, phase=Phase.SAVING) if saved else None
+    return Parsed(saved=saved, phase=Phase.SAVING) if saved else None
 
 
-def _read_phase(line: Line) -> Seen | None:
+def _read_phase(line: Line) -> Parsed | None:
     text = _DECORATION.sub("", _TAG.sub("", line.message, count=1) if line.message.startswith("[") else line.message)
     for pattern, phase in _PHASES:
         if pattern.search(text):
             announces = phase if phase not in (Phase.SAVING, Phase.LOADING) else None
-            return Seen(phase=phase, announces=announces)
+            return Parsed(phase=phase, announces=announces)
     return None
 
 
-def _values_alone(line: Line, pairs: list[Pair], values: Values, memory: Memory) -> Seen | None:
+def _values_alone(line: Line, pairs: list[Pair], values: Values, memory: Memory) -> Parsed | None:
     """A line of values without a counter: it belongs to the step told before or after it."""
     measures = values.has_validation_loss or any(_MEASURED.search(pair.name) for pair in pairs)
     in_evaluation = memory.announced == Phase.EVALUATING and values.learning_rate is None
     if (measures and values.loss is None) or in_evaluation:
-        return Seen(phase=None if memory.finished else Phase.EVALUATING)
+        return Parsed(phase=None if memory.finished else Phase.EVALUATING)
     if not values.loss_stands_alone and memory.step is None and memory.epoch is None:
         return None  # more likely a setting
     if values.loss is values.learning_rate is values.rate is None or not any(pair.tied for pair in pairs):
         return None
-    return Seen(
+    return Parsed(
         loss=values.loss,
         loss_is_part=values.loss_is_part,
         learning_rate=values.learning_rate,
@@ -191,9 +190,9 @@ def _values_alone(line: Line, pairs: list[Pair], values: Values, memory: Memory)
     )
 
 
-def _step_line(line: Line, counter: Counter, values: Values, memory: Memory) -> Seen:
+def _step_line(line: Line, counter: PrintedCounter, values: Values, memory: Memory) -> Parsed:
     scope, rate = counter.scope(memory), values.rate if values.rate is not None else _unnamed_pace(line)
-    return Seen(
+    return Parsed(
         step=counter.step,
         total=counter.total,
         scope=scope,
@@ -211,9 +210,9 @@ def _step_line(line: Line, counter: Counter, values: Values, memory: Memory) -> 
     )
 
 
-def _epoch_line(line: Line, counter: Counter, values: Values, memory: Memory, *, is_mean: bool) -> Seen:
+def _epoch_line(line: Line, counter: PrintedCounter, values: Values, memory: Memory, *, is_mean: bool) -> Parsed:
     memory.has_epoch_lines = memory.has_epoch_lines or counter.total_epochs is not None
-    return Seen(
+    return Parsed(
         epoch=counter.epoch,
         total_epochs=counter.total_epochs,
         loss=values.loss,
@@ -227,9 +226,9 @@ def _epoch_line(line: Line, counter: Counter, values: Values, memory: Memory, *,
     )
 
 
-def _boxed_counter(line: Line) -> Counter | None:
+def _boxed_counter(line: Line) -> PrintedCounter | None:
     found = _BOXED_COUNTER.match(line.message)
-    return Counter(step=whole(found[1]), total=whole(found[2])) if found else None
+    return PrintedCounter(step=whole(found[1]), total=whole(found[2])) if found else None
 
 
 def _unnamed_pace(line: Line) -> float | None:

@@ -8,15 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from stationmaster.parsers import stages
-from stationmaster.parsers.bars import Bar, split_bars
-from stationmaster.parsers.base import ErrorKind, Reading, Seen, Summary
+from stationmaster.parsers.bars import Bar, run_of_redraws, split_bars
+from stationmaster.parsers.base import ErrorKind, Parsed, Reading, Summary
 from stationmaster.parsers.errors import notice
 from stationmaster.parsers.lines import Line, read_line
 from stationmaster.parsers.memory import Memory
 from stationmaster.parsers.patterns import UserPattern
+from stationmaster.parsers.pieces import find_end, shown_texts
 from stationmaster.parsers.registry import AUTO, find_family, in_order, recognise
-from stationmaster.parsers.shapes import run_of_redraws
-from stationmaster.parsers.text import find_end, shown_texts
 from stationmaster.saved_state import from_json, to_json
 
 _STATE_VERSION = 1
@@ -134,13 +133,13 @@ def _read_text(text: str, memory: Memory, patterns: tuple[UserPattern, ...], at:
     if not text.strip():
         return []
     for pattern in patterns:
-        if seen := pattern.read(text):
-            return memory.apply(seen, at)
+        if parsed := pattern.read(text):
+            return memory.apply(parsed, at)
     readings: list[Reading] = []
     for part in split_bars(text):
-        seen_part = _read_bar(_with_head(part, memory), memory) if isinstance(part, Bar) else _read_words(part, memory)
-        if seen_part is not None:
-            readings += memory.apply(seen_part, at)
+        parsed = _read_bar(_with_head(part, memory), memory) if isinstance(part, Bar) else _read_words(part, memory)
+        if parsed is not None:
+            readings += memory.apply(parsed, at)
     head = _HEAD_ALONE.match(text) if text.rstrip().endswith(("%", ":")) else None
     memory.bar_head = head[1] if head else ""
     return readings
@@ -152,15 +151,15 @@ def _with_head(bar: Bar, memory: Memory) -> Bar:
     return dataclasses.replace(bar, description=memory.bar_head) if is_headless else bar
 
 
-def _read_bar(bar: Bar, memory: Memory) -> Seen | None:
+def _read_bar(bar: Bar, memory: Memory) -> Parsed | None:
     for family in in_order(memory.family):
-        if family.read_bar and (seen := family.read_bar(bar, memory)):
+        if family.read_bar and (parsed := family.read_bar(bar, memory)):
             memory.family = memory.family or family.name
-            return seen
+            return parsed
     return stages.read_bar(bar, memory)
 
 
-def _read_words(text: str, memory: Memory) -> Seen | None:
+def _read_words(text: str, memory: Memory) -> Parsed | None:
     if memory.in_traceback and memory.traceback_prefix:
         text = text.removeprefix(memory.traceback_prefix)
     line = read_line(text)
@@ -177,18 +176,18 @@ def _read_words(text: str, memory: Memory) -> Seen | None:
         memory.family = recognise(line.lower)
     if told.fault is None and told.swallow:
         return None
-    seen = _ask_families(line, memory) if told.fault is None or not memory.in_traceback else None
+    parsed = _ask_families(line, memory) if told.fault is None or not memory.in_traceback else None
     if told.fault is None:
-        return seen
-    if seen is not None and seen.fault is not None:
-        return seen
+        return parsed
+    if parsed is not None and parsed.fault is not None:
+        return parsed
     if told.fault.fatal and told.fault.kind in (ErrorKind.DISK_FULL, ErrorKind.OTHER):
         memory.forget_failed_save()
-    return Seen(fault=told.fault)
+    return Parsed(fault=told.fault)
 
 
-def _ask_families(line: Line, memory: Memory) -> Seen | None:
+def _ask_families(line: Line, memory: Memory) -> Parsed | None:
     for family in in_order(memory.family):
-        if family.read_line and (seen := family.read_line(line, memory)):
-            return seen
+        if family.read_line and (parsed := family.read_line(line, memory)):
+            return parsed
     return None

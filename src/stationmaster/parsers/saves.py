@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from stationmaster.parsers.base import Saved
+from stationmaster.parsers.base import Saved, any_of
 from stationmaster.parsers.lines import Line
-from stationmaster.parsers.wording import any_of
 
 _VERB = any_of(
     r"\b(?P<doing>sav(?:e|ing)|creating backup|writing|storing|exporting|dumping)\b",

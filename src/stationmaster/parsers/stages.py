@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from stationmaster.parsers.bars import Bar
-from stationmaster.parsers.base import Phase, Scope, Seen
+from stationmaster.parsers.base import Parsed, Phase, Scope, any_of
 from stationmaster.parsers.memory import Memory
 from stationmaster.parsers.pairs import find_pairs
 from stationmaster.parsers.values import Values, values_of
-from stationmaster.parsers.wording import any_of
 
 # First match wins; most words have to start a description, so a job called "ai test" is not an evaluation.
 _NAMED: tuple[tuple[re.Pattern[str], Phase], ...] = (
@@ -83,17 +82,17 @@ class Stage:
     is_guess: bool = False  # by the shape of a word only
 
 
-def read_bar(bar: Bar, memory: Memory) -> Seen | None:
+def read_bar(bar: Bar, memory: Memory) -> Parsed | None:
     """What a bar says. Only the training bar moves the counter; any other only tells the phase."""
     values = values_of([*find_pairs(bar.description), *find_pairs(bar.postfix)])
     stage = stage_of(bar, values, memory)
     if stage.counts_epochs:
         memory.has_epoch_lines = True
-        return _epochs_seen(bar, values)
+        return _read_epoch_bar(bar, values)
     if stage.phase == Phase.TRAINING:
         memory.follow_bar(bar.identity, bar.total, confirmed=stage.confirmed)
-        return training_seen(bar, values, memory)
-    return other_seen(bar, stage, memory)
+        return read_training_bar(bar, values, memory)
+    return _read_other_bar(bar, stage, memory)
 
 
 def stage_of(bar: Bar, values: Values, memory: Memory) -> Stage:
@@ -114,7 +113,7 @@ def stage_of(bar: Bar, values: Values, memory: Memory) -> Stage:
     return name if name.phase is not None else _stage_by_context(bar, memory)
 
 
-def training_seen(bar: Bar, values: Values, memory: Memory) -> Seen:
+def read_training_bar(bar: Bar, values: Values, memory: Memory) -> Parsed:
     """The progress that the training bar shows."""
     epoch, total_epochs = _epoch_of(bar)
     scope = scope_of(bar, epoch, memory)
@@ -123,7 +122,7 @@ def training_seen(bar: Bar, values: Values, memory: Memory) -> Seen:
     elif memory.bar_was_full:  # it starts again
         scope = Scope.EPOCH if not memory.fit_over else scope
         memory.bar_was_full = False
-    return Seen(
+    return Parsed(
         step=bar.step,
         total=bar.total,
         scope=scope,
@@ -151,8 +150,8 @@ def scope_of(bar: Bar, epoch: float | None, memory: Memory) -> Scope:
     return Scope.EPOCH if memory.has_epoch_lines else Scope.RUN
 
 
-def _epochs_seen(bar: Bar, values: Values) -> Seen:
-    return Seen(
+def _read_epoch_bar(bar: Bar, values: Values) -> Parsed:
+    return Parsed(
         epoch=bar.step,
         total_epochs=bar.total,
         loss=values.loss,
@@ -164,7 +163,7 @@ def _epochs_seen(bar: Bar, values: Values) -> Seen:
     )
 
 
-def other_seen(bar: Bar, stage: Stage, memory: Memory) -> Seen | None:
+def _read_other_bar(bar: Bar, stage: Stage, memory: Memory) -> Parsed | None:
     """A bar of something else: it tells the phase, unless it is drawn again on being closed."""
     was_full = bar.identity in memory.full_bars
     if bar.is_complete:
@@ -173,7 +172,7 @@ def other_seen(bar: Bar, stage: Stage, memory: Memory) -> Seen | None:
         return None
     if stage.phase == Phase.LOADING and bar.is_complete and memory.step is not None:
         return None
-    return Seen(phase=stage.phase)
+    return Parsed(phase=stage.phase)
 
 
 @lru_cache(maxsize=512)

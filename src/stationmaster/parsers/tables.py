@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from stationmaster.parsers.base import Phase, Seen
+from stationmaster.parsers.base import Parsed, Phase
 from stationmaster.parsers.family import Family
 from stationmaster.parsers.lines import Line
 from stationmaster.parsers.memory import Memory
@@ -18,13 +18,13 @@ _LEADING_NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 _MAX_COLUMNS = 16
 
 
-def read_line(line: Line, memory: Memory) -> Seen | None:
+def read_line(line: Line, memory: Memory) -> Parsed | None:
     cells = [cell for cell in _GAP.split(line.message.strip(" |")) if cell]
     if not 2 <= len(cells) <= _MAX_COLUMNS:
         return None
     if _is_header(cells):
         memory.columns = [cell.lower() for cell in cells]
-        return Seen(phase=Phase.TRAINING)
+        return Parsed(phase=Phase.TRAINING)
     if memory.columns and len(cells) == len(memory.columns) and _LEADING_NUMBER.match(cells[0]):
         return _read_row(dict(zip(memory.columns, cells, strict=True)), memory)
     return None
@@ -38,7 +38,7 @@ def _is_header(cells: list[str]) -> bool:
     return any(_VALUE_COLUMN.search(name) for name in names[1:])
 
 
-def _read_row(row: dict[str, str], memory: Memory) -> Seen:
+def _read_row(row: dict[str, str], memory: Memory) -> Parsed:
     step = epoch = loss = rate = eta = None
     for name, cell in row.items():
         number = _LEADING_NUMBER.match(cell)
@@ -54,7 +54,7 @@ def _read_row(row: dict[str, str], memory: Memory) -> Seen:
             eta = duration_seconds(cell)
     if step is not None and memory.total is not None and step <= (memory.step or 0):
         step = None  # a notebook draws its bar above the table: the bar is further
-    return Seen(
+    return Parsed(
         step=step,
         epoch=epoch,
         loss=loss,

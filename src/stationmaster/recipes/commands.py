@@ -29,7 +29,7 @@ Argument = Annotated[
 ]
 
 
-class Step(Part):
+class RecipeStep(Part):
     """One command on the machine: `argv`, which no shell reads, or a `shell` script that gets values as data."""
 
     name: str = Field(pattern=STEP_NAME)
@@ -54,13 +54,13 @@ class Step(Part):
     """With a container runtime: run this step on the machine itself."""
 
     @model_validator(mode="after")
-    def _one_command(self) -> Step:
+    def _one_command(self) -> RecipeStep:
         if bool(self.argv) == (self.shell is not None):
             raise ValueError("a step has either `argv` or `shell`")
         return self
 
 
-class Health(Part):
+class HealthCheck(Part):
     """A command that says whether the machine can train: its exit code must be 0."""
 
     argv: Annotated[tuple[Argument, ...], Field(min_length=1)]
@@ -86,7 +86,7 @@ class Request(Part):
         return self
 
 
-class Save(Request):
+class SaveRequest(Request):
     """How a running training is asked for a checkpoint, and what proves that it was written."""
 
     proof: Template
@@ -120,12 +120,12 @@ class Samples(Part):
     """Asked for samples when a person wants to see some, where the trainer can do that."""
 
 
-class Stop(Part):
+class StopRules(Part):
     """How a training ends before its time."""
 
     signal: Signal = "TERM"
     """What its processes are sent."""
     grace: Positive = 10.0
     """How long they have before they are killed."""
-    save: Save | None = None
+    save: SaveRequest | None = None
     """Asked for a checkpoint first, where the trainer can do that."""

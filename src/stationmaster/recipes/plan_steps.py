@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from stationmaster.errors import RecipeInvalid, UserError
-from stationmaster.recipes.launching import launched
 from stationmaster.recipes.parameters import is_plain_text
 from stationmaster.recipes.schema import (
     HEALTH_STEP,
@@ -15,10 +14,10 @@ from stationmaster.recipes.schema import (
     SAMPLES_STEP,
     Argument,
     Recipe,
+    RecipeStep,
     SampleRequest,
     Samples,
-    Save,
-    Step,
+    SaveRequest,
     inside,
 )
 from stationmaster.recipes.shell import script_arguments
@@ -159,7 +158,7 @@ def sample_request(recipe: Recipe, values: Values) -> PlanRequest | None:
     return _request(recipe, recipe.samples.now, values, proof=recipe.samples.pattern)
 
 
-def _request(recipe: Recipe, request: Save | SampleRequest, values: Values, *, proof: str) -> PlanRequest:
+def _request(recipe: Recipe, request: SaveRequest | SampleRequest, values: Values, *, proof: str) -> PlanRequest:
     return PlanRequest(
         signal=request.signal,
         touch=None if request.touch is None else _path(recipe, request.touch, values),
@@ -195,15 +194,19 @@ def _image_step(recipe: Recipe) -> PlanStep:
 
 def _health_step(recipe: Recipe, values: Values) -> PlanStep:
     assert recipe.health is not None
-    return _rendered(recipe, Step(name=HEALTH_STEP, argv=recipe.health.argv, timeout=recipe.health.timeout), values)
+    return _rendered(
+        recipe, RecipeStep(name=HEALTH_STEP, argv=recipe.health.argv, timeout=recipe.health.timeout), values
+    )
 
 
 def _samples_step(recipe: Recipe, samples: Samples, values: Values) -> PlanStep:
-    step = Step(name=SAMPLES_STEP, argv=samples.argv, env=samples.env, timeout=samples.timeout, secrets=samples.secrets)
+    step = RecipeStep(
+        name=SAMPLES_STEP, argv=samples.argv, env=samples.env, timeout=samples.timeout, secrets=samples.secrets
+    )
     return replace(_rendered(recipe, step, values), unless=samples.pattern, optional=True)
 
 
-def _rendered(recipe: Recipe, step: Step, values: Values, *, resuming: bool = False) -> PlanStep:
+def _rendered(recipe: Recipe, step: RecipeStep, values: Values, *, resuming: bool = False) -> PlanStep:
     return PlanStep(
         name=step.name,
         argv=_command(recipe, step, values, resuming=resuming),
@@ -229,13 +232,28 @@ def _again(recipe: Recipe, values: Values) -> PlanAgain | None:
     return PlanAgain(pattern=_path(recipe, again.pattern, values), argv=tuple(_argv(again.argv, marked)))
 
 
-def _command(recipe: Recipe, step: Step, values: Values, *, resuming: bool) -> tuple[str, ...]:
+def _command(recipe: Recipe, step: RecipeStep, values: Values, *, resuming: bool) -> tuple[str, ...]:
     arguments = list(_argv(step.argv, values)) if step.shell is None else list(_script(step.shell, values))
     if resuming and step.training and recipe.resume:
         arguments += _argv(recipe.resume.argv, values)
     if step.training and recipe.launcher is not None:
-        return launched(recipe, arguments, list(_argv(recipe.launcher_argv, values)))
+        return _with_launcher(recipe, arguments, list(_argv(recipe.launcher_argv, values)))
     return tuple(arguments)
+
+
+def _with_launcher(recipe: Recipe, command: Sequence[str], options: Sequence[str]) -> tuple[str, ...]:
+    """A Python and its script with the recipe's launcher between them, which starts one process per GPU."""
+    python, *script = command
+    return (python, *_launcher(recipe), *options, *script)
+
+
+def _launcher(recipe: Recipe) -> tuple[str, ...]:
+    """For one machine; a provider that has clusters passes each node its own rank."""
+    processes = max(1, recipe.needs.gpus)
+    if recipe.launcher == "torchrun":
+        return ("-m", "torch.distributed.run", "--standalone", "--nnodes=1", f"--nproc_per_node={processes}")
+    several = ("--multi_gpu",) if processes > 1 else ()
+    return ("-m", "accelerate.commands.launch", f"--num_processes={processes}", "--num_machines=1", *several)
 
 
 def _argv(arguments: Iterable[Argument], values: Values) -> Iterator[str]:

@@ -18,7 +18,7 @@ from stationmaster.recipes.fields import Part
 from stationmaster.recipes.parameters import check_value, sample_value
 from stationmaster.recipes.plan import JobIdentity, again_names, known_names, render_plan, time_names
 from stationmaster.recipes.problems import Problem, invalid
-from stationmaster.recipes.schema import Argument, Recipe, SampleRequest, Save, Step, When
+from stationmaster.recipes.schema import Argument, Recipe, RecipeStep, SampleRequest, SaveRequest, When
 from stationmaster.recipes.shell import check_script
 from stationmaster.recipes.templating import TemplateFault, check_expression, check_template
 
@@ -206,14 +206,14 @@ def _arguments(recipe: Recipe) -> Iterator[tuple[Location, Argument]]:
         yield from (((*location, index), argument) for index, argument in enumerate(arguments))
 
 
-def _requests(recipe: Recipe) -> Iterator[tuple[Location, Save | SampleRequest]]:
+def _requests(recipe: Recipe) -> Iterator[tuple[Location, SaveRequest | SampleRequest]]:
     if recipe.stop.save is not None:
         yield ("stop", "save"), recipe.stop.save
     if recipe.samples is not None and recipe.samples.now is not None:
         yield ("samples", "now"), recipe.samples.now
 
 
-def _steps(recipe: Recipe) -> Iterator[tuple[Location, Step]]:
+def _steps(recipe: Recipe) -> Iterator[tuple[Location, RecipeStep]]:
     yield from ((("bootstrap", number), step) for number, step in enumerate(recipe.bootstrap))
     yield from ((("steps", number), step) for number, step in enumerate(recipe.steps))
     yield from ((("cleanup", number), step) for number, step in enumerate(recipe.cleanup))

@@ -9,7 +9,16 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, JsonValue, model_validator
 
 from stationmaster.durations import Duration
-from stationmaster.recipes.commands import Argument, Health, SampleRequest, Samples, Save, Step, Stop, When
+from stationmaster.recipes.commands import (
+    Argument,
+    HealthCheck,
+    RecipeStep,
+    SampleRequest,
+    Samples,
+    SaveRequest,
+    StopRules,
+    When,
+)
 from stationmaster.recipes.containers import Container, Mount
 from stationmaster.recipes.field_texts import DescribedSchema
 from stationmaster.recipes.fields import (
@@ -32,7 +41,7 @@ __all__ = [
     "Container",
     "Dataset",
     "Gated",
-    "Health",
+    "HealthCheck",
     "LogPattern",
     "Mount",
     "Needs",
@@ -40,12 +49,12 @@ __all__ = [
     "OutputKind",
     "Parameter",
     "Recipe",
+    "RecipeStep",
     "Resume",
     "SampleRequest",
     "Samples",
-    "Save",
-    "Step",
-    "Stop",
+    "SaveRequest",
+    "StopRules",
     "TimeModel",
     "When",
     "inside",
@@ -271,15 +280,15 @@ class Recipe(Part):
     """Another recipe that lies beside this one's folder, as name@version: its files go to the machine as well."""
     configs: tuple[Config, ...] = ()
     """Files that are filled in for each job, into the folder config.dir."""
-    bootstrap: tuple[Step, ...] = ()
+    bootstrap: tuple[RecipeStep, ...] = ()
     """Steps that put the trainer in place, always on the machine itself; repeating them must change nothing. They get
     no secrets."""
-    health: Health | None = None
-    steps: Annotated[tuple[Step, ...], Field(min_length=1)]
+    health: HealthCheck | None = None
+    steps: Annotated[tuple[RecipeStep, ...], Field(min_length=1)]
     declared_outputs: Annotated[tuple[Output, ...], Field(min_length=1, alias="outputs")]
     samples: Samples | None = None
-    stop: Stop = Stop()
-    cleanup: tuple[Step, ...] = ()
+    stop: StopRules = StopRules()
+    cleanup: tuple[RecipeStep, ...] = ()
     """Steps that run before the machine is given back, whatever happened before. They get no secrets."""
     resume: Resume | None = None
     time: TimeModel
@@ -290,7 +299,7 @@ class Recipe(Part):
         return f"{self.name}@{self.version}"
 
     @property
-    def training_step(self) -> Step:
+    def training_step(self) -> RecipeStep:
         """The step whose progress is watched."""
         return next(step for step in self.steps if step.training)
 

@@ -6,7 +6,12 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Protocol
 
-from stationmaster.watch.instances import InstanceHealth, InstanceMetrics, InstancesSummary, Snapshot
+from stationmaster.control.monitoring.instance_metrics import (
+    InstanceHealth,
+    InstanceMetrics,
+    InstancesSummary,
+    Snapshot,
+)
 
 __all__ = ["InstanceHealth", "InstanceMetrics", "InstancesSummary", "MonitorLook", "Monitoring", "Snapshot", "Watched"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from stationmaster.saved_state import NOT_STORED
-from stationmaster.watch.seen import Seen
+from stationmaster.watch.log_moment import LogMoment
 
 _FINISHED_PART = 0.98
 _NEARLY = 0.9
@@ -40,16 +40,16 @@ class Counter:
     _header_total: float | None = None
     _spans_run: bool = False
 
-    def read(self, seen: Seen) -> Position | None:
-        """The position that `seen` tells of; None if it tells of none."""
-        if seen.total_epochs is not None:
-            self._total_epochs = seen.total_epochs
-        if seen.step is not None:
-            return self._read_step(seen, seen.step)
-        if seen.total is not None and self._unit != "step":
-            self._header_total = seen.total
-        if seen.epoch is not None and self._unit != "step":
-            return self._read_epoch(seen.epoch)
+    def read(self, moment: LogMoment) -> Position | None:
+        """The position that `moment` tells of; None if it tells of none."""
+        if moment.total_epochs is not None:
+            self._total_epochs = moment.total_epochs
+        if moment.step is not None:
+            return self._read_step(moment, moment.step)
+        if moment.total is not None and self._unit != "step":
+            self._header_total = moment.total
+        if moment.epoch is not None and self._unit != "step":
+            return self._read_epoch(moment.epoch)
         return None
 
     def _use_unit(self, unit: str) -> bool:
@@ -66,46 +66,46 @@ class Counter:
         is_new_unit = self._use_unit("part")
         return Position(value=epoch / self._total_epochs * total, total=total, is_new_unit=is_new_unit)
 
-    def _read_step(self, seen: Seen, step: float) -> Position:
+    def _read_step(self, moment: LogMoment, step: float) -> Position:
         is_new_unit = self._use_unit("step")
-        by_epoch = seen.scope == "epoch" and not self._proves_to_span_run(seen, step)
+        by_epoch = moment.scope == "epoch" and not self._proves_to_span_run(moment, step)
         if by_epoch:
-            self._turn_epoch(seen, step)
+            self._turn_epoch(moment, step)
         else:
-            self._turn_stage(seen, step)
+            self._turn_stage(moment, step)
         self._printed = step
-        self._printed_total = seen.total or self._printed_total
+        self._printed_total = moment.total or self._printed_total
         total = self._total(step, by_epoch=by_epoch)
         return Position(value=self._base + step, total=total, is_new_unit=is_new_unit)
 
-    def _proves_to_span_run(self, seen: Seen, step: float) -> bool:
+    def _proves_to_span_run(self, moment: LogMoment, step: float) -> bool:
         """Whether a counter printed beside an epoch goes on across epochs nevertheless."""
-        if seen.total is not None and seen.total == self.asked_total:
+        if moment.total is not None and moment.total == self.asked_total:
             self._spans_run = True
-        epochs = int(seen.epoch) - self._epoch if seen.epoch is not None and self._epoch is not None else 0
+        epochs = int(moment.epoch) - self._epoch if moment.epoch is not None and self._epoch is not None else 0
         if epochs == 1 and self._printed is not None and self._printed_total is not None:
             in_mid_epoch = self._printed < _NEARLY * self._printed_total
             goes_on = 0 <= step - self._printed < (1 - _NEARLY) * self._printed_total
             self._spans_run = (in_mid_epoch and goes_on) or (self._spans_run and step >= self._printed)
-        if self._spans_run and seen.epoch is not None:
-            self._epoch = int(seen.epoch)
+        if self._spans_run and moment.epoch is not None:
+            self._epoch = int(moment.epoch)
         return self._spans_run
 
-    def _turn_epoch(self, seen: Seen, step: float) -> None:
+    def _turn_epoch(self, moment: LogMoment, step: float) -> None:
         per_epoch = self._printed_total or self._printed or 0.0
-        if seen.epoch is None:
+        if moment.epoch is None:
             if self._printed is not None and step < self._printed and self._has_finished():
                 self._base += per_epoch
             return
-        epoch = int(seen.epoch)
+        epoch = int(moment.epoch)
         if self._epoch is None:
             self._from_zero = epoch == 0
         else:
             self._base = max(0.0, self._base + (epoch - self._epoch) * per_epoch)
         self._epoch = epoch
 
-    def _turn_stage(self, seen: Seen, step: float) -> None:
-        printed, before, total = self._printed, self._printed_total, seen.total
+    def _turn_stage(self, moment: LogMoment, step: float) -> None:
+        printed, before, total = self._printed, self._printed_total, moment.total
         if printed is None or step >= printed:
             return
         if self._has_finished():

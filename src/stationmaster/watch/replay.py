@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
+from stationmaster.parsers.reader import LogReader
 from stationmaster.watch.escalation import TERMINATE, StallEvent
+from stationmaster.watch.log_moment import log_moment
 from stationmaster.watch.policy import StallPolicy
-from stationmaster.watch.reading import ReadingLike, seen_from
 from stationmaster.watch.signs import SignsOfLife
 from stationmaster.watch.watcher import StallWatch
 
@@ -25,13 +25,7 @@ class Trace:
     framework: str = "auto"
 
 
-class Reader(Protocol):
-    """A log parser that is fed piece by piece."""
-
-    def feed(self, data: bytes, at: float | None = None) -> Sequence[ReadingLike]: ...
-
-
-def replay_trace(trace: Trace, reader: Reader, policy: StallPolicy) -> Iterator[StallEvent]:
+def replay_trace(trace: Trace, reader: LogReader, policy: StallPolicy) -> Iterator[StallEvent]:
     """The events of a watch that looks at every multiple of the poll interval, until it ends the run."""
     watch = StallWatch(policy, total_steps=trace.total_steps)
     signs = SignsOfLife()
@@ -42,7 +36,7 @@ def replay_trace(trace: Trace, reader: Reader, policy: StallPolicy) -> Iterator[
         now = number * trace.poll
         while chunk is not None and chunk[0] <= now:
             at, text = chunk
-            watch.observe(seen_from(reader.feed(text.encode(), at), at=at, moved=signs.feed(text)))
+            watch.observe(log_moment(reader.feed(text.encode(), at), at=at, moved=signs.feed(text)))
             chunk = next(chunks, None)
         event = watch.look(now).event
         if event is None:

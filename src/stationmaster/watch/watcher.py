@@ -12,11 +12,11 @@ from typing import Any
 from stationmaster.saved_state import NOT_STORED, from_json, to_json
 from stationmaster.watch.counter import Counter
 from stationmaster.watch.escalation import CLEARED, FLAGGED, Escalation, StallEvent
+from stationmaster.watch.log_moment import LogMoment
 from stationmaster.watch.phases import PhaseBook
 from stationmaster.watch.policy import StallPolicy
 from stationmaster.watch.progress import ProgressTrack
 from stationmaster.watch.recovery import Recovery
-from stationmaster.watch.seen import Seen
 from stationmaster.watch.stall import StallAnalysis, is_near_end, no_verdict
 from stationmaster.watch.trend import Trend
 from stationmaster.watch.verdict import Run, judge_run
@@ -50,15 +50,15 @@ class StallWatch:
     def __post_init__(self) -> None:
         self._counter.asked_total = self.total_steps
 
-    def observe(self, seen: Seen) -> None:
+    def observe(self, moment: LogMoment) -> None:
         """Take in what the log said."""
-        self._pass_time(seen.at)
-        position = self._counter.read(seen)
+        self._pass_time(moment.at)
+        position = self._counter.read(moment)
         moves_counter = position is not None and position.value != self._track.position
-        phase = seen.phase or ("training" if moves_counter else None)
+        phase = moment.phase or ("training" if moves_counter else None)
         changes_phase = phase is not None and phase != self._book.phase
         self._book.enter(phase, has_started=self._track.has_started)
-        if seen.moved or changes_phase or moves_counter:
+        if moment.moved or changes_phase or moves_counter:
             self._idle = 0.0
             if self._recovery:
                 self._recovery.note_sign()

@@ -14,8 +14,7 @@ from stationmaster.control.states.executing import handler as executing
 from stationmaster.control.states.executing.last_save import Save
 from stationmaster.control.states.executing.status_intake import ExecutingView
 from stationmaster.model import Desired, Ending, Job, LastSave, Reason, State, Watching
-from stationmaster.recipes.commands import Save as SaveRequest
-from stationmaster.recipes.commands import Stop as StopRules
+from stationmaster.recipes.commands import SaveRequest, StopRules
 from stationmaster.remote.status import Finished, LogPiece, Status, StepStatus, Supervisor
 from stationmaster.settings import MonitoringSettings
 from tests.support.jobs.spine_values import MACHINE, job, visit

@@ -8,9 +8,9 @@ import pytest
 
 from stationmaster.parsers import LogReader
 from stationmaster.saved_state import from_json
+from stationmaster.watch.log_moment import log_moment
 from stationmaster.watch.policy import StallPolicy
 from stationmaster.watch.progress import ProgressTrack
-from stationmaster.watch.reading import seen_from
 from stationmaster.watch.signs import SignsOfLife
 from stationmaster.watch.watcher import StallWatch
 
@@ -37,7 +37,7 @@ def stalled() -> tuple[StallWatch, LogReader, SignsOfLife]:
     watch, reader, signs = StallWatch(StallPolicy()), LogReader(), SignsOfLife()
     for minute in range(120):
         line = f"step {10 * min(minute, 60)}/2000 loss: 0.5\n"
-        watch.observe(seen_from(reader.feed(line.encode()), at=60.0 * minute, moved=signs.feed(line)))
+        watch.observe(log_moment(reader.feed(line.encode()), at=60.0 * minute, moved=signs.feed(line)))
         watch.look(60.0 * minute)
     return watch, reader, signs
 

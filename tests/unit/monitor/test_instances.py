@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stationmaster.control.monitoring.instance_metrics import InstanceHealth, InstanceMetrics, summarise
 from stationmaster.money import MicroDollars
-from stationmaster.watch.instances import InstanceHealth, InstanceMetrics, summarise
 
 MACHINE = InstanceMetrics(id="1", gpu_percent=60.0, loss=2.0)
 

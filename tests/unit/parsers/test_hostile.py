@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import stationmaster.parsers
 from stationmaster.parsers import LogReader
-from stationmaster.parsers.text import PIECE_LIMIT_BYTES
+from stationmaster.parsers.pieces import PIECE_LIMIT_BYTES
 from tests.support.watching.training_logs import NAMES, log_bytes
 
 _MUTATIONS = 400

@@ -9,12 +9,12 @@ import pytest
 
 from stationmaster.config import load_settings
 from stationmaster.control.flow.policy import policy_of
+from stationmaster.control.monitoring.instance_metrics import InstanceMetrics
 from stationmaster.control.monitoring.monitor import with_log
 from stationmaster.errors import ConfigInvalid
 from stationmaster.parsers import Phase, UserPattern
 from stationmaster.recipes.log_patterns import user_patterns
 from stationmaster.recipes.reading import check_recipe
-from stationmaster.watch.instances import InstanceMetrics
 from tests.support.jobs.recipe_texts import small
 
 TICK = r"tick (?P<step>\d+) of (?P<total_steps>\d+) cost (?P<loss>\S+)"

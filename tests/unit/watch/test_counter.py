@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from stationmaster.saved_state import from_json, to_json
 from stationmaster.watch.counter import Counter
-from stationmaster.watch.seen import Seen
+from stationmaster.watch.log_moment import LogMoment
 
 
 def positions(counter: Counter, *seen: Mapping[str, object]) -> list[tuple[float, float | None]]:
-    found = [counter.read(Seen(at=0.0, **values)) for values in seen]  # type: ignore[arg-type]
+    found = [counter.read(LogMoment(at=0.0, **values)) for values in seen]  # type: ignore[arg-type]
     return [(position.value, position.total) for position in found if position is not None]
 
 
@@ -76,8 +76,8 @@ def test_fractions_of_epochs_count_as_steps_where_both_totals_are_known() -> Non
 
 def test_a_step_after_epochs_is_another_unit() -> None:
     counter = Counter()
-    counter.read(Seen(at=0.0, epoch=1, total_epochs=5))
-    position = counter.read(Seen(at=1.0, step=20))
+    counter.read(LogMoment(at=0.0, epoch=1, total_epochs=5))
+    position = counter.read(LogMoment(at=1.0, step=20))
     assert position is not None
     assert position.is_new_unit
 

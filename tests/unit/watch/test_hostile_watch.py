@@ -8,8 +8,8 @@ import math
 import random
 
 from stationmaster.parsers import LogReader
+from stationmaster.watch.log_moment import log_moment
 from stationmaster.watch.policy import StallPolicy
-from stationmaster.watch.reading import seen_from
 from stationmaster.watch.signs import SignsOfLife
 from stationmaster.watch.watcher import StallWatch
 from tests.support.watching.training_logs import NAMES, log_bytes
@@ -33,7 +33,7 @@ def _watched(pieces: list[bytes], chance: random.Random) -> list[str]:
     at, told = 1_000_000.0, []
     for piece in pieces:
         at += chance.choice([0.0, 0.1, 1.0, 60.0, 900.0, -5.0, -1e6, 1e7])
-        watch.observe(seen_from(reader.feed(piece, at=at), at=at, moved=signs.feed(piece.decode("utf-8", "replace"))))
+        watch.observe(log_moment(reader.feed(piece, at=at), at=at, moved=signs.feed(piece.decode("utf-8", "replace"))))
         look = watch.look(at)
         told += [look.event.kind] if look.event else []
         assert look.analysis.eta_seconds is None or not math.isnan(look.analysis.eta_seconds)

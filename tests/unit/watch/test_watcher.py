@@ -9,9 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stationmaster.parsers import LogReader
+from stationmaster.watch.log_moment import LogMoment, log_moment
 from stationmaster.watch.policy import StallPolicy
-from stationmaster.watch.reading import seen_from
-from stationmaster.watch.seen import Seen
 from stationmaster.watch.signs import SignsOfLife
 from stationmaster.watch.watcher import StallWatch
 from tests.support.watching.trace_maker import ALL_TRAINERS, MadeTrace, Trainer
@@ -28,7 +27,7 @@ class Watched:
         self.now = 0.0
         self.step = 0
         self.events: list[tuple[str, float]] = []
-        self.watch.observe(Seen(at=0.0, step=0, total=total, phase="training"))
+        self.watch.observe(LogMoment(at=0.0, step=0, total=total, phase="training"))
 
     def look(self) -> None:
         look = self.watch.look(self.now)
@@ -48,12 +47,12 @@ class Watched:
             for part in range(1, 7):
                 self.now = begin + part * 10
                 self.step += round(10 / step_seconds)
-                self.watch.observe(Seen(at=self.now, step=self.step, total=6000, phase="training"))
+                self.watch.observe(LogMoment(at=self.now, step=self.step, total=6000, phase="training"))
             self.look()
         return self
 
     def phase(self, name: str) -> Watched:
-        self.watch.observe(Seen(at=self.now, phase=name))
+        self.watch.observe(LogMoment(at=self.now, phase=name))
         return self
 
     @property
@@ -145,10 +144,10 @@ def test_a_drop_to_a_tenth_is_a_stall_though_the_eta_falls_again() -> None:
     for _ in range(20):
         run.step += 1
         run.now += 30
-        run.watch.observe(Seen(at=run.now, step=run.step, total=6000))
+        run.watch.observe(LogMoment(at=run.now, step=run.step, total=6000))
         run.step += 1
         run.now += 30
-        run.watch.observe(Seen(at=run.now, step=run.step, total=6000))
+        run.watch.observe(LogMoment(at=run.now, step=run.step, total=6000))
         run.look()
     assert run.kinds == ["stall_flagged"]
     assert run.latest.cause == "collapse"
@@ -200,7 +199,7 @@ def looked(made: MadeTrace, cuts: Iterable[int]) -> list[object]:
     for number in range(int(made.end // MINUTE)):
         while chunks and chunks[0][0] <= number * MINUTE:
             at, text = chunks.pop(0)
-            watch.observe(seen_from(reader.feed(text.encode(), at), at=at, moved=signs.feed(text)))
+            watch.observe(log_moment(reader.feed(text.encode(), at), at=at, moved=signs.feed(text)))
         if number in cuts:
             watch = StallWatch.restore(json.loads(json.dumps(watch.state())), total_steps=total)
             signs = SignsOfLife.restore(json.loads(json.dumps(signs.state())))

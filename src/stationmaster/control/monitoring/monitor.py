@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
+from stationmaster.control.monitoring.instance_metrics import LOG_LINES, InstanceMetrics, Snapshot, summarise
 from stationmaster.errors import AccessRefused, ProviderError, StationmasterError
 from stationmaster.model import SshAccess
 from stationmaster.money import ZERO, MicroDollars, cost
 from stationmaster.parsers.base import Scope, Summary
 from stationmaster.parsers.patterns import UserPattern
 from stationmaster.parsers.reader import LogReader
-from stationmaster.watch.instances import LOG_LINES, InstanceMetrics, Snapshot, summarise
 
 Value = TypeVar("Value")
 _API_SECONDS = 10.0

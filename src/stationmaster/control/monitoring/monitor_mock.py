@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from stationmaster.control.monitoring.instance_metrics import LOG_LINES
 from stationmaster.control.monitoring.monitor import Sighting, Sightings
 from stationmaster.money import MicroDollars
-from stationmaster.watch.instances import LOG_LINES
 
 _EPOCHS = 3
 _SECONDS_PER_STEP = 2.0

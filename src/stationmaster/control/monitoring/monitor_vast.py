@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from stationmaster.control.monitoring.instance_metrics import LOG_LINES
 from stationmaster.control.monitoring.monitor import Sighting, Sightings
 from stationmaster.control.wiring.providers import ssh_key_path
 from stationmaster.errors import CommandFailed, ConfigInvalid, Unreachable
@@ -21,7 +22,6 @@ from stationmaster.remote.base import Remote, require_success
 from stationmaster.remote.connect import connect
 from stationmaster.settings import Settings
 from stationmaster.store.store import Store
-from stationmaster.watch.instances import LOG_LINES
 
 _TAIL_SECONDS = 8.0
 _NO_LOG = 3

@@ -20,7 +20,6 @@ class Act(StrEnum):
 class Verdict:
     act: Act
     why: str
-    leak: bool = False  # it was billing although no job needed it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

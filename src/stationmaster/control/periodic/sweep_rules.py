@@ -45,20 +45,20 @@ def judge_machine(subject: Subject, *, now: float, policy: SweepPolicy) -> Verdi
     if subject.rental is None:
         return _without_rental(subject, now=now, policy=policy)
     if subject.rental.surplus:
-        return Verdict(act=Act.DESTROY, why="surplus: made by a lost answer", leak=True)
+        return Verdict(act=Act.DESTROY, why="surplus: made by a lost answer")
     if subject.job is None:
-        return Verdict(act=Act.DESTROY, why="its job is not known any more", leak=True)
+        return Verdict(act=Act.DESTROY, why="its job is not known any more")
     if subject.job.state is State.ENDED:
-        return Verdict(act=Act.DESTROY, why=f"its job ended {subject.job.outcome}", leak=True)
+        return Verdict(act=Act.DESTROY, why=f"its job ended {subject.job.outcome}")
     if subject.rental.state is RentalState.RELEASING and _is_superseded(subject.rental, subject.job):
-        return Verdict(act=Act.DESTROY, why="of an earlier attempt", leak=True)
+        return Verdict(act=Act.DESTROY, why="of an earlier attempt")
     return _of_live_job(subject.machine, subject.rental, subject.job, now=now, policy=policy)
 
 
 def _without_rental(subject: Subject, *, now: float, policy: SweepPolicy) -> Verdict:
     since = subject.known_since
     if since is not None and now - since >= policy.grace_seconds:
-        return Verdict(act=Act.DESTROY, why="no rental of ours names it", leak=True)
+        return Verdict(act=Act.DESTROY, why="no rental of ours names it")
     return Verdict(act=Act.ALERT, why="no rental of ours names it (yet)")
 
 

@@ -15,7 +15,7 @@ from stationmaster.control.machine.access import host_of
 from stationmaster.control.states.executing.step_failure import quoted
 from stationmaster.model import Job, LastSave, Reason
 from stationmaster.parsers.base import Phase
-from stationmaster.recipes.commands import Save as SaveRequest
+from stationmaster.recipes.commands import SaveRequest
 from stationmaster.settings import MonitoringSettings
 from stationmaster.store.writes import NewEvent, Write
 

@@ -17,8 +17,8 @@ from stationmaster.parsers.registry import names_beginning_epoch
 from stationmaster.remote.status import LogPiece, Since, Status
 from stationmaster.settings import MonitoringSettings
 from stationmaster.watch.escalation import StallEvent
+from stationmaster.watch.log_moment import log_moment
 from stationmaster.watch.policy import StallPolicy
-from stationmaster.watch.reading import seen_from
 from stationmaster.watch.signs import SignsOfLife
 from stationmaster.watch.watcher import StallWatch
 
@@ -60,7 +60,7 @@ def read_log(
             if any(reading.error for reading in found):
                 error_step = _step_index(piece)
             if piece.stream in training:
-                watch.observe(seen_from(found, at=at, moved=signs.feed(part.decode("utf-8", "replace"))))
+                watch.observe(log_moment(found, at=at, moved=signs.feed(part.decode("utf-8", "replace"))))
     event = watch.look(status.wall).event if status.training_alive else None
     readings = [_shifted(reading, _offset(job)) for reading in readings]
     return ReadLog(

@@ -24,7 +24,7 @@ from stationmaster.control.states.executing.training_events import (
 from stationmaster.control.states.executing.vitals import vitals_news
 from stationmaster.model import Checkpoint, Job, LogChunk, OutputFile, Progress, Watching
 from stationmaster.parsers.patterns import UserPattern
-from stationmaster.recipes.commands import Stop as StopRules
+from stationmaster.recipes.commands import StopRules
 from stationmaster.recipes.schema import Output, OutputKind
 from stationmaster.remote.status import LogPiece, Since, Status
 from stationmaster.settings import MonitoringSettings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stationmaster.parsers.text import PIECE_LIMIT_BYTES, find_end, shown_texts
+from stationmaster.parsers.pieces import PIECE_LIMIT_BYTES, find_end, shown_texts
 
 
 def test_a_piece_ends_at_a_redraw_a_newline_or_what_a_dead_host_left() -> None:
