@@ -37,10 +37,10 @@ REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 _MADE = "<!-- Made from the code by `make docs`; edit the code, not this page. -->"
 
 OTHER_EXIT_CODES: dict[int, str] = {
-    1: "Something went wrong that no other number tells; the message says what. Also: `doctor` found something.",
-    2: "The command line cannot be read, or the request cannot be carried out as given.",
-    70: "A fault in Stationmaster. The message names a file with the traceback: please report it.",
-    130: "Ended by Ctrl-C. Trainings go on.",
+    1: "Another error; the message describes it. Also: a check of `doctor` failed.",
+    2: "The command line is not valid, or the request cannot be carried out as given.",
+    70: "A bug in Stationmaster. The message names a file with the traceback: please report it.",
+    130: "Interrupted by Ctrl-C. Trainings continue.",
 }
 
 
@@ -80,7 +80,7 @@ def cli_page() -> str:
         "# Commands",
         "",
         "Every command ends with a documented [exit code](exit-codes.md); errors are one line and a `hint:`.",
-        "A JOB is a job's id, its beginning, or its name.",
+        "A JOB is the id of a job (or its beginning), or its name.",
         "",
         "Shell completion: `stationmaster --install-completion`.",
         "",
@@ -239,8 +239,8 @@ def exit_codes_page() -> str:
     outcomes: Mapping[int, str] = {code: _outcome_words(outcome) for outcome, code in EXIT_CODES.items() if code}
     classes = {kind.exit_code: kind for kind in _error_classes() if kind.exit_code not in (0, 1, 2)}
     rows = {
-        0: "Done. Also: asking for what is already so, as stopping a job that has ended, and a list with nothing "
-        "in it, as `offers` when nothing fits.",
+        0: "Success. Also: a request that changes nothing, such as stopping a job that has ended, and an empty list, "
+        "such as `offers` when nothing fits.",
         **OTHER_EXIT_CODES,
         **{code: " ".join((kind.__doc__ or "").split()) for code, kind in classes.items()},
         **outcomes,
@@ -259,16 +259,16 @@ def exit_codes_page() -> str:
 
 
 def _error_classes() -> list[type[errors.StationmasterError]]:
-    """Those that carry a number of their own; a class below one with the same number is told by it."""
+    """Those with an exit code of their own; a subclass without one is covered by its parent."""
     found = [kind for kind in vars(errors).values() if isinstance(kind, type) and "exit_code" in vars(kind)]
     return [kind for kind in found if issubclass(kind, errors.StationmasterError)]
 
 
 def _outcome_words(outcome: Outcome) -> str:
     said = {
-        Outcome.INCOMPLETE: "The job ended early, its best checkpoint kept (INCOMPLETE).",
+        Outcome.INCOMPLETE: "The job ended early; its best checkpoint is kept (INCOMPLETE).",
         Outcome.FAILED: "The job failed (FAILED).",
-        Outcome.FAILED_PROVISIONING: "No machine could be had (FAILED_PROVISIONING).",
+        Outcome.FAILED_PROVISIONING: "No machine could be rented (FAILED_PROVISIONING).",
         Outcome.CANCELLED: "The job was cancelled (CANCELLED).",
     }
     return said[outcome]

@@ -1,4 +1,4 @@
-"""The one exception tree. The branch tells the caller what to do, so nobody matches on message text.
+"""The exception tree. The class decides what a caller does next; no code matches on message text.
 
 StationmasterError            hint, exit_code, http_status; the docstring is the default message
 ├── UserError                 the person can fix it
@@ -10,14 +10,14 @@ StationmasterError            hint, exit_code, http_status; the docstring is the
 │   ├── AlreadyEnded          the outcome is written and does not change
 │   ├── TicketRefused         an upload ticket that was used, has expired or does not fit; TokenMissing (not shown)
 │   ├── SecretRefused         a secret that may do too much to be sent to a rented machine
-│   ├── OutOfCredit           the credits do not suffice, with the numbers
-│   └── DiskFull              not enough room, with the numbers
+│   ├── OutOfCredit           not enough credits, with the numbers
+│   └── DiskFull              not enough disk space, with the numbers
 ├── StoreError                the store cannot be used
 │   ├── StoreNewer            written by a newer version of Stationmaster
 │   ├── LedgerBroken          the credits do not add up
-│   └── LeaseLost             somebody else's job now: drop the result
-├── ProviderError             NoCapacity (next offer) · ProviderBusy (same call, later) · AccessRefused (tell people)
-│                             AnswerLost (nobody knows whether it happened) · ProviderFault (its answer makes no sense)
+│   └── LeaseLost             another worker holds the job now: drop the result
+├── ProviderError             NoCapacity (next offer) · ProviderBusy (same call, later) · AccessRefused (alert people)
+│                             AnswerLost (unknown whether it happened) · ProviderFault (its answer makes no sense)
 ├── RemoteError               Unreachable (state unknown) · CommandFailed · HostKeyRefused · TransferFailed
 ├── DeliveryError             DeliveryRefused (try another place) · DeliveryBusy (the same place, later)
 └── NotifyError               NotifyRefused (try another way) · NotifyBusy (the same way, later)
@@ -66,7 +66,7 @@ class DatasetInvalid(UserError):
 
 
 class NotFound(UserError):
-    """There is no such thing."""
+    """The job, recipe, user or file does not exist."""
 
     exit_code = 6
     http_status = 404
@@ -80,9 +80,9 @@ class IllegalMove(UserError):
 
 
 class AlreadyEnded(IllegalMove):
-    """The job has its outcome already; nothing was changed."""
+    """The job has already ended; nothing was changed."""
 
-    exit_code = 0  # asking twice is no failure
+    exit_code = 0  # asking twice is not a failure
 
 
 class TicketRefused(UserError):
@@ -93,24 +93,24 @@ class TicketRefused(UserError):
 
 
 class TokenMissing(TicketRefused):
-    """An upload ticket needs its token."""
+    """The token of the upload ticket is missing."""
 
     http_status = 401
 
 
 class SecretRefused(UserError):
-    """The secret may do too much to be sent to a rented machine."""
+    """The secret allows too much to be sent to a rented machine."""
 
 
 class OutOfCredit(UserError):
-    """The credits do not suffice."""
+    """There are not enough credits."""
 
     exit_code = 60
     http_status = 402
 
 
 class DiskFull(UserError):
-    """There is not enough room on the disk."""
+    """There is not enough disk space."""
 
     exit_code = 8
     http_status = 507
@@ -136,11 +136,11 @@ class LedgerBroken(StoreError):
 
 
 class LeaseLost(StoreError):
-    """Another worker holds this job now; what was learnt is dropped."""
+    """Another worker holds this job now; the result is dropped."""
 
 
 class ProviderError(StationmasterError):
-    """The provider did not do what was asked."""
+    """The provider did not carry out the request."""
 
     exit_code = 20
     http_status = 502
@@ -151,7 +151,7 @@ class NoCapacity(ProviderError):
 
 
 class ProviderBusy(ProviderError):
-    """The provider asks to come back later; nothing was changed."""
+    """The provider is busy; nothing was changed. Retry later."""
 
     def __init__(
         self, message: str | None = None, *, retry_after_seconds: float | None = None, hint: str | None = None
@@ -175,7 +175,7 @@ class ProviderFault(ProviderError):
 
 
 class RemoteError(StationmasterError):
-    """The machine did not do what was asked."""
+    """The machine did not carry out the command."""
 
     exit_code = 30
     http_status = 502
@@ -194,26 +194,26 @@ class HostKeyRefused(RemoteError):
 
 
 class TransferFailed(RemoteError):
-    """A file did not arrive whole."""
+    """A file was not transferred completely."""
 
 
 class BrokenModel(TransferFailed):
-    """A file that should be a model does not open as one."""
+    """A file that should be a model cannot be opened as one."""
 
 
 class DeliveryError(StationmasterError):
-    """A model or dataset could not be moved to or from a store of files."""
+    """A model or dataset could not be uploaded or downloaded."""
 
     exit_code = 31
     http_status = 502
 
 
 class DeliveryRefused(DeliveryError):
-    """The store of files will not do this, however often it is asked."""
+    """The bucket or Hub refuses this; a retry does not help."""
 
 
 class DeliveryBusy(DeliveryError):
-    """The store of files could not do this now; it may later. Whether it did is unknown."""
+    """The bucket or Hub failed for now; retry later. Whether it carried out the request is unknown."""
 
     def __init__(
         self, message: str | None = None, *, retry_after_seconds: float | None = None, hint: str | None = None
@@ -230,11 +230,11 @@ class NotifyError(StationmasterError):
 
 
 class NotifyRefused(NotifyError):
-    """The service will not deliver this message, however often it is asked."""
+    """The service refuses this message; a retry does not help."""
 
 
 class NotifyBusy(NotifyError):
-    """The service could not take the message now; it may later."""
+    """The service cannot take the message now; retry later."""
 
     def __init__(
         self, message: str | None = None, *, retry_after_seconds: float | None = None, hint: str | None = None

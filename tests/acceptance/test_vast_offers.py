@@ -104,5 +104,5 @@ def test_one_line_for_each_reason(environ: dict[str, str]) -> None:
 
 def test_where_the_price_begins_can_be_read_when_nothing_fits(environ: dict[str, str]) -> None:
     said = stationmaster(*_WORDS, "--max-price", "0.001", environ=environ).stdout.splitlines()
-    assert said[0].startswith("nothing fits; raise --max-price")
+    assert said[0].startswith("no offer fits; raise --max-price")
     assert "above the cap of $0.001 per hour (from $0." in said[1]

@@ -53,7 +53,7 @@ def person_at(vast_url: str, folder: Path) -> dict[str, str]:
 def test_keys_are_set_up_and_checked_in_a_row(person: dict[str, str]) -> None:
     for _ in range(2):
         done = stationmaster("keys", "setup", environ=person)
-        assert (done.returncode, "vastai knows the key" in done.stdout) == (0, True), done.stderr
+        assert (done.returncode, "vastai has the key" in done.stdout) == (0, True), done.stderr
     assert answer_of("keys", "check", "--json", environ=person)["providers"]["vastai"]["knows_ours"] is True
 
 

@@ -63,8 +63,8 @@ def test_every_command_of_the_guide_works_as_it_is_written(reader: dict[str, str
     assert session.code == 0, session.shown
     assert "Traceback" not in session.shown
     assert "error:" not in session.shown
-    assert session.shown.count("vastai knows the key") == 2
-    assert "vastai:work knows the key" in session.shown
+    assert session.shown.count("vastai has the key") == 2
+    assert "vastai:work has the key" in session.shown
     assert session.shown.count(" submitted") == 2
     assert "flux-lora@2 on vastai:work" in session.shown
     assert "waiting " in session.shown, "the pauses are the real ones, and the reader sees them"

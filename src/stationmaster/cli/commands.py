@@ -1,7 +1,7 @@
 """The table of commands, and the options that all of them share.
 
-`stationmaster --help` is made from the table alone: a command's module is imported when the command is run, so it may
-import at its top whatever it needs.
+`stationmaster --help` needs only the table: a command's module is imported when the command runs, so it may import
+everything that it needs at its top.
 """
 
 from __future__ import annotations
@@ -77,14 +77,14 @@ COMMANDS = (
     Command("dataset", "dataset:app", "Check or pack a dataset before you spend money."),
     Command("keys", "keys:app", "Set up the SSH key for rented machines; pin host keys."),
     Command("users", "users:app", "Manage the people who own jobs and get notifications."),
-    # Hidden: most installations have no credits, and their users need not learn the word.
+    # Hidden: most installations do not use credits.
     Command("credits", "credits:app", "Manage the prepaid credits of users.", hidden=True),
     Command("notify", "notify:app", "Send test notifications, and read the inbox."),
 )
 
 
 class LazyCommand(TyperCommand):
-    """A line of the table as far as help and completion need it; running it imports and runs the command itself."""
+    """One command, with as much as help and completion need; running it imports and runs the command itself."""
 
     def __init__(self, line: Command) -> None:
         super().__init__(line.name, help=line.summary, hidden=line.hidden, rich_markup_mode=None)
@@ -94,7 +94,7 @@ class LazyCommand(TyperCommand):
     def loaded(self) -> Any:
         """The command itself, or the group of commands."""
         target = _find(self._line.place)
-        # Typer makes a command only within an app; the callback makes that app a group even if it has only this one.
+        # Typer builds a command only within an app; the callback makes the app a group even with a single command.
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.callback()(_no_options)
         if isinstance(target, typer.Typer):
@@ -105,11 +105,9 @@ class LazyCommand(TyperCommand):
         return typer.main.get_group(app).commands[self._line.name]
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """The way into a command, for running it, for its help and for completing its words: from here on it is the
-        command itself that acts.
-        """
+        """Import the command and hand over to it, to run it, to print its help or to complete its arguments."""
         context = self.loaded.make_context(info_name, args, parent=parent, **extra)
-        if not gc.isenabled():  # as `main` left it; from here on there may be garbage, but not among what was imported
+        if not gc.isenabled():  # `main` disabled it; from here on there may be garbage, but not among the imports
             gc.freeze()
             gc.enable()
         return context
@@ -147,12 +145,12 @@ app = typer.Typer(
 
 @cache
 def command_tree() -> Any:
-    """What `app` declares, put together: Typer would do it for each call of `app`, and takes longer than a command."""
+    """The commands of `app`, built once: Typer builds them for each call, which takes longer than a command."""
     return typer.main.get_command(app)
 
 
 def loaded_tree() -> Any:
-    """The same with every command imported, for whoever wants to look at all their options."""
+    """The same with every command imported, to inspect all options."""
     tree: Any = typer.main.get_command(app)
     for name, command in command_tree().commands.items():
         tree.add_command(command.loaded, name)

@@ -30,12 +30,12 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def named(kind: str, list_command: str) -> Callable[[str | None], str | None]:
-    """A check of words that name something: there has to be a name, and one that anything could have."""
+    """A callback for arguments that name something: raises NotFound for an empty or overlong name."""
 
     def checked(value: str | None) -> str | None:
         if value is not None and not (value.strip() and len(value) <= LONGEST_NAME):
-            shown = f"{value[:40]}…" if value.strip() else "without a name"
-            raise NotFound(f"there is no {kind} {shown}", hint=f"run `stationmaster {list_command}` to see them")
+            problem = f"there is no {kind} {value[:40]}…" if value.strip() else f"the name of the {kind} is empty"
+            raise NotFound(problem, hint=f"run `stationmaster {list_command}` to see them")
         return value
 
     return checked
@@ -50,15 +50,15 @@ JobArgument = Annotated[
 
 
 def finite(value: float | None) -> float | None:
-    """A check of numbers: `inf` and `nan` are read as numbers by themselves."""
+    """A callback for numbers: Typer itself accepts `inf` and `nan`."""
     if value is not None and not math.isfinite(value):
-        raise typer.BadParameter(f"{value} is not a number that has an end")
+        raise typer.BadParameter(f"{value} is not a finite number")
     return value
 
 
 @contextmanager
 def with_hint(hint: str, *kinds: type[StationmasterError], unusable: type[UserError] | None = None) -> Iterator[None]:
-    """An error of these kinds that has no hint of its own gets this one; the system's errors become `unusable`."""
+    """Add the hint to errors of these kinds that have none, and raise errors of the system as `unusable`."""
     try:
         yield
     except kinds as error:
@@ -88,7 +88,7 @@ class Options:
         return f"{own}:{self.environ.get('PATH', '/usr/local/bin:/usr/bin:/bin')}"
 
     def for_worker(self) -> list[str]:
-        """The beginning of a background worker's command line, with the same options; its home is added later."""
+        """The start of a background worker's command line, with the same options; the caller adds the home."""
         return [*self.own_command, *([] if self.log_level is None else ["--log-level", self.log_level])]
 
 
@@ -100,7 +100,7 @@ def options_of(context: typer.Context) -> Options:
 
 @contextmanager
 def station_of(context: typer.Context, *, wake: bool = True) -> Iterator[LocalStation]:
-    """The station of this home. Machines that may bill while no worker is alive are told, and a worker is started."""
+    """Open the station of this home. With `wake`, start a worker if work is left and none is alive, and print that."""
     from stationmaster.cli.logging import quiet_logging
     from stationmaster.cli.progress_lines import wait_visibly
     from stationmaster.station.local.station import open_station
@@ -119,8 +119,8 @@ def station_of(context: typer.Context, *, wake: bool = True) -> Iterator[LocalSt
 def _wake_worker(station: LocalStation, options: Options) -> None:
     woken = station.processes.wake_worker(options.for_worker())
     if woken is not None:
-        left = f"{woken.waiting} job(s), machine(s) or message(s) had no worker"
-        typer.echo(f"{left}; started one (pid {woken.pid}, log {woken.log})", err=True)
+        work = f"{woken.waiting} job(s), machine(s) or message(s) had no worker"
+        typer.echo(f"{work}; started one (pid {woken.pid}, log {woken.log})", err=True)
 
 
 def print_json(value: Any) -> None:

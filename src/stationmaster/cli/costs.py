@@ -1,4 +1,4 @@
-"""`stationmaster costs`: every machine that was paid for, line by line, to look at or to export."""
+"""`stationmaster costs`: what every machine cost, as a table, CSV or JSON."""
 
 from __future__ import annotations
 

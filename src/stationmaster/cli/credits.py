@@ -1,4 +1,4 @@
-"""`stationmaster credits`: what people can spend, where it came from, where it went, and the proof that it adds up."""
+"""`stationmaster credits`: the balances of users, every change to them, and a check that they add up."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AmountArgument = Annotated[
 
 def _some_words(value: str | None) -> str | None:
     if value is not None and not value.strip():
-        raise typer.BadParameter("it stands in the statement, and must say something")
+        raise typer.BadParameter("must not be empty; the statement shows it")
     return value
 
 
@@ -62,7 +62,7 @@ def show(context: typer.Context, user: SomeUser = None, as_json: JsonOption = Fa
             until = "" if lot.expires_at is None else f", until {date_text(lot.expires_at)}"
             typer.echo(f"  {unit.show(lot.remaining)} of {unit.show(lot.amount)} from {date_text(lot.at)}{until}")
     if not accounts:
-        typer.echo("nobody has credits yet; give some: stationmaster credits grant USER AMOUNT --reason …")
+        typer.echo("no credits yet; to give some, run stationmaster credits grant USER AMOUNT --reason …")
     return None
 
 
@@ -152,7 +152,7 @@ def refund(
         refunded = station.credits.refund(wanted)
     if as_json or options_of(context).as_json:
         return print_json({"job": refunded.job_id, "refunded_micros": refunded.amount})
-    typer.echo(f"{unit.show(refunded.amount)} given back for job {refunded.job_id}")
+    typer.echo(f"refunded {unit.show(refunded.amount)} for job {refunded.job_id}")
     return None
 
 
@@ -275,12 +275,12 @@ def _read(text: str, unit: Unit) -> MicroDollars:
     try:
         return unit.read(text)
     except ValueError as problem:
-        raise UserError(str(problem), hint="write it as 12.50, or as 125000 where points are used") from None
+        raise UserError(str(problem), hint="for example: 12.50, or 125000 if credits are points") from None
 
 
 def _entry_kind(kind: str) -> EntryKind:
     if kind not in GRANT_KINDS:
-        raise UserError(f"{kind!r} is no way to give credits", hint=f"use one of: {', '.join(GRANT_KINDS)}")
+        raise UserError(f"{kind!r} is not a kind of credits", hint=f"use one of: {', '.join(GRANT_KINDS)}")
     return GRANT_KINDS[kind]
 
 
@@ -290,11 +290,11 @@ def _seconds(text: str | None) -> float | None:
     try:
         return parse_duration(text)
     except ValueError as problem:
-        raise UserError(f"expires: {problem}", hint="write it as 30d; leave it out for credits that stay") from None
+        raise UserError(f"expires: {problem}", hint="for example: 30d; leave it out if they never expire") from None
 
 
 def _actor() -> str:
-    """Who did it, as far as this computer knows."""
+    """The name of the user at this computer."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):
@@ -305,8 +305,8 @@ def _answer(context: typer.Context, change: CreditChange, unit: Unit, *, as_json
     account = change.account
     if as_json or options_of(context).as_json:
         return print_json({"changed": change.changed, **account_json(account)})
-    said = "" if change.changed else "was done before; nothing was changed: "
-    typer.echo(f"{said}{account.user} has {unit.show(account.balance)} to spend, {unit.show(account.held)} held")
+    prefix = "" if change.changed else "already done; nothing was changed: "
+    typer.echo(f"{prefix}{account.user} has {unit.show(account.balance)} to spend, {unit.show(account.held)} held")
     return None
 
 

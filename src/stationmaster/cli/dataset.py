@@ -1,4 +1,4 @@
-"""`stationmaster dataset`: look at a dataset before money is spent, or pack it."""
+"""`stationmaster dataset`: check a dataset before you spend money, or pack it."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def pack_command(
 
 
 def report_lines(report: DatasetReport, *, repaired: Path | None = None) -> Iterator[str]:
-    """The report for a person: what it holds, each kind of problem with its places and its remedy, the verdict."""
+    """The report as text: contents, each kind of problem with its places and its fix, the verdict."""
     yield _summary(report)
     if repaired is not None:
         yield from (f"  {repair}" for repair in report.repairs)
@@ -161,7 +161,7 @@ def packed_json(packed: PackedDataset) -> dict[str, object]:
 
 
 def show(lines: Iterator[str]) -> None:
-    """Print as it is: a file's name is no markup, and colour only underlines what the words say."""
+    """Print the lines as they are: a file name is not markup, and colour only repeats what the text says."""
     console = Console(highlight=False, soft_wrap=True)
     for line in lines:
         style = next((style for word, style in _STYLES.items() if line.startswith(word)), "")

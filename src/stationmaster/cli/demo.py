@@ -1,7 +1,7 @@
-"""`stationmaster demo`: a real training from nothing to a model at home, without an account or a GPU.
+"""`stationmaster demo`: a real training from start to finished model, without an account or a GPU.
 
-The machine is rented from a simulated Vast.ai on this computer: offers, order, login over SSH, release and bill are
-the real thing, only the provider is not.
+The machine is rented from a simulated Vast.ai on this computer: offers, order, SSH login, release and bill work as with
+the real one.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _request(station: LocalStation, *, steps: int, pace: float) -> TrainRequest:
 
 @contextmanager
 def _simulator(context: typer.Context, station: LocalStation) -> Iterator[None]:
-    """A simulated Vast.ai for as long as the demo lasts; one that runs already is used and left alone."""
+    """Run a simulated Vast.ai during the demo; one that already runs is used and left running."""
     home = station.processes.home
     if station.processes.has_simulator():
         yield
@@ -101,9 +101,9 @@ def _simulator(context: typer.Context, station: LocalStation) -> Iterator[None]:
 
 
 def _port(home: Path) -> int:
-    """Always the same port for a home, if it is free: a worker that lingers after the last demo knows that address.
+    """The same port for a home each time, if it is free: a worker left from the last demo knows that address.
 
-    Below the range from which systems hand out ports, so that no other program gets it by chance.
+    Below the ephemeral range, so that no other program gets it by chance.
     """
     wanted = 20_000 + zlib.crc32(str(home).encode()) % 10_000
     with socket.socket() as probe:
@@ -139,7 +139,7 @@ def _start_worker(context: typer.Context, station: LocalStation, *, as_json: boo
 
 def _wait(station: LocalStation, job_id: str) -> int:
     view = station.jobs.view(job_id)
-    for view in station.jobs.watch(job_id):  # noqa: B007 (the last one is what is wanted)
+    for view in station.jobs.watch(job_id):  # noqa: B007 (only the last one is needed)
         pass
     return EXIT_CODES[view.job.outcome] if view.job.outcome else 1
 
@@ -171,9 +171,9 @@ def _conclude(view: JobView) -> None:
         samples = [one.location for one in view.checkpoints if one.kind == "sample" and one.location]
         typer.echo(f"model    {model}")
         if samples:
-            typer.echo(f"samples  {samples[-1]} (and {len(samples) - 1} more: the first shows the start)")
+            typer.echo(f"samples  {samples[-1]} (and {len(samples) - 1} more, from the first step on)")
     gone = all(rental.gone_at is not None for rental in view.rentals)
-    typer.echo("machine  gone, by the provider's own word" if gone else "machine  still being given back")
+    typer.echo("machine  destroyed, confirmed by the provider" if gone else "machine  still being released")
     typer.echo(f"bill     {format_dollars(view.cost, 4)} of play money")
     typer.echo("\nNext:")
     typer.echo(f"  stationmaster show {job.id} --events     what happened, step by step")

@@ -1,4 +1,4 @@
-"""`stationmaster doctor`: is everything in place?"""
+"""`stationmaster doctor`: checks of this installation."""
 
 from __future__ import annotations
 

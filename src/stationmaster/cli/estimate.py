@@ -1,4 +1,4 @@
-"""`stationmaster estimate`: what a training would take and cost, before there is even a dataset."""
+"""`stationmaster estimate`: the time and cost of a training, without a dataset."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
-from stationmaster.cli.recipe_options import given_parameters, pairs
+from stationmaster.cli.recipe_options import given_parameters, parse_pairs
 from stationmaster.cli.render import price_lines, quote_json
 from stationmaster.station.job_file import price
 from stationmaster.station.proposals import EstimateRequest
@@ -36,7 +36,7 @@ def estimate(
 
       stationmaster estimate flux-lora@2 --steps 2000 --provider vastai --json
     """
-    parameters: dict[str, object] = {**given_parameters(context), **pairs(parameter or [])}
+    parameters: dict[str, object] = {**given_parameters(context), **parse_pairs(parameter or [])}
     if steps is not None:
         parameters["steps"] = steps
     with station_of(context, wake=False) as station:

@@ -26,7 +26,7 @@ from stationmaster.model import Desired
 from stationmaster.station.jobs import JobView
 
 if TYPE_CHECKING:
-    from stationmaster.station.base import Station  # with every noun, of which these commands need few
+    from stationmaster.station.base import Station  # imports every noun; these commands need few
 
 app = typer.Typer(invoke_without_command=True, no_args_is_help=False, rich_markup_mode=None)
 
@@ -88,7 +88,7 @@ def remove(
             raise UserError(
                 "this deletes the local model: confirmation needed, but stdin is not a terminal", hint="pass --yes"
             )
-        if not yes and not typer.confirm(f"Remove {found.spec.name} ({found.id}) and its files?"):
+        if not yes and not typer.confirm(f"Delete {found.spec.name} ({found.id}) and its files?"):
             return
         station.jobs.remove(found.id)
     if as_json or options_of(context).as_json:
@@ -113,14 +113,14 @@ def show(
     """
     with station_of(context) as station:
         found = station.jobs.find(job)
-        told = station.events.of_job(found.id)
+        history = station.events.of_job(found.id)
         view = station.jobs.view(found.id)
         if as_json or options_of(context).as_json:
-            return print_json(job_json(view, told))
+            return print_json(job_json(view, history))
         for line in view_lines(view):
             typer.echo(line)
         if events:
-            for event in told:
+            for event in history:
                 typer.echo(f"  {clock_text(event.at, now=view.now)}  {sentence(event.kind, event.payload)}")
     return None
 

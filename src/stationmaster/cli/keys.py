@@ -1,4 +1,4 @@
-"""`stationmaster keys`: the SSH key that lets us in on rented machines, and the host keys of own ones."""
+"""`stationmaster keys`: the SSH key for rented machines, and the host keys of your own machines."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def setup(context: typer.Context, as_json: JsonOption = False) -> None:
         standing = station.keys.setup()
     if as_json or options_of(context).as_json:
         return print_json(_as_json(standing))
-    typer.echo(f"{'made' if standing.made else 'found'} {standing.private_path}")
+    typer.echo(f"{'created' if standing.made else 'found'} {standing.private_path}")
     for name in standing.providers:
-        typer.echo(f"{name} knows the key")
+        typer.echo(f"{name} has the key")
     if not standing.providers:
         typer.echo(_NO_PROVIDER)
     return None
@@ -93,7 +93,7 @@ def trust(
     if as_json:
         changed = {"host": host, "key": offered.key.line, "file": offered.file, "changed": offered.is_new}
         return print_json(changed)
-    typer.echo(f"pinned in {offered.file}" if offered.is_new else f"{host} still shows the key that is pinned")
+    typer.echo(f"pinned in {offered.file}" if offered.is_new else f"{host} shows the pinned key; nothing was changed")
     return None
 
 
@@ -123,18 +123,18 @@ def _show(standing: KeyStanding) -> None:
 
 def _advise(name: str, standing: KeyStanding, *, has_keys: bool) -> None:
     keys = "has only other keys" if has_keys else "has no keys"
-    typer.echo(f"{name} {keys}: machines rented now would not let us in", err=True)
-    typer.echo("hint: one of these is the cause", err=True)
+    typer.echo(f"{name} {keys}: machines rented now would refuse the login", err=True)
+    typer.echo("hint: possible causes:", err=True)
     typer.echo("  the key is not registered: run `stationmaster keys setup`", err=True)
-    typer.echo(f"  another key is meant: set VASTAI_SSH_KEY_PATH (now {standing.private_path})", err=True)
+    typer.echo(f"  you use another key: set VASTAI_SSH_KEY_PATH (now {standing.private_path})", err=True)
     typer.echo(f"  the key was removed in the dashboard: add {standing.public_path} at {_DASHBOARD}", err=True)
 
 
 def _show_offered(offered: OfferedHostKey) -> None:
     typer.echo(f"{offered.host} shows {offered.key.kind} {offered.key.fingerprint}")
     for old in offered.pinned:
-        typer.echo(f"until now it was {old.kind} {old.fingerprint}: was the machine set up anew?", err=True)
-    typer.echo("compare it with what the machine itself says: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub")
+        typer.echo(f"the pinned key is {old.kind} {old.fingerprint}: was the machine reinstalled?", err=True)
+    typer.echo("compare it with the output on the machine of: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub")
 
 
 def _confirm(*, yes: bool) -> None:

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
-from stationmaster.cli.render import EXIT_CODES, job_json, percent, progress_words, transfer_words
+from stationmaster.cli.render import EXIT_CODES, job_json, percent, progress_text, transfer_text
 from stationmaster.durations import format_duration
 from stationmaster.errors import AlreadyEnded
 from stationmaster.lifecycle import TERMINAL
@@ -45,25 +45,25 @@ def watch(context: typer.Context, job: JobArgument, as_json: JsonOption = False)
 
 
 def follow(station: Station, job_id: str, *, as_json: bool, notes: Sequence[str] | None = None) -> int:
-    """Show the job until it has ended; the exit code tells how. A slow release is waited for, but not for ever.
+    """Show the job until it ends and return the exit code of its outcome. Waits two minutes at most for its release.
 
-    `notes` are those of its submission, which JSON has no other place for.
+    `notes` of its submission are added to the JSON.
     """
     try:
         view = _show(station, job_id, silent=as_json)
     except KeyboardInterrupt:
-        return _asked(station, job_id)
+        return _ask_to_stop(station, job_id)
     if as_json:
-        told = {} if notes is None else {"notes": list(notes)}
-        print_json({**job_json(view, station.events.of_job(job_id)), **told})
+        more = {} if notes is None else {"notes": list(notes)}
+        print_json({**job_json(view, station.events.of_job(job_id)), **more})
     elif view.job.state not in TERMINAL:
-        typer.echo("the machine is still being given back; see: stationmaster show " + job_id, err=True)
+        typer.echo(f"the machine is still being released; check with stationmaster show {job_id}", err=True)
     return EXIT_CODES[view.job.outcome] if view.job.outcome else 1
 
 
 def _show(station: Station, job_id: str, *, silent: bool) -> JobView:
     console = Console()
-    views = _until_over(station, job_id)
+    views = _views_until_over(station, job_id)
     if silent:
         return _last(views)
     if not console.is_terminal:
@@ -74,19 +74,19 @@ def _show(station: Station, job_id: str, *, silent: bool) -> JobView:
     return view
 
 
-def _until_over(station: Station, job_id: str) -> Iterator[JobView]:
-    told_at: float | None = None
+def _views_until_over(station: Station, job_id: str) -> Iterator[JobView]:
+    outcome_at: float | None = None
     for view in station.jobs.watch(job_id):
         yield view
         if view.job.outcome is not None:
-            told_at = told_at if told_at is not None else time.monotonic()
-            if time.monotonic() - told_at > _RELEASE_SECONDS:
+            outcome_at = outcome_at if outcome_at is not None else time.monotonic()
+            if time.monotonic() - outcome_at > _RELEASE_SECONDS:
                 return
 
 
 def _last(views: Iterator[JobView]) -> JobView:
     view = next(views)
-    for view in views:  # noqa: B007 (the last one is what is wanted)
+    for view in views:  # noqa: B007 (only the last one is needed)
         pass
     return view
 
@@ -98,8 +98,8 @@ def _print_changes(views: Iterator[JobView], console: Console) -> JobView:
         moved = None if carried is None else 10 * carried.bytes // max(1, carried.total)
         now = (view.shown, view.job.progress.phase, (percent(view.job.progress) or 0) // 10, moved)
         if now != shown:
-            words = progress_words(view.job.progress) if view.job.progress.step is not None else ""
-            words = transfer_words(carried) if carried is not None else words
+            words = progress_text(view.job.progress) if view.job.progress.step is not None else ""
+            words = transfer_text(carried) if carried is not None else words
             console.print(f"{view.shown:<18} {words}".rstrip(), markup=False, highlight=False)
             shown = now
     return view
@@ -110,10 +110,10 @@ def _display(view: JobView) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_row(Text(job.spec.name, style="bold"), Text(f"{view.shown}  {progress.phase or ''}"))
     bar = ProgressBar(total=progress.total_steps or 1, completed=progress.step or 0, width=40)
-    table.add_row(bar, Text("" if progress.step is None else progress_words(progress)))
+    table.add_row(bar, Text("" if progress.step is None else progress_text(progress)))
     if (carried := job.machine.transfer) is not None:
         bar = ProgressBar(total=carried.total or 1, completed=carried.bytes, width=40)
-        table.add_row(bar, Text(transfer_words(carried)))
+        table.add_row(bar, Text(transfer_text(carried)))
     ran = format_duration(view.now - job.created_at if job.ended_at is None else job.ended_at - job.created_at)
     money = f"{format_dollars(view.cost)} so far, quoted {format_dollars(job.spec.quote.cost_expected)}"
     table.add_row(Text(f"{job.id}  {ran}"), Text(money))
@@ -122,13 +122,13 @@ def _display(view: JobView) -> Table:
     return table
 
 
-def _asked(station: Station, job_id: str) -> int:
-    """Ctrl-C leaves the training alone unless the person says otherwise."""
+def _ask_to_stop(station: Station, job_id: str) -> int:
+    """After Ctrl-C the training continues, unless the person asks to stop it."""
     with _second_interrupt_ends():
         typer.echo("")
         stop = sys.stdin.isatty() and typer.confirm("Stop the training? (No: it keeps running)", default=False)
     if not stop:
-        typer.echo(f"it keeps running; follow it: stationmaster watch {job_id}")
+        typer.echo(f"the training keeps running; follow it: stationmaster watch {job_id}")
         return 0
     try:
         typer.echo(station.jobs.desire(job_id, Desired.STOP).note)

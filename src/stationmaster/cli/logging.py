@@ -10,23 +10,23 @@ from stationmaster.event_log import configure_logging
 
 
 def service_logging(level: str) -> None:
-    """For processes that run on their own."""
+    """For workers and other services."""
     number = logging.getLevelNamesMapping()[level]
     configure_logging(partial(_log_everything, number))
-    # asyncssh tells every connection at INFO; its trouble reaches us as exceptions anyway.
+    # asyncssh logs every connection at INFO; its errors reach us as exceptions anyway.
     logging.basicConfig(
         level=max(number, logging.WARNING), format="%(asctime)s - %(name)s - %(levelname)s - %(message)s"
     )
 
 
 def quiet_logging() -> None:
-    """For commands that people run: only what they must know."""
+    """For commands that people run: only errors."""
     configure_logging(_log_errors)
     logging.basicConfig(level=logging.ERROR, format="%(asctime)s - %(name)s - %(levelname)s - %(message)s")
 
 
 def _log_everything(level: int) -> None:
-    import structlog  # with the first event, as `event_log` says
+    import structlog  # only with the first event: see `event_log`
 
     terminal = sys.stderr.isatty()
     structlog.configure(
@@ -43,7 +43,7 @@ def _log_everything(level: int) -> None:
 
 
 def _log_errors() -> None:
-    import structlog  # with the first event, as `event_log` says
+    import structlog  # only with the first event: see `event_log`
 
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),

@@ -13,7 +13,7 @@ from stationmaster.cli.context import JobArgument, options_of, station_of
 from stationmaster.model import LogChunk
 
 if TYPE_CHECKING:
-    from stationmaster.station.base import Station  # with every noun, of which these commands need few
+    from stationmaster.station.base import Station  # imports every noun; this command needs few
 
 
 def logs(
@@ -45,7 +45,7 @@ class _TextPrinter:
 
 
 class _JsonPrinter:
-    """A line per piece. A character that two pieces share is shown with the later one, so the texts join as written."""
+    """One line per piece. A character split over two pieces is printed with the later one, so that the texts join."""
 
     def __init__(self) -> None:
         self._decoders: dict[tuple[int, str], codecs.IncrementalDecoder] = {}

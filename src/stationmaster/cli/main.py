@@ -1,6 +1,6 @@
-"""The command line's entry, and the one place where errors become words.
+"""The entry point of the command line, and the only place where errors are printed.
 
-Everything that takes long to import is imported inside `main`: Ctrl-C may come before it is there.
+Slow imports happen inside `main`, where Ctrl-C is handled.
 """
 
 from __future__ import annotations
@@ -9,28 +9,29 @@ import gc
 import os
 import sys
 
-TYPE_CHECKING = False  # as typing has it, which takes long itself
+TYPE_CHECKING = False  # without importing typing, which is slow
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stationmaster.errors import StationmasterError
 
+_DISK_HINT = "free some disk space, or choose a home on another disk: --home"
 _FULL_DISK = {"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE", "53100"}
 
 
 def main(*, own_command: Sequence[str] | None = None) -> None:
-    """Run a command; whatever goes wrong becomes one line and a hint, never a traceback.
+    """Run a command; any error is printed as one line and a hint, never as a traceback.
 
     `own_command` is the command line that runs Stationmaster again, for example as a background worker; by default
     `python -m stationmaster` with this Python.
     """
-    gc.disable()  # until the command runs: imports leave nothing to collect, and looking takes a seventh of the time
+    gc.disable()  # until the command runs: imports leave no garbage, and a collection takes a seventh of the time
     try:
         code = _run(sys.argv[1:], own_command)
     except KeyboardInterrupt:
         code = 130
     finally:
-        gc.freeze()  # everything goes with the process: Python need not search it for garbage first
+        gc.freeze()  # the process ends: Python need not collect garbage first
     sys.exit(code)
 
 
@@ -38,26 +39,26 @@ def _run(words: list[str], own_command: Sequence[str] | None) -> int:
     from stationmaster.errors import StationmasterError
 
     try:
-        _refuse_what_is_no_text(words)
+        _require_utf8(words)
         from stationmaster.cli.commands import command_tree
 
         code = command_tree()(_global_options_first(words), standalone_mode=False, obj=own_command)
         return code if isinstance(code, int) else 0
     except StationmasterError as error:
-        return _tell_full_disk() if _is_full_disk(error) else _tell(error)
+        return _print_full_disk() if _is_full_disk(error) else _print_error(error)
     except SystemExit as leaving:
         if isinstance(leaving.__context__, BrokenPipeError):
-            # Somebody closed the pipe we print to, as `| head` does: no failure, but nothing more can be said there.
+            # The reader closed the pipe, as `| head` does: not a failure, but nothing more can be printed there.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         raise
-    except Exception as error:  # noqa: BLE001 (the program's top: keep the traceback for us, spare the person)
-        code = _tell_of_the_command_line(error)
-        return _tell_unforeseen(error) if code is None else code
+    except Exception as error:  # noqa: BLE001 (top of the program: the traceback goes to a file)
+        code = _print_usage_error(error)
+        return _print_unexpected(error) if code is None else code
 
 
-def _refuse_what_is_no_text(words: list[str]) -> None:
-    """A byte that is not UTF-8 fits into no name, no store and no message."""
+def _require_utf8(words: list[str]) -> None:
+    """Raises UserError for bytes that are not UTF-8: no name, store or message can hold them."""
     from stationmaster.errors import UserError
 
     for word in words:
@@ -66,7 +67,7 @@ def _refuse_what_is_no_text(words: list[str]) -> None:
 
 
 def _global_options_first(words: list[str]) -> list[str]:
-    """Where a person put `--home` does not matter; what follows `--` is not for us.
+    """Accept `--home` and `--log-level` anywhere before `--`.
 
     >>> _global_options_first(["doctor", "--home", "/tmp/x", "--log-level=DEBUG", "--", "--home", "y"])
     ['--home', '/tmp/x', '--log-level=DEBUG', 'doctor', '--', '--home', 'y']
@@ -84,44 +85,43 @@ def _global_options_first(words: list[str]) -> list[str]:
     return [*ours, *theirs, *words[end:]]
 
 
-def _tell(error: StationmasterError) -> int:
-    _say(f"error: {error}" if error.exit_code else str(error))
+def _print_error(error: StationmasterError) -> int:
+    _print_line(f"error: {error}" if error.exit_code else str(error))
     if error.hint:
-        _say(f"hint: {error.hint}")
+        _print_line(f"hint: {error.hint}")
     return error.exit_code
 
 
 def _is_full_disk(error: StationmasterError) -> bool:
-    """Whether the store could not write because its disk is full, by the number that SQLite or PostgreSQL gives."""
+    """Whether the store could not write because its disk is full, by the error code of SQLite or PostgreSQL."""
     origin = getattr(error.__cause__, "orig", error.__cause__)
-    told = {getattr(origin, "sqlite_errorname", None), getattr(origin, "sqlstate", None)}
-    return not told.isdisjoint(_FULL_DISK)
+    codes = {getattr(origin, "sqlite_errorname", None), getattr(origin, "sqlstate", None)}
+    return not codes.isdisjoint(_FULL_DISK)
 
 
-def _tell_full_disk() -> int:
+def _print_full_disk() -> int:
     from stationmaster.errors import DiskFull
 
-    hint = "free some room, or move the home: --home"
-    return _tell(DiskFull("the disk that the store lies on is full; nothing was changed", hint=hint))
+    return _print_error(DiskFull("the store's disk is full; nothing was changed", hint=_DISK_HINT))
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     from stationmaster.cli.context import printable
 
     print(printable(line), file=sys.stderr)
 
 
-def _tell_of_the_command_line(error: Exception) -> int | None:
-    """Words for what Typer says of the command line; None if it is something else.
+def _print_usage_error(error: Exception) -> int | None:
+    """Print an error of Typer about the command line and return its exit code; None if it is another error.
 
-    Newer versions of Typer bring a Click of their own: what an error can do tells it, not its class.
+    Newer versions of Typer bundle Click, so the error is recognized by its methods, not by its class.
     """
     import typer
 
     if isinstance(error, typer.Abort):
         if isinstance(error.__context__, KeyboardInterrupt):
             return 130
-        _say("error: aborted; nothing was changed")
+        _print_line("error: aborted; nothing was changed")
         return 1
     if not hasattr(error, "format_message"):
         return None
@@ -129,14 +129,14 @@ def _tell_of_the_command_line(error: Exception) -> int | None:
         error.show()  # type: ignore[attr-defined]
     else:
         message = " ".join(str(error.format_message()).split())
-        _say(f"error: {message[:1].lower()}{message[1:].removesuffix('.')}")
+        _print_line(f"error: {message[:1].lower()}{message[1:].removesuffix('.')}")
         if (context := getattr(error, "ctx", None)) is not None:
-            _say(f"hint: run {context.command_path} -h")
+            _print_line(f"hint: run {context.command_path} -h")
     return int(getattr(error, "exit_code", 2))
 
 
-def _tell_unforeseen(error: Exception) -> int:
-    import errno  # these only on the way down
+def _print_unexpected(error: Exception) -> int:
+    import errno  # only needed for errors
     import tempfile
     import traceback
 
@@ -145,11 +145,11 @@ def _tell_unforeseen(error: Exception) -> int:
     if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename else ""
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return _tell(DiskFull(f"{place}{error.strerror}", hint="free some room, or move the home: --home"))
-        _say(f"error: {place}{error.strerror}")
+            return _print_error(DiskFull(f"{place}{error.strerror}", hint=_DISK_HINT))
+        _print_line(f"error: {place}{error.strerror}")
         return 1
     with tempfile.NamedTemporaryFile("w", prefix="stationmaster-crash-", suffix=".txt", delete=False) as file:
         traceback.print_exception(error, file=file)
-    _say(f"error: something went wrong that should not have: {type(error).__name__}: {error}")
-    _say(f"hint: please report it with {file.name}")
+    _print_line(f"error: unexpected {type(error).__name__}: {error}")
+    _print_line(f"hint: please report this bug with the file {file.name}")
     return 70

@@ -1,4 +1,4 @@
-"""`stationmaster models`: the catalogue of what was trained, and where it can be had."""
+"""`stationmaster models`: the catalogue of trained models."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def list_models(context: typer.Context, as_json: JsonOption = False) -> None:
         state = "" if model.complete else "  incomplete"
         typer.echo(f"{model.slug:<32} {model.family or '-':<20} {model.size / 1e6:>9.1f} MB  {kinds}{state}")
     if not found:
-        typer.echo("no models yet; a training that ends with one puts it here")
+        typer.echo("no models yet; the models of finished trainings appear here")
     return None
 
 
@@ -80,8 +80,8 @@ def publish(context: typer.Context, model: ModelArgument, as_json: JsonOption = 
 
       stationmaster models publish cats --json
     """
-    later = "check hub.url and the way to the network, then publish it again; nothing is sent twice"
-    with station_of(context) as station, with_hint(later, DeliveryError):
+    retry = "check hub.url and the network, then publish it again; no file is uploaded twice"
+    with station_of(context) as station, with_hint(retry, DeliveryError):
         published = station.models.publish(model)
     place = published.place("hub")
     if as_json or options_of(context).as_json:
@@ -116,7 +116,7 @@ def download(
 
 
 def model_json(model: TrainedModel) -> dict[str, Any]:
-    """One model for programs; names are stable."""
+    """One model as JSON; names are stable."""
     return {
         **dataclasses.asdict(model),
         "created_at": instant(model.created_at),

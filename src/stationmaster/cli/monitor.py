@@ -1,4 +1,4 @@
-"""`stationmaster monitor`: any machines rented at Vast.ai, also those that Stationmaster did not rent."""
+"""`stationmaster monitor`: machines rented at Vast.ai, including those that Stationmaster did not rent."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def monitor(
 
 
 def snapshot_json(snapshot: Snapshot) -> dict[str, Any]:
-    """One look for programs; names are stable, money is in dollars, unknown is null."""
+    """One update as JSON; names are stable, money is in dollars, unknown is null."""
     return {
         "at": instant(snapshot.at),
         "stale": snapshot.stale,
@@ -74,7 +74,7 @@ def snapshot_json(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _log_to_stderr(options: Options) -> None:
-    """Time, logger, level, message: what people redirect to a file."""
+    """Log to standard error: time, logger, level, message."""
     level = options.log_level.upper() if options.log_level else "WARNING"
     logging.basicConfig(
         level=logging.getLevelNamesMapping().get(level, logging.WARNING),
@@ -177,7 +177,7 @@ def _cells(instance: InstanceMetrics) -> tuple[str, ...]:
 
 
 def _progress(instance: InstanceMetrics) -> str:
-    """The epoch and the share of the whole, as far as known."""
+    """The epoch and the percentage, as far as known."""
     share = instance.progress_percentage()
     epochs = f"{instance.epoch:g}/{instance.total_epochs} " if instance.epoch and instance.total_epochs else ""
     return f"{epochs}{'' if share is None else f'{share:.0f}%'}".strip() or "N/A"

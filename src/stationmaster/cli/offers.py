@@ -1,4 +1,4 @@
-"""`stationmaster offers`: what could be rented now, what a job would cost on it, and why the rest was left out."""
+"""`stationmaster offers`: what you can rent now, what a job costs on it, and why other offers were left out."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _json(ranking: Ranking) -> dict[str, Any]:
 
 def _show(ranking: Ranking, *, limit: int) -> None:
     if not ranking.chosen:
-        typer.echo("nothing fits; raise --max-price, allow other GPUs (VASTAI_PREFERRED_GPUS), or look again later")
+        typer.echo("no offer fits; raise --max-price, allow other GPUs (VASTAI_PREFERRED_GPUS), or try again later")
     else:
         typer.echo(f"{'ID':<12} {'GPU':<22} {'$/H':>8} {'TIME':>7} {'JOB':>8}  REGION")
     for ranked in ranking.chosen[:limit]:

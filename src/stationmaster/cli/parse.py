@@ -1,4 +1,4 @@
-"""`stationmaster parse LOG`: what a person would read from a training log."""
+"""`stationmaster parse LOG`: the summary of a training log."""
 
 from __future__ import annotations
 
@@ -53,19 +53,17 @@ def parse(
 
 
 def read_log(log: Path, *, framework: str = AUTO, patterns: Sequence[str] = ()) -> Summary:
-    """The reading of a whole file. Raises NotFound without the file, ConfigInvalid for a framework nobody knows and
-    for a pattern that cannot work.
-    """
+    """Read a whole log. Raises NotFound, and ConfigInvalid for an unknown framework or a pattern that cannot work."""
     if framework != AUTO and find_family(framework) is None:
         names = ", ".join(family.name for family in FAMILIES)
-        raise ConfigInvalid(f"no log format is called {framework}", hint=f"use {AUTO} or one of {names}")
+        raise ConfigInvalid(f"unknown log format {framework}", hint=f"use {AUTO} or one of {names}")
     reader = LogReader(framework, patterns=[checked_pattern(one) for one in patterns])
     try:
         with log.open("rb") as stream:
             while chunk := stream.read(_CHUNK_BYTES):
                 reader.feed(chunk)
     except (FileNotFoundError, IsADirectoryError) as problem:
-        raise NotFound(f"there is no log file {log}", hint="name a file that a trainer printed to") from problem
+        raise NotFound(f"there is no log file {log}", hint="give the path of a trainer's output") from problem
     return reader.summary()
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 import typer
 
 if TYPE_CHECKING:
-    from stationmaster.station.datasets import (  # with all that checks datasets, which `jobs` does without
+    from stationmaster.station.datasets import (  # imports much that `jobs` does not need
         DatasetReference,
         Progress,
     )

@@ -21,11 +21,11 @@ _VALUES = "stationmaster.recipe_parameters"
 
 
 class RecipeCommand(TyperCommand):
-    """A command whose own options are joined by those of the recipe that its words name; its help shows them too."""
+    """A command that also has the parameters of the recipe in its arguments as options, and in its help."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         own = {word for parameter in super().get_params(ctx) for word in parameter.opts}
-        recipe, problem = _named(args, ctx)
+        recipe, problem = _recipe_of(args, ctx)
         ctx.meta[_VALUES] = {}
         ctx.meta[_OPTIONS] = [] if recipe is None else [one for one in _options(recipe) if own.isdisjoint(one.opts)]
         try:
@@ -33,7 +33,7 @@ class RecipeCommand(TyperCommand):
         except typer.Exit:
             raise
         except Exception:
-            if problem is not None:  # an option is unknown because the recipe is
+            if problem is not None:  # the option is unknown because the recipe is
                 raise problem from None
             raise
 
@@ -42,27 +42,27 @@ class RecipeCommand(TyperCommand):
 
 
 def given_parameters(context: Any) -> dict[str, str]:
-    """The recipe's parameters that were given as options, as they were written."""
+    """The recipe's parameters that were given as options, as typed."""
     return dict(context.meta.get(_VALUES, {}))
 
 
-def pairs(words: list[str]) -> dict[str, str]:
-    """What was written as NAME=VALUE. Raises UserError.
+def parse_pairs(words: list[str]) -> dict[str, str]:
+    """Parse texts of the form NAME=VALUE. Raises UserError.
 
-    >>> pairs(["rank=16", "prompt=a=b"])
+    >>> parse_pairs(["rank=16", "prompt=a=b"])
     {'rank': '16', 'prompt': 'a=b'}
     """
     found = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
-            raise UserError(f"{word!r} is not NAME=VALUE", hint="write it as -p rank=16")
+            raise UserError(f"{word!r} is not NAME=VALUE", hint="for example: -p rank=16")
         found[name] = value
     return found
 
 
-def _named(words: list[str], context: Any) -> tuple[Recipe | None, StationmasterError | None]:
-    """The recipe that the words speak of, or what is wrong with the one that they name."""
+def _recipe_of(words: list[str], context: Any) -> tuple[Recipe | None, StationmasterError | None]:
+    """The recipe in the arguments, or the error of the one that they name."""
     if context.find_object(Options) is None:
         return None, None
     problem = None
@@ -76,7 +76,7 @@ def _named(words: list[str], context: Any) -> tuple[Recipe | None, Stationmaster
 
 
 def _references(words: list[str]) -> Iterator[tuple[str, bool]]:
-    """What may name the recipe, the likeliest first, and whether it surely does.
+    """The words that may name the recipe, the likeliest first, and whether each certainly does.
 
     >>> list(_references(["--name", "x", "--recipe=tiny-lora@1"]))
     [('tiny-lora@1', True), ('x', False)]
@@ -86,13 +86,13 @@ def _references(words: list[str]) -> Iterator[tuple[str, bool]]:
         if option in ("--recipe", "--tool"):
             yield value or following, True
     plain = [word for word in words if not word.startswith("-")]
-    for reference in _of_job_files(word for word in plain if word.endswith((".yaml", ".yml"))):
+    for reference in _recipes_in_job_files(word for word in plain if word.endswith((".yaml", ".yml"))):
         yield reference, True
     for word in plain:
         yield word, False
 
 
-def _of_job_files(names: Iterable[str]) -> Iterator[str]:
+def _recipes_in_job_files(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         try:
             data = read_document(Path(name).read_text(encoding="utf-8"), is_json=False).data
@@ -103,16 +103,16 @@ def _of_job_files(names: Iterable[str]) -> Iterator[str]:
 
 
 def _options(recipe: Recipe) -> list[Any]:
-    """Made by Typer from a function that takes them all: only so are they made alike by each of its versions."""
+    """The options, built by Typer from a function that takes them all: this works alike in all of its versions."""
     app = typer.Typer(add_completion=False)
-    app.command()(_taking(recipe))
+    app.command()(_function_taking(recipe))
     made: list[Any] = typer.main.get_command(app).params
     return made
 
 
-def _taking(recipe: Recipe) -> Callable[..., None]:
+def _function_taking(recipe: Recipe) -> Callable[..., None]:
     def take(**_values: Any) -> None:
-        raise AssertionError("only its signature is read")
+        raise AssertionError("only the signature is used")
 
     signature = []
     for name, parameter in recipe.parameters.items():
@@ -123,7 +123,7 @@ def _taking(recipe: Recipe) -> Callable[..., None]:
             help=f"{parameter.help} ({allowed(parameter)}; default {parameter.default})",
             metavar=None if is_switch else "VALUE",
             expose_value=False,
-            callback=_keeper(name),
+            callback=_recorder(name),
         )
         annotation = Annotated[bool | None, declared] if is_switch else Annotated[str | None, declared]
         signature.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
@@ -132,7 +132,7 @@ def _taking(recipe: Recipe) -> Callable[..., None]:
     return take
 
 
-def _keeper(name: str) -> Callable[[typer.Context, Any], Any]:
+def _recorder(name: str) -> Callable[[typer.Context, Any], Any]:
     def keep(context: typer.Context, value: Any) -> Any:
         if value is not None:
             context.meta[_VALUES][name] = str(value).lower() if isinstance(value, bool) else value

@@ -61,8 +61,8 @@ def show_recipe(context: typer.Context, recipe: RecipeArgument, as_json: JsonOpt
     typer.echo(f"{found.reference}: {found.title}\n\n{found.description}\n")
     needs = found.needs
     cuda = f", CUDA {needs.cuda:g} or newer" if needs.cuda else ""
-    typer.echo(f"needs {needs.gpus} GPU, {needs.vram_gib:g} GiB of its memory, {needs.disk_gib:g} GiB of disk{cuda}")
-    for line in _further_needs(found):
+    typer.echo(f"needs {needs.gpus} GPU with {needs.vram_gib:g} GiB of memory, {needs.disk_gib:g} GiB of disk{cuda}")
+    for line in _other_needs(found):
         typer.echo(line)
     typer.echo()
     for name, parameter in found.parameters.items():
@@ -70,11 +70,11 @@ def show_recipe(context: typer.Context, recipe: RecipeArgument, as_json: JsonOpt
     return None
 
 
-def _further_needs(recipe: Recipe) -> Iterator[str]:
+def _other_needs(recipe: Recipe) -> Iterator[str]:
     if recipe.container is not None:
         yield f"runs in {recipe.runtime} containers of {recipe.container.image}"
     if recipe.secrets:
-        yield f"gets the secrets {', '.join(recipe.secrets)}"
+        yield f"receives the secrets {', '.join(recipe.secrets)}"
     for gated in recipe.gated:
         yield f"needs access to a gated model ({gated.repository}) with {gated.secret}"
 
@@ -102,10 +102,10 @@ def lint_recipe(
         for found in problems:
             typer.echo(f"{found}; {found.fix}" if found.fix else str(found))
     if problems:
-        count = "one thing is" if len(problems) == 1 else f"{len(problems)} things are"
-        raise RecipeInvalid(f"{path} cannot be used: {count} wrong with it", hint=problems[0].fix)
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        raise RecipeInvalid(f"{path} is not valid: {count}", hint=problems[0].fix)
     if not as_json:
-        typer.echo(f"{path}: can be used")
+        typer.echo(f"{path} is valid")
 
 
 @app.command("new")
@@ -127,5 +127,5 @@ def new_recipe(
     if as_json or options_of(context).as_json:
         return print_json({"recipe": str(written)})
     typer.echo(f"wrote {written}")
-    typer.echo(f"next: change it, then run `stationmaster recipes lint {folder}`")
+    typer.echo(f"next: edit it, then run `stationmaster recipes lint {folder}`")
     return None

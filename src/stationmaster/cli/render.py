@@ -1,4 +1,4 @@
-"""Jobs as people and programs read them."""
+"""Renders jobs, as text for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stationmaster.money import MicroDollars, format_dollars
 from stationmaster.station.jobs import JobView
 
 if TYPE_CHECKING:
-    from stationmaster.station.proposals import Terms  # with all that a proposal is made of, which `jobs` does without
+    from stationmaster.station.proposals import Terms  # imports much that `jobs` does not need
 
 EXIT_CODES: dict[Outcome, int] = {
     Outcome.COMPLETED: 0,
@@ -24,11 +24,11 @@ EXIT_CODES: dict[Outcome, int] = {
     Outcome.FAILED_PROVISIONING: 42,
     Outcome.CANCELLED: 43,
 }
-"""What `train --watch`, `watch` and `demo` exit with."""
+"""The exit codes of `train --watch`, `watch` and `demo`."""
 
 
 def job_json(view: JobView, events: Sequence[Event] = ()) -> dict[str, Any]:
-    """One job for programs; names are stable."""
+    """One job as JSON; names are stable."""
     job, spec = view.job, view.job.spec
     live = next((rental for rental in view.rentals if rental.provider_id and rental.gone_at is None), None)
     return {
@@ -172,7 +172,7 @@ def quote_lines(terms: Terms) -> Iterator[str]:
 
 
 def terms_lines(terms: Terms) -> Iterator[str]:
-    """Time, cost, limits, and what to know of them."""
+    """Time, cost, limits and notes."""
     yield from price_lines(terms.quote, most_per_hour=terms.max_price_per_hour)
     spend = f" and {format_dollars(terms.max_spend)}" if terms.max_spend else ""
     why = f" ({terms.spend_note})" if terms.spend_note else ""
@@ -182,7 +182,7 @@ def terms_lines(terms: Terms) -> Iterator[str]:
 
 
 def price_lines(quote: Quote, *, most_per_hour: MicroDollars) -> Iterator[str]:
-    """Time and cost, each with what it may well be, and what another machine may be and cost at most."""
+    """Estimated time and cost with their ranges, and the least GPU and highest price of the machine."""
     low, high = format_duration(quote.hours_low * 3600), format_duration(quote.hours_high * 3600)
     yield f"  time   {format_duration(quote.hours_expected * 3600)} (between {low} and {high})"
     yield (
@@ -196,21 +196,21 @@ def price_lines(quote: Quote, *, most_per_hour: MicroDollars) -> Iterator[str]:
 
 
 def view_lines(view: JobView) -> Iterator[str]:
-    """One job for a person."""
+    """One job as text."""
     job, progress = view.job, view.job.progress
     yield f"{job.spec.name} ({job.id})"
     yield f"  state     {view.shown}" + (
-        f" since {format_duration(view.now - job.state_since)}" if not job.outcome else ""
+        f" for {format_duration(view.now - job.state_since)}" if not job.outcome else ""
     )
     if job.outcome and job.reason:
         yield f"  reason    {job.reason}" + (f": {job.explanation}" if job.explanation else "")
     if job.outcome and job.state != "ENDED":
-        yield "  release   the machine is still being given back"
+        yield "  release   the machine is still being released"
     yield f"  recipe    {job.spec.recipe} on {job.spec.provider}, attempt {job.attempt}"
     if job.spec.owner:
         yield f"  owner     {job.spec.owner}"
     if progress.step is not None:
-        yield f"  progress  {progress_words(progress)}"
+        yield f"  progress  {progress_text(progress)}"
     for checkpoint in view.checkpoints:
         if checkpoint.kind == "checkpoint" and checkpoint.verified_at:
             yield f"  model     {checkpoint.location}"
@@ -224,8 +224,8 @@ def view_lines(view: JobView) -> Iterator[str]:
         yield f"  alert     {alert.message}"
 
 
-def transfer_words(carried: Transfer) -> str:
-    """How far a file is on its way: bytes, rate, time left."""
+def transfer_text(carried: Transfer) -> str:
+    """The progress of a transfer: bytes, rate, time left."""
     words = [f"{carried.way} {carried.bytes / 1e6:,.1f} of {carried.total / 1e6:,.1f} MB"]
     if carried.bytes_per_second:
         words.append(f"{carried.bytes_per_second / 1e6:,.1f} MB/s")
@@ -234,7 +234,7 @@ def transfer_words(carried: Transfer) -> str:
     return ", ".join(words)
 
 
-def progress_words(progress: Progress) -> str:
+def progress_text(progress: Progress) -> str:
     share = percent(progress)
     words = [f"{progress.step}/{progress.total_steps or '?'}" + (f" ({share:g}%)" if share is not None else "")]
     if progress.loss is not None:

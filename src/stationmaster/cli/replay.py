@@ -1,4 +1,4 @@
-"""`stationmaster replay TRACE`: what the stall watch would have said of a recorded run, with other thresholds too."""
+"""`stationmaster replay TRACE`: run the stall detector over a recorded run, with other thresholds if wanted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _TraceConfig(BaseModel):
 
 
 class _TraceFile(BaseModel):
-    """A recorded trace as JSON: chunks of [seconds, text] and how it was watched."""
+    """A recorded trace as JSON: chunks of [seconds, text], and the settings of the watch."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -62,26 +62,26 @@ def replay(
         for event in events:
             print(json.dumps(event_json(event), ensure_ascii=False))
     else:
-        _print_for_people(list(events), recorded.end)
+        _print_events(list(events), recorded.end)
 
 
 def read_trace(path: Path) -> tuple[Trace, StallPolicy]:
-    """A trace or a log from a file. Raises NotFound, or UserError where it is neither."""
+    """Read a trace or a log. Raises NotFound, or UserError for a file that is neither."""
     try:
         text = path.read_bytes().decode("utf-8", "replace")  # read_text would turn each redraw into a line
     except (FileNotFoundError, IsADirectoryError) as problem:
-        raise NotFound(f"there is no file {path}", hint="name a recorded trace or log") from problem
+        raise NotFound(f"there is no file {path}", hint="give the path of a recorded trace or log") from problem
     if text.lstrip().startswith("{") and '"chunks"' in text:
         return _from_json(path, text)
     chunks = timed_pieces(text)
     if not chunks:
         hint = "record one with `ts` from moreutils: python train.py 2>&1 | ts '%.s'"
-        raise UserError(f"no line of {path} begins with a time", hint=hint)
+        raise UserError(f"no line of {path} starts with a time", hint=hint)
     return Trace(chunks=chunks, end=chunks[-1][0]), StallPolicy()
 
 
 def event_json(event: StallEvent) -> dict[str, Any]:
-    """One event for programs; names are stable."""
+    """One event as JSON; names are stable."""
     return {"t": event.at, "event": event.kind, **event.analysis.as_json()}
 
 
@@ -114,12 +114,12 @@ def _read_settings(settings: Sequence[str]) -> dict[str, str]:
     for setting in settings:
         name, sign, value = setting.partition("=")
         if not sign or not name.startswith("stall."):
-            raise ConfigInvalid(f"{setting!r} is not a setting", hint="write --set stall.min_window=5m")
+            raise ConfigInvalid(f"{setting!r} is not a threshold", hint="write --set stall.min_window=5m")
         values[name.removeprefix("stall.")] = value
     return values
 
 
-def _print_for_people(events: Sequence[StallEvent], end: float) -> None:
+def _print_events(events: Sequence[StallEvent], end: float) -> None:
     for event in events:
         typer.echo(f"{format_duration(event.at):>8}  {event.kind.replace('_', ' '):<14}  {event.analysis.reason}")
     if not events:

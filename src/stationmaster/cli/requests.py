@@ -11,7 +11,7 @@ from stationmaster.cli.context import JobArgument, JsonOption, options_of, print
 from stationmaster.model import Request
 
 if TYPE_CHECKING:
-    from stationmaster.station.base import Station  # with every noun, of which these commands need few
+    from stationmaster.station.base import Station  # imports every noun; these commands need few
 
 _MADE = {Request.SAVE: "saved", Request.SAMPLE: "made"}
 _NOT_MADE = {

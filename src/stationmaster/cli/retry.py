@@ -1,4 +1,4 @@
-"""`stationmaster retry`: a new job like an ended one."""
+"""`stationmaster retry`: submit an ended job again."""
 
 from __future__ import annotations
 
@@ -39,7 +39,11 @@ def retry(
         job_id = submitted.job.id
         if as_json:
             return print_json({**job_json(station.jobs.view(job_id)), "notes": list(submitted.notes)})
-        said = f"submitted, a retry of {submitted.job.spec.retry_of}" if submitted.created else "was there already"
-        typer.echo(f"job {job_id} {said}")
+        result = (
+            f"submitted, a retry of {submitted.job.spec.retry_of}"
+            if submitted.created
+            else "already exists; nothing was changed"
+        )
+        typer.echo(f"job {job_id} {result}")
         typer.echo(f"follow it: stationmaster watch {job_id}")
     return None

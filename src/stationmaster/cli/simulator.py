@@ -1,4 +1,4 @@
-"""`stationmaster simulator`: a Vast.ai on this computer, with machines that are real."""
+"""`stationmaster simulator`: a simulated Vast.ai on this computer, with real machines."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def simulator(
 
 
 def _require_readable(faults: Path) -> None:
-    """Raises ConfigInvalid, with a hint, for a script of faults that cannot be played."""
-    hint = "write YAML or JSON, as in [{kind: …}]"
+    """Raises ConfigInvalid, with a hint, for a script of faults that cannot be read."""
+    hint = "write YAML or JSON, for example [{kind: …}]"
     with with_hint(hint, ConfigInvalid):
         read_faults(faults)

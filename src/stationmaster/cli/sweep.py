@@ -1,4 +1,4 @@
-"""`sweep`, `instances`: every machine that may bill, ours or not."""
+"""`sweep`, `instances`: all machines that may cost money, ours or not."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def sweep(
     with station_of(context, wake=False) as station:
         if everything or installation:
             fleet = Fleet(installation=installation or None, with_foreign=foreign)
-            acted, report = _end(station, fleet, count)
+            acted, report = _destroy(station, fleet, count)
         elif force:
             acted, report = True, station.instances.sweep()
         else:
@@ -74,13 +74,13 @@ def instances(context: typer.Context, as_json: JsonOption = False) -> None:
     return None
 
 
-def _end(station: Station, fleet: Fleet, count: int | None) -> tuple[bool, Report]:
+def _destroy(station: Station, fleet: Fleet, count: int | None) -> tuple[bool, Report]:
     """Destroy the machines, once their number is confirmed; whether there were any, and the report."""
     machines = station.instances.machines_of(fleet)
-    ended = station.instances.destroy(machines, count=_typed_count(len(machines), count))
-    for job_id in ended.cancelled:
+    destroyed = station.instances.destroy(machines, count=_typed_count(len(machines), count))
+    for job_id in destroyed.cancelled:
         typer.echo(f"job {job_id} is cancelled", err=True)
-    return bool(machines), ended.report
+    return bool(machines), destroyed.report
 
 
 def _typed_count(machines: int, count: int | None) -> int:
@@ -107,7 +107,7 @@ def _show(report: Report, *, acted: bool) -> None:
             f"{finding.machine.label or '(no label)'}: {finding.verdict.why}"
         )
     for problem in report.problems:
-        typer.echo(f"could not look: {problem}", err=True)
+        typer.echo(f"could not check: {problem}", err=True)
     waiting = [
         finding for finding in report.findings if finding.verdict.act in (Act.DESTROY, Act.STOP) and not finding.done
     ]

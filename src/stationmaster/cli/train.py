@@ -1,4 +1,4 @@
-"""`stationmaster train`: propose, ask, submit, and watch if wanted."""
+"""`stationmaster train`: propose, confirm, submit, and watch if asked to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
 from stationmaster.cli.live import follow
 from stationmaster.cli.progress_lines import show_download
-from stationmaster.cli.recipe_options import given_parameters, pairs
+from stationmaster.cli.recipe_options import given_parameters, parse_pairs
 from stationmaster.cli.render import job_json, quote_lines, terms_json
 from stationmaster.cli.submitting import Submission, submit_confirmed
 from stationmaster.station.job_file import JobFile, problems_in_words, read_job_file
@@ -72,7 +72,7 @@ def train(
             name=name,
             trigger=trigger,
             steps=steps,
-            parameters={**given_parameters(context), **pairs(parameter or [])},
+            parameters={**given_parameters(context), **parse_pairs(parameter or [])},
             provider=provider,
             account=account,
             id=job_id,
@@ -113,7 +113,7 @@ def _show_plan(terms: Terms, *, as_json: bool) -> None:
 
 def _announce(submitted: Submission) -> None:
     job_id = submitted.job.id
-    typer.echo(f"job {job_id} {'submitted' if submitted.created else 'was there already; nothing was changed'}")
+    typer.echo(f"job {job_id} {'submitted' if submitted.created else 'already exists; nothing was changed'}")
     if submitted.started_worker is not None:
         typer.echo(submitted.started_worker)
     typer.echo(f"follow it: stationmaster watch {job_id}")

@@ -22,7 +22,7 @@ TelegramOption = Annotated[str | None, typer.Option(help="Id of their chat with 
 DiscordOption = Annotated[str | None, typer.Option(help="Their Discord user id; '' removes it.")]
 EmailOption = Annotated[str | None, typer.Option(help="Their e-mail address; '' removes it.")]
 InboxOption = Annotated[
-    bool | None, typer.Option("--inbox/--no-inbox", help="Whether the inbox counts as a way to reach them.")
+    bool | None, typer.Option("--inbox/--no-inbox", help="Whether the inbox counts as a channel that reaches them.")
 ]
 QuietOption = Annotated[
     str | None, typer.Option(help="Hours without notifications that can wait, e.g. 22:00-07:00; '' for none.")
@@ -127,7 +127,7 @@ def list_users(context: typer.Context, as_json: JsonOption = False) -> None:
         return print_json([{**dataclasses.asdict(one.user), **_credits_json(one, unit)} for one in found])
     for one in found:
         words = "" if unit is None or one.balance is None else f"; {unit.show(one.balance)}"
-        typer.echo(f"{one.user.name:<20} {_ways(one.user)}{words}")
+        typer.echo(f"{one.user.name:<20} {_channels(one.user)}{words}")
     if not found:
         typer.echo("no users; jobs belong to the single user of the settings (notify.telegram_id and others)")
     return None
@@ -154,25 +154,25 @@ def remove(context: typer.Context, name: NameArgument, as_json: JsonOption = Fal
 
 
 def _credits_json(listed: ListedUser, unit: Unit | None) -> dict[str, object]:
-    """What the user can spend, where credits are on."""
+    """The user's balance, if credits are on."""
     if unit is None or listed.balance is None:
         return {}
     return {"credits": unit.show(listed.balance), "balance_micros": listed.balance}
 
 
-def _ways(user: User) -> str:
-    ways = [
+def _channels(user: User) -> str:
+    channels = [
         f"{label} {value}"
         for label, value in (("telegram", user.telegram_id), ("discord", user.discord_id), ("email", user.email))
         if value
     ]
-    words = ", ".join([*ways, *(["inbox"] if user.inbox else [])]) or "no way to reach them"
+    words = ", ".join([*channels, *(["inbox"] if user.inbox else [])]) or "no channel"
     quiet = f"; quiet {user.quiet} {user.time_zone}" if user.quiet else ""
-    return words + quiet + (f"; without {', '.join(user.muted)}" if user.muted else "")
+    return words + quiet + (f"; muted: {', '.join(user.muted)}" if user.muted else "")
 
 
-def _answer(context: typer.Context, user: User, said: str, *, as_json: bool) -> None:
+def _answer(context: typer.Context, user: User, done: str, *, as_json: bool) -> None:
     if as_json or options_of(context).as_json:
         return print_json(dataclasses.asdict(user))
-    typer.echo(f"{said}: {_ways(user)}")
+    typer.echo(f"{done}: {_channels(user)}")
     return None

@@ -93,9 +93,9 @@ def test_what_does_not_exist(shared: Home) -> None:
     told(shared.run("train", "/nowhere/job.yaml"), 6, "/nowhere/job.yaml", "hint: ")
     told(shared.run("cancel", ""), 6, "hint: ")
     told(shared.run("show", "x" * 100_000), 6, "there is no job xxx", "hint: ")
-    told(shared.run("models", "show", ""), 6, "there is no model without a name", "hint: ")
-    told(shared.run("models", "publish", " "), 6, "there is no model without a name")
-    told(shared.run("costs", "--job", ""), 6, "there is no job without a name")
+    told(shared.run("models", "show", ""), 6, "the name of the model is empty", "hint: ")
+    told(shared.run("models", "publish", " "), 6, "the name of the model is empty")
+    told(shared.run("costs", "--job", ""), 6, "the name of the job is empty")
     told(shared.run("notify", "inbox", "--user", "nope"), 6, "there is no user nope", "hint: ")
 
 
@@ -267,7 +267,7 @@ def test_a_store_whose_disk_is_full(shared: Home, tmp_path: Path) -> None:
     store = ["--home", str(tmp_path / "home"), "users"]
     fill = f'"$@" list >/dev/null; cat /dev/zero >"{tmp_path}/fill" 2>/dev/null; exec "$@" add ann'
     ran = _on_a_small_disk(tmp_path, store, shared, then=fill)
-    told(ran, 8, "the disk that the store lies on is full", "hint: ")
+    told(ran, 8, "the store's disk is full", "hint: ")
 
 
 def _on_a_small_disk(folder: Path, command: list[str], home: Home, *, then: str = 'exec "$@"') -> Ran:

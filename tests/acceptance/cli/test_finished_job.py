@@ -28,7 +28,7 @@ def test_the_same_id_again_changes_nothing(trained: Trained, pictures: Path) -> 
     home, _ = trained
     ran = home.run("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--id", "done", "--steps", "999")
     assert ran.code == 0
-    assert "was there already" in ran.out
+    assert "already exists" in ran.out
     steps = {job["id"]: job["parameters"]["steps"] for job in home.run("jobs", "--all", "--json").json()}
     assert steps["done"] == 20
 

@@ -42,7 +42,7 @@ def terminal(tmp_path: Path, server: MessengerServer) -> Terminal:
 def test_a_person_is_added_changed_listed_and_removed(terminal: Terminal) -> None:
     assert terminal.run("users", "add", "ann", "--telegram-id", "17").exit_code == 0
     changed = terminal.run("users", "set", "ann", "--discord-id", "4", "--quiet", "22:00-07:00", "--mute", "epoch")
-    assert changed.output == "changed ann: telegram 17, discord 4; quiet 22:00-07:00 UTC; without epoch\n"
+    assert changed.output == "changed ann: telegram 17, discord 4; quiet 22:00-07:00 UTC; muted: epoch\n"
     taken = terminal.run("users", "set", "ann", "--telegram-id", "", "--quiet", "", "--unmute", "epoch", "--inbox")
     assert taken.output == "changed ann: discord 4, inbox\n"
     assert terminal.run("users", "list").output.split() == ["ann", "discord", "4,", "inbox"]

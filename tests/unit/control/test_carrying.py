@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from stationmaster.cli.render import transfer_words
+from stationmaster.cli.render import transfer_text
 from stationmaster.control.results.transfer_progress import Meter, metered
 from stationmaster.errors import LeaseLost
 from stationmaster.model import Transfer
@@ -36,12 +36,12 @@ def test_a_further_file_has_its_own_pace() -> None:
 def test_nothing_is_said_of_a_pace_that_is_not_known() -> None:
     reading = Meter(began=5.0).reading("sending", now=5.0)
     assert (reading.bytes_per_second, reading.eta_seconds) == (None, None)
-    assert transfer_words(reading) == "sending 0.0 of 0.0 MB"
+    assert transfer_text(reading) == "sending 0.0 of 0.0 MB"
 
 
 def test_a_person_reads_bytes_rate_and_time_left() -> None:
     reading = Transfer(way="fetching", bytes=5_000_000, total=25_000_000, bytes_per_second=1e6, eta_seconds=20.0)
-    assert transfer_words(reading) == "fetching 5.0 of 25.0 MB, 1.0 MB/s, ETA 20s"
+    assert transfer_text(reading) == "fetching 5.0 of 25.0 MB, 1.0 MB/s, ETA 20s"
 
 
 @asynchronous

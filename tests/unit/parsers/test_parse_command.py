@@ -32,7 +32,7 @@ def test_a_person_reads_step_phase_and_what_broke(capsys: pytest.CaptureFixture[
 def test_a_missing_file_and_an_unknown_framework_are_named(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"nowhere\.log"):
         parse(tmp_path / "nowhere.log")
-    with pytest.raises(ConfigInvalid, match="no log format is called klingon"):
+    with pytest.raises(ConfigInvalid, match="unknown log format klingon"):
         parse(_LOG, framework="klingon")
 
 

@@ -74,7 +74,7 @@ def test_what_cannot_be_replayed_is_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         replay(tmp_path / "none.json")
     (tmp_path / "a.log").write_text("step 1\nstep 2\n")
-    with pytest.raises(UserError, match="begins with a time") as caught:
+    with pytest.raises(UserError, match="starts with a time") as caught:
         replay(tmp_path / "a.log")
     assert caught.value.hint
     (tmp_path / "b.json").write_text('{"chunks": [["soon", "x"]]}')

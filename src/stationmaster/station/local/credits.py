@@ -49,7 +49,7 @@ class LocalCredits:
         _require_above_zero(grant.amount)
         _require_reason(grant.reason)
         if grant.kind not in GRANT_KINDS.values():
-            raise UserError(f"{grant.kind} is no way to give credits", hint=f"use one of: {', '.join(GRANT_KINDS)}")
+            raise UserError(f"{grant.kind} is not a kind of credits", hint=f"use one of: {', '.join(GRANT_KINDS)}")
         _require_lifetime(grant.expires_in)
         changed = ledger.grant(
             user,
