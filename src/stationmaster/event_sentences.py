@@ -175,7 +175,7 @@ def _rental_gone(payload: _Payload) -> str:
 def _waiting_for_offer(payload: _Payload) -> str:
     agreed, offered = payload.text("agreed"), payload.text("offered")
     lead = "Waiting for an offer within what you agreed to" + (f" ({agreed})" if agreed else "")
-    return _ended(f"{lead}; the best other offer is {offered}" if offered else lead)
+    return _punctuated(f"{lead}; the best other offer is {offered}" if offered else lead)
 
 
 def _create_unanswered(payload: _Payload) -> str:
@@ -259,7 +259,7 @@ def _step(payload: _Payload) -> str:
         words += f" with exit code {code:.0f}" if code is not None else "; its exit code is unknown"
     if number is not None and (number > 1 or (state == "failed" and tries is not None and tries > 1)):
         words += f" on try {number:.0f}" + (f" of {tries:.0f}" if tries is not None else "")
-    return _ended(words)
+    return _punctuated(words)
 
 
 _STEP_STATES = {"running": "started", "done": "finished", "failed": "failed", "stopped": "was stopped"}
@@ -318,7 +318,7 @@ def _anomaly(payload: _Payload) -> str:
 
 
 def _health_failed(payload: _Payload) -> str:
-    return _ended(_capital(payload.text("problem")) or "The recipe's health check failed")
+    return _punctuated(_capital(payload.text("problem")) or "The recipe's health check failed")
 
 
 def _stop_without_effect(payload: _Payload) -> str:
@@ -335,7 +335,7 @@ def _request_ended(made: str, not_made: str) -> _Sentence:
         files, state, problem = payload.texts("files"), payload.code("state"), payload.text("problem")
         if not files:
             return _with_detail(f"{not_made}{f' ({state})' if state else ''}", problem)
-        return _with_detail(made, _listed(files)) + (f" Problem: {_ended(problem)}" if problem else "")
+        return _with_detail(made, _listed(files)) + (f" Problem: {_punctuated(problem)}" if problem else "")
 
     return write
 
@@ -398,7 +398,9 @@ def _card_published(payload: _Payload) -> str:
 
 def _catalogued(payload: _Payload) -> str:
     model, note = payload.text("model"), payload.text("note")
-    return _ended(f"Added the model to the catalogue{f' as {model}' if model else ''}{f' ({note})' if note else ''}")
+    return _punctuated(
+        f"Added the model to the catalogue{f' as {model}' if model else ''}{f' ({note})' if note else ''}"
+    )
 
 
 _REGISTRATIONS = {
@@ -509,12 +511,12 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _ended(text: str) -> str:
+def _punctuated(text: str) -> str:
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
 def _with_detail(lead: str, detail: str) -> str:
-    return _ended(f"{lead}: {detail}" if detail else lead)
+    return _punctuated(f"{lead}: {detail}" if detail else lead)
 
 
 def _with_note(lead: str, name: str, value: str) -> str:

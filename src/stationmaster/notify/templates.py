@@ -266,7 +266,8 @@ def _failed(event: Event, job: Job, facts: Facts) -> list[str]:
 
 def _why(event: Event) -> list[str]:
     reason: Any = event.payload.get("reason")
-    return [f"Reason: {event.payload.get('explanation') or MEANINGS.get(reason, reason)}"]
+    meaning = str(MEANINGS.get(reason, reason)).partition(";")[0]  # what was kept is in another line
+    return [f"Reason: {event.payload.get('explanation') or meaning}"]
 
 
 def _results(event: Event, job: Job, facts: Facts) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stationmaster.lifecycle import MEANINGS, REASONS
+from stationmaster.lifecycle import REASONS
 from stationmaster.model import Alert, Event, Job, Outcome, Progress, Reason
 from stationmaster.money import from_dollars
 from stationmaster.notify.base import Priority
@@ -175,9 +175,9 @@ def test_every_alert_has_words_with_the_issue_and_a_next_command(kind: str) -> N
     assert words.kind in PRIORITIES
 
 
-def test_an_end_without_an_explanation_has_its_reason_as_a_sentence() -> None:
+def test_an_end_without_an_explanation_has_its_reason_in_words() -> None:
     payload = {"outcome": "INCOMPLETE", "reason": "STOPPED_BY_USER", "explanation": None}
-    assert f"Reason: {MEANINGS[Reason.STOPPED_BY_USER]}" in told("outcome", payload).text.splitlines()
+    assert "Reason: A user ran `stop`" in told("outcome", payload).text.splitlines()
 
 
 @pytest.mark.parametrize("kind", sorted(PRIORITIES))
