@@ -1,4 +1,4 @@
-"""Durations as people write them: 90, "45s", "15m", "4h", "2d", "1h30m"; seconds inside."""
+"""Parses and formats durations: 90, "45s", "15m", "4h", "2d", "1h30m"; values are seconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WHOLE = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:ms|s|m|h|d)\s*)+")
 
 
 def parse_duration(value: object) -> float:
-    """Seconds in `value`: a number of seconds, or text with units.
+    """Seconds in `value`: a number of seconds, or text with units. Raises ValueError.
 
     >>> parse_duration("1h30m"), parse_duration("15m"), parse_duration(45)
     (5400.0, 900.0, 45.0)
@@ -32,14 +32,14 @@ def parse_duration(value: object) -> float:
             raise ValueError(f"{value!r} is not a duration; write 45s, 15m, 4h or 1h30m") from None
         seconds = sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _PART.findall(str(text)))
     if not 0 <= seconds < math.inf:
-        raise ValueError("a duration is zero or more, and has an end")
+        raise ValueError("a duration must be finite and not negative")
     if seconds > LONGEST_SECONDS:
         raise ValueError("a duration is at most a hundred years")
     return seconds
 
 
 def format_duration(seconds: float | None) -> str:
-    """The two largest units, as the faces show it; `N/A` where unknown.
+    """The two largest units, for display; `N/A` if unknown.
 
     >>> format_duration(45), format_duration(2700), format_duration(7500), format_duration(43200), format_duration(None)
     ('45s', '45m', '2h5m', '12h', 'N/A')

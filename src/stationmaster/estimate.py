@@ -15,8 +15,8 @@ from stationmaster.recipes.parameters import ParameterValue
 from stationmaster.recipes.schema import Recipe
 from stationmaster.recipes.templating import TemplateFault, Values, evaluate
 
-# Time of a training step relative to an RTX 4090. Rough, for 16-bit trainings that fit the card: enough to compare
-# offers and to set limits, and always shown with its spread.
+# Time of a training step relative to an RTX 4090. Rough values for 16-bit trainings that fit into GPU memory: good
+# enough to compare offers and to set limits. Estimates are always shown with their spread.
 GPU_FACTORS: Mapping[str, float] = {
     "B200": 0.25,
     "H200": 0.40,
@@ -48,15 +48,15 @@ GPU_FACTORS: Mapping[str, float] = {
 }
 _REFERENCE_GPU = "RTX 4090"
 _UNKNOWN_GPU_SPREAD = 0.5
-_ENOUGH_RUNS = 3  # fewer say little
-_LEAST_SPREAD = 0.1  # the next run is never quite like those before
+_ENOUGH_RUNS = 3  # fewer prove little
+_LEAST_SPREAD = 0.1  # no two runs take exactly the same time
 _MOST_CORRECTION = 10.0
-_ROOM = 1.2  # between the price of the best offer and the most that is paid for another one
+_ROOM = 1.2  # the most that is paid, relative to the best offer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What a job will take: a usual best, the expected, and a usual worst case."""
+    """Hours and cost of a job: low, expected and high."""
 
     steps: int
     low_hours: float
@@ -66,14 +66,14 @@ class Estimate:
     expected_cost: MicroDollars
     high_cost: MicroDollars
     notes: tuple[str, ...]
-    """What was assumed, for the person who reads the numbers."""
+    """Assumptions behind the numbers, for the user."""
     past_runs: int = 0
-    """By how many earlier runs the hours were corrected."""
+    """Number of earlier runs that corrected the hours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaling:
-    """A job's hours on an RTX 4090, and those of them that are the same on every GPU."""
+    """A job's hours on an RTX 4090, and the part of them that is the same on every GPU."""
 
     on_reference: float
     fixed: float
@@ -90,11 +90,11 @@ def estimate(
     slow_start_seconds: float | None = None,
     past: Iterable[FinishedRun] = (),
 ) -> Estimate:
-    """Hours and cost of one run; `start_seconds` is what the machine and the way to it need before and after the
-    training, `slow_start_seconds` what they need when all of it is slow, which the high figure allows for.
+    """Hours and cost of one run. `start_seconds` is the time for boot, transfers and release around the training;
+    the high figure uses `slow_start_seconds`, the same on a slow machine and line.
 
-    `parameters` are those that `resolve` returned; `past` are earlier runs of the recipe, of which those on the same
-    GPU correct the recipe's own model. Raises RecipeInvalid if the time model has no number for the parameters.
+    `parameters` come from `resolve`; `past` are earlier runs of the recipe, and those on the same GPU correct the
+    recipe's own model. Raises RecipeInvalid if the time model gives no number for the parameters.
     """
     model = recipe.time
     factor, notes = _factor_or_reference(gpu, model.reference_gpu)
@@ -102,7 +102,9 @@ def estimate(
     training = fixed + working * factor
     correction = _correction(recipe, past, gpu=gpu)
     if correction is not None:
-        notes = (f"as {correction.runs} earlier runs: {correction.usual:.2f} times the recipe's own estimate",)
+        notes = (
+            f"corrected by {correction.runs} earlier runs: {correction.usual:.2f} times the recipe's own estimate",
+        )
         low, expected, high = (start_seconds + training * ratio for ratio in correction.ratios)
     else:
         spread = max(model.spread, _UNKNOWN_GPU_SPREAD) if notes else model.spread
@@ -126,7 +128,7 @@ def estimate(
 def scaling(
     recipe: Recipe, parameters: Mapping[str, ParameterValue], *, images: int, start_seconds: float = 0.0
 ) -> Scaling:
-    """The hours by which offers with other GPUs are compared. Raises RecipeInvalid as `estimate` does."""
+    """The hours used to compare offers with other GPUs. Raises RecipeInvalid as `estimate` does."""
     fixed, working = _seconds(recipe, parameters, images=images)
     fixed += start_seconds
     if recipe.time.reference_gpu is None:
@@ -147,14 +149,14 @@ def gpu_factor(name: str) -> float | None:
 
 
 def most_per_hour(quote: Quote, asked: MicroDollars | None = None) -> MicroDollars:
-    """The most that an hour may cost, which people are shown before they agree: what they asked for, else a little
-    more than the best offer of the moment, which others may take meanwhile.
+    """The highest price per hour, which the user sees before confirming: the one they set, else a little more than the
+    best offer now, because others may rent that one first.
     """
     return MicroDollars(round(quote.price_per_hour * _ROOM)) if asked is None else asked
 
 
 def is_as_fast(gpu: str | None, as_this: str | None) -> bool:
-    """Whether a GPU is the same as another, or known to be at least as fast. Work without a GPU runs anywhere.
+    """Whether a GPU is the same as another or known to be at least as fast; True if no GPU is needed.
 
     >>> is_as_fast("RTX 5090", "RTX 4090"), is_as_fast("RTX 3090", "RTX 4090"), is_as_fast("Voodoo 2", "RTX 4090")
     (True, False, False)
@@ -167,7 +169,7 @@ def is_as_fast(gpu: str | None, as_this: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Correction:
-    """How long earlier runs took as a share of what the recipe's model says of them."""
+    """How long earlier runs took, relative to the recipe's model."""
 
     runs: int
     best: float
@@ -176,7 +178,7 @@ class _Correction:
 
     @property
     def ratios(self) -> tuple[float, float, float]:
-        """Of the low, the expected and the high figure."""
+        """For the low, the expected and the high figure."""
         low, high = self.usual * (1 - _LEAST_SPREAD), self.usual * (1 + _LEAST_SPREAD)
         return min(self.best, low), self.usual, max(self.worst, high)
 
@@ -191,7 +193,7 @@ def _correction(recipe: Recipe, past: Iterable[FinishedRun], *, gpu: str | None)
 
 
 def _ratio(recipe: Recipe, run: FinishedRun) -> float | None:
-    """What an earlier run took of what the model says; None where the model has nothing to say of it."""
+    """How long an earlier run took relative to the model; None if the model gives no number for it."""
     try:
         fixed, working = _seconds(recipe, run.parameters, images=run.images)
     except RecipeInvalid:
@@ -209,7 +211,7 @@ def _words(name: str) -> str:
 
 
 def _seconds(recipe: Recipe, parameters: Mapping[str, Any], *, images: int) -> tuple[float, float]:
-    """Those that are the same on every GPU, and those of the steps on the recipe's reference GPU."""
+    """Seconds that are the same on every GPU, and seconds of the steps on the recipe's reference GPU."""
     model = recipe.time
     values: Values = {"parameters": parameters, "dataset": {"images": images}}
     steps = _steps(recipe, parameters, images=images)
@@ -237,5 +239,5 @@ def _factor_or_reference(gpu: str | None, reference: str | None) -> tuple[float,
     theirs = gpu_factor(reference) or 1.0
     ours = gpu_factor(gpu) if gpu else theirs
     if ours is None:
-        return 1.0, (f"the speed of {gpu} is not known; counted as {reference}",)
+        return 1.0, (f"the speed of {gpu} is unknown; estimated as {reference}",)
     return ours / theirs, ()

@@ -1,4 +1,4 @@
-"""Loggers that import structlog with the first event: it takes longer to import than most commands take to answer."""
+"""Loggers that import structlog on the first event: importing it takes longer than most commands run."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class EventLog:
 
 
 def get_logger(name: str) -> Any:
-    """A logger for a module; may be made before `configure_logging` is called."""
+    """A logger for a module; you can create it before `configure_logging` is called."""
     return EventLog(name)
 
 
 def configure_logging(configure: Callable[[], None]) -> None:
-    """Have `configure` set up structlog: now if it is imported already, else before the first event is logged."""
+    """Call `configure` to set up structlog: now if it is imported already, else before the first event."""
     global _configure_later
     if "structlog" in sys.modules:
         configure()
@@ -35,7 +35,7 @@ def configure_logging(configure: Callable[[], None]) -> None:
 
 def _structlog() -> Any:
     global _configure_later
-    import structlog  # see above
+    import structlog  # late: see the module's docstring
 
     if _configure_later is not None:
         _configure_later()

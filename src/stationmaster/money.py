@@ -1,4 +1,4 @@
-"""Money as whole micro-dollars: no floating point ever adds up a bill."""
+"""Money as whole micro-dollars: amounts are never added up in floating point."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ MicroDollars = NewType("MicroDollars", int)
 
 ZERO = MicroDollars(0)
 LARGEST_AMOUNT = MicroDollars(10**15)
-"""More is a typing error, and the sums would not fit into the store's columns."""
+"""A larger amount is a typing error, and sums of such amounts would not fit into the store's columns."""
 _MICROS = Decimal(1_000_000)
 _MOST_DOLLARS = LARGEST_AMOUNT / _MICROS
 
 
 def from_dollars(value: str | int | float | Decimal) -> MicroDollars:
-    """The exact micro-dollars of a decimal amount; a float is read as it prints.
+    """A decimal amount in micro-dollars, exactly; a float is read as it prints.
 
     >>> from_dollars("0.35"), from_dollars(4.5)
     (350000, 4500000)
@@ -32,7 +32,7 @@ def from_dollars(value: str | int | float | Decimal) -> MicroDollars:
 
 
 def cost(rate_per_hour: MicroDollars, seconds: float) -> MicroDollars:
-    """What `seconds` cost at an hourly rate, rounded half up.
+    """The cost of `seconds` at an hourly rate, rounded half up.
 
     >>> cost(from_dollars("0.36"), 10)
     1000
@@ -60,14 +60,14 @@ def rounded_up(amount: int, quantum: int) -> MicroDollars:
     return MicroDollars(-(-amount // quantum) * quantum)
 
 
-def drawn(amount: int, purses: Iterable[tuple[str, int]]) -> list[tuple[str, MicroDollars]] | None:
-    """How much each purse gives, in their order, to make up `amount`; None when they do not hold as much.
+def drawn(amount: int, lots: Iterable[tuple[str, int]]) -> list[tuple[str, MicroDollars]] | None:
+    """How much to take from each lot, in their order, to make up `amount`; None if they do not hold enough.
 
     >>> drawn(5, [("a", 3), ("b", 4)]), drawn(8, [("a", 3), ("b", 4)])
     ([('a', 3), ('b', 2)], None)
     """
     parts = []
-    for name, holds in purses:
+    for name, holds in lots:
         part = min(amount, holds)
         if part > 0:
             parts.append((name, MicroDollars(part)))
@@ -77,17 +77,17 @@ def drawn(amount: int, purses: Iterable[tuple[str, int]]) -> list[tuple[str, Mic
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What credits are counted in before people: dollars, or points of which a dollar has so many."""
+    """The unit in which credits are shown: dollars, or points (`points_per_dollar`)."""
 
     points_per_dollar: int | None = None
 
     @property
     def quantum(self) -> int:
-        """The smallest amount that is ever taken, in micro-dollars."""
+        """The smallest amount that is charged, in micro-dollars."""
         return 1 if self.points_per_dollar is None else 1_000_000 // self.points_per_dollar
 
     def read(self, text: str) -> MicroDollars:
-        """The amount that a person wrote. Raises ValueError for anything else.
+        """Parse an amount that a user typed. Raises ValueError.
 
         >>> Unit().read("1.5"), Unit(10_000).read("15000")
         (1500000, 1500000)

@@ -1,4 +1,4 @@
-"""Which offer to take: what must hold, what is preferred, and what the whole job would cost on each."""
+"""Ranks offers: what a job requires, what the user prefers, and what the whole job would cost on each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOMINAL_MIB = 950
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """An offer with what decides about it. None: the provider does not say. Its price has no traffic in it yet."""
+    """An offer with the facts that decide about it; None: unknown. Its price does not include traffic yet."""
 
     offer: Offer
     rentable: bool = True
@@ -73,7 +73,7 @@ class Preferences(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedOffer:
-    """An offer whose price includes its share of the traffic, with what the job would take and cost on it."""
+    """An offer with traffic included in its price, and the hours and cost of the job on it."""
 
     offer: Offer
     hours: float
@@ -82,7 +82,7 @@ class RankedOffer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """`why` is told of one offer, `kind` of all that were left out for the same reason."""
+    """An excluded offer. `why` is about this offer, `kind` about all that were excluded for the same reason."""
 
     offer: Offer
     why: str
@@ -91,7 +91,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOutGroup:
-    """Offers that were left out for the same reason; the cheapest of them shows what the reason costs."""
+    """Offers excluded for the same reason; the cheapest shows what the reason costs."""
 
     kind: str
     count: int
@@ -104,7 +104,7 @@ class Ranking:
     left_out: tuple[LeftOut, ...]
 
     def groups(self) -> tuple[LeftOutGroup, ...]:
-        """What was left out by reason, the most frequent first."""
+        """Excluded offers by reason, the most frequent first."""
         by_kind: dict[str, list[Offer]] = {}
         for out in self.left_out:
             by_kind.setdefault(out.kind, []).append(out.offer)
@@ -116,9 +116,9 @@ class Ranking:
 
 
 def rank(candidates: Iterable[Candidate], want: Requirements, preferences: Preferences, hours_on: HoursOn) -> Ranking:
-    """Those that will do, best first: preferred GPU, preferred region, then the cheapest for the whole job.
+    """Rank the suitable offers: preferred GPU, preferred region, then the lowest cost of the whole job.
 
-    Work that needs no GPU has no preference among them.
+    For work without a GPU, GPU preferences do not count.
     """
     chosen: list[RankedOffer] = []
     left_out: list[LeftOut] = []
@@ -136,7 +136,7 @@ def rank(candidates: Iterable[Candidate], want: Requirements, preferences: Prefe
 
 
 def least_vram_mib(vram_gib: float) -> float:
-    """What a card sold as having so many gigabytes shows at least.
+    """The least memory that a card sold with `vram_gib` reports, in MiB.
 
     >>> least_vram_mib(24) <= 23028, least_vram_mib(24) > 16376
     (True, True)
@@ -145,7 +145,7 @@ def least_vram_mib(vram_gib: float) -> float:
 
 
 def least_cuda(want: Requirements, preferences: Preferences) -> float:
-    """The CUDA version that a driver must support: what the job needs, and what is set."""
+    """The CUDA version that a driver must support: the higher of the job's and the setting's."""
     return max(preferences.min_cuda, want.cuda or 0.0)
 
 
@@ -156,7 +156,7 @@ def price_cap(want: Requirements, preferences: Preferences) -> MicroDollars:
 
 
 def mentions(text: str | None, phrase: str) -> bool:
-    """Whether the words of `phrase` stand in `text`, whatever lies between words.
+    """Whether `text` contains the words of `phrase`, ignoring case and separators.
 
     >>> mentions("RTX 4090", "rtx_4090"), mentions("Quebec, CA", "CA"), mentions("RTX 4090D", "4090")
     (True, True, False)
@@ -172,16 +172,16 @@ def _with_traffic(candidate: Candidate, want: Requirements, hours: float) -> Off
 @dataclass(frozen=True, slots=True)
 class _Objection:
     why: str
-    kind: str = ""  # where the reason names what only this offer has
+    kind: str = ""  # set if `why` has details of this offer
 
 
 def _objection(
     candidate: Candidate, offer: Offer, want: Requirements, preferences: Preferences, hours: float
 ) -> _Objection | None:
-    """Why an offer will not do: the first of the reasons; services do not always apply the filters they are given."""
+    """The first reason against an offer. Providers do not always apply the filters they are given."""
     cap = price_cap(want, preferences)
     if offer.machine_id is not None and offer.machine_id in want.avoided_machines:
-        return _Objection("this host failed lately")
+        return _Objection("this host failed recently")
     if offer.machine_id is not None and offer.machine_id in preferences.blocked_machines:
         return _Objection(f"machine {offer.machine_id} is blocked")
     if blocked := _first_mentioned(offer.region, preferences.blocked_regions):
@@ -189,7 +189,7 @@ def _objection(
     if preferences.datacenter_only and not candidate.datacenter:
         return _Objection("not in a data centre")
     if not candidate.rentable:
-        return _Objection("taken")
+        return _Objection("already rented")
     if preferences.verified_only and not candidate.verified:
         return _Objection("not verified by the provider")
     if offer.price_per_hour > cap:
@@ -203,18 +203,18 @@ def _shortcoming(candidate: Candidate, want: Requirements, preferences: Preferen
     vram_gib = max(want.vram_gib, preferences.min_vram_gb) if want.gpus else 0.0
     contract_hours = hours * CONTRACT_SHARE
     if offer.gpus < want.gpus:
-        return _Objection(f"{offer.gpus} GPU, {want.gpus} are needed", f"fewer than {want.gpus} GPU")
+        return _Objection(f"{offer.gpus} GPU ({want.gpus} needed)", f"fewer than {want.gpus} GPU")
     if offer.vram_gib * 1024 < least_vram_mib(vram_gib):
-        why = f"{offer.vram_gib:.0f} GiB of GPU memory, {vram_gib:g} are needed"
+        why = f"{offer.vram_gib:.0f} GiB of GPU memory ({vram_gib:g} needed)"
         return _Objection(why, f"less than {vram_gib:g} GiB of GPU memory")
     if _below(candidate.disk_gib, want.disk_gib):
-        why = f"{candidate.disk_gib:.0f} GiB of disk, {want.disk_gib:.3g} are needed"
+        why = f"{candidate.disk_gib:.0f} GiB of disk ({want.disk_gib:.3g} needed)"
         return _Objection(why, f"less than {want.disk_gib:.3g} GiB of disk")
     if _below(candidate.direct_ports, 1):
-        return _Objection("no port of its own for SSH")
+        return _Objection("no direct port for SSH")
     if _below(candidate.contract_hours, contract_hours):
-        why = f"its host stays {candidate.contract_hours:.0f} h, {contract_hours:.0f} are needed"
-        return _Objection(why, "the host leaves too soon")
+        why = f"available for {candidate.contract_hours:.0f} h ({contract_hours:.0f} needed)"
+        return _Objection(why, "not available long enough")
     if _below(offer.reliability, preferences.min_reliability):
         below = f"below {preferences.min_reliability:g}"
         return _Objection(f"reliability {offer.reliability:.3f} is {below}", f"reliability {below}")

@@ -1,6 +1,6 @@
-"""What the parts of Stationmaster say to each other: frozen values and enums, no behaviour beyond reading them.
+"""The values that all parts share: frozen dataclasses and enums, with no behaviour beyond reading them.
 
-Instants (`…_at`) are seconds since the epoch by the database's clock unless a comment says otherwise.
+Times (`…_at`) are seconds since the epoch by the database's clock, unless a comment names another clock.
 """
 
 from stationmaster.model.accounts import (

@@ -1,4 +1,4 @@
-"""Money that was spent, and credits that it is spent from."""
+"""Costs, and the credits they are paid from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stationmaster.money import ZERO, MicroDollars, cost
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedRun:
-    """A training that ended well: what it was, where it ran, and how long its steps took together."""
+    """A completed training: its parameters, its GPU, and how long all its steps took."""
 
     parameters: Mapping[str, Any]
     images: int
@@ -22,7 +22,7 @@ class FinishedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostLine:
-    """What one rental cost: estimated by rate and time until the provider's own charges are known."""
+    """What one rental cost: estimated by rate and time until the provider's bill is known."""
 
     rental_label: str
     job_id: str
@@ -34,29 +34,29 @@ class CostLine:
     source: str  # estimate, provider
 
     def so_far(self, *, now: float) -> MicroDollars:
-        """What it comes to by now: one that is open grows with time."""
+        """The amount by now; an open line grows with time."""
         if self.ended_at is not None:
             return self.amount
         return cost(self.rate_per_hour, max(0.0, now - self.started_at))
 
 
 class EntryKind(OpenEnum):
-    """What an entry of the ledger is."""
+    """The kind of a ledger entry."""
 
     GRANT = "GRANT"  # a gift
     TOP_UP = "TOP_UP"  # paid for
-    REWARD = "REWARD"  # for the owner of a dataset or model, by the operator's policy
-    ADJUSTMENT = "ADJUSTMENT"  # put right by an operator
-    REFUND = "REFUND"  # of what a job was charged, by an operator
-    HOLD = "HOLD"  # set aside when a job is claimed
+    REWARD = "REWARD"  # for the owner of a dataset or model; the operator decides
+    ADJUSTMENT = "ADJUSTMENT"  # correction by an operator
+    REFUND = "REFUND"  # of a job's charge, by an operator
+    HOLD = "HOLD"  # set aside when a worker claims a job
     SETTLEMENT = "SETTLEMENT"  # the part of a hold that was charged
-    RELEASE = "RELEASE"  # the part of a hold that came back
-    EXPIRY = "EXPIRY"  # what nobody spent in time
+    RELEASE = "RELEASE"  # the part of a hold that was returned
+    EXPIRY = "EXPIRY"  # credits that expired unspent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerEntry:
-    """One movement of one person's credits; never changed. `balance` and `held` are what it adds to each."""
+    """One movement of one user's credits; never changed. `balance` and `held` are what it adds to each."""
 
     seq: int
     user: str
@@ -87,17 +87,17 @@ class CreditLot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreditAccount:
-    """What a person can spend, and what is held for their jobs."""
+    """What a user can spend, and what is held for their jobs."""
 
     user: str
     balance: MicroDollars = ZERO
     held: MicroDollars = ZERO
-    lots: tuple[CreditLot, ...] = ()  # in the order in which they are spent
+    lots: tuple[CreditLot, ...] = ()  # in spending order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerProof:
-    """What was checked of the ledger, and every sentence that is not true."""
+    """The result of checking the ledger; `problems` lists everything that does not add up."""
 
     entries: int
     accounts: int

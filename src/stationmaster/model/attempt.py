@@ -1,7 +1,8 @@
-"""What workers know of a job's current attempt, in parts by subject.
+"""What workers know about a job's current attempt, in parts by subject.
 
-The store keeps all parts of a job in one flat JSON object, where a field has its own name unless `key` gives another;
-a field at its default is left out. So names and defaults here are a format: rows of other versions have them too.
+The store keeps all parts of a job in one flat JSON object (column `memory`): a field is stored under its own name
+unless `key` gives another one, and is left out at its default. So keys and defaults here are a stored format: rows
+written by other versions have them too.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from stationmaster.model.training import OutputFile
 from stationmaster.money import MicroDollars
 
 Opaque = Mapping[str, Any]
-"""JSON that only those who wrote it can read."""
+"""JSON that only the code that wrote it reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfer:
-    """How far a transfer to or from the machine is; rate and time left are None while nothing can be said."""
+    """Progress of a transfer to or from the machine; rate and time left are None while unknown."""
 
     way: str  # sending, fetching
     bytes: int
@@ -33,7 +34,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cleanup:
-    """The recipe's cleanup of the machine: since when, and once it is over how it ended."""
+    """The recipe's cleanup of the machine: when it started, and its result once it is over."""
 
     since: float
     state: str | None = None
@@ -41,25 +42,25 @@ class Cleanup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RentedMachine:
-    """The machine of this attempt: how it is reached, and what was tried with it."""
+    """The machine of this attempt: how to reach it, and what was tried with it."""
 
-    label: str | None = None  # of its rental; known, as `access` is, after the first login
+    label: str | None = None  # of its rental; like `access`, known after the first login
     access: Access | None = None
     gpus: str | None = None  # as the offer named them
     key_attached: bool = False
     login_problem: str | None = None
     refused_offers: tuple[str, ...] = ()
-    absences: int = 0  # looks in a row at the provider's list that did not find it
-    gone_read_at: float | None = None  # when a single read first said that it is gone
-    starts: int = 0  # of a machine that was stopped
+    absences: int = 0  # consecutive listings of the provider that lacked it
+    gone_read_at: float | None = None  # when a read of this machine alone first found it gone
+    starts: int = 0  # how often it was started again after it had stopped
     started_at: float | None = None
-    transfer: Transfer | None = None  # while one is under way
+    transfer: Transfer | None = None  # while one is running
     cleanup: Cleanup | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closing:
-    """How much of the time to end is used up, for how long the machine was stopped, and when that was last counted."""
+    """How much of the closing time is used up, how long the machine was stopped, and when that was last counted."""
 
     spent: float
     at: float
@@ -68,7 +69,7 @@ class Closing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parked:
-    """Since when and why the machine is stopped with its model on it; `seq` is the wish that was known by then."""
+    """Since when and why the machine is stopped with its model on it; `seq` is the user's last wish known then."""
 
     at: float
     why: str
@@ -77,7 +78,7 @@ class Parked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastSave:
-    """The checkpoint that a training was asked for before its stop."""
+    """The checkpoint requested from the training before it is stopped."""
 
     state: str
     at: float
@@ -85,13 +86,13 @@ class LastSave:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """Why the training ends, and how far its end is."""
+    """Why the training ends, and how far that is."""
 
     reason: Reason | None = field(default=None, metadata={"key": "ending"})
     explanation: str | None = field(default=None, metadata={"key": "ending_explanation"})
     save: LastSave | None = None
     stops: int = 0  # how often the training was asked to stop
-    unstopped: bool = False  # it may still run: the stop had no effect
+    unstopped: bool = False  # the stop had no effect: it may still run
     closing: Closing | None = None
     parked: Parked | None = None
     further: Reason | None = None  # why this attempt was left for a further one
@@ -100,30 +101,30 @@ class Ending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watching:
-    """What was read and told of the running training so far."""
+    """What was read from the running training so far, and which events were written about it."""
 
-    since: Opaque | None = None  # how far its log was read
+    since: Opaque | None = None  # how far its log is read
     reader: Opaque | None = None
     watch: Opaque | None = None
     signs: Opaque | None = None
     vitals: Opaque | None = None
-    error_step: int | None = None  # the plan's step in whose log the last error was
-    anomalies: tuple[str, ...] = ()  # those that were told
-    spoilt_at: int | None = None  # the training step from which on the loss is no number
-    stalled: bool = False  # a stall has outlasted its grace
-    sick: bool = False  # an anomaly whose reaction is to stop was found
-    health_ok: bool | None = None  # what the recipe's own check said last, or True while it said nothing
+    error_step: int | None = None  # the plan's step whose log had the last error
+    anomalies: tuple[str, ...] = ()  # those already reported
+    spoilt_at: int | None = None  # the training step since which the loss is NaN
+    stalled: bool = False  # a stall has lasted longer than its grace period
+    sick: bool = False  # an anomaly was found whose reaction is to stop
+    health_ok: bool | None = None  # last result of the recipe's own check; True while there is none
     compared: int = 0  # percent of the run at which it was last compared with past ones
     milestone: int = 0  # percent
     epoch_event_step: int = field(default=0, metadata={"key": "epoch_told_at"})  # training step of the last epoch event
     steps: Mapping[str, str] | None = None  # of the plan: state and try by name; None before the first look
     outputs: Mapping[str, tuple[int, float]] | None = None  # checkpoints on the machine: size and mtime by path
-    step_offset: int | None = None  # what is added to the steps that the trainer counts
+    step_offset: int | None = None  # added to the trainer's own step numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainerState:
-    """What a trainer reads beside a checkpoint to go on from it, at home."""
+    """The local copy of what a trainer needs beside a checkpoint to continue from it."""
 
     location: str
     sha256: str
@@ -131,7 +132,7 @@ class TrainerState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collected:
-    """A checkpoint that lies at home, verified; `size` and `mtime` are those it had on the machine."""
+    """A checkpoint that was downloaded and verified; `size` and `mtime` are those it had on the machine."""
 
     attempt: int
     path: str
@@ -142,8 +143,8 @@ class Collected:
     verified_at: float
     step: int | None = None
     has_nan: bool = False
-    mirrored: bool = False  # it lies in the bucket as well
-    state: TrainerState | None = None  # of that very step
+    mirrored: bool = False  # also in the bucket
+    state: TrainerState | None = None  # of the same step
 
     def is_of(self, attempt: int, file: OutputFile) -> bool:
         return (self.attempt, self.path, self.size, self.mtime) == (attempt, file.path, file.size, file.mtime)
@@ -151,40 +152,42 @@ class Collected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection:
-    """The checkpoints that came home while the training ran, oldest first, and when the next one is due."""
+    """The checkpoints downloaded while the training ran, oldest first, and when the next one is due."""
 
     checkpoints: tuple[Collected, ...] = field(default=(), metadata={"key": "collected"})
     at: float | None = field(default=None, metadata={"key": "collected_at"})
     failed: bool = field(default=False, metadata={"key": "collect_failed"})
-    newest_until: float | None = field(default=None, metadata={"key": "collect_newest_until"})  # a person asked for it
+    newest_until: float | None = field(
+        default=None, metadata={"key": "collect_newest_until"}
+    )  # a user requested the newest one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingRequest:
-    """A person's request that was passed on to the training and is not answered yet."""
+    """A user's request that was passed on to the training and is not fulfilled yet."""
 
     request: Request
     number: int
     at: float
     attempt: int
     looked_at: float
-    made_at_step: int | None = None  # the training step at which the first of what it asked for was there
+    made_at_step: int | None = None  # the training step at which the first result appeared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requests:
-    """What people asked the running training for."""
+    """What users requested from the running training."""
 
     pending: PendingRequest | None = field(default=None, metadata={"key": "asking"})
-    answered: Mapping[str, int] = field(default_factory=dict)  # the number of the last one, by request
+    answered: Mapping[str, int] = field(default_factory=dict)  # number of the last fulfilled one, by request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetching:
-    """Which of the machine's files are still to be fetched."""
+    """Which files are still to be downloaded from the machine."""
 
-    wanted: tuple[OutputFile, ...] | None = None  # None: the machine was not asked yet
-    spare_models: tuple[OutputFile, ...] = ()  # tried in this order if the best one does not open
+    wanted: tuple[OutputFile, ...] | None = None  # None: not listed yet
+    spare_models: tuple[OutputFile, ...] = ()  # tried in this order if the best one is broken
     furthest: int | None = None  # the training step that the trainer's state belongs to
 
 
@@ -208,11 +211,11 @@ class ShownSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelDelivery:
-    """How far the delivery of an attempt's model is: where it lies, and what was tried, done and given up."""
+    """Progress of the delivery of an attempt's model: where it is, and what was tried, done and given up."""
 
     attempt: int
     places: tuple[Place, ...] = ()
-    failed: Mapping[str, str] = field(default_factory=dict)  # the problem by link or step
+    failed: Mapping[str, str] = field(default_factory=dict)  # error by link or step
     tries: Mapping[str, int] = field(default_factory=dict)  # by link or step
     done: tuple[str, ...] = ()
     register: bool | None = None  # whether the model is to be registered; None before it is in the catalogue
@@ -221,7 +224,7 @@ class ModelDelivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedModel:
-    """The model that is safe, of this attempt or an earlier one."""
+    """The model that was saved off the machine, of this attempt or an earlier one."""
 
     address: str | None = field(default=None, metadata={"key": "model"})  # a path, hf://… or s3://…
     step: int | None = field(default=None, metadata={"key": "model_step"})
@@ -234,13 +237,13 @@ class SavedModel:
 class Funding:
     """What the attempt may cost."""
 
-    hold: MicroDollars | None = None  # credits that are set aside for it
-    hard_limit_at: float | None = None  # the job's own limit, where the credits end before it
+    hold: MicroDollars | None = None  # credits set aside for it
+    hard_limit_at: float | None = None  # the job's own limit, if the credits run out before it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setbacks:
-    """What went wrong several times in a row; forgotten when it works again."""
+    """Consecutive failures; reset when something works again."""
 
     failures: int = 0
     internal_errors: int = field(default=0, metadata={"key": "trips"})  # errors in our own code

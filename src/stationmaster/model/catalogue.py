@@ -1,4 +1,4 @@
-"""Models that were trained, and where they can be had."""
+"""Trained models, and where to get them."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from stationmaster.model.open_enum import OpenEnum
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a model's weights lie, verified there by size and SHA-256."""
+    """Where a model's weights are stored, verified there by size and SHA-256."""
 
     kind: str  # home, hub, bucket
     address: str  # a path, hf://owner/name/file or s3://bucket/key
-    link: str | None = None  # where a person looks at it
-    public: bool = False  # anybody may download it
+    link: str | None = None  # web page
+    public: bool = False  # everyone may download it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplePicture:
-    """A picture at home that shows what a model does, and the text it was made from."""
+    """A local sample picture of a model, and the prompt it was made from."""
 
     path: str
     text: str
 
 
 class Registering(OpenEnum):
-    """How far a model is with the service that makes pictures with it."""
+    """How far the registration of a model with the image service is."""
 
-    NO = "NO"  # nobody asked for it, or it cannot be: the note says why
-    DUE = "DUE"  # to be asked for, or asked for again after a failure
+    NO = "NO"  # not requested, or not possible: see the note
+    DUE = "DUE"  # to be requested, or requested again after a failure
     STARTED = "STARTED"  # the service is downloading it
     DONE = "DONE"
 
@@ -46,7 +46,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainedModel:
-    """A model in the catalogue: what it is, what it was made of, and where it can be had."""
+    """A model in the catalogue: what it is, what it was trained on, and where to get it."""
 
     slug: str
     job_id: str
@@ -71,6 +71,6 @@ class TrainedModel:
         return next((place for place in self.places if place.kind == kind), None)
 
     def at(self, *places: Place) -> TrainedModel:
-        """The same model with these places; each takes the place of one of its kind."""
+        """The same model with these places; each replaces one of the same kind."""
         kept = [place for place in self.places if all(place.kind != other.kind for other in places)]
         return replace(self, places=(*kept, *places))

@@ -1,4 +1,4 @@
-"""Copies of frozen values with some fields changed, for where many are made."""
+"""Fast copies of frozen values with some fields changed, for code that makes many of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 
 def changed(value: Value, **changes: Any) -> Value:
-    """As `dataclasses.replace`, several times as fast: for frozen dataclasses with slots that check nothing when made.
+    """As `dataclasses.replace`, several times as fast; only for frozen dataclasses with slots and no `__post_init__`.
 
     >>> from stationmaster.model import LogChunk
     >>> changed(LogChunk(attempt=1, stream="1.1", start=0, end=2, data=b"ab"), attempt=2).attempt
@@ -34,7 +34,7 @@ _SLOTS: dict[type[Any], _Slots] = {}
 
 
 def _slots(cls: type[Any]) -> _Slots:
-    assert not hasattr(cls, "__post_init__"), f"{cls.__name__} checks what it is made of"
+    assert not hasattr(cls, "__post_init__"), f"{cls.__name__} has a __post_init__"
     names = [item.name for item in fields(cls)]
-    assert len(names) > 1, "attrgetter answers for one name without a tuple"
+    assert len(names) > 1, "attrgetter returns no tuple for one name"
     return attrgetter(*names), tuple(getattr(cls, name).__set__ for name in names)

@@ -1,4 +1,4 @@
-"""A job: what is asked for, where it is, how it ended, and what is told of it."""
+"""A job: its specification, its state, how it ended, and its events and alerts."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from stationmaster.model.states import Desired, Outcome, Reason, Request, State
 from stationmaster.money import MicroDollars
 
 SINGLE_USER = "me"
-"""The person of the settings: owner of every job that names no other."""
+"""The user of the settings: owner of every job that names no other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetRef:
-    """A packed dataset at home."""
+    """A packed dataset, stored locally."""
 
     source: str
     archive: str
@@ -46,17 +46,17 @@ class Quote:
     cost_low: MicroDollars
     cost_expected: MicroDollars
     cost_high: MicroDollars
-    gpu: str | None = None  # on which these hours are
-    past_runs: int = 0  # by how many runs like it the hours were corrected
-    reference_hours: float | None = None  # on an RTX 4090, so that other offers can be compared
-    fixed_hours: float = 0.0  # those of them that are the same on every GPU
-    disk_gib: float = 0.0  # that was asked for; the price includes what is rented
-    traffic_gib: float = 0.0  # that the price includes
+    gpu: str | None = None  # that the hours are for
+    past_runs: int = 0  # number of earlier runs that corrected the hours
+    reference_hours: float | None = None  # on an RTX 4090, to compare offers with other GPUs
+    fixed_hours: float = 0.0  # the part that is the same on every GPU
+    disk_gib: float = 0.0  # requested; the price includes what is rented
+    traffic_gib: float = 0.0  # included in the price
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
-    """What a person asked for; never changes."""
+    """What the user asked for; never changes."""
 
     id: str
     name: str
@@ -72,14 +72,14 @@ class JobSpec:
     owner: str | None = None
     monitoring: Mapping[str, Any] = field(default_factory=dict)
     retry_of: str | None = None
-    resume_from: str | None = None  # a verified checkpoint at home
+    resume_from: str | None = None  # path of a verified local checkpoint
     resume_step: int | None = None  # the training step at which it was made
-    resume_state: str | None = None  # what the trainer reads beside it, at home
+    resume_state: str | None = None  # path of what the trainer reads beside it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far the training is, as last read."""
+    """Progress of the training, as last read."""
 
     step: int | None = None
     total_steps: int | None = None
@@ -96,7 +96,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A job as it stands; the parts from `machine` on are of its current attempt unless they say otherwise."""
+    """A job as it is now; the parts from `machine` on belong to the current attempt unless they say otherwise."""
 
     spec: JobSpec
     created_at: float
@@ -106,7 +106,7 @@ class Job:
     desired: Desired = Desired.RUN
     desired_seq: int = 0
     seen_seq: int = 0
-    saves_asked: int = 0  # how often a person has asked for a checkpoint
+    saves_asked: int = 0  # how often the user requested a checkpoint
     samples_asked: int = 0
     outcome: Outcome | None = None
     reason: Reason | None = None
@@ -129,23 +129,23 @@ class Job:
     model: SavedModel = field(default_factory=SavedModel)
     funding: Funding = field(default_factory=Funding)
     setbacks: Setbacks = field(default_factory=Setbacks)
-    unread: Mapping[str, Any] = field(default_factory=dict)  # stored by newer code: kept as it is
+    unread: Mapping[str, Any] = field(default_factory=dict)  # written by newer code: kept unchanged
 
     @property
     def id(self) -> str:
         return self.spec.id
 
     def times_asked(self, request: Request) -> int:
-        """How often a person has asked for this so far."""
+        """How often the user has requested this so far."""
         return self.saves_asked if request is Request.SAVE else self.samples_asked
 
     @property
     def has_model_of_attempt(self) -> bool:
-        """Whether the model of the current attempt is safe."""
+        """Whether the model of the current attempt is saved off the machine."""
         return self.model.attempt == self.attempt
 
     def next_attempt(self) -> Job:
-        """The job in a further attempt, which knows nothing of the last machine except what was saved from it."""
+        """The job in a further attempt, which keeps only what was saved from the last machine."""
         return replace(
             self,
             attempt=self.attempt + 1,
@@ -164,7 +164,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that happened to a job, told in the same transaction as the change itself."""
+    """Something that happened to a job, written in the same transaction as the change itself."""
 
     seq: int
     job_id: str
@@ -176,7 +176,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """Something a person should look at."""
+    """A problem that a user or an operator should look at."""
 
     kind: str
     message: str

@@ -1,4 +1,4 @@
-"""Machines: what is wanted, what is offered, what is rented, and how it is reached."""
+"""Machines: requirements, offers, rentals, and how to reach them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from stationmaster.money import ZERO, MicroDollars
 
 
 class RentalState(StrEnum):
-    """What we know of a rented machine."""
+    """What we know about a rented machine."""
 
-    REQUESTED = "REQUESTED"  # the intent is written; the provider may or may not know of it
+    REQUESTED = "REQUESTED"  # the intent is written; the provider may or may not have it
     HELD = "HELD"  # the provider gave us a machine
-    RELEASING = "RELEASING"  # to be destroyed, asked until gone
-    GONE = "GONE"  # the provider itself says so
+    RELEASING = "RELEASING"  # to be destroyed; the request is repeated until it is gone
+    GONE = "GONE"  # confirmed by the provider
 
 
 LIVE_RENTAL_STATES = (RentalState.REQUESTED, RentalState.HELD)
@@ -41,8 +41,8 @@ class SshAccess:
     key_path: str | None = None
     host_keys: tuple[str, ...] = ()
     use_config: bool = False
-    unverified: bool = False  # nobody could say which host keys are the right ones: no secret goes there
-    environment: tuple[tuple[str, str], ...] = ()  # of every command run there; others can read it: no secrets
+    unverified: bool = False  # no source for the right host keys: no secret is sent there
+    environment: tuple[tuple[str, str], ...] = ()  # for every command run there; others can read it: no secrets
 
 
 Access = LocalAccess | SshAccess
@@ -55,19 +55,19 @@ class Requirements:
     gpus: int = 0
     vram_gib: float = 0.0
     disk_gib: float = 1.0
-    cuda: float | None = None  # that the driver must support, at least
+    cuda: float | None = None  # lowest version that the driver must support
     max_price_per_hour: MicroDollars | None = None
     hours: float = 1.0  # of the whole job on an RTX 4090
-    fixed_hours: float = 0.0  # those of them that no GPU makes shorter or longer
+    fixed_hours: float = 0.0  # the part that is the same on every GPU
     image: str | None = None
-    interruptible: bool = False  # a bid: cheaper, may be taken away
-    traffic_gib: float = 0.0  # expected up and down together
-    avoided_machines: frozenset[str] = frozenset()  # hosts that failed us lately
+    interruptible: bool = False  # a bid: cheaper, may be interrupted
+    traffic_gib: float = 0.0  # expected, upload and download together
+    avoided_machines: frozenset[str] = frozenset()  # hosts that failed recently
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """Something that can be rented now; `price_per_hour` is the whole of it, disk and expected traffic included."""
+    """A machine that can be rented now; `price_per_hour` is the total, disk and expected traffic included."""
 
     id: str
     provider: str
@@ -78,21 +78,21 @@ class Offer:
     machine_id: str | None = None
     region: str | None = None
     reliability: float | None = None
-    bid_per_hour: MicroDollars | None = None  # set where the offer is interruptible
+    bid_per_hour: MicroDollars | None = None  # set if the offer is interruptible
 
     @property
     def gpus_text(self) -> str | None:
-        """Its GPUs by name and number."""
+        """Its GPUs as text, with their number if there are several."""
         return self.gpu if self.gpu is None or self.gpus <= 1 else f"{self.gpus} x {self.gpu}"
 
 
 class MachineStatus(StrEnum):
-    CREATING = "CREATING"  # ordered, loading
-    RUNNING = "RUNNING"  # the container runs, which is not yet a login
-    STOPPED = "STOPPED"  # no GPU, but the disk is kept and bills
-    FAILED = "FAILED"  # will never run
-    OFFLINE = "OFFLINE"  # the provider lost contact to the host
-    UNKNOWN = "UNKNOWN"  # a word that we do not know
+    CREATING = "CREATING"  # requested, loading
+    RUNNING = "RUNNING"  # the container runs; a login may not work yet
+    STOPPED = "STOPPED"  # the GPU is released; the disk is kept and billed
+    FAILED = "FAILED"  # cannot run
+    OFFLINE = "OFFLINE"  # the provider has no contact to the host
+    UNKNOWN = "UNKNOWN"  # a status that this version does not know
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,28 +102,28 @@ class Machine:
     provider_id: str
     label: str
     status: MachineStatus
-    created_at: float  # by the provider's clock: only compared among machines of one provider
-    accesses: tuple[Access, ...] = ()  # ways to reach it, the better one first; empty while there is none
+    created_at: float  # by the provider's clock: compare only among machines of one provider
+    accesses: tuple[Access, ...] = ()  # ways to reach it, best first; empty while there is none
     price_per_hour: MicroDollars = ZERO
     gpu: str | None = None
     gpus: int = 0
     machine_id: str | None = None
     interruptible: bool = False
-    message: str | None = None  # the provider's own words: pull progress, or what went wrong
+    message: str | None = None  # from the provider: pull progress, or an error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """A provider's machines; only a complete listing of the right account can show that something is absent."""
+    """A provider's machines; only a complete listing of the right account shows that a machine is absent."""
 
     machines: tuple[Machine, ...]
     complete: bool
-    account: str  # whom the provider took us for
+    account: str  # whose machines the provider listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
-    """What a provider billed for one machine, by its own account."""
+    """What a provider billed for one machine."""
 
     provider_id: str
     kind: str  # gpu, disk, traffic
@@ -134,9 +134,9 @@ class Charge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rental:
-    """One machine that may bill: written before it is asked for, GONE only by the provider's word."""
+    """One machine that may bill: written before it is requested, GONE only when the provider confirms it."""
 
-    label: str  # unique; a surplus machine's row carries `<label>#<provider id>`
+    label: str  # unique; for a surplus machine `<label>#<provider id>`
     job_id: str
     attempt: int
     provider: str
@@ -149,14 +149,14 @@ class Rental:
     create_sent_at: float | None = None
     held_at: float | None = None
     release_asked_at: float | None = None
-    stopped_at: float | None = None  # when the sweep stopped it, its model still on its disk
+    stopped_at: float | None = None  # when the sweep stopped it with the model on its disk
     absent_listings: int = 0
     gone_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BadMachine:
-    """A host that failed us, to be avoided for a while."""
+    """A host that failed, to be avoided for a while."""
 
     provider: str
     machine_id: str
@@ -168,7 +168,7 @@ _LABEL = re.compile(r"sm-(?P<installation>[a-z0-9]{8})-(?P<job>[a-z0-9][a-z0-9-]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """The name a rented machine carries, from which its job and attempt are found again.
+    """The name of a rented machine, which identifies its installation, job and attempt.
 
     >>> str(Label(installation="ab12cd34", job="x-1", attempt=2)), Label.parse("sm-ab12cd34-x-1-2").job
     ('sm-ab12cd34-x-1-2', 'x-1')

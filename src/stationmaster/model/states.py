@@ -1,4 +1,4 @@
-"""Where a job is, how and why it ended, and what people want of it."""
+"""A job's state, outcome and reason, and what users want of it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Outcome(OpenEnum):
 
 
 class Reason(OpenEnum):
-    """Why a job ended, or why an attempt was given up. `lifecycle.REASONS` says what follows from each."""
+    """Why a job ended, or why an attempt was given up. `lifecycle.REASONS` has the consequences of each."""
 
     FINISHED = "FINISHED"
     STOPPED_BY_USER = "STOPPED_BY_USER"
@@ -55,16 +55,16 @@ class Reason(OpenEnum):
 
 
 class Desired(StrEnum):
-    """What the person wants of a job; faces write only this."""
+    """What the user wants of a job; the CLI and the API write only this."""
 
     RUN = "RUN"
     STOP = "STOP"  # save, deliver, end INCOMPLETE
     CANCEL = "CANCEL"  # release at once and discard
-    CANCEL_KEEP = "CANCEL_KEEP"  # pull the best checkpoint first, then as CANCEL
+    CANCEL_KEEP = "CANCEL_KEEP"  # download the best checkpoint first, then as CANCEL
 
 
 class Request(StrEnum):
-    """What a person may ask a running training for; it goes on afterwards."""
+    """What a user may request from a running training; the training continues afterwards."""
 
     SAVE = "save"
     SAMPLE = "sample"

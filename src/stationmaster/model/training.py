@@ -1,4 +1,4 @@
-"""What a training says and leaves behind."""
+"""What a training produces: logs, readings and files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogChunk:
-    """A piece of a step's log: raw byte offsets on the machine, text with redraws thinned."""
+    """A piece of a step's log: byte offsets of the file on the machine, text with fewer progress-bar redraws."""
 
     attempt: int
     stream: str
@@ -30,7 +30,7 @@ class StepReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """A file that the training made. `verified_at` is set once its hash was checked where it now lies."""
+    """A file that the training wrote. `verified_at` is set once its hash was checked at its new location."""
 
     attempt: int
     path: str  # on the machine, relative to the job root

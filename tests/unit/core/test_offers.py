@@ -125,13 +125,13 @@ def test_california_is_not_canada() -> None:
 @pytest.mark.parametrize(
     ("candidate", "reason"),
     [
-        (offered(rentable=False), "taken"),
+        (offered(rentable=False), "already rented"),
         (offered(verified=False), "not verified"),
-        (offered(gpus=0), "GPU, 1 are needed"),
+        (offered(gpus=0), "GPU (1 needed)"),
         (offered(vram_gib=16376 / 1024), "GiB of GPU memory"),
         (offered(disk_gib=39.0), "GiB of disk"),
-        (offered(direct_ports=0), "no port"),
-        (offered(contract_hours=14.9), "its host stays"),
+        (offered(direct_ports=0), "no direct port"),
+        (offered(contract_hours=14.9), "available for"),
         (offered(reliability=0.949), "reliability"),
         (offered(cuda=11.8), "CUDA"),
     ],
@@ -142,7 +142,7 @@ def test_what_a_loose_filter_let_through_is_left_out_with_its_reason(candidate: 
 
 def test_a_host_that_failed_lately_is_avoided_whatever_its_offer_is_called() -> None:
     want = replace(WANT, avoided_machines=frozenset({"12345"}))
-    assert why(offered(id="new-number"), want=want) == "this host failed lately"
+    assert why(offered(id="new-number"), want=want) == "this host failed recently"
     assert why(offered(machine_id=None), want=want) is None
 
 

@@ -43,7 +43,7 @@ def test_a_slower_gpu_takes_longer_for_the_steps_only() -> None:
 def test_an_unknown_gpu_is_said_and_widens_the_range() -> None:
     recipe = small_recipe(ON_A_4090)
     result = estimate(recipe, resolve(recipe, {}), images=0, gpu="Voodoo 2", rate_per_hour=RATE)
-    assert result.notes == ("the speed of Voodoo 2 is not known; counted as RTX 4090",)
+    assert result.notes == ("the speed of Voodoo 2 is unknown; estimated as RTX 4090",)
     assert result.high_hours == pytest.approx(result.expected_hours * 1.5)
 
 
