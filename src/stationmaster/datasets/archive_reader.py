@@ -1,4 +1,4 @@
-"""Where a dataset comes from: a folder, or a tar or zip file that is unpacked to be looked at."""
+"""Opens a dataset: a folder, or a tar or zip file that is unpacked into a temporary folder."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from stationmaster.datasets.tree import MAX_ENTRIES, shown
 from stationmaster.errors import DatasetInvalid, DiskFull, NotFound
 
 _KEEP_FREE_BYTES = 64 << 20
-_BROKEN = (  # what the two readers raise on damaged, encrypted or unknown content
+_BROKEN = (  # raised for damaged, encrypted or unknown content
     tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError,
     ValueError,
 )  # fmt: skip
 
-Member = tuple[str, int, IO[bytes]]  # name, size and content, none of them to be trusted
+Member = tuple[str, int, IO[bytes]]  # name, size and content, all untrusted
 
 
 @contextmanager
 def open_dataset(source: Path, *, scratch: Path | None = None) -> Iterator[Path]:
-    """The folder that holds the dataset; an archive's is temporary, below `scratch` or the system's own place.
+    """The folder with the dataset's files; for an archive a temporary one, in `scratch` or the system's default.
 
     Raises NotFound, DatasetInvalid (damaged or hostile archive) and DiskFull.
     """
@@ -36,7 +36,7 @@ def open_dataset(source: Path, *, scratch: Path | None = None) -> Iterator[Path]
         yield source
         return
     if not source.is_file():
-        raise NotFound(f"there is no dataset {shown(str(source))}", hint="give a folder, or a .tar or .zip file")
+        raise NotFound(f"there is no dataset {shown(str(source))}", hint="pass a folder, or a .tar or .zip file")
     with tempfile.TemporaryDirectory(prefix="stationmaster-dataset-", dir=scratch) as temporary:
         target = Path(temporary)
         _unpack(source, target)
@@ -44,19 +44,19 @@ def open_dataset(source: Path, *, scratch: Path | None = None) -> Iterator[Path]
 
 
 def _unpack(archive: Path, target: Path) -> None:
-    """Plain files and folders only, into a new folder: no link is made, so nothing can lead out of it."""
+    """Unpack only regular files and folders into a new folder: without links nothing can point out of it."""
     try:
         for count, (name, size, content) in enumerate(_members(archive), start=1):
             if count > MAX_ENTRIES:
-                raise _refused(archive, f"holds more than {MAX_ENTRIES:,} files")
+                raise _refused(archive, f"contains more than {MAX_ENTRIES:,} files")
             _require_room(target, size)
             with content:
                 _write(content, target / _inside(name, archive))
     except _BROKEN as exc:
-        raise _refused(archive, "is damaged, encrypted or of a kind that cannot be read") from exc
+        raise _refused(archive, "is damaged, encrypted or of an unknown format") from exc
     except OSError as exc:
         if exc.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFull(f"no room to unpack {shown(str(archive))}", hint="free some room") from exc
+            raise DiskFull(f"not enough disk space to unpack {shown(str(archive))}", hint="free disk space") from exc
         raise _refused(archive, f"cannot be unpacked: {exc.strerror or exc}") from exc
 
 
@@ -73,14 +73,14 @@ def _members(archive: Path) -> Iterator[Member]:
                 continue
             content = tar.extractfile(member) if member.isreg() else None
             if content is None:
-                raise _refused(archive, f"holds {shown(member.name)}, which is a link or a device")
+                raise _refused(archive, f"contains {shown(member.name)}, which is a link or a device")
             yield member.name, member.size, content
 
 
 def _inside(name: str, archive: Path) -> PurePosixPath:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts:
-        raise _refused(archive, f"holds {shown(name)}, which leads out of it")
+        raise _refused(archive, f"contains {shown(name)}, which points outside of it")
     return path
 
 
@@ -88,8 +88,8 @@ def _require_room(target: Path, size: int) -> None:
     free = shutil.disk_usage(target).free
     if size > free - _KEEP_FREE_BYTES:
         raise DiskFull(
-            f"unpacking needs {size / 1e6:,.1f} MB for one file, {free / 1e6:,.1f} MB are free in {shown(str(target))}",
-            hint="free some room, or unpack the dataset yourself on another disk",
+            f"unpacking needs {size / 1e6:,.1f} MB for one file; {free / 1e6:,.1f} MB are free in {shown(str(target))}",
+            hint="free disk space, or unpack the dataset yourself on another disk",
         )
 
 
@@ -100,10 +100,10 @@ def _write(content: IO[bytes], path: Path) -> None:
 
 
 def _only_folder_in(folder: Path) -> Path:
-    """Archives often hold one folder with everything in it."""
+    """The only folder in an archive, or the archive's top: many archives contain one folder with everything."""
     inside = [item for item in folder.iterdir() if item.name != "__MACOSX"]
     return inside[0] if len(inside) == 1 and inside[0].is_dir() else folder
 
 
 def _refused(archive: Path, why: str) -> DatasetInvalid:
-    return DatasetInvalid(f"{shown(str(archive))} {why}", hint="pack the dataset anew, or give its folder")
+    return DatasetInvalid(f"{shown(str(archive))} {why}", hint="pack the dataset again, or pass its folder")

@@ -1,4 +1,4 @@
-"""The writing half of packing: one thread hashes and writes while another reads."""
+"""Writes a packed archive: one thread hashes and writes while another reads."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any, BinaryIO
 
 from stationmaster.errors import UserError
 
-_GATHERED = 1 << 20  # small pieces are handed over together
-_LARGE = 1 << 16  # others as they are
-_PENDING = 8  # bounds the memory between the two threads
+_GATHERED = 1 << 20  # small pieces are queued together
+_LARGE = 1 << 16  # larger ones are queued alone
+_PENDING = 8  # limits the memory between the two threads
 
 
 class Compression(StrEnum):
@@ -22,7 +22,7 @@ class Compression(StrEnum):
 
 
 class ArchiveWriter:
-    """Takes the tar's bytes in order; hashes and writes them in a thread beside the one that reads."""
+    """Hashes and writes the tar's bytes in order, in a second thread."""
 
     def __init__(self, file: BinaryIO, compressor: Any) -> None:
         self._file = file
@@ -32,7 +32,7 @@ class ArchiveWriter:
         self._parts_size = 0
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pack")
         self._pending: deque[Future[None]] = deque()
-        self.taken = 0
+        self.received = 0
         self.size = 0
         self.sha256 = ""
 
@@ -48,28 +48,28 @@ class ArchiveWriter:
 
     def write(self, data: bytes) -> None:
         size = len(data)
-        self.taken += size
+        self.received += size
         if size >= _LARGE:
-            self._hand_over_parts()
-            self._hand_over(data)
+            self._queue_parts()
+            self._queue(data)
             return
         self._parts.append(data)
         self._parts_size += size
         if self._parts_size >= _GATHERED:
-            self._hand_over_parts()
+            self._queue_parts()
 
-    def _hand_over_parts(self) -> None:
+    def _queue_parts(self) -> None:
         if self._parts:
-            self._hand_over(b"".join(self._parts))
+            self._queue(b"".join(self._parts))
             self._parts, self._parts_size = [], 0
 
-    def _hand_over(self, data: bytes) -> None:
+    def _queue(self, data: bytes) -> None:
         self._pending.append(self._thread.submit(self._store, data))
         if len(self._pending) > _PENDING:
             self._pending.popleft().result()
 
     def _finish(self) -> None:
-        self._hand_over_parts()
+        self._queue_parts()
         while self._pending:
             self._pending.popleft().result()
         if self._compressor is not None:
@@ -86,11 +86,11 @@ class ArchiveWriter:
 
 
 def new_compressor(compression: Compression) -> Any:
-    """A streaming compressor, or None for none. Raises UserError when its library is not installed."""
+    """A streaming compressor; None without compression. Raises UserError if its library is not installed."""
     if compression is Compression.NONE:
         return None
     try:
-        zstandard = importlib.import_module("zstandard")  # an extra: only this choice needs it
+        zstandard = importlib.import_module("zstandard")  # optional dependency
     except ModuleNotFoundError as exc:
         raise UserError(
             "zstd compression needs the zstandard module", hint="pip install zstandard, or pack without --zstd"
@@ -99,7 +99,7 @@ def new_compressor(compression: Compression) -> Any:
 
 
 def write_all(file: BinaryIO, data: bytes) -> None:
-    """Write every byte: a raw file may take less than it is given."""
+    """Write every byte: a raw file may write only a part of the data."""
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) :]

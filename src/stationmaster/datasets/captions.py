@@ -14,16 +14,16 @@ from stationmaster.errors import DatasetInvalid
 CAPTION_SUFFIXES = frozenset({".txt", ".caption"})
 
 _MAX_BYTES = 65_536
-_PLACEHOLDER = "[trigger]"  # trainers put the trigger there themselves
+_PLACEHOLDER = "[trigger]"  # trainers replace it with the trigger
 
 
 def check_captions(
     captions: Sequence[TreeEntry], images: Sequence[TreeEntry], rules: DatasetRules
 ) -> Iterator[DatasetProblem]:
-    """Every rule about captions."""
+    """Check every rule about captions."""
     if rules.captions is CaptionRule.NONE:
         for caption in captions:
-            yield warning("caption_unused", caption.path, "the recipe does not use captions", "remove it if you like")
+            yield warning("caption_unused", caption.path, "the recipe does not use captions", "remove it, or leave it")
         return
     image_stems = {image.stem for image in images}
     image_paths = {image.path for image in images}
@@ -45,9 +45,9 @@ def check_captions(
 
 
 def read_caption(entry: TreeEntry) -> str | DatasetProblem:
-    """The caption without the space around it, or why it cannot be read."""
+    """The caption, stripped, or the problem that prevents reading it."""
     if entry.size > _MAX_BYTES:
-        text = f"{entry.size:,} bytes are no caption"
+        text = f"{entry.size:,} bytes: too large for a caption"
         return error("caption_too_large", entry.path, text, "shorten it to a sentence or two")
     try:
         with open_unchanged(entry) as file:
@@ -57,7 +57,7 @@ def read_caption(entry: TreeEntry) -> str | DatasetProblem:
     except UnicodeDecodeError:
         return error("caption_not_utf8", entry.path, "the text is not UTF-8", "save it as UTF-8")
     if "\0" in text:
-        return error("caption_not_utf8", entry.path, "the file is not a text", "save it as a UTF-8 text")
+        return error("caption_not_utf8", entry.path, "this is not a text file", "save it as UTF-8 text")
     return text.strip()
 
 
@@ -65,7 +65,7 @@ def _orphan(caption: TreeEntry, image_paths: set[str]) -> DatasetProblem:
     fix = "add the image, or remove or rename this file"
     if caption.stem in image_paths:  # cat.png.txt beside cat.png
         fix = f"rename it to {shown(caption.stem.rpartition('.')[0])}{caption.suffix}"
-    return error("caption_without_image", caption.path, "there is no image of the same name", fix)
+    return error("caption_without_image", caption.path, "no image with the same name", fix)
 
 
 def _check_coverage(
@@ -74,7 +74,7 @@ def _check_coverage(
     captioned = {caption.stem for caption in captions}
     missing = [image for image in images if image.stem not in captioned]
     if missing and len(missing) == len(images) and rules.captions is CaptionRule.OPTIONAL:
-        fix = "add a .txt of the same name beside each image, or go on with the trigger alone"
+        fix = "add a .txt with the same name next to each image, or train with the trigger only"
         yield warning("captions_missing", "", "no image has a caption", fix)
         return
     judge = error if rules.captions is CaptionRule.REQUIRED else warning
@@ -85,10 +85,10 @@ def _check_coverage(
 def _check_text(path: str, text: str, rules: DatasetRules) -> Iterator[DatasetProblem]:
     if not text:
         judge = error if rules.captions is CaptionRule.REQUIRED else warning
-        yield judge("caption_empty", path, "the caption is empty", "say in a sentence what the image shows")
+        yield judge("caption_empty", path, "the caption is empty", "describe the image in one sentence")
     elif len(text) > rules.max_caption_characters:
-        length = f"{len(text):,} characters; beyond about {rules.max_caption_characters:,} they are cut off"
-        yield warning("caption_too_long", path, length, "shorten it, the most important first")
+        length = f"{len(text):,} characters; text after about {rules.max_caption_characters:,} is cut off"
+        yield warning("caption_too_long", path, length, "shorten it; put the most important words first")
 
 
 def _check_repetition(texts: Mapping[str, str]) -> Iterator[DatasetProblem]:
@@ -99,8 +99,8 @@ def _check_repetition(texts: Mapping[str, str]) -> Iterator[DatasetProblem]:
     for paths in by_text.values():
         if len(paths) > 1:
             others = ", ".join(shown(path) for path in paths[1:4]) + (", …" if len(paths) > 4 else "")
-            text = f"{len(paths)} images have the same caption: also {others}"
-            yield warning("caption_duplicate", paths[0], text, "say what is different in each image")
+            text = f"{len(paths)} images have the same caption; the others: {others}"
+            yield warning("caption_duplicate", paths[0], text, "describe what differs in each image")
 
 
 def _check_trigger(texts: Mapping[str, str], trigger: str | None) -> Iterator[DatasetProblem]:
@@ -111,8 +111,8 @@ def _check_trigger(texts: Mapping[str, str], trigger: str | None) -> Iterator[Da
         path for path, text in texts.items() if text and _PLACEHOLDER not in text and not whole_word.search(text)
     ]
     if len(missing) == len(texts):
-        text = f"no caption holds the trigger {shown(trigger)}"
-        yield warning("trigger_missing", "", text, "begin every caption with it, or the word will call nothing")
+        text = f"no caption contains the trigger {shown(trigger)}"
+        yield warning("trigger_missing", "", text, "begin every caption with it, or prompts with it have no effect")
         return
     for path in missing:
         yield warning("trigger_missing", path, f"the trigger {shown(trigger)} is missing", "begin the caption with it")

@@ -1,4 +1,4 @@
-"""File names that travel: to other disks, through scripts that do not quote, into archives."""
+"""Checks file names that may fail on other disks, in scripts without quoting, or in archives."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from stationmaster.datasets.report import DatasetProblem, error, warning
 from stationmaster.datasets.tree import TreeEntry, shown
 
 _SHELL_CHARACTERS = frozenset("'\"`$&;|<>()[]{}*?!\\#~%^=")
-_MAX_NAME_BYTES = 200  # trainers add suffixes for their caches; a file system's end is at 255
+_MAX_NAME_BYTES = 200  # file systems allow 255, but trainers add suffixes for their caches
 
 
 def check_names(files: Sequence[TreeEntry]) -> Iterator[DatasetProblem]:
-    """Names that are lost, confused or dangerous somewhere on the way."""
+    """Check for names that are lost, mixed up or dangerous on other systems."""
     for file in files:
         if problem := _judge(file.path):
             yield problem
@@ -21,7 +21,7 @@ def check_names(files: Sequence[TreeEntry]) -> Iterator[DatasetProblem]:
 
 
 def safe_path(path: str) -> str:
-    """`path` with every part free of what `check_names` complains about; unchanged if there is nothing.
+    """`path` without anything that `check_names` reports; unchanged if it reports nothing.
 
     >>> safe_path("my $(rm) set/it's.png"), safe_path("-rf/caf\\u0065\\u0301.txt"), safe_path("plain/a.png")
     ('my __rm_ set/it_s.png', '_rf/café.txt', 'plain/a.png')
@@ -33,16 +33,16 @@ def _judge(path: str) -> DatasetProblem | None:
     if any(0xDC80 <= ord(character) <= 0xDCFF for character in path):
         return error("name_not_utf8", path, "the name is not UTF-8", "rename it (--fix does it)")
     if any(unicodedata.category(character) == "Cc" for character in path):
-        text = "the name holds a line break or another control character"
+        text = "the name contains a line break or another control character"
         return error("name_control_character", path, text, "rename it (--fix does it)")
     if unicodedata.normalize("NFC", path) != path:
-        text = "the name is written with separate accents, as macOS does; other programs may not find it"
+        text = "the name has decomposed accents, as macOS writes them; other programs may not find it"
         return warning("name_not_normalised", path, text, "rename it (--fix does it)")
     if any(not _is_safe_part(part) for part in path.split("/")):
-        text = "the name holds characters that break scripts which do not quote"
+        text = "the name contains characters that break scripts without quoting"
         return warning("name_unsafe", path, text, "rename it (--fix does it)")
     if any(len(part.encode()) > _MAX_NAME_BYTES for part in path.split("/")):
-        text = "the name is so long that a trainer's cache files may not fit beside it"
+        text = "the name is too long: a trainer's cache files add a suffix to it"
         return warning("name_too_long", path, text, "shorten it (--fix does it)")
     return None
 
@@ -55,10 +55,10 @@ def _check_twins(files: Sequence[TreeEntry]) -> Iterator[DatasetProblem]:
         twin = normalised.setdefault(same, file.path)
         alike = folded.setdefault(same.casefold(), file.path)
         if twin != file.path:
-            text = f"reads the same as {shown(twin)} but is written with other bytes"
+            text = f"looks the same as {shown(twin)}, but has other bytes"
             yield error("name_twin", file.path, text, "rename or remove one of them")
         elif alike != file.path:
-            text = f"differs from {shown(alike)} in upper and lower case only; on some disks one replaces the other"
+            text = f"differs from {shown(alike)} only in upper and lower case; on some disks one overwrites the other"
             yield warning("name_case_twin", file.path, text, "rename one of them")
 
 

@@ -1,4 +1,4 @@
-"""An image file's format and size, read from its first bytes: known before any decoder may ask for memory."""
+"""Reads an image's format and size from its first bytes, before a decoder allocates memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OTHER_FORMATS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageHeader:
-    """`width` and `height` are 0 for formats that no trainer reads."""
+    """`width` and `height` are 0 for formats that trainers do not read."""
 
     format: str
     width: int = 0
@@ -38,7 +38,7 @@ class ImageHeader:
 
 
 def read_header(file: BinaryIO) -> ImageHeader | None:
-    """What the file says it is, by content and not by name; None when it is no image that we know."""
+    """Format and size by the content, not the name; None if it is no known image format."""
     file.seek(0)
     first = file.read(_FIRST_BYTES)
     if first.startswith(b"\x89PNG\r\n\x1a\n"):
@@ -54,7 +54,7 @@ def read_header(file: BinaryIO) -> ImageHeader | None:
 
 
 def count_jpeg_scans(file: BinaryIO) -> int:
-    """Passes over the picture. A few bytes ask for one more: thousands of them keep a decoder busy for hours."""
+    """Number of scans. A scan takes only a few bytes: thousands of them keep a decoder busy for hours."""
     file.seek(0)
     scans, last = 0, b""
     while data := file.read(_CHUNK):

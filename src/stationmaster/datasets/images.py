@@ -1,4 +1,4 @@
-"""The pictures of a dataset as a set: enough of them, no doubles, control images in pairs."""
+"""Checks the images of a dataset together: their number, duplicates, pairs with control images."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_THREADS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageSet:
-    """The images to learn from, and apart from them the control images."""
+    """The training images, and the control images."""
 
     subjects: tuple[TreeEntry, ...]
     controls: tuple[TreeEntry, ...]
@@ -41,20 +41,20 @@ def is_control(entry: TreeEntry, rules: DatasetRules) -> bool:
 
 
 def check_images(images: ImageSet, rules: DatasetRules) -> Iterator[DatasetProblem]:
-    """Every rule about pictures."""
+    """Check every rule about images."""
     seen = examine_all((*images.subjects, *images.controls), rules)
     for image in seen:
         yield from image.problems
     subjects = seen[: len(images.subjects)]
     yield from _check_count(len(images.subjects), rules)
     yield from _check_names(images.subjects, rules)
-    yield from _check_doubles(subjects)
+    yield from _check_duplicates(subjects)
     if rules.control_folder is not None:
         yield from _check_pairs(images, rules.control_folder)
 
 
 def examine_all(images: Sequence[TreeEntry], rules: DatasetRules) -> list[ImageCheck]:
-    """Examine the images on several cores, results in the order given."""
+    """Examine the images in several threads; results in the same order."""
     with quiet_pillow(), ThreadPoolExecutor(min(_MAX_THREADS, os.cpu_count() or 1)) as threads:
         return list(threads.map(lambda entry: examine(entry, rules), images))
 
@@ -70,8 +70,8 @@ def _check_count(count: int, rules: DatasetRules) -> Iterator[DatasetProblem]:
         )
         yield error("too_few_images", "", text, "add images; is this the right folder?")
     elif rules.recommended_images is not None and count < rules.recommended_images:
-        text = f"{count} images; {rules.recommended_images} or more train better"
-        yield warning("few_images", "", text, "add images if there are more")
+        text = f"{count} images; at least {rules.recommended_images} are recommended"
+        yield warning("few_images", "", text, "add images if you have more")
 
 
 def _check_names(subjects: Sequence[TreeEntry], rules: DatasetRules) -> Iterator[DatasetProblem]:
@@ -79,32 +79,32 @@ def _check_names(subjects: Sequence[TreeEntry], rules: DatasetRules) -> Iterator
     for image in subjects:
         by_stem[image.stem].append(image)
         if not rules.subfolders and image.folder:
-            text = "the recipe does not look into sub-folders"
-            yield warning("image_in_subfolder", image.path, text, "move it to the top of the dataset")
+            text = "the recipe ignores subfolders"
+            yield warning("image_in_subfolder", image.path, text, "move it to the top folder of the dataset")
     for same in by_stem.values():
         for image in same[1:]:
-            text = f"has the same name as {shown(same[0].path)} but for the suffix, so they share a caption"
+            text = f"differs from {shown(same[0].path)} only in the suffix, so they share a caption"
             yield warning("image_same_stem", image.path, text, "rename one of them")
 
 
-def _check_doubles(subjects: Sequence[ImageCheck]) -> Iterator[DatasetProblem]:
-    doubles = dict(_exact_doubles([image.entry for image in subjects if image.decoded]))
-    for path, original in doubles.items():
-        text = f"the same file as {shown(original)}"
-        yield warning("image_duplicate", path, text, "remove one of them, or it counts twice in training")
-    decoded = [(image.entry.path, image.decoded.likeness) for image in subjects if image.decoded]
-    for path, original in near_duplicates([pair for pair in decoded if pair[0] not in doubles]):
-        text = f"looks almost like {shown(original)}"
+def _check_duplicates(subjects: Sequence[ImageCheck]) -> Iterator[DatasetProblem]:
+    duplicates = dict(_exact_duplicates([image.entry for image in subjects if image.decoded]))
+    for path, original in duplicates.items():
+        text = f"identical to {shown(original)}"
+        yield warning("image_duplicate", path, text, "remove one of them, or it is trained on twice")
+    decoded = [(image.entry.path, image.decoded.signature) for image in subjects if image.decoded]
+    for path, original in near_duplicates([pair for pair in decoded if pair[0] not in duplicates]):
+        text = f"almost identical to {shown(original)}"
         yield warning("image_near_duplicate", path, text, "keep the better one")
 
 
-def _exact_doubles(images: Sequence[TreeEntry]) -> Iterator[tuple[str, str]]:
+def _exact_duplicates(images: Sequence[TreeEntry]) -> Iterator[tuple[str, str]]:
     by_size: dict[int, list[TreeEntry]] = defaultdict(list)
     for image in images:
         by_size[image.size].append(image)
     for same_size in by_size.values():
         if len(same_size) == 1:
-            continue  # nothing to compare: most files need no hash
+            continue  # a unique size needs no hash
         first_with: dict[bytes, str] = {}
         for image in same_size:
             original = first_with.setdefault(_digest(image), image.path)
@@ -123,9 +123,9 @@ def _check_pairs(images: ImageSet, control_folder: str) -> Iterator[DatasetProbl
     controls = {control.stem.removeprefix(prefix) for control in images.controls}
     for image in images.subjects:
         if image.stem not in controls:
-            text = f"no control image of the same name in {shown(prefix)}"
+            text = f"no control image with the same name in {shown(prefix)}"
             yield error("control_missing", image.path, text, f"add {shown(prefix + image.stem)}.png")
     for control in images.controls:
         if control.stem.removeprefix(prefix) not in subjects:
-            text = "control image without a result image of the same name; it is not used"
+            text = "control image without a result image with the same name; it is not used"
             yield warning("control_unused", control.path, text, "add the result image, or remove this one")

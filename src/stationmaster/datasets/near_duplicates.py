@@ -1,4 +1,4 @@
-"""Which images look almost the same: small signatures of their structure and colours, compared."""
+"""Finds images that look almost the same, by small signatures of their structure and colours."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _ROWS = 16
 _HASH_BITS = 2 * _ROWS * _ROWS
 _MAX_DIFFERENT_BITS = 16
 _MAX_COLOUR_DIFFERENCE = 24
-_NOISE = 2  # neighbours closer than this count as equal, so that flat areas give the same bits after compression
+_NOISE = 2  # smaller differences count as none, so that flat areas give the same bits after compression
 _BAND_BITS = 16
-_MAX_COMPARED = 64  # per band: bounds the time on sets made of thousands of alike but different images
+_MAX_COMPARED = 64  # per band: limits the time for thousands of similar but different images
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,15 +45,15 @@ def near_duplicates(seen: Iterable[tuple[str, ImageSignature]]) -> list[tuple[st
     """Pairs (image, earlier image that it looks like), in the order given."""
     pairs: list[tuple[str, str]] = []
     bands: dict[tuple[int, int], list[tuple[str, ImageSignature]]] = defaultdict(list)
-    for path, likeness in seen:
-        keys = list(_bands(likeness))
+    for path, signature in seen:
+        keys = list(_bands(signature))
         candidates = (known for key in keys for known in bands[key][-_MAX_COMPARED:])
-        original = next((earlier for earlier, other in candidates if likeness.is_near(other)), None)
+        original = next((earlier for earlier, other in candidates if signature.is_near(other)), None)
         if original is not None:
             pairs.append((path, original))
             continue
         for key in keys:
-            bands[key].append((path, likeness))
+            bands[key].append((path, signature))
     return pairs
 
 
@@ -84,7 +84,7 @@ def _rises(grey: Image.Image) -> int:
     return bits
 
 
-def _bands(likeness: ImageSignature) -> Iterable[tuple[int, int]]:
+def _bands(signature: ImageSignature) -> Iterable[tuple[int, int]]:
     """Two near signatures share at least one: 16 different bits cannot touch all 32 bands."""
     for band in range(_HASH_BITS // _BAND_BITS):
-        yield band, likeness.structure >> band * _BAND_BITS & (1 << _BAND_BITS) - 1
+        yield band, signature.structure >> band * _BAND_BITS & (1 << _BAND_BITS) - 1

@@ -1,4 +1,4 @@
-"""A dataset as one archive whose bytes depend on its content alone, hashed while it is written."""
+"""Packs a dataset into one tar file whose bytes depend only on the content, and hashes it while writing."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packed:
-    """An archive that is whole and on the disk. `sha256` and `size` are the archive file's own."""
+    """A complete archive on disk. `sha256` and `size` are those of the archive file."""
 
     path: Path
     sha256: str
@@ -90,22 +90,22 @@ class Packed:
 
 
 def pack(folder: Path, target: Path, *, compression: Compression = Compression.NONE) -> Packed:
-    """Write `folder` as the tar file `target`, all of it or nothing; hidden files are left out.
+    """Write `folder` as the tar file `target`, atomically; hidden files are skipped.
 
     Names are sorted, owner, mode and time are fixed: the same content gives the same bytes on any machine.
-    Raises DatasetInvalid (a file changed meanwhile, leads out of the folder, cannot be read) and DiskFull.
+    Raises DatasetInvalid (a file changed meanwhile, links out of the folder, cannot be read) and DiskFull.
     """
     return _pack(folder, target.parent, lambda _: target, compression)
 
 
 def pack_into(folder: Path, directory: Path, *, compression: Compression = Compression.NONE) -> Packed:
-    """As `pack`, into `directory` under a name made of the archive's own SHA-256."""
+    """As `pack`, into `directory`, named by the archive's SHA-256."""
     suffix = ".tar" if compression is Compression.NONE else ".tar.zst"
     return _pack(folder, directory, lambda sha256: directory / f"{sha256}{suffix}", compression)
 
 
 def require_replaceable(target: Path, *, force: bool = False) -> None:
-    """Raises UserError where an archive called `target` would take the place of something else than an archive."""
+    """Raise UserError if `target` exists and is not an archive, unless `force`."""
     try:
         mode = target.stat().st_mode
     except FileNotFoundError:
@@ -118,12 +118,12 @@ def require_replaceable(target: Path, *, force: bool = False) -> None:
         raise UserError(f"{shown(str(target))} is neither a file nor a folder", hint="choose another name")
     if not force and not _is_archive(target):
         raise UserError(
-            f"{shown(str(target))} is there already and is no archive", hint="choose another name, or pass --force"
+            f"{shown(str(target))} exists and is not an archive", hint="choose another name, or pass --force"
         )
 
 
 def _is_archive(path: Path) -> bool:
-    """A tar file, plain or compressed, by its first bytes; an empty file is nobody's loss."""
+    """Whether it is a tar file, plain or compressed, by its first bytes; an empty file may be replaced too."""
     try:
         with path.open("rb") as file:
             head = file.read(BLOCK)
@@ -133,7 +133,7 @@ def _is_archive(path: Path) -> bool:
 
 
 def write_manifest(packed: Packed) -> Path:
-    """Write the manifest beside the archive; its path. Repeating it changes nothing."""
+    """Write the manifest next to the archive and return its path; may be repeated."""
     path = packed.path.with_name(packed.path.name + ".manifest.json")
     with _new_file(path.parent) as (temporary, file):
         write_all(file, json.dumps(packed.manifest.to_json(), indent=1).encode())
@@ -142,17 +142,17 @@ def write_manifest(packed: Packed) -> Path:
 
 
 def fingerprint(folder: Path) -> str:
-    """The manifest's hash: what `pack` would give, without writing anything."""
+    """The manifest's hash, as `pack` would compute it; writes nothing."""
     return read_manifest(folder).fingerprint
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Every packed file of `folder` with its hash."""
+    """Hash every file of `folder` that `pack` would include."""
     return Manifest(files=tuple(record_file(entry, _ignore) for entry in _packable(folder)))
 
 
 def record_file(entry: TreeEntry, take: Callable[[bytes], None]) -> FileRecord:
-    """Read one file through, handing its bytes to `take`; it must be the same file before and after."""
+    """Read one file, pass its bytes to `take`, and hash it. Raises DatasetInvalid if it changed meanwhile."""
     digest = hashlib.sha256()
     left = entry.size
     with open_unchanged(entry) as file:
@@ -182,8 +182,8 @@ def _pack(folder: Path, directory: Path, name: Callable[[str], Path], compressio
 def _prepare(directory: Path, folder: Path) -> None:
     if directory.resolve().is_relative_to(folder.resolve()):
         raise UserError(
-            f"the archive would lie inside the dataset folder {shown(str(folder))}",
-            hint="write it somewhere else, or it would become part of the dataset",
+            f"the archive would be inside the dataset folder {shown(str(folder))}",
+            hint="write it elsewhere, or it becomes part of the dataset",
         )
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -202,21 +202,21 @@ def _packable(folder: Path) -> tuple[TreeEntry, ...]:
     files = files_of(entries)
     _require_text(files)
     if not files:
-        raise DatasetInvalid(f"there is nothing to pack in {shown(str(folder))}", hint="check the path of the dataset")
+        raise DatasetInvalid(f"{shown(str(folder))} contains no files to pack", hint="check the path of the dataset")
     return files
 
 
 _UNPACKABLE = {
-    TreeEntryKind.LINK_OUT: "it is a link that leads out of the folder",
-    TreeEntryKind.LINK_BROKEN: "it is a link to nothing",
+    TreeEntryKind.LINK_OUT: "it is a link out of the folder",
+    TreeEntryKind.LINK_BROKEN: "it is a broken link",
     TreeEntryKind.LINK_TO_FOLDER: "it is a link to a folder",
     TreeEntryKind.SPECIAL: "it is neither a file nor a folder",
-    TreeEntryKind.UNREADABLE: "it may not be read",
+    TreeEntryKind.UNREADABLE: "you have no permission to read it",
 }
 
 
 def _require_text(files: tuple[TreeEntry, ...]) -> None:
-    """All names at once: encoding each by itself takes longer than reading the folder."""
+    """Raise DatasetInvalid for a name that is not UTF-8; all names at once, because one by one is slow."""
     try:
         "".join([entry.path for entry in files]).encode("utf-8")
     except UnicodeEncodeError:
@@ -239,14 +239,14 @@ def _require_room(directory: Path, needed: int) -> None:
     free = shutil.disk_usage(directory).free
     if free < needed:
         raise DiskFull(
-            f"the archive needs {needed / 1e6:,.1f} MB in {shown(str(directory))}, {free / 1e6:,.1f} MB are free",
-            hint="free some room, or write the archive to another disk",
+            f"the archive needs {needed / 1e6:,.1f} MB in {shown(str(directory))}; {free / 1e6:,.1f} MB are free",
+            hint="free disk space, or write the archive to another disk",
         )
 
 
 @contextmanager
 def _new_file(directory: Path) -> Iterator[tuple[Path, BinaryIO]]:
-    """A new file that is gone again unless it was renamed in time."""
+    """A temporary file; removed unless it was renamed."""
     temporary = directory / f".{secrets.token_hex(8)}.partial"
     try:
         with temporary.open("xb", buffering=0) as file:
@@ -254,7 +254,7 @@ def _new_file(directory: Path) -> Iterator[tuple[Path, BinaryIO]]:
     except OSError as exc:
         if exc.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull(
-                f"the disk of {shown(str(directory))} is full", hint="free some room; the partial archive was removed"
+                f"the disk of {shown(str(directory))} is full", hint="free disk space; the partial archive was removed"
             ) from exc
         raise _unwritable(directory, exc) from exc
     finally:
@@ -265,7 +265,7 @@ def _new_file(directory: Path) -> Iterator[tuple[Path, BinaryIO]]:
 def _unwritable(directory: Path, exc: OSError) -> UserError:
     return UserError(
         f"cannot write to {shown(str(directory))}: {exc.strerror or exc}",
-        hint="choose a folder that exists and that you may write to",
+        hint="choose a folder that exists and that you can write to",
     )
 
 
@@ -279,7 +279,7 @@ def _write_tar(entries: tuple[TreeEntry, ...], archive: ArchiveWriter) -> Iterat
                     archive.write(folder_header(folder))
         yield _write_small(entry, archive) if entry.size <= _SMALL else _write_large(entry, archive)
     archive.write(bytes(2 * BLOCK))
-    archive.write(bytes(-archive.taken % RECORD))
+    archive.write(bytes(-archive.received % RECORD))
 
 
 def _parents(path: str) -> Iterator[str]:
@@ -308,9 +308,9 @@ def _read(file: BinaryIO, size: int, entry: TreeEntry) -> bytes:
         return file.read(size)
     except OSError as exc:
         raise DatasetInvalid(
-            f"{shown(entry.path)} cannot be read: {exc.strerror}", hint="copy the dataset to a healthy disk"
+            f"{shown(entry.path)} cannot be read: {exc.strerror}", hint="copy the dataset to another disk"
         ) from exc
 
 
 def _ignore(_: bytes) -> None:
-    """Only the hash is wanted."""
+    """Discard the bytes: only the hash is needed."""

@@ -1,4 +1,4 @@
-"""A repaired copy of a dataset: only what is safe to change without asking, and never the source."""
+"""Writes a repaired copy of a dataset: only safe changes, and never in the source."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _REPAIRABLE = frozenset({"image_animated", "image_exif_rotated", "image_transpar
 
 
 def fix(folder: Path, target: Path, rules: DatasetRules) -> DatasetReport:
-    """Copy `folder` to the new folder `target`, repaired, and check the copy; the source stays as it is.
+    """Write a repaired copy of `folder` to the new folder `target` and check it; the source is not changed.
 
-    Images are turned upright, converted to RGB and named after their content, names are made safe, hidden files
-    and links that lead out are left out. What needs a decision (too small, missing, double) stays and is reported.
+    Images are rotated upright, converted to RGB and get the right suffix, names are made safe, hidden files and
+    links out of the folder are skipped. What needs a decision (too small, missing, duplicate) stays and is reported.
     """
     entries = scan(folder)
     _require_new(folder, target)
@@ -52,10 +52,10 @@ def fix(folder: Path, target: Path, rules: DatasetRules) -> DatasetReport:
 
 def _require_new(folder: Path, target: Path) -> None:
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
-        raise UserError(f"{shown(str(target))} exists already", hint="name a new folder for the repaired copy")
+        raise UserError(f"{shown(str(target))} already exists", hint="choose a new folder for the repaired copy")
     source, copy = folder.resolve(), target.resolve()
     if copy.is_relative_to(source) or source.is_relative_to(copy):
-        raise UserError("the repaired copy would lie inside the dataset", hint="name a folder beside it")
+        raise UserError("the repaired copy would be inside the dataset", hint="choose a folder next to it")
 
 
 def _copy(entries: Sequence[TreeEntry], target: Path, rules: DatasetRules) -> Iterator[str]:
@@ -65,11 +65,11 @@ def _copy(entries: Sequence[TreeEntry], target: Path, rules: DatasetRules) -> It
         if entry.kind is TreeEntryKind.FILE:
             yield from _copy_file(entry, target, stems[entry.stem], rules)
         else:
-            yield f"left out {shown(entry.path)} ({entry.kind.value.replace('_', ' ')})"
+            yield f"skipped {shown(entry.path)} ({entry.kind.value.replace('_', ' ')})"
 
 
 def _new_stems(files: Sequence[TreeEntry]) -> dict[str, str]:
-    """Safe stems, one for each old one, so that a caption follows its image; good names are kept."""
+    """A safe stem for each old one, so that a caption keeps matching its image; safe names are kept."""
     old = list(dict.fromkeys(file.stem for file in files))
     wanted = {file.stem: os.path.splitext(safe_path(file.path))[0] for file in files}  # noqa: PTH122
     new = {stem: stem for stem in old if wanted[stem] == stem}
@@ -115,7 +115,7 @@ def _free_path(target: Path, stem: str, suffix: str) -> Path:
 
 
 def _repaired_picture(entry: TreeEntry, suffix: str, rules: DatasetRules) -> tuple[Image.Image | None, str]:
-    """The picture to write instead of the file, if any, and the suffix that fits its content."""
+    """The image to write instead of the file, if any, and the suffix for its format."""
     if entry.suffix in UNUSED_SUFFIXES:
         picture = _upright(entry, rules)
         return picture, ".png" if picture else suffix
@@ -135,7 +135,7 @@ def _needs_conversion(seen: ImageCheck) -> bool:
 
 
 def _upright(entry: TreeEntry, rules: DatasetRules) -> Image.Image | None:
-    """The first picture in the file, upright, in RGB and without notes; None when it cannot be had safely."""
+    """The first frame of the file, upright, in RGB, without metadata; None if it cannot be decoded safely."""
     try:
         with open_unchanged(entry) as file:
             return _read_upright(file, rules)
@@ -154,7 +154,7 @@ def _read_upright(file: BinaryIO, rules: DatasetRules) -> Image.Image | None:
 
 
 def _in_rgb(image: Image.Image) -> Image.Image:
-    if image.mode.startswith("I;16"):  # 16 bits of grey: the upper eight are what an 8-bit image shows
+    if image.mode.startswith("I;16"):  # 16-bit grey: keep the upper eight bits
         image = image.convert("I").point(lambda value: value / 256).convert("L")
     if image.has_transparency_data:
         layer = image.convert("RGBA")
@@ -188,7 +188,7 @@ def _copy_caption(entry: TreeEntry, path: Path) -> Iterator[str]:
 
 
 def _marked_encoding(start: bytes) -> str | None:
-    """The encoding that a byte order mark gives away; without a mark it would be a guess."""
+    """The encoding by the byte order mark; None without a mark, because guessing is unsafe."""
     if start.startswith(codecs.BOM_UTF8):
         return "utf-8-sig"
     return "utf-16" if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else None

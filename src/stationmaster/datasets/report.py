@@ -1,4 +1,4 @@
-"""What a dataset check found, in words a person can act on."""
+"""The findings of a dataset check, each with a fix."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from stationmaster.errors import DatasetInvalid
 
 
 class Severity(StrEnum):
-    ERROR = "error"  # stops: training on it would waste money
-    WARNING = "warning"  # worth a look
+    ERROR = "error"  # prevents the training
+    WARNING = "warning"  # does not prevent the training
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetProblem:
-    """One finding. `code` is stable; `path` is relative to the dataset, empty when it concerns the whole."""
+    """One finding. `code` is stable; `path` is relative to the dataset, empty for the whole dataset."""
 
     severity: Severity
     code: str
@@ -36,7 +36,7 @@ class DatasetProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetReport:
-    """Errors first, then warnings, each by path. `repairs` says what `fix` did in its copy."""
+    """Errors first, then warnings, each by path. `repairs` lists what `fix` changed in its copy."""
 
     problems: tuple[DatasetProblem, ...]
     files: int
@@ -59,7 +59,7 @@ class DatasetReport:
         return not self.errors
 
     def raise_for_errors(self) -> None:
-        """Raise DatasetInvalid with the first error as its hint, if there is any."""
+        """Raise DatasetInvalid for the first error, with its fix as the hint."""
         if not self.errors:
             return
         first, count = self.errors[0], len(self.errors)
@@ -69,7 +69,7 @@ class DatasetReport:
         )
 
     def to_json(self) -> dict[str, object]:
-        """The `--json` output; the names are stable."""
+        """The `--json` output; its keys are stable."""
         return {
             "trainable": self.is_trainable,
             "files": self.files,

@@ -1,4 +1,4 @@
-"""What a training expects of its dataset."""
+"""The rules that a dataset is checked against."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 class DatasetKind(StrEnum):
-    IMAGES = "images"  # pictures, mostly with a caption file each
+    IMAGES = "images"  # images, usually each with a caption file
     TEXT = "text"  # JSON lines: texts, prompts or chats
 
 
 class CaptionRule(StrEnum):
-    REQUIRED = "required"  # an image without caption is an error
-    OPTIONAL = "optional"  # an image without caption is a warning
+    REQUIRED = "required"  # an image without a caption is an error
+    OPTIONAL = "optional"  # an image without a caption is a warning
     NONE = "none"  # captions are not used
 
 
@@ -29,7 +29,7 @@ class RowFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetRules:
-    """A recipe's rules for the data; the defaults suit most image trainings."""
+    """A recipe's rules for its dataset; the defaults suit most image trainings."""
 
     kind: DatasetKind = DatasetKind.IMAGES
 
@@ -39,30 +39,30 @@ class DatasetRules:
     captions: CaptionRule = CaptionRule.OPTIONAL
     max_caption_characters: int = 1500
     trigger: str | None = None
-    """The word that calls the trained subject; captions should hold it."""
+    """The word for the trained subject in prompts; captions should contain it."""
     min_side: int = 256
-    """Pixels of the shorter side; below is an error."""
+    """Minimum pixels of the shorter side; less is an error."""
     recommended_side: int | None = None
-    """Pixels of the shorter side; below is a warning."""
+    """Recommended pixels of the shorter side; less is a warning."""
     max_aspect: float = 3.0
-    """Longer side over shorter side; above is a warning."""
+    """Maximum ratio of the longer to the shorter side; more is a warning."""
     control_folder: str | None = None
-    """Sub-folder with a control image of the same name for every image."""
+    """Subfolder with a control image with the same name for every image."""
     subfolders: bool = True
-    """Whether the trainer looks into sub-folders."""
+    """Whether the trainer reads subfolders."""
 
     text_format: RowFormat | None = None
-    """None: any format, but one for the whole set."""
+    """None: any format, but the same in the whole dataset."""
     min_rows: int = 10
     max_row_characters: int = 100_000
 
     max_pixels: int = 64_000_000
-    """An image above is refused unread: it would need gigabytes of memory."""
+    """A larger image is rejected without decoding: it would need gigabytes of memory."""
     max_image_bytes: int = 256_000_000
 
 
 def rules_of(dataset: Dataset, *, trigger: str | None = None) -> DatasetRules:
-    """What a recipe declares about its dataset, as the rules that a check follows."""
+    """The rules from a recipe's declaration of its dataset."""
     return DatasetRules(
         kind=DatasetKind(dataset.kind),
         min_images=dataset.min_images,

@@ -1,4 +1,4 @@
-"""The demo's dataset: small painted landscapes, each with a caption that says what is in it."""
+"""Generates the demo's dataset: small landscapes, each with a caption."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIDE = 256
 Colour = tuple[int, int, int]
 Place = tuple[int, int]
 
-_SCALE = 2  # painted larger, then reduced: smooth edges
+_SCALE = 2  # drawn larger, then reduced, for smooth edges
 _SKIES: tuple[tuple[str, Colour, Colour], ...] = (
     ("a golden evening sky", (250, 214, 137), (232, 120, 92)),
     ("a clear blue sky", (214, 236, 250), (86, 156, 220)),
@@ -33,11 +33,11 @@ _HILLS: tuple[tuple[str, Colour], ...] = (
 
 
 def write_sample_set(folder: Path, *, images: int = 12, seed: int = 7, trigger: str = TRIGGER) -> tuple[Path, ...]:
-    """Paint `images` pictures of 256×256 with captions into `folder`; the same arguments give the same bytes."""
+    """Draw `images` images of 256×256 with captions into `folder`; the same arguments give the same bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for index in range(images):
-        random = Random(f"{seed}/{index}")  # of its own, so that a longer set begins like a shorter one
+        random = Random(f"{seed}/{index}")  # one per image, so that a longer set begins like a shorter one
         picture, subject = _paint(index, random)
         path = folder / f"landscape_{index + 1:03d}.png"
         picture.save(path, format="PNG", compress_level=6)

@@ -1,4 +1,4 @@
-"""Packed datasets at home that nobody needs any more."""
+"""Removes packed and downloaded datasets that no job needs."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ _ARCHIVE = re.compile(r"(?P<sha256>[0-9a-f]{64})\.tar(\.zst)?(\.manifest\.json)?
 _TEMPORARY = re.compile(r"\.[0-9a-f]{16}\.(partial|going)")
 
 IsWanted = Callable[[str], bool]
-"""Whether somebody needs the archive with this SHA-256."""
+"""Whether a job needs the archive with this SHA-256."""
 
 
 def remove_unused(datasets: Path, *, seconds: float, is_wanted: IsWanted) -> list[Path]:
-    """What was written at least `seconds` ago and nobody wants is gone, fetched sources too; what it was."""
+    """Remove unneeded files older than `seconds`, downloaded datasets too; returns what was removed."""
     gone = [
         path
         for sha256, path in _packed(datasets)
         if _age(path) >= seconds and remove_if_stale(path, sha256, seconds=seconds, is_wanted=is_wanted)
     ]
-    for left in datasets.glob(".*"):  # by a process that was killed while it packed or tidied
+    for left in datasets.glob(".*"):  # left by a process that was killed
         if _TEMPORARY.fullmatch(left.name) and _age(left) >= seconds:
             left.unlink(missing_ok=True)
     return gone + remove_unused_datasets(datasets / "sources", seconds=seconds)
 
 
 def remove_archive(datasets: Path, sha256: str, *, seconds: float, is_wanted: IsWanted) -> None:
-    """The archive and its list are gone, unless somebody wants them or they were written in the last `seconds`."""
+    """Remove the archive and its manifest, unless a job needs them or they are newer than `seconds`."""
     for found, path in _packed(datasets):
         if found == sha256:
             remove_if_stale(path, sha256, seconds=seconds, is_wanted=is_wanted)
 
 
 def remove_if_stale(path: Path, sha256: str, *, seconds: float, is_wanted: IsWanted) -> bool:
-    """Whether the file is gone. One that is packed anew, or asked for, at this very moment stays.
+    """Remove the file; True if it was removed. One that is packed again or needed at this moment stays.
 
-    Packing renames a fresh file into place: it is looked at once more where no other can be put in its place.
+    Packing renames a new file into place, so the file is moved aside and checked again there.
     """
     if is_wanted(sha256):
         return False

@@ -1,6 +1,6 @@
-"""Tar headers that say nothing but name, size and kind: owner 0, fixed mode, time 0.
+"""Tar headers with name, size and kind only: owner 0, fixed mode, time 0.
 
-Written here and not by `tarfile`, whose bytes have changed between versions of Python: an archive's hash must not.
+Not by `tarfile`, whose bytes have changed between versions of Python: an archive's hash must not change.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BLOCK = {kind: b"%b" + mode + _OWNER + b"%b" + _TIME + b"%06o\0 " + kind + _TAI
 
 
 def file_header(path: str, size: int) -> bytes:
-    """The header of a file; plain ustar, with a PAX record in front for a name or size that it cannot hold."""
+    """The header of a file; plain ustar, preceded by a PAX record if the name or size does not fit."""
     return _header(path, size, _FILE)
 
 
@@ -50,15 +50,15 @@ def _block(name: bytes, size: int, kind: bytes) -> bytes:
     return _BLOCK[kind] % (name.ljust(_NAME_BYTES, b"\0"), octal_size, _FIXED_SUM[kind] + sum(name) + size_sum)
 
 
-@lru_cache(maxsize=4096)  # captions come in few sizes
+@lru_cache(maxsize=4096)  # captions have few different sizes
 def _octal(size: int) -> tuple[bytes, int]:
-    """The size as it is written, and what it adds to the checksum."""
+    """The size as octal digits, and their sum for the checksum."""
     digits = b"%011o\0" % size
     return digits, sum(digits)
 
 
 def _pax_record(key: bytes, value: bytes) -> bytes:
-    """`length key=value`, where the length counts its own digits."""
+    """`length key=value`; the length includes its own digits."""
     body = b" " + key + b"=" + value + b"\n"
     length = len(body)
     while length != len(body) + len(b"%d" % length):

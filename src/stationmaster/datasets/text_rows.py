@@ -1,4 +1,4 @@
-"""Text datasets: JSON lines of texts, prompts with answers, or chats."""
+"""Checks text datasets: JSON lines with texts, prompts and answers, or chats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stationmaster.errors import DatasetInvalid
 ROW_SUFFIXES = frozenset({".jsonl", ".ndjson"})
 
 _MAX_LINE_BYTES = 8_000_000
-_MAX_SHOWN_PER_CODE = 20  # per file; the count of the rest is told in one line
+_MAX_SHOWN_PER_CODE = 20  # per file; one line counts the rest
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _SHAREGPT_ROLES = {"human": "user", "gpt": "assistant", "system": "system", "tool": "tool"}
 _FORMS = '{"text": …}, {"prompt": …, "completion": …}, {"instruction": …, "output": …} or {"messages": […]}'
@@ -32,7 +32,7 @@ class RowCheck:
 
 @dataclass(slots=True)
 class _Progress:
-    """What has been seen so far over all files."""
+    """What was found so far in all files."""
 
     rows: int = 0
     format: RowFormat | None = None
@@ -40,11 +40,11 @@ class _Progress:
 
 
 def check_rows(files: Sequence[TreeEntry], rules: DatasetRules) -> RowCheck:
-    """Every rule about text rows, read line by line."""
+    """Check every rule about text rows, line by line."""
     progress = _Progress(format=rules.text_format)
     problems: list[DatasetProblem] = []
     for file in files:
-        problems += _thinned(file.path, _check_file(file, rules, progress))
+        problems += _limited(file.path, _check_file(file, rules, progress))
     if progress.rows < rules.min_rows:
         text = f"{progress.rows} usable rows; the recipe needs at least {rules.min_rows}"
         problems.append(error("too_few_rows", "", text, "add rows to a .jsonl file, one JSON object per line"))
@@ -83,7 +83,7 @@ def _check_line(line: bytes, where: str, rules: DatasetRules, progress: _Progres
     except UnicodeDecodeError:
         return error("row_not_utf8", where, "the text is not UTF-8", "save the file as UTF-8")
     except (ValueError, RecursionError) as exc:
-        reason = exc.msg if isinstance(exc, json.JSONDecodeError) else "it cannot be taken apart"
+        reason = exc.msg if isinstance(exc, json.JSONDecodeError) else "it cannot be parsed"
         return error("row_not_json", where, f"not a JSON object: {reason}", "write one JSON object per line")
     problem = _check_row(row, where, progress)
     if problem is not None and problem.severity is Severity.ERROR:
@@ -94,11 +94,11 @@ def _check_line(line: bytes, where: str, rules: DatasetRules, progress: _Progres
 
 def _check_row(row: object, where: str, progress: _Progress) -> DatasetProblem | None:
     if not isinstance(row, dict) or (form := _form_of(row)) is None:
-        return error("row_format", where, "none of the known kinds of row", f"write {_FORMS}")
+        return error("row_format", where, "unknown kind of row", f"write {_FORMS}")
     progress.format = progress.format or form
     if form is not progress.format:
-        text = f"a {form.value} row where {progress.format.value} rows are expected"
-        return error("row_format", where, text, "keep one kind of row in the whole dataset")
+        text = f"a {form.value} row; {progress.format.value} rows are expected"
+        return error("row_format", where, text, "use one kind of row in the whole dataset")
     if form is RowFormat.CHAT:
         return _check_chat(row, where)
     return _check_fields(row, _fields(row, form), where)
@@ -106,12 +106,12 @@ def _check_row(row: object, where: str, progress: _Progress) -> DatasetProblem |
 
 def _check_whole(text: str, length: int, where: str, rules: DatasetRules, progress: _Progress) -> DatasetProblem | None:
     if length > rules.max_row_characters:
-        said = f"{length:,} characters; beyond {rules.max_row_characters:,} they are cut off"
-        return warning("row_too_long", where, said, "split it into several rows")
+        text = f"{length:,} characters; text after {rules.max_row_characters:,} is cut off"
+        return warning("row_too_long", where, text, "split it into several rows")
     key = hashlib.blake2b(text.encode(), digest_size=12).digest()
     original = progress.seen.setdefault(key, where)
     if original != where:
-        return warning("row_duplicate", where, f"the same as {shown(original)}", "remove one of them")
+        return warning("row_duplicate", where, f"identical to {shown(original)}", "remove one of them")
     return None
 
 
@@ -145,16 +145,18 @@ def _check_chat(row: Mapping[str, object], where: str) -> DatasetProblem | None:
     for message in messages if isinstance(messages, list) else ():
         role, content = _role_and_content(message)
         if role not in _ROLES:
-            return error("chat_role", where, "a message without a known role", "use system, user, assistant or tool")
-        if content is None and role != "assistant":  # an assistant's call of a tool has no content
+            return error("chat_role", where, "a message has no known role", "use system, user, assistant or tool")
+        if content is None and role != "assistant":  # an assistant's tool call has no content
             return error("row_not_text", where, f"the {role} message has no text", 'give it a "content"')
         if isinstance(content, str) and not content.strip() and role == "user":
             return error("row_empty", where, "a user message is empty", "fill it in, or remove the row")
         roles.append(role)
     if "assistant" not in roles:
-        return error("chat_no_answer", where, "no assistant message: nothing to learn", "add the answer")
+        return error("chat_no_answer", where, "no assistant message to learn from", "add the answer")
     if roles[-1] != "assistant":
-        return warning("chat_open_end", where, "does not end with the assistant's answer", "add it, or cut the tail")
+        return warning(
+            "chat_open_end", where, "does not end with the assistant's answer", "add it, or remove the last messages"
+        )
     if "system" in roles[1:]:
         return warning("chat_system_late", where, "the system message is not the first", "move it to the front")
     return None
@@ -170,7 +172,7 @@ def _role_and_content(message: object) -> tuple[str, object]:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Every text in a row, however deep; json.loads has bounded the depth."""
+    """Every text in a row, at any depth; json.loads limits the depth."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -181,8 +183,8 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(inner)
 
 
-def _thinned(path: str, problems: Iterator[DatasetProblem]) -> Iterator[DatasetProblem]:
-    """The first problems of each code, and one line for the rest: a bad export has the same fault in every row."""
+def _limited(path: str, problems: Iterator[DatasetProblem]) -> Iterator[DatasetProblem]:
+    """The first problems of each code, and one line for the rest: a bad export has the same problem in every row."""
     counts: Counter[str] = Counter()
     last: dict[str, DatasetProblem] = {}
     for problem in problems:

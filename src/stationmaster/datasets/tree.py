@@ -1,4 +1,4 @@
-"""What lies in a dataset folder, seen without following anything out of it or opening what could block."""
+"""Lists a dataset folder without following links out of it or opening anything that could block."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from typing import NamedTuple
 from stationmaster.errors import DatasetInvalid, NotFound
 
 MAX_ENTRIES = 500_000
-# O_NONBLOCK: a pipe put in a file's place must not hang us; the identity then gives it away.
+# O_NONBLOCK: must not hang if a file was replaced by a pipe; the identity check then detects it.
 _OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_JUNK = frozenset({"thumbs.db", "desktop.ini", "__macosx"})  # left behind by file managers, as dot files are
+_JUNK = frozenset({"thumbs.db", "desktop.ini", "__macosx"})  # created by file managers, as dot files are
 
 
 class TreeEntryKind(StrEnum):
     FILE = "file"  # a file, or a link to a file inside the same folder
-    HIDDEN = "hidden"  # a dot file or folder, or a file manager's leftovers; never packed
-    LINK_OUT = "link_out"  # a link that leads out of the folder
-    LINK_BROKEN = "link_broken"  # a link to nothing
-    LINK_TO_FOLDER = "link_to_folder"  # could make a circle
+    HIDDEN = "hidden"  # a dot file or folder, or a file manager's own file; never packed
+    LINK_OUT = "link_out"  # a link out of the folder
+    LINK_BROKEN = "link_broken"  # a broken link
+    LINK_TO_FOLDER = "link_to_folder"  # could form a loop
     SPECIAL = "special"  # socket, pipe, device
-    UNREADABLE = "unreadable"  # may not be listed or looked at
+    UNREADABLE = "unreadable"  # no permission to list or read it
 
 
 class TreeEntry(NamedTuple):
-    """One thing in the folder. `path` is relative, with `/` between its parts.
+    """One entry of the folder. `path` is relative, with `/` between its parts.
 
-    No dataclass: there may be hundreds of thousands, and these are made three times as fast.
+    A NamedTuple, because there may be hundreds of thousands and it is created three times as fast as a dataclass.
     """
 
     path: str
     kind: TreeEntryKind
     source: str
     size: int = 0
-    identity: tuple[int, ...] = ()  # device, inode, size, mtime: tells whether the file was changed or replaced
+    identity: tuple[int, ...] = ()  # device, inode, size, mtime: detects a changed or replaced file
 
     @property
     def name(self) -> str:
@@ -51,7 +51,7 @@ class TreeEntry(NamedTuple):
     @property
     def stem(self) -> str:
         """The path without its last suffix: what an image and its caption share."""
-        return os.path.splitext(self.path)[0]  # noqa: PTH122 - Path would tidy hostile names
+        return os.path.splitext(self.path)[0]  # noqa: PTH122 - Path would normalise hostile names
 
     @property
     def suffix(self) -> str:
@@ -59,16 +59,16 @@ class TreeEntry(NamedTuple):
 
 
 def scan(folder: Path) -> tuple[TreeEntry, ...]:
-    """Everything below `folder`, ordered by the bytes of the path. Raises NotFound and DatasetInvalid."""
+    """All entries below `folder`, ordered by the bytes of the path. Raises NotFound and DatasetInvalid."""
     try:
         root = folder.resolve(strict=True)
     except (OSError, RuntimeError) as exc:
         raise NotFound(
-            f"there is no dataset folder {shown(str(folder))}", hint="check the path given as the dataset"
+            f"there is no dataset folder {shown(str(folder))}", hint="check the path of the dataset"
         ) from exc
     if not root.is_dir():
         raise DatasetInvalid(
-            f"{shown(str(folder))} is not a folder", hint="give a folder of images and captions, or a .tar or .zip"
+            f"{shown(str(folder))} is not a folder", hint="pass a folder of images and captions, or a .tar or .zip file"
         )
     return tuple(sorted(_bounded(_walk(root), root), key=lambda entry: os.fsencode(entry.path)))
 
@@ -79,8 +79,8 @@ def files_of(entries: Iterable[TreeEntry]) -> tuple[TreeEntry, ...]:
 
 
 def open_unchanged(entry: TreeEntry) -> BufferedReader:
-    """The file as it was when scanned. Raises DatasetInvalid if it was changed or replaced; never blocks."""
-    descriptor = _opened(entry)
+    """Open the file. Raises DatasetInvalid if it changed or was replaced since the scan; never blocks."""
+    descriptor = _open(entry)
     file = os.fdopen(descriptor, "rb")
     if identity_of(os.fstat(descriptor)) != entry.identity:
         file.close()
@@ -89,11 +89,11 @@ def open_unchanged(entry: TreeEntry) -> BufferedReader:
 
 
 def read_unchanged(entry: TreeEntry) -> bytes:
-    """The bytes of a small file as it was when scanned; otherwise as `open_unchanged`."""
-    descriptor = _opened(entry)
+    """Read a small file; raises as `open_unchanged` does."""
+    descriptor = _open(entry)
     try:
         data = os.read(descriptor, entry.size + 1)
-        # Looked at after the reading: whoever wrote to it in between has changed its time or size.
+        # Checked after reading: a write in between changes the time or size.
         if len(data) != entry.size or identity_of(os.fstat(descriptor)) != entry.identity:
             raise changed(entry)
     except OSError as exc:
@@ -114,7 +114,7 @@ def changed(entry: TreeEntry) -> DatasetInvalid:
     )
 
 
-def _opened(entry: TreeEntry) -> int:
+def _open(entry: TreeEntry) -> int:
     try:
         return os.open(entry.source, _OPEN_FLAGS)
     except FileNotFoundError as exc:
@@ -130,7 +130,7 @@ def _unreadable(entry: TreeEntry, exc: OSError) -> DatasetInvalid:
 
 
 def shown(path: str) -> str:
-    """`path` as it may be printed: control characters and broken bytes escaped, everything else as it is.
+    """`path` safe to print: control characters and invalid bytes are escaped.
 
     >>> print(shown("two\\nlines"), shown("caf\\u00e9.png"))
     two\\nlines café.png
@@ -156,7 +156,7 @@ def _walk(root: Path) -> Iterator[TreeEntry]:
             elif item.is_dir(follow_symlinks=False):
                 waiting.append(path)
             else:
-                yield _look(item, path, root)
+                yield _entry_of(item, path, root)
 
 
 def _joined(root: Path, folder: str) -> str:
@@ -167,7 +167,7 @@ def _bounded(entries: Iterator[TreeEntry], root: Path) -> Iterator[TreeEntry]:
     for count, entry in enumerate(entries, start=1):
         if count > MAX_ENTRIES:
             raise DatasetInvalid(
-                f"{shown(str(root))} holds more than {MAX_ENTRIES:,} files", hint="is this the right folder?"
+                f"{shown(str(root))} contains more than {MAX_ENTRIES:,} files", hint="is this the right folder?"
             )
         yield entry
 
@@ -176,21 +176,21 @@ def _is_hidden(name: str) -> bool:
     return name.startswith(".") or name.lower() in _JUNK
 
 
-def _look(item: os.DirEntry[str], path: str, root: Path) -> TreeEntry:
+def _entry_of(item: os.DirEntry[str], path: str, root: Path) -> TreeEntry:
     try:
         if item.is_symlink():
-            return _look_behind(Path(item.path), path, root)
+            return _resolve_link(Path(item.path), path, root)
         status = item.stat(follow_symlinks=False)
     except OSError:
         return TreeEntry(path=path, kind=TreeEntryKind.UNREADABLE, source=item.path)
     return _entry(path, item.path, status)
 
 
-def _look_behind(link: Path, path: str, root: Path) -> TreeEntry:
+def _resolve_link(link: Path, path: str, root: Path) -> TreeEntry:
     try:
         target = link.resolve(strict=True)
         status = target.lstat()
-    except (OSError, RuntimeError):  # RuntimeError: links in a circle, before Python 3.13
+    except (OSError, RuntimeError):  # RuntimeError: a loop of links, before Python 3.13
         return TreeEntry(path=path, kind=TreeEntryKind.LINK_BROKEN, source=str(link))
     if not target.is_relative_to(root):
         return TreeEntry(path=path, kind=TreeEntryKind.LINK_OUT, source=str(link))

@@ -1,4 +1,4 @@
-"""Is this folder worth renting a machine for? Every rule, one report."""
+"""Checks a dataset against every rule and returns one report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DEFAULT_RULES = DatasetRules()
 
 
 def check(folder: Path, rules: DatasetRules = _DEFAULT_RULES) -> DatasetReport:
-    """All problems of the dataset in `folder`; changes nothing. Raises NotFound when there is no such folder."""
+    """Check the dataset in `folder`; changes nothing. Raises NotFound if there is no such folder."""
     entries = scan(folder)
     files = files_of(entries)
     problems = [*_check_tree(entries), *check_names(files)]
@@ -52,13 +52,17 @@ def _check_tree(entries: Sequence[TreeEntry]) -> Iterator[DatasetProblem]:
 
 
 _TREE_PROBLEMS: dict[TreeEntryKind, tuple[Severity, str, str, str]] = {
-    TreeEntryKind.HIDDEN: (Severity.WARNING, "hidden_file", "hidden; it is not sent", "remove it if it is not needed"),
-    TreeEntryKind.LINK_OUT: (
-        Severity.ERROR, "link_out_of_folder", "a link that leads out of the dataset", "put a copy of the file here",
+    TreeEntryKind.HIDDEN: (
+        Severity.WARNING, "hidden_file", "hidden file; it is not packed", "remove it if you do not need it",
     ),
-    TreeEntryKind.LINK_BROKEN: (Severity.ERROR, "link_broken", "a link to nothing", "remove it, or put the file here"),
+    TreeEntryKind.LINK_OUT: (
+        Severity.ERROR, "link_out_of_folder", "a link out of the dataset", "replace it with a copy of the file",
+    ),
+    TreeEntryKind.LINK_BROKEN: (
+        Severity.ERROR, "link_broken", "a broken link", "remove it, or replace it with the file",
+    ),
     TreeEntryKind.LINK_TO_FOLDER: (
-        Severity.ERROR, "link_to_folder", "a link to a folder", "put the folder itself here, or remove the link",
+        Severity.ERROR, "link_to_folder", "a link to a folder", "replace it with the folder, or remove it",
     ),
     TreeEntryKind.SPECIAL: (Severity.ERROR, "not_a_file", "neither a file nor a folder", "remove it"),
     TreeEntryKind.UNREADABLE: (Severity.ERROR, "unreadable", "no permission to read it", "fix its permissions"),
@@ -67,11 +71,9 @@ _TREE_PROBLEMS: dict[TreeEntryKind, tuple[Severity, str, str, str]] = {
 
 def _unused(file: TreeEntry) -> DatasetProblem:
     if file.suffix in UNUSED_SUFFIXES:
-        text = f"{file.suffix} images are not read by trainers"
-        return warning(
-            "image_format", file.path, text, "export it as PNG or JPEG (--fix does it for GIF, BMP and TIFF)"
-        )
-    return warning("file_unused", file.path, "the recipe has no use for this file", "remove it, or leave it")
+        text = f"trainers do not read {file.suffix} images"
+        return warning("image_format", file.path, text, "export it as PNG or JPEG (--fix converts GIF, BMP and TIFF)")
+    return warning("file_unused", file.path, "the recipe does not use this file", "remove it, or leave it")
 
 
 def _report(

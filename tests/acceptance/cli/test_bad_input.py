@@ -176,7 +176,7 @@ def test_hosts_that_cannot_be_asked(shared: Home) -> None:
 def test_an_archive_takes_nothing_else_s_place(shared: Home, pictures: Path, tmp_path: Path) -> None:
     letter = tmp_path / "letter.txt"
     letter.write_text("dear all")
-    told(shared.run("dataset", "pack", str(pictures), str(letter)), 2, "is no archive", "--force")
+    told(shared.run("dataset", "pack", str(pictures), str(letter)), 2, "is not an archive", "--force")
     assert letter.read_text() == "dear all"
     told(shared.run("dataset", "pack", str(pictures), "/dev/full"), 2, "neither a file nor a folder", "hint: ")
     assert Path("/dev/full").is_char_device()

@@ -56,9 +56,9 @@ def test_a_set_in_a_bucket_and_one_of_the_hub_pack_to_the_same_bytes_as_the_fold
 
 def test_a_dataset_that_cannot_be_had_is_one_line_and_a_hint(rclone: S3Server, tmp_path: Path) -> None:
     for source, environ, word in (
-        (f"s3://{rclone.bucket}/none-there", rclone.environment(), "there is no dataset"),
-        ("s3://pictures/cats", {}, "without a key"),
-        ("ftp://pictures/cats", {}, "no dataset that can be read"),
+        (f"s3://{rclone.bucket}/none-there", rclone.environment(), "does not exist or is empty"),
+        ("s3://pictures/cats", {}, "no key is set"),
+        ("ftp://pictures/cats", {}, "not a supported dataset address"),
     ):
         done = run("train", "--recipe", "tiny-lora@1", "--dataset", source, "--dry-run", home=tmp_path, **environ)
         assert isinstance(done.exception, StationmasterError), done.exception

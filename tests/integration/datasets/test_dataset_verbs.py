@@ -65,7 +65,7 @@ def test_fix_writes_a_copy_and_says_what_it_did(tmp_path: Path) -> None:
     (good_set(tmp_path / "set") / ".DS_Store").write_bytes(b"x")
     result = run("check", tmp_path / "set", "--fix", tmp_path / "fixed")
     assert result.exit_code == 0
-    assert "left out .DS_Store (hidden)" in result.output
+    assert "skipped .DS_Store (hidden)" in result.output
     assert len(list((tmp_path / "fixed").iterdir())) == 20
 
 

@@ -261,7 +261,7 @@ def test_a_target_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> N
 
 def test_nothing_to_pack_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DatasetInvalid, match="nothing to pack"):
+    with pytest.raises(DatasetInvalid, match="no files to pack"):
         pack(tmp_path / "empty", tmp_path / "set.tar")
     with pytest.raises(NotFound):
         pack(tmp_path / "missing", tmp_path / "set.tar")

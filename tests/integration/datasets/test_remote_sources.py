@@ -133,7 +133,7 @@ def test_bytes_that_are_not_those_of_the_listing_are_refused(rclone: S3Server, t
                 yield chunk.replace(b"cat", b"dog")
 
     with closing(open_other_bucket(at.bucket, rclone.bucket)) as bucket, pytest.raises(DatasetInvalid):
-        fetch_into_cache(BucketDataset(objects=Lying(bucket), key=source.key), str(source), tmp_path / "cache")
+        fetch_into_cache(BucketDataset(bucket=Lying(bucket), key=source.key), str(source), tmp_path / "cache")
     assert not list((tmp_path / "cache").rglob("*.txt"))
 
 

@@ -70,8 +70,8 @@ def test_every_repair_is_told(source: Path, tmp_path: Path) -> None:
     assert "renamed it's $(x).png to it_s __x__2.png" in repairs
     assert "renamed it's $(x).txt to it_s __x__2.txt" in repairs
     assert "rewrote landscape_001.txt as plain UTF-8" in repairs
-    assert "left out .DS_Store (hidden)" in repairs
-    assert "left out passwd.png (link out)" in repairs
+    assert "skipped .DS_Store (hidden)" in repairs
+    assert "skipped passwd.png (link out)" in repairs
     assert not any("landscape_003" in repair for repair in repairs)
 
 

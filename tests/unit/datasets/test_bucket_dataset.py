@@ -42,7 +42,7 @@ class Objects:
 
 
 def files(*held: Held, key: str = "cats") -> BucketDataset:
-    return BucketDataset(objects=Objects({one.key: one for one in held}), key=key)
+    return BucketDataset(bucket=Objects({one.key: one for one in held}), key=key)
 
 
 def md5(content: bytes) -> str:

@@ -24,7 +24,7 @@ def test_a_smaller_and_compressed_copy_is_near() -> None:
 
 def test_different_pictures_are_not_near() -> None:
     found = [signature_of(picture(seed=seed)) for seed in range(1, 8)]
-    assert near_duplicates([(str(index), likeness) for index, likeness in enumerate(found)]) == []
+    assert near_duplicates([(str(index), signature) for index, signature in enumerate(found)]) == []
 
 
 def test_the_same_shapes_in_other_colours_are_not_near() -> None:
@@ -32,7 +32,7 @@ def test_the_same_shapes_in_other_colours_are_not_near() -> None:
     assert not signature_of(red).is_near(signature_of(blue))
 
 
-def test_every_mode_has_a_likeness() -> None:
+def test_every_mode_has_a_signature() -> None:
     for mode in ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr", "HSV", "LAB", "I", "F", "I;16"):
         base = picture().convert("L") if mode == "LAB" else picture()
         image = (

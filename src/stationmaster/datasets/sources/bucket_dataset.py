@@ -24,8 +24,8 @@ class BucketObject(Protocol):
     def etag_is_md5(self) -> bool: ...
 
 
-class Objects(Protocol):
-    """A whole bucket, as control hands it in."""
+class ReadableBucket(Protocol):
+    """The methods of a bucket that are used here; `delivery` may not be imported."""
 
     def listed(self, prefix: str = "") -> Iterator[BucketObject]: ...
     def head(self, key: str) -> BucketObject | None: ...
@@ -34,25 +34,25 @@ class Objects(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketDataset:
-    """Keeps the promise of `RemoteDataset`; `key` is a prefix, which ends where a folder would, or an object's own."""
+    """A `RemoteDataset`; `key` is a folder-like prefix, or the key of one object."""
 
-    objects: Objects
+    bucket: ReadableBucket
     key: str
 
     def listed(self) -> Sequence[RemoteFile]:
         prefix = f"{self.key}/" if self.key else ""
-        below = [one for one in self.objects.listed(prefix) if not one.key.endswith("/")]
+        below = [one for one in self.bucket.listed(prefix) if not one.key.endswith("/")]
         if below or not self.key:
             return [_file(one, one.key.removeprefix(prefix)) for one in below]
-        single = self.objects.head(self.key)
+        single = self.bucket.head(self.key)
         return [] if single is None else [_file(single, PurePosixPath(self.key).name)]
 
     def read(self, file: RemoteFile, *, offset: int) -> Iterator[bytes]:
-        return self.objects.read(file.key, offset=offset, etag=file.version)
+        return self.bucket.read(file.key, offset=offset, etag=file.version)
 
     def digest_is_of_content(self, file: RemoteFile) -> bool:
-        """An object that is encrypted with a key of its owner's has an ETag that says nothing about its bytes."""
-        found = self.objects.head(file.key)
+        """False for an object encrypted with a customer-managed key: its ETag does not depend on its content."""
+        found = self.bucket.head(file.key)
         return found is None or found.etag != file.version or found.etag_is_md5
 
 

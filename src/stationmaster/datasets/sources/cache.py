@@ -1,4 +1,4 @@
-"""A dataset that lies elsewhere, kept at home: fetched once, file by file, each with its hash; cuts are resumed."""
+"""A local cache of remote datasets: downloads each file once, verifies its hash, resumes after interruptions."""
 
 from __future__ import annotations
 
@@ -23,66 +23,66 @@ from stationmaster.datasets.tree import MAX_ENTRIES, shown
 from stationmaster.errors import DatasetInvalid, DeliveryBusy, DiskFull, NotFound
 from stationmaster.files import write_atomically
 
-#: Called with (bytes that are there, bytes in all).
+#: Called with (bytes done, total bytes).
 Progress = Callable[[int, int], None]
 
-_ROOM_TO_SPARE_BYTES = 64 << 20
+_SPARE_BYTES = 64 << 20
 _AT_ONCE = 8
 _TRIES = 4
 _PARTS = ".parts"
 
 
 def fetch_into_cache(files: RemoteDataset, source: str, cache: Path, *, progress: Progress | None = None) -> Path:
-    """The folder, or the one archive, that holds the dataset `source` as it is now.
+    """Download the current version of the dataset `source`; returns its folder, or the path of its one archive.
 
-    What an earlier call fetched is used if its hash still fits; what a broken connection left is added to. Raises
-    NotFound, DatasetInvalid (a file that is not what it is said to be), DiskFull, DeliveryRefused, DeliveryBusy.
+    Cached files are used if their hash still matches; partial downloads are resumed. Raises NotFound, DatasetInvalid
+    (a file does not match its digest), DiskFull, DeliveryRefused, DeliveryBusy.
     """
-    wanted = _checked(files.listed(), source)
+    wanted = _validated(files.listed(), source)
     place = cache / _folder_name(source)
-    with _alone(place):
-        held = _Held(place)
-        missing = [file for file in wanted if not held.has(file)]
+    with _locked(place):
+        index = _CacheIndex(place)
+        missing = [file for file in wanted if not index.has(file)]
         _require_room(place, sum(file.size for file in missing))
         total = sum(file.size for file in wanted)
         done = total - sum(file.size for file in missing)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             for file, sha256 in zip(missing, pool.map(partial(_fetch, files, place), missing), strict=True):
-                held.put(file, sha256)
+                index.put(file, sha256)
                 done += file.size
                 if progress is not None:
                     progress(done, total)
-        held.keep_only(wanted)
+        index.keep_only(wanted)
     only = wanted[0].path if len(wanted) == 1 and _is_archive(wanted[0].path) else ""
     return place / "files" / only
 
 
 def remove_unused_datasets(cache: Path, *, seconds: float) -> list[Path]:
-    """Datasets that nobody asked for in so long are gone; which ones. One that is being fetched stays."""
+    """Remove datasets that were not used for `seconds`, except one being downloaded; returns their folders."""
     gone = []
     for place in sorted(cache.glob("*/")):
-        with _alone(place, wait=False) as is_ours:
+        with _locked(place, wait=False) as is_ours:
             if is_ours and time.time() - _last_use(place) >= seconds:
-                aside = place.rename(cache / f".{secrets.token_hex(8)}.going")  # whoever waits for it makes it anew
+                aside = place.rename(cache / f".{secrets.token_hex(8)}.going")  # a waiting process creates it again
                 shutil.rmtree(aside)
                 gone.append(place)
     return gone
 
 
 def _last_use(place: Path) -> float:
-    """Every fetch writes the list anew, at its end; one that broke off left its parts."""
-    told = [path for path in (place / "index.json", place / _PARTS) if path.exists()]
-    return max(path.stat().st_mtime for path in told or [place])
+    """Time of the last download: a complete one rewrites the index, an interrupted one leaves its parts."""
+    found = [path for path in (place / "index.json", place / _PARTS) if path.exists()]
+    return max(path.stat().st_mtime for path in found or [place])
 
 
-class _Held:
-    """What the cache holds, by its own list: path, version and SHA-256 as they were when it was fetched."""
+class _CacheIndex:
+    """The cached files: path, version and SHA-256 of each at the time of its download."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
-        self._list = place / "index.json"
+        self._index_path = place / "index.json"
         try:
-            found = json.loads(self._list.read_text(encoding="utf-8"))
+            found = json.loads(self._index_path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             found = {}
         self._files: dict[str, dict[str, Any]] = found if isinstance(found, dict) else {}
@@ -91,10 +91,11 @@ class _Held:
         path = self._place / "files" / file.path
         if not path.is_file() or path.stat().st_size != file.size:
             return False
-        sha256, told = _hashes(file, path)
+        sha256, digest = _hashes(file, path)
         known = self._files.get(file.path)
-        if known is None:  # fetched by a call that did not live to write its list
-            known = {"version": file.version, "sha256": sha256 if told is not None and told == file.digest else None}
+        if known is None:  # downloaded by a process that died before it wrote the index
+            is_verified = digest is not None and digest == file.digest
+            known = {"version": file.version, "sha256": sha256 if is_verified else None}
         if (known.get("version"), known.get("sha256")) != (file.version, sha256):
             return False
         self.put(file, sha256)
@@ -104,7 +105,7 @@ class _Held:
         self._files[file.path] = {"version": file.version, "size": file.size, "sha256": sha256}
 
     def keep_only(self, wanted: Sequence[RemoteFile]) -> None:
-        """Nothing that the dataset no longer has is left, and the list is written."""
+        """Remove files that the dataset no longer has, and write the index."""
         paths = {file.path for file in wanted}
         self._files = {path: known for path, known in self._files.items() if path in paths}
         root = self._place / "files"
@@ -115,30 +116,30 @@ class _Held:
             elif found.relative_to(root).as_posix() not in paths:
                 found.unlink()
         shutil.rmtree(self._place / _PARTS, ignore_errors=True)
-        write_atomically(self._list, json.dumps(self._files, indent=1))
+        write_atomically(self._index_path, json.dumps(self._files, indent=1))
 
 
-def _checked(files: Sequence[RemoteFile], source: str) -> list[RemoteFile]:
+def _validated(files: Sequence[RemoteFile], source: str) -> list[RemoteFile]:
     if not files:
-        raise NotFound(f"there is no dataset {shown(source)}, or nothing is in it", hint="check its name")
+        raise NotFound(f"the dataset {shown(source)} does not exist or is empty", hint="check its name")
     if len(files) > MAX_ENTRIES:
-        raise DatasetInvalid(f"{shown(source)} holds more than {MAX_ENTRIES:,} files")
+        raise DatasetInvalid(f"{shown(source)} contains more than {MAX_ENTRIES:,} files")
     for file in files:
         path = PurePosixPath(file.path)
         leads_out = path.is_absolute() or ".." in path.parts or "\0" in file.path
         if leads_out or not path.parts or path.as_posix() != file.path:
-            raise DatasetInvalid(f"{shown(source)} holds {shown(file.path)}, which cannot be a file's name here")
+            raise DatasetInvalid(f"{shown(source)} contains {shown(file.path)}, which is not a valid file name")
     return sorted(files, key=lambda file: file.path)
 
 
 def _fetch(files: RemoteDataset, place: Path, file: RemoteFile) -> str:
-    """The file is in its place, with the digest that was told of it; its SHA-256."""
+    """Download the file and check its digest; returns its SHA-256."""
     name = hashlib.sha256(f"{file.path}\0{file.version}".encode()).hexdigest()[:32]
     part = place / _PARTS / name
     part.parent.mkdir(exist_ok=True)
     for left in reversed(range(_TRIES)):
         try:
-            _add(files, file, part)
+            _download_rest(files, file, part)
             break
         except DeliveryBusy:
             if not left:
@@ -150,8 +151,8 @@ def _fetch(files: RemoteDataset, place: Path, file: RemoteFile) -> str:
     return sha256
 
 
-def _add(files: RemoteDataset, file: RemoteFile, part: Path) -> None:
-    """What `part` lacks is added to it; what came stays when the connection is lost."""
+def _download_rest(files: RemoteDataset, file: RemoteFile, part: Path) -> None:
+    """Append the missing bytes to `part`; what arrived stays if the connection is lost."""
     have = part.stat().st_size if part.exists() else 0
     if have > file.size:
         part.unlink()
@@ -164,46 +165,47 @@ def _add(files: RemoteDataset, file: RemoteFile, part: Path) -> None:
     except OSError as problem:
         if problem.errno in (errno.ENOSPC, errno.EDQUOT):
             part.unlink(missing_ok=True)
-            raise DiskFull(f"no room for {shown(file.path)}: it has {file.size:,} bytes") from None
+            raise DiskFull(f"not enough disk space for {shown(file.path)} ({file.size:,} bytes)") from None
         raise
     if part.stat().st_size < file.size:
-        raise DeliveryBusy(f"{shown(file.path)} broke off after {part.stat().st_size:,} of {file.size:,} bytes")
+        raise DeliveryBusy(
+            f"{shown(file.path)}: the download stopped after {part.stat().st_size:,} of {file.size:,} bytes"
+        )
 
 
 def _verified(files: RemoteDataset, file: RemoteFile, part: Path) -> str:
-    sha256, told = _hashes(file, part)
-    is_wrong = told is not None and told != file.digest and files.digest_is_of_content(file)
+    sha256, digest = _hashes(file, part)
+    is_wrong = digest is not None and digest != file.digest and files.digest_is_of_content(file)
     if is_wrong or part.stat().st_size != file.size:
         part.unlink()
-        raise DatasetInvalid(f"{shown(file.path)} did not arrive as it is said to be", hint="try again")
+        raise DatasetInvalid(f"{shown(file.path)} was downloaded with a wrong size or digest", hint="try again")
     return sha256
 
 
 def _hashes(file: RemoteFile, path: Path) -> tuple[str, str | None]:
-    """The SHA-256 of what lies at `path`, and the digest of the kind that was told of the file."""
-    told, sha256 = file.new_digest(), hashlib.sha256()
+    """The SHA-256 of `path`, and its digest of the kind that the service reports."""
+    digest, sha256 = file.new_digest(), hashlib.sha256()
     with path.open("rb") as content:
         while chunk := content.read(1 << 20):
             sha256.update(chunk)
-            if told is not None:
-                told.update(chunk)
-    return sha256.hexdigest(), None if told is None else str(told.hexdigest())
+            if digest is not None:
+                digest.update(chunk)
+    return sha256.hexdigest(), None if digest is None else str(digest.hexdigest())
 
 
 def _require_room(place: Path, size: int) -> None:
     free = shutil.disk_usage(place).free
-    if size + _ROOM_TO_SPARE_BYTES > free:
+    if size + _SPARE_BYTES > free:
         raise DiskFull(
-            f"the dataset needs {size:,} bytes and {_ROOM_TO_SPARE_BYTES:,} to spare in {shown(str(place))}, "
-            f"{free:,} are free",
-            hint="free some room, or set STATIONMASTER_HOME to a larger disk",
+            f"the dataset needs {size + _SPARE_BYTES:,} bytes in {shown(str(place))}; {free:,} are free",
+            hint="free disk space, or set STATIONMASTER_HOME to a larger disk",
         )
 
 
 @contextmanager
-def _alone(place: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Two commands that want the same dataset do not fetch it into each other's files; False: another has it now."""
-    descriptor = _locked(place, wait=wait)
+def _locked(place: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Lock the folder, so that two processes do not download into the same files; False if another has the lock."""
+    descriptor = _take_lock(place, wait=wait)
     try:
         yield descriptor is not None
     finally:
@@ -211,15 +213,15 @@ def _alone(place: Path, *, wait: bool = True) -> Iterator[bool]:
             os.close(descriptor)
 
 
-def _locked(place: Path, *, wait: bool) -> int | None:
-    """A lock on the folder, which is there; None if another has it and nobody waits."""
+def _take_lock(place: Path, *, wait: bool) -> int | None:
+    """Create the folder and lock it; None if another process has the lock and `wait` is False."""
     lock = place / ".lock"
     while True:
         place.mkdir(parents=True, exist_ok=True)
         try:
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
         except FileNotFoundError:
-            continue  # removed this very moment
+            continue  # removed at this moment
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
             if lock.stat().st_ino == os.fstat(descriptor).st_ino:
@@ -229,7 +231,7 @@ def _locked(place: Path, *, wait: bool) -> int | None:
             return None
         except FileNotFoundError:
             pass
-        os.close(descriptor)  # the folder was removed while we waited: make it anew
+        os.close(descriptor)  # the folder was removed while we waited: create it again
 
 
 def _folder_name(source: str) -> str:

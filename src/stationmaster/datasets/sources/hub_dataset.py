@@ -1,4 +1,4 @@
-"""A dataset of the Hugging Face Hub, at one commit."""
+"""A dataset on the Hugging Face Hub, at one commit."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from stationmaster.errors import DeliveryBusy, DeliveryRefused, NotFound
 
 _TIMEOUT_SECONDS = 60.0
 _LATER = (408, 425, 429, 500, 502, 503, 504)
-_OF_THE_REPOSITORY = (".gitattributes", "README.md")  # no part of what is trained on
+_OF_THE_REPOSITORY = (".gitattributes", "README.md")  # not part of the dataset
 
 
 class HubDataset:
-    """Keeps the promise of `RemoteDataset`. `commit` is what the revision stood for when this was opened."""
+    """A `RemoteDataset`. `commit` is the commit of the revision when this was created."""
 
     def __init__(self, *, url: str, repository: str, revision: str | None, token: str | None) -> None:
-        """Raises NotFound, and DeliveryRefused where the dataset is gated or private."""
+        """Raises NotFound, and DeliveryRefused if the dataset is gated or private."""
         self._repository = repository
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        # Large files are served from elsewhere; httpx does not send the token on to another host.
+        # Large files are redirected to another host; httpx does not send the token there.
         self._client = httpx.Client(
             base_url=url.rstrip("/"), headers=headers, timeout=_TIMEOUT_SECONDS, follow_redirects=True
         )
@@ -39,7 +39,7 @@ class HubDataset:
         found: list[dict[str, Any]] = []
         page: str | None = f"/api/datasets/{self._repository}/tree/{self.commit}?recursive=true"
         while page is not None:
-            with self._asked("GET", page) as answer:
+            with self._request("GET", page) as answer:
                 answer.read()
                 found += answer.json()
                 page = answer.links.get("next", {}).get("url")
@@ -49,7 +49,7 @@ class HubDataset:
     def read(self, file: RemoteFile, *, offset: int) -> Iterator[bytes]:
         headers = {"Range": f"bytes={offset}-"} if offset else {}
         where = f"/datasets/{self._repository}/resolve/{self.commit}/{quote(file.key)}"
-        with self._asked("GET", where, headers=headers) as answer:
+        with self._request("GET", where, headers=headers) as answer:
             unwanted = offset if answer.status_code != 206 else 0
             for chunk in answer.iter_bytes():
                 if unwanted < len(chunk):
@@ -63,13 +63,13 @@ class HubDataset:
         self._client.close()
 
     def _document(self, where: str) -> dict[str, Any]:
-        with self._asked("GET", where) as answer:
+        with self._request("GET", where) as answer:
             answer.read()
             found: dict[str, Any] = answer.json()
             return found
 
     @contextmanager
-    def _asked(self, method: str, where: str, **options: Any) -> Iterator[httpx.Response]:
+    def _request(self, method: str, where: str, **options: Any) -> Iterator[httpx.Response]:
         try:
             with self._client.stream(method, where, **options) as answer:
                 if answer.status_code >= 400:
@@ -86,15 +86,15 @@ class HubDataset:
             raise DeliveryBusy(f"the Hub answers {status} for the dataset {name}")
         if answer.headers.get("X-Error-Code") == "GatedRepo" or status == 403:
             raise DeliveryRefused(
-                f"the dataset {name} is gated, and this account has no access", hint=f"ask for it at {page}"
+                f"the dataset {name} is gated, and this account has no access", hint=f"request access at {page}"
             )
         if status == 401:
             raise DeliveryRefused(
-                f"the Hub shows the dataset {name} only to those who may see it, or there is none",
-                hint="set HF_TOKEN to one that may read it, and check the name",
+                f"the dataset {name} is private or does not exist",
+                hint="set HF_TOKEN to a token that can read it, and check the name",
             )
         if status == 404:
-            raise NotFound(f"the Hub has no dataset {name}, or no such revision of it", hint=f"look at {page}")
+            raise NotFound(f"there is no dataset {name} on the Hub, or no such revision", hint=f"see {page}")
         raise DeliveryRefused(f"the Hub answers {status} for the dataset {name}")
 
 

@@ -1,4 +1,4 @@
-"""How a dataset is named: a folder or archive here, a prefix in a bucket, a dataset of the Hugging Face Hub."""
+"""Parses a dataset reference: a local folder or archive, an s3:// prefix, or a dataset on the Hugging Face Hub."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _S3 = "s3://"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketReference:
-    """Everything below a prefix of a bucket, or one archive in it."""
+    """All objects below a prefix of a bucket, or one archive in it."""
 
     bucket: str
     key: str
@@ -32,7 +32,7 @@ class BucketReference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubReference:
-    """A dataset repository of the Hub, at a branch, tag or commit."""
+    """A dataset repository on the Hub, at a branch, tag or commit."""
 
     repository: str
     revision: str | None = None
@@ -50,19 +50,19 @@ DatasetReference = Path | RemoteReference
 
 
 def parse_reference(text: str) -> DatasetReference:
-    """What a person wrote as a dataset. Raises UserError for an address that cannot be one.
+    """Parse a dataset option. Raises UserError for an invalid address.
 
     >>> parse_reference("s3://pictures/cats/"), parse_reference("hf://datasets/anna/cats@main").revision
     (BucketReference(bucket='pictures', key='cats'), 'main')
     """
     if text.startswith(_S3):
-        return _bucket_source(text)
+        return _bucket_reference(text)
     if text.startswith("hf://"):
-        return _hub_source(text)
+        return _hub_reference(text)
     if "://" in text:
         raise UserError(
-            f"{text} is no dataset that can be read",
-            hint="give a folder, a .tar or .zip file, s3://BUCKET/PREFIX or hf://datasets/OWNER/NAME",
+            f"{text} is not a supported dataset address",
+            hint="pass a folder, a .tar or .zip file, s3://BUCKET/PREFIX or hf://datasets/OWNER/NAME",
         )
     try:
         return Path(text).expanduser()
@@ -70,17 +70,17 @@ def parse_reference(text: str) -> DatasetReference:
         raise NotFound(f"there is no home folder for {text}") from None
 
 
-def _bucket_source(text: str) -> BucketReference:
+def _bucket_reference(text: str) -> BucketReference:
     bucket, _, key = text.removeprefix(_S3).partition("/")
     if not _BUCKET.fullmatch(bucket):
-        raise UserError(f"{text} names no bucket", hint="write s3://BUCKET/PREFIX")
+        raise UserError(f"{text} has no valid bucket name", hint="write s3://BUCKET/PREFIX")
     return BucketReference(bucket=bucket, key=key.strip("/"))
 
 
-def _hub_source(text: str) -> HubReference:
+def _hub_reference(text: str) -> HubReference:
     repository, _, revision = text.removeprefix(_HUB).partition("@")
     if not text.startswith(_HUB) or not _HUB_NAME.fullmatch(repository):
-        raise UserError(f"{text} names no dataset of the Hub", hint="write hf://datasets/OWNER/NAME or …/NAME@REVISION")
+        raise UserError(f"{text} is not a dataset on the Hub", hint="write hf://datasets/OWNER/NAME or …/NAME@REVISION")
     if revision and not _REVISION.fullmatch(revision):
-        raise UserError(f"{revision} cannot be a revision", hint="write a branch, a tag or a commit")
+        raise UserError(f"{revision} is not a valid revision", hint="write a branch, a tag or a commit")
     return HubReference(repository=repository, revision=revision or None)

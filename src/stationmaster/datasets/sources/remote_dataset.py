@@ -1,4 +1,4 @@
-"""What every place that datasets are fetched from promises."""
+"""The interface of remote datasets."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from typing import Any, Protocol
 class DigestKind(StrEnum):
     SHA256 = "sha256"
     MD5 = "md5"
-    GIT_BLOB = "git_blob"  # SHA-1 over git's own header and the content
+    GIT_BLOB = "git_blob"  # SHA-1 over git's header and the content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteFile:
-    """A file as its place describes it. `version` differs when the content does."""
+    """A file as the service reports it. `version` changes with the content."""
 
-    path: str  # below the dataset's own folder; not to be trusted
-    key: str  # how its place calls it
+    path: str  # relative to the dataset; untrusted
+    key: str  # the service's name for it
     size: int
     version: str
     digest_kind: DigestKind | None = None
     digest: str | None = None
 
     def new_digest(self) -> Any:
-        """A running hash of the kind that the place told, or None."""
+        """A new hash of the kind that the service reports; None if it reports no digest."""
         match self.digest_kind:
             case DigestKind.SHA256:
                 return hashlib.sha256()
@@ -40,13 +40,13 @@ class RemoteFile:
 
 
 class RemoteDataset(Protocol):
-    """One dataset somewhere else. Raises DeliveryRefused and DeliveryBusy."""
+    """One dataset in a bucket or on the Hub. Raises DeliveryRefused and DeliveryBusy."""
 
     def listed(self) -> Sequence[RemoteFile]:
-        """Everything it holds; empty when there is no such dataset."""
+        """All of its files; empty if there is no such dataset."""
 
     def read(self, file: RemoteFile, *, offset: int) -> Iterator[bytes]:
         """The file's bytes from `offset` on."""
 
     def digest_is_of_content(self, file: RemoteFile) -> bool:
-        """Whether a digest that the bytes do not have shows that they are wrong; asked only then."""
+        """Whether a mismatch of the digest proves wrong content; only called after a mismatch."""

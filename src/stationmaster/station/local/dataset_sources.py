@@ -33,7 +33,7 @@ def fetch_dataset(source: DatasetReference, settings: Settings, *, progress: Pro
     match source:
         case BucketReference():
             with closing(open_other_bucket(settings.bucket, source.bucket)) as bucket:
-                files = BucketDataset(objects=bucket, key=source.key)
+                files = BucketDataset(bucket=bucket, key=source.key)
                 return LocalDataset(
                     path=fetch_into_cache(files, str(source), cache, progress=progress), source=str(source)
                 )
