@@ -85,7 +85,8 @@ def test_an_archive_that_reaches_out_is_refused(tmp_path: Path, member: tarfile.
 def test_a_zip_that_reaches_out_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "set.zip", "w") as archive:
         archive.writestr("../evil.txt", "x")
-    with pytest.raises(DatasetInvalid, match="points outside of it"), open_dataset(tmp_path / "set.zip", scratch=tmp_path):
+    archive_path = tmp_path / "set.zip"
+    with pytest.raises(DatasetInvalid, match="points outside of it"), open_dataset(archive_path, scratch=tmp_path):
         pass
     assert not (tmp_path.parent / "evil.txt").exists()
 
