@@ -80,11 +80,11 @@ def test_somebody_who_only_looks_never_keeps_a_worker_from_starting(tmp_path: Pa
 def test_a_worker_that_is_leaving_is_not_relied_on_until_it_says_that_it_stays(tmp_path: Path) -> None:
     lock = WorkerLock(tmp_path)
     assert lock.take(log=tmp_path / "worker.log")
-    lock.say(is_leaving=True)
+    lock.announce(is_leaving=True)
     found = running_worker(tmp_path)
     assert found is not None
     assert found.is_leaving
-    later = threading.Timer(0.3, lambda: lock.say(is_leaving=False))
+    later = threading.Timer(0.3, lambda: lock.announce(is_leaving=False))
     later.start()
     try:
         worker, started = ensure_worker(tmp_path, NOTHING_MORE)
@@ -203,7 +203,7 @@ class Interrupted(WorkerLock):
         super().__init__(home)
         self._store = store
 
-    def say(self, *, is_leaving: bool) -> None:
-        super().say(is_leaving=is_leaving)
+    def announce(self, *, is_leaving: bool) -> None:
+        super().announce(is_leaving=is_leaving)
         if is_leaving:
             self._store.jobs.submit(spec("late"))

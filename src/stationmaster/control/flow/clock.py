@@ -1,4 +1,4 @@
-"""The clock that leases are measured by on this side."""
+"""The clock that leases are measured by locally."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import time
 
 
 def boottime() -> float:
-    """Seconds on a clock that goes on while the computer is suspended."""
+    """Seconds on a clock that runs while the computer is suspended."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

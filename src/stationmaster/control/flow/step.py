@@ -1,4 +1,4 @@
-"""What a visit comes to: what to write down, and what to do next."""
+"""The result of a visit: what to write, and what to do next."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Step(Generic[ActionT]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handler(Generic[SeenT, ActionT]):
-    """How jobs in one state are taken further. `observe` only reads, `decide` is pure, `perform` can be repeated."""
+    """The handler of one state. `observe` only reads, `decide` is pure, `perform` can be repeated."""
 
     observe: Callable[[Visit, World], Awaitable[SeenT]]
     decide: Callable[[SeenT, Policy], Step[ActionT]]
@@ -34,17 +34,17 @@ class Handler(Generic[SeenT, ActionT]):
 
 
 def wants_out(job: Job) -> bool:
-    """Whether the person asked for the end; before a training has started both words mean the same."""
+    """Whether the person asked for the end; before a training has started, stop and cancel mean the same."""
     return job.desired is not Desired.RUN
 
 
 def is_late(job: Job, *, now: float) -> bool:
-    """Whether the hard limit of time or money is reached; it holds over all attempts."""
+    """Whether the hard limit of time or money is reached; it spans all attempts."""
     return job.deadline_at is not None and now >= job.deadline_at
 
 
 def go_on(job: Job, move: Move, *, now: float, **extra: Any) -> Write:
-    """The job in the next state, with the event that tells it."""
+    """The job in its next state, with the event that records it."""
     after = moved(job, move, now=now)
     if after.unreachable_since is not None:
         after = replace(after, unreachable_since=None)
@@ -53,7 +53,7 @@ def go_on(job: Job, move: Move, *, now: float, **extra: Any) -> Write:
 
 
 def give_up(job: Job, reason: Reason, *, now: float, explanation: str) -> Write:
-    """Leave this attempt: for a further one if the reason and the count allow it, else for good."""
+    """End this attempt: another one follows if the reason and the count allow it, else the job concludes."""
     again = not wants_out(job) and may_try_again(job, reason)
     after = moved(counted(job, reason), Move.GIVE_UP, now=now)
     events = [NewEvent(kind="attempt_failed", payload={"reason": reason.value, "explanation": explanation})]
@@ -72,21 +72,21 @@ def wait(job: Job, seconds: float, **extra: Any) -> Write:
 
 
 def failed_try(job: Job, policy: Policy) -> tuple[Job, float, int]:
-    """The job with one more failure in a row counted, how long to wait, and how many there were before."""
+    """The job with one more failure in a row, how long to wait, and how many failures there were before."""
     failures = job.setbacks.failures
     after = replace(job, setbacks=replace(job.setbacks, failures=failures + 1))
     return after, policy.retry_after(failures), failures
 
 
 def recovered(job: Job) -> Job:
-    """The job after something worked: failures in a row are forgotten."""
+    """The job after a success: failures in a row start from zero."""
     if job.setbacks.failures or job.unreachable_since is not None:
         return replace(job, setbacks=replace(job.setbacks, failures=0), unreachable_since=None)
     return job
 
 
 def cut_off(job: Job, *, now: float, policy: Policy, problem: str) -> Write:
-    """The machine did not answer: nothing is concluded from it but that we try again, loudly after a while."""
+    """The machine did not answer: retry, and raise an alert after a while; nothing else is concluded."""
     since = job.unreachable_since if job.unreachable_since is not None else now
     after, seconds, failures = failed_try(replace(job, unreachable_since=since), policy)
     events = () if failures else (NewEvent(kind="unreachable", payload={"problem": problem}),)

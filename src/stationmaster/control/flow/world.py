@@ -1,4 +1,4 @@
-"""Everything that the main flow touches, handed in: the store, the providers, the way to machines, the numbers."""
+"""Everything that the main flow works with, handed in: the store, providers, connections to machines, settings."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ Bill = tuple[tuple[Rental, ...], tuple[CostLine, ...]]  # a job's rentals with t
 
 
 class Guard(Protocol):
-    """The worker's hold on the job being handled."""
+    """The worker's lease on the job being handled."""
 
     def check(self) -> None:
-        """Raises LeaseLost if the lease may have ended, by a clock that goes on while the computer sleeps."""
+        """Raises LeaseLost if the lease may have ended, by a clock that runs while the computer is suspended."""
 
 
 class Rules:
-    """A job's recipe and monitoring settings: each is resolved when somebody asks for it, and then only once.
+    """A job's recipe and monitoring settings: each is resolved when first needed, and only once.
 
-    A state that needs no recipe goes on without one that was taken away.
+    So a state that needs no recipe works although the recipe was removed.
     """
 
     def __init__(self, spec: JobSpec, find_recipe: Callable[[str], StoredRecipe], defaults: MonitoringSettings) -> None:
@@ -59,7 +59,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """One look at one job; `now` is the database's time when the job was read, `watched` whether somebody looks at it.
+    """One visit to one job; `now` is the database's time when the job was read, `watched` whether it is followed live.
 
     `record` writes under the lease in the middle of a long action; what it wrote stays if the action is interrupted.
     """
@@ -73,7 +73,7 @@ class Visit:
 
     @property
     def stored_recipe(self) -> StoredRecipe:
-        """The recipe with the files that belong to it. Raises NotFound where there is none of that name any more."""
+        """The recipe with its files. Raises NotFound where the recipe was removed."""
         return self.rules.stored
 
     @property
@@ -86,8 +86,8 @@ class Visit:
         return self.rules.monitoring
 
 
-async def nobody_can_say(_token: str) -> bool:
-    """Where there is no Hub to ask, what a token may do is unknown, and unknown is not no."""
+async def role_unknown(_token: str) -> bool:
+    """Without a Hub the role of a token is unknown, which must not be taken for read-only or for write."""
     raise DeliveryBusy("there is no Hub to ask")
 
 
@@ -100,12 +100,12 @@ class World:
     secrets: Callable[[str], str | None]
     home: Path
     trackside: Path
-    only_reads: Callable[[str], Awaitable[bool]] = nobody_can_say  # whether a token of the Hub can change nothing
+    only_reads: Callable[[str], Awaitable[bool]] = role_unknown  # whether a Hub token is read-only
     policy: Policy = field(default_factory=Policy)
     destinations: Destinations = field(default_factory=Destinations)
-    public_key: str | None = None  # lets us in on rented machines
+    public_key: str | None = None  # grants access to rented machines
     open_bucket: Callable[[str], Bucket] | None = None  # any bucket that the settings' key may read
-    reload_providers: Callable[[], Mapping[str, Provider]] = dict  # those that came up since we started
+    reload_providers: Callable[[], Mapping[str, Provider]] = dict  # including those that appeared since the start
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "store"))
     listings: Listings = field(init=False)
     rentals: BatchedQuery[str, list[Rental]] = field(init=False)  # by the job's id
@@ -125,7 +125,7 @@ class World:
         self._clock = BatchedQuery(partial(self.ask_store, _clock, self.store))
 
     async def ask_store(self, function: Callable[..., Answer], *args: Any, **kwargs: Any) -> Answer:
-        """A store call off the event loop's thread."""
+        """Make a store call off the event loop's thread."""
         return await asyncio.get_running_loop().run_in_executor(self.threads, partial(function, *args, **kwargs))
 
     async def now(self) -> float:

@@ -9,18 +9,18 @@ from stationmaster.remote.host import Host
 
 
 async def live_rental(job: Job, world: World) -> Rental | None:
-    """The one rental that the job may use; the store lets no second be live."""
+    """The one rental that the job may use; the store allows only one live rental per job."""
     rentals = await world.rentals.of(job.id)
     return next((each for each in rentals if each.state in LIVE_RENTAL_STATES), None)
 
 
 def host_of(job: Job, world: World) -> Host:
-    """trackside's caller on the job's machine, by what the login wrote down."""
+    """The caller of trackside on the job's machine, by the access that the login recorded."""
     return world.host(job, label_of(job), access_of(job))
 
 
 def access_of(job: Job) -> Access:
-    """The way to the job's machine."""
+    """How the job's machine is reached."""
     assert job.machine.access is not None, "no login to the machine has succeeded yet"
     return job.machine.access
 

@@ -1,4 +1,4 @@
-"""A machine becomes ours: the newest with the label is held, every other is surplus and only ever destroyed."""
+"""Adopts a rented machine: the newest with the label is held, every other is surplus and only ever destroyed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ log = get_logger("stationmaster.adoption")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discard:
-    """These machines are surplus, and written down as such: nobody is to use them."""
+    """These machines are surplus and recorded as such: no job may use them."""
 
     provider_ids: tuple[str, ...]
 
 
 def adopted(job: Job, rental: Rental, machines: list[Machine], listing: Listing, *, now: float) -> Write:
-    """The newest machine becomes the rental's; any other with the same label is surplus and goes."""
+    """The newest machine becomes the rental's; any other with the same label is surplus and is destroyed."""
     newest, *others = machines
     held = replace(
         rental,
@@ -34,7 +34,7 @@ def adopted(job: Job, rental: Rental, machines: list[Machine], listing: Listing,
         absent_listings=0,
     )
     surplus = [surplus_rental(held, machine, now=now) for machine in others]
-    events = [_held_told(held, newest)]
+    events = [_held_event(held, newest)]
     events += [NewEvent(kind="surplus_found", payload={"provider_id": each.provider_id}) for each in surplus]
     return Write(
         job=_with_deadline(job, held, newest, now=now),
@@ -47,7 +47,7 @@ def adopted(job: Job, rental: Rental, machines: list[Machine], listing: Listing,
     )
 
 
-def _held_told(rental: Rental, machine: Machine) -> NewEvent:
+def _held_event(rental: Rental, machine: Machine) -> NewEvent:
     offer = rental.offer
     payload = {
         "label": rental.label,
@@ -60,7 +60,7 @@ def _held_told(rental: Rental, machine: Machine) -> NewEvent:
 
 
 def with_surplus(job: Job, rental: Rental, machines: list[Machine], *, now: float) -> Write:
-    """Rows and cost lines for machines that carry the label of a rental which has its machine already."""
+    """Rows and cost lines for machines that carry the label of a rental that already has its machine."""
     surplus = [surplus_rental(rental, machine, now=now) for machine in machines]
     return Write(
         job=job,
@@ -71,7 +71,7 @@ def with_surplus(job: Job, rental: Rental, machines: list[Machine], *, now: floa
 
 
 async def discard(action: Discard, job: Job, world: World) -> Write:
-    """Ask for the end of surplus machines. One that does not go stays in its row, for the sweep and the release."""
+    """Destroy surplus machines. One that cannot be destroyed keeps its row, for the sweep and the release."""
     for provider_id in action.provider_ids:
         try:
             await world.provider(job.spec.provider).destroy(provider_id)
@@ -81,7 +81,7 @@ async def discard(action: Discard, job: Job, world: World) -> Write:
 
 
 def surplus_rental(rental: Rental, machine: Machine, *, now: float) -> Rental:
-    """A row of its own for a machine that a lost answer or a sleeping process made; it is only ever destroyed."""
+    """The row of a machine that a lost answer or a suspended process created; it is only ever destroyed."""
     return Rental(
         label=f"{machine.label}#{machine.provider_id}",
         job_id=rental.job_id,
@@ -98,7 +98,7 @@ def surplus_rental(rental: Rental, machine: Machine, *, now: float) -> Rental:
 
 
 def opened_cost(rental: Rental, machine: Machine, *, now: float) -> CostLine:
-    """Billing is counted from the moment the machine was asked for: too much rather than too little."""
+    """Costs count from the moment the machine was requested: too much rather than too little."""
     rate = _rate(rental, machine)
     started = rental.create_sent_at if rental.create_sent_at is not None else now
     return CostLine(
@@ -118,7 +118,7 @@ def _rate(rental: Rental, machine: Machine) -> MicroDollars:
 
 
 def _with_deadline(job: Job, rental: Rental, machine: Machine, *, now: float) -> Job:
-    """The hard limit counts from the first machine on: hours, or what the money buys at this machine's rate.
+    """The hard limit, counted from the first machine on: hours, or what the money buys at this machine's rate.
 
     Credits that are held for an attempt are another such limit, and each attempt has its own.
     """

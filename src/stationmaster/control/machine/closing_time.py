@@ -1,4 +1,4 @@
-"""Closing time: how long a machine may still bill once its training is to end, whatever the machine says.
+"""Closing time: how long a machine may still bill once its training has to end, whatever the machine reports.
 
 The clock begins with the reason to end (a person's stop, the limit, a stall) and counts only the time in which the
 provider answers and says that the machine runs: home's own line is up then, and what nobody could help does not count
@@ -26,24 +26,24 @@ def is_closing(job: Job) -> bool:
 
 
 def closing_begun(job: Job, *, now: float) -> Job:
-    """The clock runs from now on, unless it does already."""
+    """The job with its clock started now, unless it runs already."""
     return job if is_closing(job) else _noted(job, Closing(spent=0.0, at=now))
 
 
 def closing_if_due(job: Job, *, now: float) -> Job:
-    """The clock runs where a person wants the end, or the limit has passed."""
+    """The job with its clock started if a person asked for the end or the limit has passed."""
     return closing_begun(job, now=now) if wants_out(job) or is_late(job, now=now) else job
 
 
 def look_is_due(job: Job, policy: Policy, *, now: float) -> bool:
-    """Whether the provider is to be asked again what the machine does; many small files need not each wait for it."""
+    """Whether the provider has to be asked again about the machine; not between every two small files."""
     often = min(_LOOK_SECONDS, policy.bound_seconds / 100)
     last = last_counted(job)
     return last is not None and now - last >= often
 
 
 def closing_counted(job: Job, sighting: Sighting, policy: Policy, *, now: float) -> Job:
-    """The clock moved on to now. A gap that nobody looked into, as after a sleep, counts as one long action."""
+    """The job with its clock moved on to now. A gap without a look, as after a suspend, counts as one long action."""
     known = job.ending.closing
     if known is None or sighting is ANSWERING:
         return job  # the next look at the provider counts this time too
@@ -56,33 +56,33 @@ def closing_counted(job: Job, sighting: Sighting, policy: Policy, *, now: float)
 
 
 def closing_forgotten(job: Job) -> Job:
-    """A person asked anew: the whole time begins again."""
+    """A person asked again: the whole time starts anew."""
     return _noted(job, None)
 
 
 def last_counted(job: Job) -> float | None:
-    """When somebody last saw to a job that is to end."""
+    """When a worker last looked at a job that has to end."""
     return None if job.ending.closing is None else job.ending.closing.at
 
 
 def stop_is_over(job: Job, policy: Policy) -> bool:
-    """The training was given its time to save and to stop; what it says now is no reason to wait longer."""
+    """Whether the training has had its time to save and stop; whatever it reports now, the wait is over."""
     return _spent(job) >= stop_limit(policy)
 
 
 def fetch_is_over(job: Job, policy: Policy) -> bool:
-    """The model was given its time to be fetched."""
+    """Whether the fetch of the model has had its time."""
     return _spent(job) >= fetch_limit(policy)
 
 
 def is_stopped_for_good(job: Job, policy: Policy) -> bool:
-    """The machine was stopped, and for as long as a job has to end nobody could start it."""
+    """Whether the machine is stopped and could not be started for as long as a job has to end."""
     closing = job.ending.closing
     return closing is not None and closing.stopped >= policy.bound_seconds
 
 
 def closing_is_over(job: Job, bound_seconds: float) -> bool:
-    """Nothing more is waited for: the GPU must not bill any longer."""
+    """Whether all time is used up: the GPU must not bill any longer."""
     return _spent(job) >= bound_seconds
 
 
@@ -95,22 +95,23 @@ def fetch_limit(policy: Policy) -> float:
 
 
 def longest_action(policy: Policy) -> float:
-    """One try at one file: half of the fetch, so that a place which never answers leaves time for a pull home."""
+    """Limit of one try at one file: half of the fetch, so that a destination that never answers leaves time for a local
+    download."""
     return policy.fetch_seconds / 2
 
 
 def action_limit(job: Job, policy: Policy, *, until: float) -> float | None:
-    """How long the next action on the machine may take, the clock being at `until` then; None: as it likes."""
+    """How long the next action on the machine may take before the clock reaches `until`; None: no limit."""
     return min(longest_action(policy), seconds_left(job, until=until)) if is_closing(job) else None
 
 
 def stop_seconds_left(job: Job, policy: Policy) -> float | None:
-    """How long the training may still be asked to save and to stop; None while the clock does not run."""
+    """How long the training may still take to save and stop; None while the clock does not run."""
     return seconds_left(job, until=stop_limit(policy)) if is_closing(job) else None
 
 
 def seconds_left(job: Job, *, until: float) -> float:
-    """What is left before the clock is at `until`; without end while it does not run."""
+    """Seconds left before the clock reaches `until`; infinite while it does not run."""
     return max(0.0, until - _spent(job)) if is_closing(job) else math.inf
 
 

@@ -1,4 +1,4 @@
-"""Container engines and GPU drivers that a recipe needs of a machine's system: told where they are missing.
+"""Container engines and GPU drivers that a recipe needs of a machine's system: reported where they are missing.
 
 Nothing is installed blindly: only on a machine of one's own, by root, and where `bootstrap.install_drivers` says so.
 In a rented container neither would help, for they belong to the host.
@@ -57,7 +57,7 @@ case " $* " in *" docker "*) systemctl enable --now docker >/dev/null 2>&1 || tr
 
 
 def missing_parts(facts: dict[str, Any], recipe: Recipe) -> tuple[str, ...]:
-    """What the recipe needs of the system and the machine does not have; nothing where the machine did not say."""
+    """Parts of the system that the recipe needs and the machine lacks; empty where the machine did not report them."""
     tools = facts.get("tools")
     if tools is None:
         return ()
@@ -71,14 +71,14 @@ def may_install(rental: Rental, policy: Policy) -> bool:
 
 
 def advice(rental: Rental, policy: Policy) -> str:
-    """The end of a sentence that says what is missing."""
+    """What to do about it, appended to the sentence that names the missing parts."""
     if rental.provider != _OWN_MACHINES or policy.install_drivers:
         return ""
     return "; install it there, or let root do it with bootstrap.install_drivers"
 
 
 async def install(remote: Remote, parts: Sequence[str]) -> None:
-    """The parts are installed by the machine's own package manager, as root; safe to repeat. Raises CommandFailed."""
+    """Install the parts with the machine's package manager, as root. Safe to repeat. Raises CommandFailed."""
     argv = ["sh", "-s", "--", *parts]
     done = await remote.run(argv, input=_INSTALL.encode(), timeout=_INSTALL_SECONDS)
     if done.exit_status is None:
@@ -89,7 +89,7 @@ async def install(remote: Remote, parts: Sequence[str]) -> None:
 
 
 def machine_checked_event(facts: dict[str, Any], missing: Sequence[str]) -> NewEvent:
-    """What the machine has, for whoever wonders afterwards."""
+    """The event that records what the machine has."""
     free = facts.get("disk_free_bytes")
     payload = {
         "gpus": [gpu.get("name") for gpu in facts.get("gpus") or []],

@@ -1,4 +1,4 @@
-"""Keeping a rented machine company: its guard stops it when nobody has come for a while."""
+"""Keeps a rented machine alive: its own guard stops it when no worker has visited for a while."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from stationmaster.model import Job
 from stationmaster.remote.host import Host
 
 _VISIT_SECONDS = 300.0
-_SPARE_SECONDS = 600.0  # past the hard limit, for home to come and fetch the model
+_SPARE_SECONDS = 600.0  # past the hard limit, for a worker to fetch the model
 
 
 def alone_seconds(job: Job, *, now: float) -> float:
-    """How long the training may go on if home never comes back: until the job's hard limit, and a little more."""
+    """How long the training may go on without a visit: until the job's hard limit, and a little more."""
     if job.deadline_at is None:
         return job.spec.max_seconds
     return max(0.0, job.deadline_at - now) + _SPARE_SECONDS
 
 
 @asynccontextmanager
-async def company(host: Host, visit: Visit) -> AsyncIterator[None]:
-    """Visits go on while something long is done to the machine, so that its guard does not think it forgotten."""
+async def keepalive(host: Host, visit: Visit) -> AsyncIterator[None]:
+    """Visit the machine at intervals during a long action, so that its guard does not stop it."""
     seconds = alone_seconds(visit.job, now=visit.now)
-    task = asyncio.create_task(_visit_again_and_again(host, seconds))
+    task = asyncio.create_task(_visit_repeatedly(host, seconds))
     try:
         yield
     finally:
@@ -34,10 +34,10 @@ async def company(host: Host, visit: Visit) -> AsyncIterator[None]:
         await asyncio.wait([task])
 
 
-async def _visit_again_and_again(host: Host, seconds: float) -> None:
+async def _visit_repeatedly(host: Host, seconds: float) -> None:
     while True:
         try:
             await host.visit(seconds)
         except RemoteError:
-            pass  # what is done meanwhile will notice a machine that does not answer, and say so
+            pass  # the action itself reports a machine that does not answer
         await asyncio.sleep(_VISIT_SECONDS)

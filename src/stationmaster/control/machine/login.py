@@ -1,4 +1,4 @@
-"""The way from a running machine to one that can be worked on: key, host key, login, pre-flight."""
+"""From a running machine to a usable one: key, host key, login, pre-flight check."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _HELLO = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogIn:
-    """Running is not reachable: only a real login with a working Python and GPU counts."""
+    """Log in: only a login with a working Python and GPU shows that a running machine is usable."""
 
     rental: Rental
     machine: Machine
 
 
 async def log_in(action: LogIn, job: Job, visit: Visit, world: World) -> Write:
-    """One try at the machine's door; every part of it can be repeated."""
+    """Try to log in once; every part can be repeated."""
     try:
         job = await _with_key_attached(action, job, world)
         access = await pinned(_chosen(action.machine, job), action.rental, action.machine, visit, world)
@@ -61,19 +61,19 @@ async def log_in(action: LogIn, job: Job, visit: Visit, world: World) -> Write:
 
 
 def with_login_problem(job: Job, problem: str) -> Job:
-    """What keeps us from the machine, for when it has kept us too long."""
+    """The job with the last login problem noted, for the explanation should the login time out."""
     return replace(job, machine=replace(job.machine, login_problem=problem))
 
 
 def blame(rental: Rental | None, why: str) -> tuple[BadMachine, ...]:
-    """The host behind a rental, to be avoided for a while; offers' own ids change and say nothing."""
+    """The host of a rental, to be avoided for a while; the ids of offers change and identify nothing."""
     if rental is None or rental.offer is None or rental.offer.machine_id is None:
         return ()
     return (BadMachine(provider=rental.provider, machine_id=rental.offer.machine_id, why=why),)
 
 
 async def pinned(access: Access, rental: Rental, machine: Machine, visit: Visit, world: World) -> Access | None:
-    """The access with its host keys pinned; unverified when they cannot be had in time, None while there is hope."""
+    """The access with its host keys pinned; unverified if they do not appear in time, None while they may."""
     if not isinstance(access, SshAccess) or access.host_keys or access.use_config:
         return access
     provider = world.provider(rental.provider)
@@ -87,9 +87,9 @@ async def pinned(access: Access, rental: Rental, machine: Machine, visit: Visit,
 
 
 def preflight_problem(facts: dict[str, Any], needs: Needs, *, bytes_per_second: float | None) -> str | None:
-    """What is wrong with a machine, judged before any data goes there; None if it will do."""
+    """Why a machine cannot be used, decided before any data goes there; None if it can."""
     free = facts.get("disk_free_bytes")
-    if free is not None and free < needs.disk_gib * _GIB * 0.9:  # file systems keep some for themselves
+    if free is not None and free < needs.disk_gib * _GIB * 0.9:  # file systems reserve some
         return f"only {free / _GIB:.1f} GiB of disk are free, {needs.disk_gib:g} are needed"
     gpus = facts.get("gpus") or []
     if len(gpus) < needs.gpus:
@@ -109,7 +109,7 @@ def preflight_problem(facts: dict[str, Any], needs: Needs, *, bytes_per_second: 
 
 
 def engine_problem(facts: dict[str, Any], runtime: str) -> str | None:
-    """A recipe that runs in containers needs their engine: it is looked for, never installed blindly."""
+    """Why a recipe that runs in containers cannot run here; the engine is checked, never installed unasked."""
     tools = facts.get("tools")
     if runtime == "host" or tools is None or runtime in tools:
         return None
@@ -118,12 +118,12 @@ def engine_problem(facts: dict[str, Any], runtime: str) -> str | None:
 
 
 def _chosen(machine: Machine, job: Job) -> Access:
-    """The better way first; after a failed login the other one."""
+    """The better address first; after a failed login the other one."""
     return machine.accesses[job.setbacks.failures % len(machine.accesses)]
 
 
 async def _with_key_attached(action: LogIn, job: Job, world: World) -> Job:
-    """The key went along with the create; some hosts lose it, so it is attached once more after the boot."""
+    """The key was sent with the create; some hosts lose it, so it is attached once more after the boot."""
     provider = world.provider(action.rental.provider)
     if not isinstance(provider, KnowsKeys) or world.public_key is None or job.machine.key_attached:
         return job
@@ -133,12 +133,11 @@ async def _with_key_attached(action: LogIn, job: Job, world: World) -> Job:
 
 async def _enter(action: LogIn, access: Access, job: Job, visit: Visit, world: World) -> Write:
     remote = world.remote(action.rental.label, access)
-    said = await check(remote, ["python3", "-c", _HELLO], timeout=_LOGIN_SECONDS)
-    access = _with_job_root(access, said)
+    answer = await check(remote, ["python3", "-c", _HELLO], timeout=_LOGIN_SECONDS)
+    access = _with_job_root(access, answer)
     recipe = visit.recipe
     if recipe.secrets and not may_get_secrets(access, world.policy):
-        said_no = "its host key could not be verified and the recipe needs secrets"
-        return _refused(action, job, said_no, now=visit.now)
+        return _refused(action, job, "its host key could not be verified and the recipe needs secrets", now=visit.now)
     host = Host(remote, root=f"{access.job_root}/{job.id}")
     await host.install(world.trackside)
     facts, events = await _checked(action, host, job, visit, world)
@@ -166,7 +165,7 @@ async def _enter(action: LogIn, access: Access, job: Job, visit: Visit, world: W
 async def _checked(
     action: LogIn, host: Host, job: Job, visit: Visit, world: World
 ) -> tuple[dict[str, Any], list[NewEvent]]:
-    """What the machine has; where that is allowed, what the recipe needs of its system is installed first."""
+    """What the machine has, after installing what the recipe needs of its system, where that is allowed."""
     facts = await host.preflight()
     missing = missing_parts(facts, visit.recipe)
     events = [machine_checked_event(facts, missing)]
@@ -178,17 +177,17 @@ async def _checked(
     return facts, events
 
 
-def _with_job_root(access: Access, said: bytes) -> Access:
-    """A machine may keep jobs elsewhere than we think, and says so in its environment."""
+def _with_job_root(access: Access, answer: bytes) -> Access:
+    """The access with the folder for jobs that the machine's environment names, if it names one."""
     try:
-        job_root = json.loads(said.splitlines()[-1])["job_root"]
+        job_root = json.loads(answer.splitlines()[-1])["job_root"]
     except (IndexError, ValueError, KeyError, TypeError):
-        raise CommandFailed(f"the login did not answer as it should: {said[:200]!r}") from None
+        raise CommandFailed(f"the login did not answer as it should: {answer[:200]!r}") from None
     return replace(access, job_root=job_root) if job_root else access
 
 
 async def _link_speed(host: Host, access: Access) -> float | None:
-    """Bytes per second to the machine, by sending a megabyte that cannot be compressed; this computer has no link."""
+    """Bytes per second to the machine, by sending an incompressible megabyte; None on this computer."""
     if not isinstance(access, SshAccess):
         return None
     with tempfile.TemporaryDirectory() as folder:

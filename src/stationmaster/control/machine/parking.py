@@ -1,7 +1,7 @@
 """Parking: a machine whose model could not be fetched in time is stopped. Its GPU bills no more, its disk is kept.
 
 It waits for a person: a further `stop` starts it once more and gives the fetch its whole time again, `cancel` gives
-the model up. When nobody comes for `abandon_seconds` the machine goes, and the job says what was lost.
+the model up. After `abandon_seconds` without either, the machine is destroyed and the job explains what was lost.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _GPU = "gpu"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Park:
-    """Stop the machine; that it is to be stopped is written down already."""
+    """Stop the machine; the intent is recorded already."""
 
     provider_id: str
 
 
 def parked(job: Job, why: str, policy: Policy, *, now: float) -> Write:
-    """The job with its machine to be stopped, and people told what they can do."""
+    """The job with its machine to be stopped, and an alert with what the owner can do."""
     note = Parked(at=now, why=why, seq=job.desired_seq)
     marked = replace(job, ending=replace(job.ending, parked=note))
     base = go_on(marked, Move.EXITED, now=now) if job.state is State.EXECUTING else wait(marked, 0.0)
@@ -51,7 +51,7 @@ def is_asked_again(job: Job) -> bool:
 
 
 def taken_up_again(job: Job) -> Job:
-    """The job as it fetches once more: with its whole time, and with the starts that a machine gets."""
+    """The job as it fetches once more: with its whole time, and its starts counted from zero."""
     again = closing_forgotten(recovered(job))
     return replace(
         again,
@@ -61,15 +61,15 @@ def taken_up_again(job: Job) -> Job:
 
 
 def while_parked(job: Job, sighting: Sighting, policy: Policy, *, can_stop: bool, now: float) -> Write | Park:
-    """What a visit to a parked job comes to."""
+    """What to do on a visit to a parked job."""
     note = _note(job)
     left_seconds = note.at + policy.abandon_seconds - now
     if not can_stop or left_seconds <= 0 or sighting.fate is Fate.GONE:
         ending = job.ending.reason
-        # Without its model nothing is complete.
+        # Without its model the job is not complete.
         reason = Reason.HARD_LIMIT if ending is None or ending is Reason.FINISHED else ending
-        said = f"{note.why}; its model is lost{checkpoint_note(job)}"
-        return replace(give_up(job, reason, now=now, explanation=said), cleared_alerts=(PARKED,))
+        explanation = f"{note.why}; its model is lost{checkpoint_note(job)}"
+        return replace(give_up(job, reason, now=now, explanation=explanation), cleared_alerts=(PARKED,))
     if sighting.fate is Fate.THERE and sighting.machine is not None:
         return Park(provider_id=sighting.machine.provider_id)
     if sighting.fate is Fate.MISSING:
@@ -81,7 +81,7 @@ def while_parked(job: Job, sighting: Sighting, policy: Policy, *, can_stop: bool
 
 
 async def park(action: Park, job: Job, world: World) -> Write:
-    """Ask the provider to stop the machine; its listing is the proof, so the next visit looks again."""
+    """Ask the provider to stop the machine; the next visit checks the listing for the proof."""
     provider = world.provider(job.spec.provider)
     assert isinstance(provider, CanStop), "others are given up"
     try:
@@ -94,7 +94,7 @@ async def park(action: Park, job: Job, world: World) -> Write:
 
 
 def costs_as_seen(lines: Iterable[CostLine], sighting: Sighting, *, now: float) -> tuple[CostLine, ...]:
-    """Cost lines that change with what the provider says: the GPU of a stopped machine costs nothing."""
+    """Cost lines that change with the provider's listing: the GPU of a stopped machine costs nothing."""
     rental, machine = sighting.rental, sighting.machine
     if rental is None or machine is None:
         return ()
@@ -115,9 +115,9 @@ def _note(job: Job) -> Parked:
 
 def _alert(job: Job, note: Parked, policy: Policy) -> Alert:
     goes_at = datetime.fromtimestamp(note.at + policy.abandon_seconds, tz=UTC)
-    said = (
+    message = (
         f"{note.why}; the machine is stopped, so that only its disk costs. It is destroyed with the model at "
         f"{goes_at:%Y-%m-%d %H:%M} UTC. `stationmaster stop {job.id}` tries once more, "
         f"`stationmaster cancel {job.id}` gives the model up"
     )
-    return Alert(kind=PARKED, job_id=job.id, message=said)
+    return Alert(kind=PARKED, job_id=job.id, message=message)

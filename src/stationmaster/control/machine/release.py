@@ -1,4 +1,4 @@
-"""When a rental is gone: destroyed until the provider itself says, twice and once more, that it does not exist."""
+"""When a rental is gone: destroy is repeated until two listings lack the machine and a single read confirms it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What the provider says: the listing, and for machines missing from it the single read (True: it exists)."""
+    """What the provider reports: the listing, and for machines missing from it the single read (True: it exists)."""
 
     listing: Listing
     single_reads: dict[str, bool]
@@ -49,7 +49,7 @@ async def gather_evidence(provider_name: str, rentals: tuple[Rental, ...], world
 
 
 def needs_single_read(rental: Rental, listing: Listing) -> bool:
-    """Whether the listing has lost the machine for the last time that counts, so that only the single read is left."""
+    """Whether enough listings lack the machine, so that only the single read is left."""
     if rental.provider_id is None or not shows_absence(listing, account=rental.account):
         return False
     listed = any(machine.provider_id == rental.provider_id for machine in listing.machines)
@@ -57,7 +57,7 @@ def needs_single_read(rental: Rental, listing: Listing) -> bool:
 
 
 def judge(rental: Rental, evidence: Evidence, *, now: float) -> Judgement:
-    """What is known of a rental that is to go, and what it needs next. Unknown is never gone."""
+    """What is known of a rental that has to go, and what it needs next. Unknown is never gone."""
     rental = replace(rental, state=RentalState.RELEASING)
     listing = evidence.listing
     if rental.provider_id is None:
@@ -68,20 +68,20 @@ def judge(rental: Rental, evidence: Evidence, *, now: float) -> Judgement:
 
 
 def _judge_unnamed(rental: Rental, evidence: Evidence, *, now: float) -> Judgement:
-    """A rental whose create was never answered: its machine, if there is one, is found by its label."""
+    """For a rental whose create was never answered: its machine, if there is one, is found by its label."""
     found = labelled(evidence.listing, rental.label)
     if found:
         named = replace(rental, provider_id=found[0].provider_id)
         return Judgement(rental=_listed(named, evidence.listing, now=now), next=Next.DESTROY)
     if rental.create_sent_at is None:
-        return Judgement(rental=_gone(rental, now=now), next=Next.NOTHING)  # it was never asked for
+        return Judgement(rental=_gone(rental, now=now), next=Next.NOTHING)  # it was never requested
     if now <= rental.create_sent_at + evidence.create_limit_seconds:
         return Judgement(rental=rental, next=Next.LOOK_AGAIN)
     return _count_absence(rental, evidence, now=now)
 
 
 def _listed(rental: Rental, listing: Listing, *, now: float) -> Rental:
-    """It exists, and the account that lists it is the one that can show its absence, whatever was noted before."""
+    """The machine exists; from now on the account that lists it is the one that can show its absence."""
     return replace(rental, account=listing.account, absent_listings=0, release_asked_at=now)
 
 
@@ -92,7 +92,7 @@ def _count_absence(rental: Rental, evidence: Evidence, *, now: float) -> Judgeme
     if counted.absent_listings < _ABSENCES:
         return Judgement(rental=counted, next=Next.LOOK_AGAIN)
     if rental.provider_id is not None and evidence.single_reads.get(rental.provider_id, True):
-        return Judgement(rental=counted, next=Next.DESTROY)  # the listing lies, or nobody could say
+        return Judgement(rental=counted, next=Next.DESTROY)  # the listing is wrong, or the read failed
     return Judgement(rental=_gone(counted, now=now), next=Next.NOTHING)
 
 
@@ -101,7 +101,7 @@ def _gone(rental: Rental, *, now: float) -> Rental:
 
 
 def closed_cost(line: CostLine, *, now: float) -> CostLine:
-    """The line with its end; the time until the provider's own word is counted, never less."""
+    """The line with its end: time counts until the provider confirms the end."""
     if line.ended_at is not None:
         return line
     return replace(line, ended_at=now, amount=cost(line.rate_per_hour, max(0.0, now - line.started_at)))

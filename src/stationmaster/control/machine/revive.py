@@ -1,4 +1,4 @@
-"""A machine that is there but does not answer: one that was stopped is started, one that has moved is found again.
+"""Revives a machine that exists but does not answer: starts a stopped one, finds one whose address changed.
 
 A machine is stopped by its own guard when nobody came, by the provider when credit ran out, or by a higher bid. Its
 training is over then, but the model may still lie on its disk. Who stopped a bid's machine is not told, so it is
@@ -23,7 +23,7 @@ from stationmaster.providers.base import CanStop
 from stationmaster.store.writes import NewEvent, Write
 
 STOPPED_ENDINGS = frozenset({Reason.MACHINE_STOPPED, Reason.OUTBID})
-"""What a stopped machine makes of a training; one that was done by then has finished all the same."""
+"""Reasons of a training whose machine was stopped; one that was complete by then has finished all the same."""
 
 _MOST_STARTS = 3  # of one machine: each may bill, and something stops it every time
 # Errors of a start after which it may work later: the provider's state, or its credit and key, which people mend.
@@ -32,7 +32,7 @@ _PASSING = (ProviderBusy, AnswerLost, ProviderFault, AccessRefused)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revive:
-    """Start the machine, or learn where it is now."""
+    """Start the machine, or find its new address."""
 
     sighting: Sighting
 
@@ -42,7 +42,7 @@ def needs_reviving(sighting: Sighting, job: Job) -> bool:
 
 
 def marked_as_stopped(job: Job, sighting: Sighting) -> Job:
-    """The training on a stopped machine is over; why is written down before the machine is touched."""
+    """The job with the reason noted why its training ended, before the machine is touched."""
     if sighting.fate is not Fate.STOPPED or job.ending.reason is not None:
         return job
     reason = Reason.OUTBID if _may_be_outbid(sighting) else Reason.MACHINE_STOPPED
@@ -64,27 +64,27 @@ async def revive(action: Revive, job: Job, visit: Visit, world: World) -> Write:
 
 
 def _may_be_outbid(sighting: Sighting) -> bool:
-    """A bid's machine that is stopped, and not by our own sweep, which does so to keep what is on its disk."""
+    """Whether a bid's machine was stopped, and not by our own sweep, which stops machines to keep their disk."""
     if sighting.machine is None or sighting.rental is None:
         return False
     return sighting.machine.interruptible and sighting.rental.stopped_at is None
 
 
 def _is_bid_to_leave(job: Job) -> bool:
-    """Whether the machine may be left to whoever bid more; one whose training had ended by then is waited for."""
+    """Whether the machine may be left to the higher bidder; one whose training had ended by then is waited for."""
     return job.ending.reason is Reason.OUTBID
 
 
 async def _start(sighting: Sighting, job: Job, visit: Visit, world: World) -> Write:
-    """A start that the provider only queues could bill at any time, so it is taken back and tried again later."""
+    """Start the machine. A start that is only queued could bill at any time, so it is revoked and retried later."""
     assert sighting.machine is not None
     provider, policy = world.provider(job.spec.provider), world.policy
     if not isinstance(provider, CanStop) or _was_started_just_now(job, visit, policy.queued_start_seconds):
         return wait(job, policy.provider_look_seconds)
     starts = job.machine.starts
     if starts >= _MOST_STARTS:
-        said = f"it was stopped again after {starts} starts"
-        return _outbid(job, visit, said) if _is_bid_to_leave(job) else _left(job, visit, said, policy)
+        why = f"it was stopped again after {starts} starts"
+        return _outbid(job, visit, why) if _is_bid_to_leave(job) else _left(job, visit, why, policy)
     if await provider.start(sighting.machine.provider_id):
         event = NewEvent(kind="machine_started", payload={"provider_id": sighting.machine.provider_id})
         started = replace(job, machine=replace(job.machine, starts=starts + 1, started_at=visit.now))
@@ -96,23 +96,23 @@ async def _start(sighting: Sighting, job: Job, visit: Visit, world: World) -> Wr
 
 
 def _was_started_just_now(job: Job, visit: Visit, seconds: float) -> bool:
-    """A provider's list may go on for a while to show a machine stopped that it is starting."""
+    """A listing may show a machine as stopped for a while after its start."""
     started_at = job.machine.started_at
     return started_at is not None and visit.now - started_at < seconds
 
 
 def _outbid(job: Job, visit: Visit, why: str) -> Write:
-    said = f"somebody bid more and got the machine: {why}{checkpoint_note(job)}"
-    return give_up(job, Reason.OUTBID, now=visit.now, explanation=said)
+    explanation = f"a higher bid took the machine: {why}{checkpoint_note(job)}"
+    return give_up(job, Reason.OUTBID, now=visit.now, explanation=explanation)
 
 
 def _left(job: Job, visit: Visit, why: str, policy: Policy) -> Write:
-    said = f"the model could not be fetched from the stopped machine: {why}"
-    return parked(job, said, policy, now=visit.now)
+    problem = f"the model could not be fetched from the stopped machine: {why}"
+    return parked(job, problem, policy, now=visit.now)
 
 
 async def _find_again(sighting: Sighting, job: Job, visit: Visit, world: World) -> Write:
-    """After a start the address, and the host key, may be others; the provider's word is asked for both."""
+    """Find the machine's new address and host key, which may change with a start; both come from the provider."""
     assert sighting.machine is not None
     assert sighting.rental is not None
     chosen = sighting.machine.accesses[job.setbacks.failures % len(sighting.machine.accesses)]

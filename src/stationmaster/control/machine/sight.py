@@ -16,7 +16,7 @@ _SUSPICIOUS_LOSSES = 2
 
 
 class Fate(StrEnum):
-    """What the provider says of a machine that does not answer."""
+    """What the provider reports of a machine that does not answer."""
 
     THERE = "THERE"
     STOPPED = "STOPPED"  # its disk is kept, and bills
@@ -27,20 +27,20 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """The machine of a job's current attempt as its provider sees it."""
+    """The machine of a job's current attempt as its provider reports it."""
 
     fate: Fate
     rental: Rental | None = None
     machine: Machine | None = None
-    single_read_at: float | None = None  # when a suspicious listing's single read said that it is gone
+    single_read_at: float | None = None  # when, after a suspicious listing, a single read first did not find it
 
 
 ANSWERING = Sighting(fate=Fate.THERE)
-"""The machine answered us itself: nobody else needs to be asked."""
+"""The machine answered, so its provider need not be asked."""
 
 
 async def sight(visit: Visit, world: World) -> Sighting:
-    """Look for a machine that does not answer; only the provider's own word makes it GONE."""
+    """Look for a machine that does not answer; only the provider's listing and single read make it GONE."""
     rental = await live_rental(visit.job, world)
     if rental is None or rental.provider_id is None:
         return Sighting(fate=Fate.GONE, rental=rental)
@@ -67,7 +67,7 @@ async def _sight(rental: Rental, visit: Visit, world: World) -> Sighting:
 
 
 async def _believed(listing: Listing, rental: Rental, visit: Visit, world: World) -> Sighting:
-    """A list that lost several machines at once is suspect: then a second single read, some minutes later, decides."""
+    """A listing that lost several machines at once is suspect: a second single read, some minutes later, decides."""
     held = [each for each in await world.ask_store(world.store.rentals.not_gone) if each.state is RentalState.HELD]
     listed = {machine.provider_id for machine in listing.machines}
     lost = [each for each in held if each.provider == rental.provider and each.provider_id not in listed]
@@ -80,7 +80,7 @@ async def _believed(listing: Listing, rental: Rental, visit: Visit, world: World
 
 
 def missed(job: Job, sighting: Sighting) -> Job:
-    """The job with one more look counted that did not find its machine."""
+    """The job with one more absence of its machine counted."""
     known = job.machine
     gone_read_at = sighting.single_read_at or known.gone_read_at
     return replace(job, machine=replace(known, absences=known.absences + 1, gone_read_at=gone_read_at))

@@ -13,15 +13,15 @@ from stationmaster.model import Job, Reason
 from stationmaster.recipes.schema import Recipe
 from stationmaster.store.writes import NewEvent, Write
 
-_OURS = ("ssh", "loopback")  # providers of machines that no stranger has root on
+_OURS = ("ssh", "loopback")  # providers whose machines no stranger has root on
 _HUB_TOKEN = "HF_TOKEN"
-_HUB_TOKENS_BEGIN_WITH = "hf_"  # also those that a recipe calls by another name
+_HUB_TOKENS_BEGIN_WITH = "hf_"  # also under another name in a recipe
 
 _WHERE = "https://huggingface.co/settings/tokens"
 
 
 async def secrets_of(job: Job, recipe: Recipe, world: World) -> dict[str, str]:
-    """What the recipe declares by name; nothing where nobody could say whether the machine is the right one.
+    """The secrets that the recipe declares; none where the machine's host key could not be verified.
 
     Raises SecretRefused for a token that may write on a machine that is not ours, and DeliveryBusy while the Hub
     cannot be asked.
@@ -32,7 +32,7 @@ async def secrets_of(job: Job, recipe: Recipe, world: World) -> dict[str, str]:
 
 
 async def sendable_secrets(job: Job, recipe: Recipe, world: World) -> dict[str, str]:
-    """What the recipe declares and somebody has set, with every token of the Hub checked. Raises as `secrets_of`."""
+    """The declared secrets that are set, with every Hub token checked. Raises as `secrets_of`."""
     found = {name: value for name in recipe.secrets if (value := world.secrets(name)) is not None}
     for name, value in tokens_to_check(found, provider=job.spec.provider).items():
         await _require_reader(name, value, world)
@@ -40,7 +40,7 @@ async def sendable_secrets(job: Job, recipe: Recipe, world: World) -> dict[str, 
 
 
 def tokens_to_check(secrets: Mapping[str, str], *, provider: str) -> dict[str, str]:
-    """Those of the secrets that are tokens of the Hub and would go to a machine that is not ours."""
+    """Those of the secrets that are Hub tokens and would go to a machine of a stranger."""
     if provider in _OURS:
         return {}
     return {
@@ -56,8 +56,8 @@ def not_accepted(name: str, problem: object) -> SecretRefused:
     return _refused(f"the Hub does not accept {name}: {problem}")
 
 
-def _refused(said: str) -> SecretRefused:
-    return SecretRefused(said, hint=f"create a token with the role read at {_WHERE} and set HF_READ_TOKEN to it")
+def _refused(problem: str) -> SecretRefused:
+    return SecretRefused(problem, hint=f"create a token with the role read at {_WHERE} and set HF_READ_TOKEN to it")
 
 
 async def _require_reader(name: str, token: str, world: World) -> None:
@@ -67,8 +67,8 @@ async def _require_reader(name: str, token: str, world: World) -> None:
     except DeliveryRefused as problem:
         raise not_accepted(name, problem) from problem
     except DeliveryBusy as problem:
-        said = f"the Hub could not be asked whether {name} may only read: {problem}"
-        raise DeliveryBusy(said, retry_after_seconds=problem.retry_after_seconds) from problem
+        message = f"the Hub could not be asked whether {name} may only read: {problem}"
+        raise DeliveryBusy(message, retry_after_seconds=problem.retry_after_seconds) from problem
 
 
 def refusal_in_words(problem: SecretRefused) -> str:
@@ -78,7 +78,7 @@ def refusal_in_words(problem: SecretRefused) -> str:
 def held_back(
     job: Job, problem: SecretRefused | DeliveryBusy, visit: Visit, policy: Policy, *, has_trained: bool
 ) -> Write:
-    """The steps wait for a secret that was not sent: for the Hub's answer, or, once there is a model, for a person.
+    """Steps that wait for a secret that was not sent: for the Hub's answer or, once there is a model, for a person.
 
     A job that has trained nothing yet is over: another try would end the same way.
     """

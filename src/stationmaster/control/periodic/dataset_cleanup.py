@@ -1,4 +1,4 @@
-"""Datasets at home are removed when no job needs them: with their last job, or when nobody used them for long."""
+"""Deletes local datasets that no job needs: with their last job, or unused for a long time."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from stationmaster.store.store import Store
 
 log = get_logger("stationmaster.leftovers")
 
-_LEAST_SECONDS = 3600.0  # datasets are fetched, checked and packed before the job that needs them is written
+_LEAST_SECONDS = 3600.0  # a dataset is downloaded and packed before the job that needs it is written
 
 
 async def clean_up_datasets(world: World) -> None:
-    """Delete datasets at home that no job needs."""
+    """Delete local datasets that no job needs."""
     try:
         gone = await asyncio.to_thread(
             remove_leftovers, world.home, world.store, unused_seconds=world.policy.cache_seconds

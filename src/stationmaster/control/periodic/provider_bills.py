@@ -1,4 +1,4 @@
-"""The provider's own charges take the place of our estimates, some time after a machine has gone."""
+"""Replaces our cost estimates by the provider's charges, some time after a machine is gone."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def _reconcile_provider(
 
 
 def reconciled(line: CostLine, charges: Iterable[Charge]) -> list[CostLine]:
-    """The provider's figures by kind in the shape of our lines; a kind that it did not bill costs nothing."""
+    """The provider's charges by kind as cost lines; a kind that it did not bill costs nothing."""
     amounts: dict[str, int] = defaultdict(int)
     for charge in charges:
         amounts[charge.kind] += charge.amount

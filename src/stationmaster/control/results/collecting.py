@@ -15,7 +15,7 @@ from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import cut_off, wait
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.access import drop_connection, host_of
-from stationmaster.control.machine.keepalive import company
+from stationmaster.control.machine.keepalive import keepalive
 from stationmaster.control.results.job_folder import LATEST, arriving, collected_path, keep_only, link
 from stationmaster.control.results.mirroring import brought_back, forget_mirrored, mirrored
 from stationmaster.control.results.transfer_progress import metered
@@ -151,7 +151,7 @@ async def intact_state(one: Collected) -> Path | None:
 
 async def collect(action: Collect, job: Job, visit: Visit, outputs: Sequence[Output], world: World) -> Write:
     try:
-        async with company(host_of(job, world), visit):
+        async with keepalive(host_of(job, world), visit):
             fresh, opened = await _fetched(action.file, job, visit, outputs, world)
             sent = replace(action.file, sha256=fresh.sha256)
             fresh = replace(fresh, mirrored=await mirrored(sent, job, world))

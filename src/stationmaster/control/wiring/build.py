@@ -1,4 +1,4 @@
-"""From settings to the parts in use: the one place where edges are chosen."""
+"""Builds the world from the settings: the one place where edges are chosen."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a worker goes by: what it can do (accounts, machines, recipes, secrets to hand over), and all other settings.
+"""What a worker can do (accounts, machines, recipes, secrets) and which other settings it has, for comparison.
 
-A worker stays behind with the environment of the command that started it. A later command may know more than that, or
-have other settings. Both are told by name and digest, so that no value is written anywhere.
+A background worker keeps the environment of the command that started it. A later command may have more, or other
+settings. Both are compared by name and digest, so that no value is written anywhere.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pydantic import BaseModel, SecretStr
 from stationmaster.settings import Settings
 
 Abilities = Mapping[str, str]
-"""By name, each with a digest that tells whether it is still the same."""
+"""By name, each with a digest that changes with its value."""
 Digests = Mapping[str, str]
-"""Of every other setting that is not its default, by its name."""
+"""Digests of every other setting that is not its default, by name."""
 
 _NOT_A_WORKERS = {"home", "provider", "log_level", "serve.host", "serve.port"}
 _ABILITIES = {"vastai.api_key", "vastai.accounts", "ssh.hosts", "secrets", "hf_token", "bucket.secret_key", "recipes"}

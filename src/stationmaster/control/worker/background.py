@@ -1,4 +1,4 @@
-"""The worker that stays behind when a command has ended: one per home, found by its lock."""
+"""The background worker, which keeps running after a command: one per home, found by its lock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stationmaster import __version__
 from stationmaster.control.worker.abilities import Abilities, Digests, knows_more
 from stationmaster.errors import StoreError
 
-_START_SECONDS = 60.0  # a busy computer takes its time
+_START_SECONDS = 60.0  # a busy computer is slow
 _LEAVE_SECONDS = 15.0
 _LOOK_SECONDS = 0.5
 _REREAD_SECONDS = 10.0
@@ -27,20 +27,20 @@ _LOCK_BYTES = 16_384
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """A live worker of this home; one that is leaving takes on no further jobs."""
+    """A live worker of this home; one that is leaving takes no further jobs."""
 
     pid: int
     version: str
     log: Path
     is_leaving: bool = False
     is_background: bool = False
-    abilities: Abilities | None = None  # None: it does not say
-    settings: Digests | None = None  # the same
-    said_at: float = 0.0
+    abilities: Abilities | None = None  # None: not known
+    settings: Digests | None = None  # None: not known
+    announced_at: float = 0.0
 
 
 class WorkerLock:
-    """Held by the one worker of a home for as long as it lives; the kernel lets go when the process dies."""
+    """Held by the one worker of a home while it lives; the kernel releases it when the process dies."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / "worker.lock"
@@ -57,26 +57,26 @@ class WorkerLock:
         settings: Digests | None = None,
     ) -> bool:
         """Whether the lock is ours now; False when another worker is alive."""
-        file = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600), "r+")  # pwrite minds no O_APPEND
+        file = os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600), "r+")  # O_APPEND would make pwrite append
         if not _locked_within(file, _LOOK_SECONDS):
             file.close()
             return False
         self._file = file
         self._log = log
         self._about = {"is_background": is_background, "abilities": abilities, "settings": settings}
-        self.say(is_leaving=False)
+        self.announce(is_leaving=False)
         return True
 
     def change(self, *, abilities: Abilities, settings: Digests) -> None:
-        """Tell those who look that other settings are in force from now on."""
+        """Announce that other settings are in force from now on."""
         self._about |= {"abilities": abilities, "settings": settings}
-        self.say(is_leaving=False)
+        self.announce(is_leaving=False)
 
-    def say(self, *, is_leaving: bool) -> None:
-        """Tell those who look whether they may leave further jobs to us.
+    def announce(self, *, is_leaving: bool) -> None:
+        """Announce whether this worker takes further jobs.
 
-        A worker says that it leaves before it looks for work a last time, and whoever submits a job looks here after
-        that: so either the worker finds the job, or the submitter finds that it needs another worker.
+        A worker announces that it leaves before it looks for work a last time, and a submitter reads this after its
+        job is written: so either the worker finds the job, or the submitter finds that it needs another worker.
         """
         if self._file is None:
             return
@@ -84,7 +84,7 @@ class WorkerLock:
         text = json.dumps({**known, **self._about})
         if len(text) > _LOCK_BYTES:
             text = json.dumps(known)
-        os.pwrite(self._file.fileno(), text.ljust(_LOCK_BYTES).encode(), 0)  # at one go: never half-written
+        os.pwrite(self._file.fileno(), text.ljust(_LOCK_BYTES).encode(), 0)  # one call: never half-written
 
     def release(self) -> None:
         if self._file is not None:
@@ -93,7 +93,7 @@ class WorkerLock:
 
 
 def _locked_within(file: IO[str], seconds: float) -> bool:
-    """Tried for a moment: whoever only looks whether a worker lives holds the lock for an instant, too."""
+    """Retry for a moment: a process that only checks whether a worker lives holds the lock for an instant, too."""
     ends = time.monotonic() + seconds
     while True:
         try:
@@ -114,7 +114,7 @@ def running_worker(home: Path) -> Running | None:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                return _described(file.read(), home, said_at=os.fstat(file.fileno()).st_mtime)
+                return _described(file.read(), home, announced_at=os.fstat(file.fileno()).st_mtime)
     except FileNotFoundError:
         pass
     return None
@@ -129,9 +129,9 @@ def ensure_worker(
 ) -> tuple[Running, bool]:
     """A live worker of at least this version, and whether it was started by this call.
 
-    One in the background makes room for one that can do all that it can, and more, or the same by other settings.
+    A background worker is replaced by one that can do all it can and more, or the same with other settings.
     `own_command` is the command line that runs Stationmaster; `--home` and `worker` are added to it.
-    Raises StoreError when none comes up.
+    Raises StoreError when none starts.
     """
     found = running_worker(home)
     if found is not None and found.is_leaving:
@@ -146,18 +146,18 @@ def ensure_worker(
 
 
 def worker_after_reread(home: Path, settings: Digests, *, changed_at: float) -> Running | None:
-    """The live worker, once it has had time to read files of settings that changed at `changed_at`."""
+    """The live worker, after it has had time to read settings files that changed at `changed_at`."""
     ends = time.monotonic() + _REREAD_SECONDS
     while True:
         found = running_worker(home)
-        is_done = found is None or found.settings in (None, settings) or found.said_at > changed_at
+        is_done = found is None or found.settings in (None, settings) or found.announced_at > changed_at
         if is_done or time.monotonic() > ends:
             return found
         time.sleep(0.05)
 
 
-def _described(text: str, home: Path, *, said_at: float) -> Running:
-    """What the lock's holder wrote; between taking the lock and writing it may be empty for a moment."""
+def _described(text: str, home: Path, *, announced_at: float) -> Running:
+    """What the lock's holder wrote; between taking the lock and writing, the text may be empty for a moment."""
     try:
         data = json.loads(text)
         return Running(
@@ -168,7 +168,7 @@ def _described(text: str, home: Path, *, said_at: float) -> Running:
             is_background=bool(data.get("is_background")),
             abilities=data.get("abilities"),
             settings=data.get("settings"),
-            said_at=said_at,
+            announced_at=announced_at,
         )
     except (ValueError, KeyError, TypeError):
         return Running(pid=0, version=__version__, log=home / "worker.log")
@@ -191,13 +191,13 @@ def _is_older(version: str) -> bool:
 
 
 def _when_decided(home: Path, found: Running) -> Running | None:
-    """The worker once it knows whether it stays after all; None when it has left."""
+    """The worker once it is clear that it stays after all; None when it has left."""
     ends = time.monotonic() + _LEAVE_SECONDS
     looked: Running | None = found
     while looked is not None and looked.is_leaving:
         if time.monotonic() > ends:
             raise StoreError(
-                f"the worker (pid {found.pid}) has said that it leaves, but stays", hint=f"see {found.log}"
+                f"the worker (pid {found.pid}) announced that it leaves, but stays", hint=f"see {found.log}"
             )
         time.sleep(0.05)
         looked = running_worker(home)
@@ -205,9 +205,9 @@ def _when_decided(home: Path, found: Running) -> Running | None:
 
 
 def _ask_to_leave(home: Path, found: Running) -> None:
-    """A worker that is older or knows less hands its leases back and goes; the trainings do not notice."""
+    """Stop a worker that is older or can do less; it hands its leases back, and trainings go on."""
     if found.pid:
-        with suppress(ProcessLookupError):  # it left by itself just now
+        with suppress(ProcessLookupError):  # it has just left
             os.kill(found.pid, signal.SIGTERM)
     ends = time.monotonic() + _LEAVE_SECONDS
     while running_worker(home) is not None:
@@ -220,11 +220,11 @@ def _ask_to_leave(home: Path, found: Running) -> None:
 
 
 def _start(log: Path, command: Sequence[str]) -> subprocess.Popen[bytes]:
-    """A session of its own, so that closing the terminal does not end it; nobody else may read its files.
+    """Start it in a new session, so that closing the terminal does not end it; only this user may read its log.
 
     It stays in the caller's folder, where `.env` and relative paths mean what they meant to the caller.
     """
-    private = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)  # our own umask is the person's
+    private = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)  # the umask is the user's
     with os.fdopen(private, "ab") as output:
         return subprocess.Popen(
             command,

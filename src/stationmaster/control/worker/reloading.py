@@ -1,8 +1,7 @@
-"""One worker process through every change of its settings: each set of settings is a shift.
+"""A worker process that reloads changed settings: each set of settings gets a worker of its own.
 
-When a file of settings has changed, a shift with the new ones makes all further visits, that of a queued job with its
-hold among them. The shift before it claims nothing more and ends with its last visit: no visit sees two sets of
-settings, and none is interrupted.
+When a settings file has changed, a worker with the new settings makes all further visits. The worker before it claims
+nothing more and ends with its last visit: no visit sees two sets of settings, and none is interrupted.
 """
 
 from __future__ import annotations
@@ -27,25 +26,26 @@ from stationmaster.store.store import Store
 log = get_logger("stationmaster.worker")
 
 SETTINGS = "settings"
-"""The alert while the settings at hand cannot be used, and those from before stay in force."""
+"""The alert while changed settings are invalid and the previous ones stay in force."""
 
 
-class Shifts:
-    """The shifts of one process; one of them claims jobs, others may be finishing their last visits."""
+class ReloadingWorker:
+    """The workers of one process: the newest claims jobs, older ones may be finishing their last visits."""
 
     def __init__(self, source: SettingsSource, lock: WorkerLock, *, background: bool) -> None:
         self._source = source
         self._lock = lock
         self._background = background
-        self._shifts: set[Shift] = set()
+        self._workers: set[ConfiguredWorker] = set()
         self._is_leaving = False
         self._problem: str | None = None
 
     async def run(self) -> None:
-        """Until told to leave; in the background also until nothing is left to do."""
-        first = Shift(self._source)
+        """Work until asked to stop; in the background also until nothing is left to do."""
+        first = ConfiguredWorker(self._source)
         if first.settings.uses_sqlite:
-            first.store.leases.free_all()  # the lock says that we are alone: no lease need be waited out
+            # The lock shows that no other worker lives: no need to wait until leases expire.
+            first.store.leases.free_all()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._leave)
         async with asyncio.TaskGroup() as tasks:
@@ -53,55 +53,55 @@ class Shifts:
 
     def _leave(self) -> None:
         self._is_leaving = True
-        for shift in self._shifts:
-            shift.worker.leave()
+        for each in self._workers:
+            each.worker.leave()
 
-    def _begin(self, shift: Shift, tasks: asyncio.TaskGroup) -> None:
-        self._shifts.add(shift)
+    def _begin(self, current: ConfiguredWorker, tasks: asyncio.TaskGroup) -> None:
+        self._workers.add(current)
         if self._is_leaving:
-            shift.worker.leave()
-        tasks.create_task(self._serve(shift, tasks))
+            current.worker.leave()
+        tasks.create_task(self._serve(current, tasks))
 
-    async def _serve(self, shift: Shift, tasks: asyncio.TaskGroup) -> None:
+    async def _serve(self, current: ConfiguredWorker, tasks: asyncio.TaskGroup) -> None:
         async def relieved() -> bool:
-            following = await self._following(shift)
+            following = await self._following(current)
             if following is not None:
                 self._begin(following, tasks)
             return following is not None
 
         try:
-            await shift.worker.run(until=shift.idle(self._lock) if self._background else None, relieved=relieved)
+            await current.worker.run(until=current.idle(self._lock) if self._background else None, relieved=relieved)
         finally:
-            self._shifts.discard(shift)
-            await shift.close()
+            self._workers.discard(current)
+            await current.close()
 
-    async def _following(self, shift: Shift) -> Shift | None:
-        """The shift that takes over because the settings have changed. What cannot be used is told and ends nothing."""
+    async def _following(self, current: ConfiguredWorker) -> ConfiguredWorker | None:
+        """The worker that takes over because the settings have changed; None if they have not or are invalid."""
         try:
             has_read = await asyncio.to_thread(self._source.reread)
-            if self._source.settings is shift.settings:
+            if self._source.settings is current.settings:
                 if has_read:
-                    await self._tell(shift, None)
+                    await self._report(current, None)
                 return None
-            following = Shift(self._source)
+            following = ConfiguredWorker(self._source)
         except (StationmasterError, OSError) as problem:
-            await self._tell(shift, f"{problem}; the settings from before stay in force")
+            await self._report(current, f"{problem}; the previous settings stay in force")
             return None
         digests = digests_of(following.settings)
-        log.info("settings.changed", settings=differing(digests, digests_of(shift.settings)))
+        log.info("settings.changed", settings=differing(digests, digests_of(current.settings)))
         self._lock.change(abilities=abilities_of(following.settings), settings=digests)
-        await self._tell(shift, None)
+        await self._report(current, None)
         return following
 
-    async def _tell(self, shift: Shift, problem: str | None) -> None:
-        """Raise or clear the alert, once for each problem; a store that does not answer hears of it in the log."""
+    async def _report(self, current: ConfiguredWorker, problem: str | None) -> None:
+        """Raise or clear the alert, once for each problem."""
         if problem == self._problem:
             return
         self._problem = problem
         if problem is not None:
             log.error("settings.unusable", problem=problem)
         try:
-            alerts, ask = shift.store.alerts, shift.worker.world.ask_store
+            alerts, ask = current.store.alerts, current.worker.world.ask_store
             await ask(alerts.clear_without_lease, SETTINGS)
             if problem is not None:
                 await ask(alerts.raise_without_lease, Alert(kind=SETTINGS, message=problem))
@@ -109,8 +109,8 @@ class Shifts:
             log.warning("store.unavailable", problem=str(unanswered))
 
 
-class Shift:
-    """A worker and all its parts, by one set of settings. Raises where these cannot be used."""
+class ConfiguredWorker:
+    """A worker and all its parts for one set of settings. Raises if these are invalid."""
 
     def __init__(self, source: SettingsSource) -> None:
         self.settings = source.settings
@@ -130,7 +130,7 @@ class Shift:
         )
 
     def idle(self, lock: WorkerLock) -> Callable[[], Awaitable[bool]]:
-        """Whether a background worker may go."""
+        """Whether a background worker may exit."""
         registers = self.settings.comfydeploy.api_key is not None
         return Idle(self.store, lock, linger_seconds=self.settings.worker.linger, registers=registers).is_over
 
@@ -141,7 +141,7 @@ class Shift:
 
 
 class Idle:
-    """A background worker stays while a job is unfinished, a machine may bill or a message waits, and a bit longer."""
+    """A background worker stays while a job is open, a machine may bill or a message waits, plus a linger time."""
 
     def __init__(self, store: Store, lock: WorkerLock, *, linger_seconds: float, registers: bool = False) -> None:
         self._store = store
@@ -157,10 +157,10 @@ class Idle:
         self._since = self._since if self._since is not None else time.monotonic()
         if time.monotonic() - self._since < self._linger_seconds:
             return False
-        self._lock.say(is_leaving=True)
+        self._lock.announce(is_leaving=True)
         if not await self._is_needed():
             return True
-        self._lock.say(is_leaving=False)  # somebody came in the last moment
+        self._lock.announce(is_leaving=False)  # a job came at the last moment
         self._since = None
         return False
 

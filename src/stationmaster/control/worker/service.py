@@ -1,4 +1,4 @@
-"""Workers and sweepers as processes: they open their parts, work until told to go, and close them in reverse."""
+"""Workers and sweepers as processes: open the parts, work until asked to stop, close them in reverse."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stationmaster.control.wiring.build import build_world, sweep_policy_of
 from stationmaster.control.wiring.open_store import open_store
 from stationmaster.control.worker.abilities import abilities_of, digests_of
 from stationmaster.control.worker.background import WorkerLock, running_worker
-from stationmaster.control.worker.reloading import Shifts
+from stationmaster.control.worker.reloading import ReloadingWorker
 from stationmaster.control.worker.settings_source import SettingsSource
 from stationmaster.errors import StationmasterError
 from stationmaster.event_log import get_logger
@@ -20,7 +20,7 @@ log = get_logger("stationmaster.worker")
 
 
 def serve_worker(source: SettingsSource, *, background: bool) -> bool:
-    """Run a worker until it is told to leave; False at once when this home has one already.
+    """Run a worker until it is asked to stop; False at once when this home has one already.
 
     On PostgreSQL many workers may share a store; only one in the background makes sense per home.
     """
@@ -38,22 +38,22 @@ def serve_worker(source: SettingsSource, *, background: bool) -> bool:
         log.info("worker.already_running", pid=found.pid if found else None, home=str(settings.home))
         return False
     try:
-        asyncio.run(Shifts(source, lock, background=background).run())
+        asyncio.run(ReloadingWorker(source, lock, background=background).run())
     finally:
         lock.release()
     return True
 
 
 def serve_sweeper(source: SettingsSource, *, once: bool = False) -> None:
-    """Sweep every so often, alone on purpose: it needs nothing but the store and the providers."""
+    """Sweep at intervals. A process by itself on purpose: it needs nothing but the store and the providers."""
     store = open_store(source.settings, writable=False)
     try:
-        asyncio.run(_sweep_for_ever(source, store, once=once))
+        asyncio.run(_sweep_repeatedly(source, store, once=once))
     finally:
         store.close()
 
 
-async def _sweep_for_ever(source: SettingsSource, store: Store, *, once: bool) -> None:
+async def _sweep_repeatedly(source: SettingsSource, store: Store, *, once: bool) -> None:
     sweeper = _sweeper(source, store)
     leaving = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -68,13 +68,13 @@ async def _sweep_for_ever(source: SettingsSource, store: Store, *, once: bool) -
                 async with asyncio.timeout(source.settings.sweep.every):
                     await leaving.wait()
             except TimeoutError:
-                sweeper = await _by_the_newest_settings(sweeper, source, store)
+                sweeper = await _with_newest_settings(sweeper, source, store)
     finally:
         await sweeper.world.close()
 
 
-async def _by_the_newest_settings(sweeper: Sweeper, source: SettingsSource, store: Store) -> Sweeper:
-    """The same sweeper, or one with the settings that a file has now; those that cannot be used end nothing."""
+async def _with_newest_settings(sweeper: Sweeper, source: SettingsSource, store: Store) -> Sweeper:
+    """The same sweeper, or one with changed settings; invalid settings are logged and the old ones stay in force."""
     try:
         if not await asyncio.to_thread(source.reread):
             return sweeper

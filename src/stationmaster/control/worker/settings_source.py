@@ -1,4 +1,4 @@
-"""A process's settings, read again when one of their files has changed."""
+"""A process's settings, reloaded when one of their files has changed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from stationmaster.files import sha256_of
 from stationmaster.settings import Settings
 
 _SETTLE_SECONDS = 0.2
-_MOST_LOOKS = 50  # at a file that never stays the same
+_MOST_LOOKS = 50  # at a file that keeps changing
 _FIXED = ("home", "database_url")
 
 
 class SettingsSource:
-    """The environment and the command line of a process stay as they are; what its files say may change.
+    """Settings from a process's environment, command line and files; only the files can change.
 
-    Raises ConfigInvalid where the settings cannot be used from the start.
+    Raises ConfigInvalid where the settings are invalid from the start.
     """
 
     def __init__(
@@ -40,9 +40,9 @@ class SettingsSource:
         self._seen = self._contents()
 
     def reread(self) -> bool:
-        """Whether a file has changed; `settings` are then what the files say now. Each change is answered once.
+        """Whether a file has changed; `settings` are then reloaded. Each change is reported once.
 
-        Raises ConfigInvalid where they cannot be used; `settings` then stay what they were.
+        Raises ConfigInvalid where they are invalid; `settings` then stay as they were.
         """
         if self._contents() == self._seen:
             return False
@@ -53,7 +53,7 @@ class SettingsSource:
         for name in _FIXED:
             if getattr(fresh, name) != getattr(self.settings, name):
                 raise ConfigInvalid(
-                    f"{name} has changed, and a running worker stays with the store that knows its machines",
+                    f"{name} has changed, but a running worker keeps the store that knows its machines",
                     hint="stop the worker and start it again",
                 )
         if fresh != self.settings:
@@ -67,7 +67,7 @@ class SettingsSource:
         return settings_files(self.environ, self.settings.home, folder=self._folder)
 
     def _settled(self) -> dict[Path, str | None]:
-        """What the files hold once nobody is writing: half a file may be valid, with settings that nobody meant."""
+        """Digests of the files once they stop changing: half a file may be valid, with settings nobody intended."""
         found = self._contents()
         for _ in range(_MOST_LOOKS):
             self._sleep(_SETTLE_SECONDS)
@@ -77,12 +77,12 @@ class SettingsSource:
         return found
 
     def _contents(self) -> dict[Path, str | None]:
-        """A digest of each file; None where there is none. Cheap: it is asked before every claim."""
+        """A digest of each file; None where there is none. Cheap: it is called before every claim."""
         return {path: _digest(path) for path in self._files}
 
 
 def files_changed_at(environ: Mapping[str, str], home: Path) -> float:
-    """When a file of settings was last written, renamed or replaced; 0 where there is none."""
+    """When a settings file was last written, renamed or replaced; 0 where there is none."""
     return max((_changed_at(path) for path in settings_files(environ, home)), default=0.0)
 
 
@@ -96,5 +96,5 @@ def _changed_at(path: Path) -> float:
 def _digest(path: Path) -> str | None:
     try:
         return sha256_of(path.expanduser())
-    except (OSError, RuntimeError, ValueError):  # not there, a person who is not known, a zero byte
+    except (OSError, RuntimeError, ValueError):  # missing file, unknown ~user, a zero byte
         return None

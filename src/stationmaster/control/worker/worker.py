@@ -1,4 +1,4 @@
-"""The lease loop: claims due jobs, takes each one step further, renews what it holds, hands it back when it leaves."""
+"""The lease loop: claims due jobs, reconciles each, renews its leases, and hands them back when it stops."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ log = get_logger("stationmaster.worker")
 
 _MOST_AT_ONCE = 100  # jobs in one claim; fewer means that nothing more was due, or no slot is free
 _STREAM_WRITE_SECONDS = 0.1
-_WAIT_SLICE_SECONDS = 0.5  # a worker that is told to go notices within this time
+_WAIT_SLICE_SECONDS = 0.5  # a worker that is asked to stop notices within this time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ class Worker:
         self._settled = 0
 
     def leave(self) -> None:
-        """Stop claiming and go home; `run` returns once every lease is handed back."""
+        """Stop claiming; `run` returns once every lease is handed back."""
         self._leaving.set()
         self._nudge.set()
 
@@ -96,10 +96,10 @@ class Worker:
         until: Callable[[], Awaitable[bool]] | None = None,
         relieved: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
-        """Work until told to leave, or until `until` says that there is nothing left to stay for.
+        """Work until `leave` is called, or until `until` returns True because nothing is left to do.
 
-        `relieved` is asked before every claim. Once it says that another worker takes the jobs from now on, nothing is
-        claimed any more, and `run` returns when the visits under way are over.
+        `relieved` is called before every claim. Once it returns True, another worker takes the jobs from now on: this
+        one claims nothing more, and `run` returns when its running visits are over.
         """
         log.info("worker.started", owner=self.owner, slots=self.tempo.slots)
         loop = asyncio.get_running_loop()
@@ -117,19 +117,19 @@ class Worker:
                 await self._finish_visits()
                 renewing.cancel()
             if self._notifier and not self._leaving.is_set() and not self._is_relieved:
-                await self._tell_the_rest(self._notifier)
+                await self._send_last_notifications(self._notifier)
         finally:
-            await self._go_home()
+            await self._hand_back()
 
-    async def _tell_the_rest(self, notifier: Notifier) -> None:
-        """Nobody stays behind to tell what happened last."""
+    async def _send_last_notifications(self, notifier: Notifier) -> None:
+        """Send what happened last: no worker is left to do it later."""
         try:
             await notifier.run_round(self.owner)
         except StoreError as problem:
             log.warning("store.unavailable", problem=str(problem))
 
     async def work_until_idle(self) -> None:
-        """Handle what is due until nothing is; used where no loop should stay behind."""
+        """Handle what is due until nothing is, without starting the loops."""
         while await self._claim() or self._held:
             await asyncio.gather(*(held_job.task for held_job in self._held.values() if held_job.task))
 
@@ -156,7 +156,7 @@ class Worker:
             await self._nudge.wait()
 
     async def _rest(self) -> None:
-        """Sleep until somebody writes, a job of ours is done, or the next one is due; two seconds at the most."""
+        """Sleep until something is written, a held job is done or the next one is due; at most one look interval."""
         self._nudge.clear()
         due = await self._seconds_until_due()
         try:
@@ -166,7 +166,7 @@ class Worker:
             pass
 
     async def _seconds_until_due(self) -> float:
-        """Only what we could claim counts: a job that is due, but not to us, must not make us spin."""
+        """Only jobs that this worker can claim count: a job that is due but not claimable must not make it spin."""
         if self._free_slots() <= 0:
             return self.tempo.look
         try:
@@ -180,7 +180,7 @@ class Worker:
         return self.tempo.look if due is None else max(due, self.tempo.beat)
 
     async def _claim(self) -> int:
-        """Take what is due and fits into the free slots; how much it was."""
+        """Claim due jobs for the free slots; returns how many."""
         free = self._free_slots()
         if free <= 0:
             return 0
@@ -229,7 +229,7 @@ class Worker:
             log.info("lease.lost", job=job.id)
         except StoreError as problem:
             log.warning("store.unavailable", job=job.id, problem=str(problem))
-        except Exception as problem:  # noqa: BLE001 (the loop's top: one job's bug must not end the others)
+        except Exception as problem:  # noqa: BLE001 (top of the loop: one job's bug must not end the others)
             await self._handle_internal_error(held_job, problem)
         finally:
             had_no_room = self._has_no_room()
@@ -239,23 +239,23 @@ class Worker:
                 self._nudge.set()
 
     async def _give_back(self, held_job: HeldJob) -> None:
-        """A handler that was interrupted: nothing of it was written, the job is due as it was."""
+        """Free the lease of an interrupted handler: nothing of its visit was written, the job is due as before."""
         try:
             await self.world.ask_store(self.world.store.leases.free, held_job.lease)
         except StoreError as problem:
             log.warning("lease.not_given_back", job=held_job.lease.job.id, problem=str(problem))
 
     async def _handle_internal_error(self, held_job: HeldJob, problem: Exception) -> None:
-        """An error that no handler foresaw; no machine is forgotten."""
+        """Record an unexpected error; the job stays due, so its machine is not forgotten."""
         job = held_job.lease.job
         expected = isinstance(problem, StationmasterError)
         log.error("job.tripped", job=job.id, state=job.state, problem=str(problem), exc_info=not expected)
-        said = str(problem) if expected else f"{type(problem).__name__}: {problem}"
+        message = str(problem) if expected else f"{type(problem).__name__}: {problem}"
         try:
-            # What was recorded before the trip stays: the lease's job is older, and would have logs read twice.
+            # What was recorded before the error stays: the lease's job is older, and would have logs read twice.
             recorded = await self.world.ask_store(self.world.store.jobs.get, job.id)
             seen = replace(recorded, seen_seq=job.desired_seq)
-            write = after_internal_error(seen, said, now=await self.world.now(), policy=self.world.policy)
+            write = after_internal_error(seen, message, now=await self.world.now(), policy=self.world.policy)
             await self.world.ask_store(self.world.store.leases.settle, held_job.lease, write)
         except StoreError as lost:
             log.warning("job.trip_not_written", job=job.id, problem=str(lost))
@@ -287,7 +287,7 @@ class Worker:
                     self._interrupt(held_job, "the limit was reached")
 
     def _drop_unsafe(self) -> None:
-        """Handlers end before a lease that was not renewed does."""
+        """Interrupt handlers before a lease that was not renewed expires."""
         for held_job in self._held.values():
             if boottime() >= held_job.safe_until:
                 self._interrupt(held_job, "the lease could not be renewed")
@@ -298,7 +298,7 @@ class Worker:
             held_job.task.cancel()
 
     async def _wake_loop(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Somebody wrote: look at once instead of at the next look."""
+        """Wake the claim loop as soon as something is written to the store."""
         while True:
             try:
                 await asyncio.to_thread(self._wait_for_writes, loop)
@@ -312,8 +312,8 @@ class Worker:
                 if waker.wait(_WAIT_SLICE_SECONDS):
                     loop.call_soon_threadsafe(self._nudge.set)
 
-    async def _go_home(self) -> None:
-        self._leaving.set()  # the thread that waits for writes ends by it, however the loop ended
+    async def _hand_back(self) -> None:
+        self._leaving.set()  # also ends the thread that waits for writes, however the loop ended
         tasks = [held_job.task for held_job in self._held.values() if held_job.task is not None]
         for task in tasks:
             task.cancel()
@@ -327,6 +327,6 @@ class Worker:
 
 
 def _was_late(lease: Lease) -> bool:
-    """Whether the deadline had passed when the job was claimed: its handler knows and needs no interruption."""
+    """Whether the deadline had passed when the job was claimed: then its handler knows and is not interrupted."""
     deadline = lease.job.deadline_at
     return deadline is not None and lease.now >= deadline

@@ -16,7 +16,7 @@ from stationmaster.control.flow.clock import boottime
 from stationmaster.control.flow.step import wait
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.access import drop_connection, host_of
-from stationmaster.control.machine.keepalive import company
+from stationmaster.control.machine.keepalive import keepalive
 from stationmaster.control.states.executing.log_watch import since_of
 from stationmaster.errors import RemoteError
 from stationmaster.model import Job
@@ -51,7 +51,7 @@ async def follow(job: Job, visit: Visit, world: World, judge: Judge) -> Write:
     since = since_of(job, visit.monitoring)
     try:
         async with (
-            company(host, replace(visit, job=job)),
+            keepalive(host, replace(visit, job=job)),
             aclosing(host.follow(since, interval_seconds=_INTERVAL_SECONDS)) as statuses,
             _inbox(statuses) as inbox,
         ):

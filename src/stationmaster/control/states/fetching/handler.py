@@ -38,7 +38,7 @@ from stationmaster.control.machine.closing_time import (
     look_is_due,
     stop_limit,
 )
-from stationmaster.control.machine.keepalive import company
+from stationmaster.control.machine.keepalive import keepalive
 from stationmaster.control.machine.parking import (
     Park,
     costs_as_seen,
@@ -222,7 +222,7 @@ async def perform(action: Action, job: Job, view: FetchingView, world: World) ->
         return await park(action, job, world)
     limit = _limit_of(action, job, world.policy) if view.can_stop else None
     try:
-        async with asyncio.timeout(limit), company(host_of(job, world), view.visit):
+        async with asyncio.timeout(limit), keepalive(host_of(job, world), view.visit):
             if isinstance(action, TakeInventory):
                 return await _take_inventory(job, view.visit.recipe, world)
             if isinstance(action, Deliver):

@@ -19,7 +19,7 @@ from stationmaster.control.machine.closing_time import (
     is_closing,
     look_is_due,
 )
-from stationmaster.control.machine.keepalive import company
+from stationmaster.control.machine.keepalive import keepalive
 from stationmaster.control.machine.sight import ANSWERING, Sighting, sight
 from stationmaster.control.publishing import delivery_notes as notes
 from stationmaster.control.publishing.publish import Publishing, entry, next_publishing, publish
@@ -125,7 +125,7 @@ async def perform(action: Action, job: Job, view: FinalizingView, world: World) 
             return await _conclude(action, job, visit, world)
         case _:
             limit = action_limit(job, world.policy, until=world.policy.bound_seconds) if view.is_bounded else None
-            async with company(host_of(job, world), visit):
+            async with keepalive(host_of(job, world), visit):
                 return await publish(action, job, visit, world, limit_seconds=limit)
 
 

@@ -22,7 +22,7 @@ from stationmaster.control.flow.step import (
 )
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.access import drop_connection, host_of
-from stationmaster.control.machine.keepalive import company
+from stationmaster.control.machine.keepalive import keepalive
 from stationmaster.control.machine.sight import ANSWERING, Fate, Sighting, missed, sight
 from stationmaster.control.results.collecting import intact, intact_state
 from stationmaster.control.results.job_folder import sent_configs
@@ -145,7 +145,7 @@ async def _send(job: Job, visit: Visit, world: World) -> Sent:
     host = host_of(job, world)
     await host.install(world.trackside)
     saved = await intact(job, world) if visit.recipe.resume is not None else None
-    async with company(host, visit), metered(job, visit, "sending") as progress:
+    async with keepalive(host, visit), metered(job, visit, "sending") as progress:
         how = await _send_all(job, host, visit.stored_recipe, world, saved, progress)
     return Sent(resumed=saved, how=how)
 
