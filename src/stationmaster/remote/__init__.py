@@ -1,1 +1,1 @@
-"""Edges to a machine: commands, files and ports on it, and typed calls on the trackside that runs there."""
+"""Access to a machine: commands, files, ports, and typed calls to the trackside that runs there."""

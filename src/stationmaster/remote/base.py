@@ -1,4 +1,4 @@
-"""What every way of reaching a machine promises."""
+"""The interface to a machine, whichever way it is reached."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Protocol, runtime_checkable
 
 from stationmaster.errors import CommandFailed, Unreachable
 
-#: Called with (bytes moved so far, bytes in all).
+#: Called with (bytes transferred so far, total bytes).
 Progress = Callable[[int, int], None]
 
-#: A transfer in which not one byte moved for so long is given up.
+#: A transfer that moves no byte for this long fails.
 TRANSFER_IDLE_SECONDS = 60.0
 
-#: Time limit of the calls that carry next to nothing (stat, opening a stream or a forward).
+#: Timeout of the calls that carry almost no data (stat, opening a stream or a forward).
 SMALL_CALL_SECONDS = 30.0
 
 _STDERR_TAIL_CHARACTERS = 600
@@ -25,7 +25,7 @@ _STDERR_TAIL_CHARACTERS = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completed:
-    """What a command left behind; `exit_status` None means that nobody knows how, or whether, it ended."""
+    """The result of a command; `exit_status` None: it is unknown how, or whether, it ended."""
 
     exit_status: int | None
     stdout: bytes = b""
@@ -72,7 +72,7 @@ class Remote(Protocol):
         """
 
     def stream(self, argv: Sequence[str], *, timeout_idle: float | None = None) -> AbstractAsyncContextManager[Stream]:
-        """Run a command and yield its output as it comes; leaving the block closes its standard input and output."""
+        """Run a command and yield its output as it arrives; leaving the block closes its standard input and output."""
 
     async def push(
         self,
@@ -82,9 +82,9 @@ class Remote(Protocol):
         progress: Progress | None = None,
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
-        """Put one whole file there: under a temporary name, then renamed; parent folders are made.
+        """Upload one file: written under a temporary name, then renamed. Creates parent folders.
 
-        Raises TransferFailed when the far side refuses to write.
+        Raises TransferFailed when the machine refuses the write.
         """
 
     async def pull(
@@ -95,19 +95,19 @@ class Remote(Protocol):
         progress: Progress | None = None,
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
-        """Fetch one whole file: under a temporary name, then renamed; parent folders are made.
+        """Download one file: written under a temporary name, then renamed. Creates parent folders.
 
         Raises TransferFailed when the file is not there or cannot be read.
         """
 
     async def stat(self, path: str, *, timeout: float = SMALL_CALL_SECONDS) -> FileStat | None:
-        """What is at `path`; None only when the machine itself says that nothing is there."""
+        """Return what is at `path`; None only when the machine itself reports that nothing is there."""
 
     def forward(self, port: int, *, timeout: float = SMALL_CALL_SECONDS) -> AbstractAsyncContextManager[int]:
-        """A port on this computer's loopback that leads to `port` on the machine's loopback while the block lasts."""
+        """Yield a local loopback port that forwards to `port` on the machine's loopback while the block lasts."""
 
     async def close(self) -> None:
-        """Drop what is held open. Nothing on the machine ends by it."""
+        """Close the connection. Nothing that runs on the machine stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Span:
 
 @runtime_checkable
 class SupportsSpans(Protocol):
-    """A Remote that can also move parts of files, so that a transfer which broke off can be taken up again."""
+    """A Remote that can also transfer parts of files, so that an interrupted transfer can resume."""
 
     async def push_spans(
         self,
@@ -132,10 +132,10 @@ class SupportsSpans(Protocol):
         progress: Progress | None = None,
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
-        """These parts of `local`, which has `size` bytes, are in `remote`, whose other bytes stay as they are.
+        """Write these parts of `local`, which has `size` bytes, into `remote`; its other bytes stay as they are.
 
-        Parent folders are made. Where `spans` reach to the end of the file, what lay there before may be cut off.
-        What was written stays when the connection is lost. Raises TransferFailed when the far side refuses to write.
+        Creates parent folders. Where `spans` reach to the end of the file, what was there before may be cut off.
+        What was written stays when the connection is lost. Raises TransferFailed when the machine refuses the write.
         """
 
     async def pull_spans(
@@ -148,18 +148,18 @@ class SupportsSpans(Protocol):
         progress: Progress | None = None,
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
-        """These parts of `remote` are in `local`; otherwise as `push_spans`."""
+        """Write these parts of `remote` into `local`; otherwise as `push_spans`."""
 
     async def rename(self, old: str, new: str, *, timeout: float = SMALL_CALL_SECONDS) -> None:
-        """Give a file another name, replacing what had it. Raises TransferFailed when that is refused."""
+        """Rename a file, replacing what had the new name. Raises TransferFailed when the machine refuses."""
 
     async def remove(self, path: str, *, timeout: float = SMALL_CALL_SECONDS) -> None:
-        """The file is not there, whether or not it was."""
+        """Remove the file if it is there."""
 
 
 @runtime_checkable
 class SupportsMany(Protocol):
-    """A Remote to which many small files can go together, without round trips for each."""
+    """A Remote that can upload many small files together, without a round trip for each."""
 
     async def push_many(
         self,
@@ -169,9 +169,9 @@ class SupportsMany(Protocol):
         progress: Progress | None = None,
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
-        """Every file is at its path below `folder`, whole; parent folders are made.
+        """Upload every file to its path below `folder`; each appears there whole. Creates parent folders.
 
-        Raises TransferFailed when the far side refuses to write; some of the files may be there then.
+        Raises TransferFailed when the machine refuses a write; some of the files may be there then.
         """
 
 
@@ -183,19 +183,19 @@ async def check(
     env: Mapping[str, str] | None = None,
     timeout: float,
 ) -> bytes:
-    """The command's standard output; CommandFailed if it failed, Unreachable if nobody knows."""
+    """Run a command and return its stdout. Raises CommandFailed if it failed, Unreachable if that is unknown."""
     done = await remote.run(argv, input=input, env=env, timeout=timeout)
     require_success(argv, done)
     return done.stdout
 
 
 def require_success(argv: Sequence[str], done: Completed) -> None:
-    """Nothing if the command ended well; else the error that says which command, how, and why."""
+    """Raise an error with the command, its exit status and the end of its stderr, unless it exited with 0."""
     if done.exit_status is None:
         raise Unreachable(f"the connection was lost while {command_name(argv)} ran; how it ended is unknown")
     if done.exit_status != 0:
-        said = done.stderr.decode(errors="replace").strip()[-_STDERR_TAIL_CHARACTERS:]
-        raise CommandFailed(f"{command_name(argv)} ended with status {done.exit_status}: {said or 'it said nothing'}")
+        stderr = done.stderr.decode(errors="replace").strip()[-_STDERR_TAIL_CHARACTERS:]
+        raise CommandFailed(f"{command_name(argv)} exited with status {done.exit_status}: {stderr or 'no stderr'}")
 
 
 def command_name(argv: Sequence[str]) -> str:
@@ -205,5 +205,5 @@ def command_name(argv: Sequence[str]) -> str:
 
 
 def no_answer(what: str, seconds: float) -> Unreachable:
-    """The error for a time limit that ran out."""
+    """Return the error for an expired timeout."""
     return Unreachable(f"{what} did not answer within {seconds:g} s; its state is unknown")

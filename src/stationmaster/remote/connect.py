@@ -1,4 +1,4 @@
-"""From the description of an access to the machine behind it."""
+"""Make the Remote that an access describes."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def connect(
     keepalive_count: int = 3,
     way: TransferWay = "auto",
 ) -> Remote:
-    """The machine, with nothing opened yet. `allow_unverified` lets in hosts without a pinned key: send no secret."""
+    """Return the Remote, not yet connected. `allow_unverified` accepts hosts without a pinned key: send no secret."""
     match access:
         case LocalAccess():
             return LocalRemote(root=access.root, environment=dict(access.environment))
         case SshAccess():
-            # asyncssh takes 0.2 s to import: who never leaves this computer need not pay for it.
+            # asyncssh takes 0.2 s to import: only commands that use SSH pay for it.
             from stationmaster.remote.ssh import SshRemote
             from stationmaster.remote.ssh_connection import SshSettings
 

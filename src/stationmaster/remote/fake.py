@@ -1,4 +1,4 @@
-"""A machine in memory that can be told to fail, for tests and benchmarks."""
+"""A machine in memory whose connection can be made to fail, for tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NOT_FOUND = 127
 
 
 class ConnectionFault(StrEnum):
-    """What can go wrong with one conversation."""
+    """What can go wrong with one call."""
 
     REFUSED = "refused"  # nothing listens: the command was not executed
     VANISHED = "vanished"  # no answer to the first packet: the command was not executed
@@ -60,38 +60,38 @@ class _PlannedFault:
 
 
 class FakeRemote:
-    """A Remote whose files and commands are plain objects; several users may hold the same one."""
+    """A Remote whose files and commands are plain objects; several users may share one."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.mtimes: dict[str, float] = {}
         self.folders: set[str] = set()
-        #: Ports of this computer that `forward` leads to, by the machine's port; others lead to the same number.
+        #: Local ports that `forward` leads to, by the machine's port; others lead to the same number.
         self.ports: dict[int, int] = {}
-        #: The latest conversations, as ("run", *argv), ("push", path) and so on, whether they succeeded or not.
+        #: The latest calls, as ("run", *argv), ("push", path) and so on, whether they succeeded or not.
         self.calls: deque[tuple[str, ...]] = deque(maxlen=_CALLS_REMEMBERED)
         self._handlers: dict[str, Handler] = {}
         self._stream_handlers: dict[str, StreamHandler] = {}
         self._faults: list[_PlannedFault] = []
 
     def on(self, name: str, handler: Handler) -> None:
-        """Commands whose first word is `name` are answered by `handler`."""
+        """Answer commands whose first word is `name` with `handler`."""
         self._handlers[name] = handler
 
     def on_stream(self, name: str, handler: StreamHandler) -> None:
-        """Streamed commands whose first word is `name` yield what `handler` yields."""
+        """Answer streamed commands whose first word is `name` with what `handler` yields."""
         self._stream_handlers[name] = handler
 
     def fail(self, fault: ConnectionFault, *, times: int | None = 1, only: str | None = None) -> None:
-        """The next `times` conversations (None: all, until `heal`) go wrong this way.
+        """Make the next `times` calls (None: all, until `heal`) fail this way.
 
-        `only`: just those that have this word in their argv, or are of this kind (run, stream, push, pull, stat,
+        `only`: just calls with this word in their argv, or of this kind (run, stream, push, pull, stat,
         forward).
         """
         self._faults.append(_PlannedFault(fault=fault, times=times, only=only))
 
     def heal(self) -> None:
-        """All is well again."""
+        """Remove all planned faults."""
         self._faults.clear()
 
     async def run(
@@ -102,7 +102,7 @@ class FakeRemote:
         env: Mapping[str, str] | None = None,
         timeout: float,
     ) -> Completed:
-        fault = await self._conversation("run", *argv, limit=timeout)
+        fault = await self._begin_call("run", *argv, limit=timeout)
         call = Call(argv=tuple(argv), input=input, env=MappingProxyType(dict(env or {})))
         try:
             async with asyncio.timeout(timeout):
@@ -113,7 +113,7 @@ class FakeRemote:
 
     @asynccontextmanager
     async def stream(self, argv: Sequence[str], *, timeout_idle: float | None = None) -> AsyncIterator[FakeStream]:
-        fault = await self._conversation("stream", *argv, limit=timeout_idle or SMALL_CALL_SECONDS)
+        fault = await self._begin_call("stream", *argv, limit=timeout_idle or SMALL_CALL_SECONDS)
         call = Call(argv=tuple(argv))
         handler = self._stream_handlers.get(argv[0])
         if handler is not None:
@@ -136,7 +136,7 @@ class FakeRemote:
         progress: Progress | None = None,
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
-        fault = await self._conversation("push", remote, limit=timeout_idle)
+        fault = await self._begin_call("push", remote, limit=timeout_idle)
         data = _read(local)
         if self._is_folder(remote):
             raise TransferFailed(f"{remote} is a folder")
@@ -151,7 +151,7 @@ class FakeRemote:
         progress: Progress | None = None,
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
-        fault = await self._conversation("pull", remote, limit=timeout_idle)
+        fault = await self._begin_call("pull", remote, limit=timeout_idle)
         if remote not in self.files:
             raise TransferFailed(f"{remote} could not be read: no such file")
         data = self.files[remote]
@@ -160,7 +160,7 @@ class FakeRemote:
         _finish_transfer(fault, progress, len(data))
 
     async def stat(self, path: str, *, timeout: float = SMALL_CALL_SECONDS) -> FileStat | None:
-        if await self._conversation("stat", path, limit=timeout) is ConnectionFault.CUT_AFTER:
+        if await self._begin_call("stat", path, limit=timeout) is ConnectionFault.CUT_AFTER:
             raise Unreachable("the connection was lost")
         mtime = self.mtimes.get(path, 0.0)
         if path in self.files:
@@ -169,15 +169,15 @@ class FakeRemote:
 
     @asynccontextmanager
     async def forward(self, port: int, *, timeout: float = SMALL_CALL_SECONDS) -> AsyncIterator[int]:
-        if await self._conversation("forward", str(port), limit=timeout) is ConnectionFault.CUT_AFTER:
+        if await self._begin_call("forward", str(port), limit=timeout) is ConnectionFault.CUT_AFTER:
             raise Unreachable("the connection was lost")
         yield self.ports.get(port, port)
 
     async def close(self) -> None:
-        """Nothing is held open; the machine lives on."""
+        """Do nothing: no connection is held, and the machine stays."""
 
-    async def _conversation(self, kind: str, *words: str, limit: float) -> ConnectionFault | None:
-        """Raise what the machine was told to do wrong; give back a fault that shows only after the deed."""
+    async def _begin_call(self, kind: str, *words: str, limit: float) -> ConnectionFault | None:
+        """Raise the next planned fault; return one that shows only after the command has run."""
         self.calls.append((kind, *words))
         fault = self._next_fault((kind, *words))
         match fault:
@@ -218,7 +218,7 @@ class FakeRemote:
 
 
 class FakeStream:
-    """Chunks of a handler; a cut one ends after its first chunk as a lost connection does."""
+    """Chunks of a handler; with `cut` the connection is lost after the first chunk."""
 
     def __init__(self, chunks: AsyncIterator[bytes], done: Completed, timeout_idle: float | None, *, cut: bool) -> None:
         self._chunks = chunks

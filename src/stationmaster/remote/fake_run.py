@@ -1,4 +1,4 @@
-"""One plan carried out in memory: the steps move on as time does, a training leaves log text and checkpoints."""
+"""One plan run in memory: steps advance with the given time, a training writes log text and checkpoints."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Script:
     exit_codes: Mapping[tuple[str, int], int] = field(default_factory=dict)
     #: A training try with an exit code other than 0 ends at this training step.
     fails_at: int | None = None
-    #: The training stays alive and stops moving at this training step.
+    #: The training stays alive but makes no progress after this training step.
     hangs_at: int | None = None
     #: Printed by a try before it ends with an exit code other than 0.
     last_words: str = ""
@@ -68,7 +68,7 @@ class _Step:
 
 
 class FakeRun:
-    """One job folder. Time only moves when a call brings a later `now`."""
+    """One job folder. Time only moves when a call passes a later `now`."""
 
     def __init__(
         self, *, root: str, script: Script, files: MutableMapping[str, bytes], mtimes: MutableMapping[str, float]
@@ -89,7 +89,7 @@ class FakeRun:
         self._ready_at = 0.0
 
     def read_plan(self) -> bool:
-        """Whether there is a plan; what it says counts from the first time it is read."""
+        """Return whether there is a plan; it is read once and later changes are ignored."""
         text = self._files.get(f"{self.root}/plan.json")
         if text is not None and not self._plan:
             self._plan = json.loads(text)
@@ -97,7 +97,7 @@ class FakeRun:
         return bool(self._plan)
 
     def start(self, now: float, secrets: Mapping[str, str]) -> None:
-        """Begin, or go on after the supervisor was lost; nothing if it lives and needs nothing."""
+        """Start, or continue after the supervisor was lost; does nothing while it lives and needs nothing."""
         self.advance(now)
         if self.finished is not None:
             return
@@ -108,7 +108,7 @@ class FakeRun:
         self.advance(now)
 
     def stop(self, now: float) -> None:
-        """The running step is dead and no other will start."""
+        """Stop the running step; no other will start."""
         self.advance(now)
         if self.finished is not None:
             return
@@ -118,13 +118,13 @@ class FakeRun:
         self._finish("stopped", step if step.try_number > 0 else None, now)
 
     def kill_supervisor(self, now: float) -> None:
-        """As by kill -9: the running step goes on, no other starts, secrets are forgotten."""
+        """Act like kill -9: the running step continues, no other starts, secrets are lost."""
         self.advance(now)
         self.supervisor_alive = False
         self.secrets.clear()
 
     def reboot(self, now: float) -> None:
-        """The machine starts again: every process is gone, the running try's exit is unknown."""
+        """Restart the machine: every process is gone, the running try's exit is unknown."""
         self.kill_supervisor(now)
         self._boot += 1
         if self._started and self.finished is None and (step := self._current()).state == "running":
@@ -135,7 +135,7 @@ class FakeRun:
                 self._fail(step, now, "unknown_exit")
 
     def advance(self, now: float) -> None:
-        """Everything that would have happened until `now` has happened."""
+        """Do everything that would have happened until `now`."""
         while self._started and self.finished is None:
             step = self._current()
             if step.state == "running":
@@ -150,7 +150,7 @@ class FakeRun:
                 return
 
     def status(self, now: float, *, since: Mapping[str, Any] | None, max_bytes: int = 2**20) -> dict[str, Any]:
-        """What trackside's `status` prints, less the disk; without the log if `since` is None."""
+        """Return what trackside's `status` prints, without the disk; without the log if `since` is None."""
         self.advance(now)
         pieces, more = ([], False) if since is None else self._new_log(since, max_bytes)
         running = next((step for step in self._steps if step.state == "running"), None)
@@ -185,7 +185,7 @@ class FakeRun:
         }
 
     def outputs(self) -> list[dict[str, Any]]:
-        """The declared outputs that are there."""
+        """Return the declared outputs that exist."""
         found = []
         for declared in self._plan.get("outputs", ()):
             for path in self._matches(declared["pattern"]):
@@ -266,7 +266,7 @@ class FakeRun:
             self._finish("done", None, at)
 
     def _fail(self, step: _Step, at: float, failure: str) -> None:
-        # Between its tries a step is pending, as long as there is one to come.
+        # Between its tries a step is pending, if another follows.
         step.state, step.ended_at, step.failure = "pending", at, failure
         if step.try_number >= step.tries_allowed or step.cannot_pass:
             step.state = "failed"
@@ -354,7 +354,7 @@ class FakeRun:
 
 
 def safetensors_bytes(step: int) -> bytes:
-    """A whole, tiny .safetensors file that names its training step."""
+    """Return a valid, tiny .safetensors file that names its training step."""
     header = json.dumps(
         {
             "__metadata__": {"step": str(step)},

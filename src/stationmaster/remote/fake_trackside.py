@@ -1,4 +1,4 @@
-"""Trackside on a FakeRemote: answers its verbs for a scripted training, without a process or a disk."""
+"""Trackside on a FakeRemote: answers its verbs for a scripted training, without processes or a disk."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ __all__ = ["FakeRun", "FakeTrackside", "Script"]
 
 
 class FakeTrackside:
-    """The program trackside.pyz on one FakeRemote, for as many job folders as there are.
+    """The program trackside.pyz on one FakeRemote, for any number of job folders.
 
-    `clock` gives the machine's wall time; without one, every status moves time on by `tick_seconds`.
+    `clock` returns the machine's wall time; without one, every status advances time by `tick_seconds`.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class FakeTrackside:
         python: str = "python3",
     ) -> None:
         self.runs: dict[str, FakeRun] = {}
-        #: Answers `upload`: called with the order and with what reads a file of the job's folder.
+        #: Answers `upload`: called with the order and a function that reads a file of the job's folder.
         self.uploader: Uploader | None = None
         self.disk_total_bytes = 100 * 2**30
         self.disk_free_bytes = 80 * 2**30
@@ -54,20 +54,20 @@ class FakeTrackside:
         remote.on("df", self._free_room)
 
     def run(self, root: str | None = None) -> FakeRun:
-        """The run in `root`, or the only one there is."""
+        """Return the run in `root`, or the only one."""
         if root is not None:
             return self._run(root)
         (only,) = self.runs.values()
         return only
 
     def tries_started(self) -> Counter[tuple[str, str, int]]:
-        """How often each (root, step, try) was started: nothing may ever be above 1."""
+        """Return how often each (root, step, try) was started: none may ever be above 1."""
         return Counter({(root, *key): n for root, run in self.runs.items() for key, n in run.tries_started.items()})
 
     def _answer(self, call: Call) -> Completed:
         match call.argv[1:]:
             case ("-c", _):
-                return _said({"job_root": ""})  # the login's question: does Python work, and where do jobs go?
+                return _printed({"job_root": ""})  # the login's question: does Python work, and where do jobs go?
             case (pyz, "--root", root, verb, *arguments) if pyz in self._remote.files:
                 return self._verb(root.rstrip("/"), verb, arguments, call.input or b"")
             case (pyz, "--root", *_):
@@ -82,36 +82,38 @@ class FakeTrackside:
         match verb:
             case "start":
                 run.start(self._now(), _secrets(arguments, stdin))
-                return _said(self._status(run, since=None))
+                return _printed(self._status(run, since=None))
             case "status":
                 since, limit = _option(arguments, "--since"), _option(arguments, "--max-bytes")
-                return _said(self._status(run, since=json.loads(since or "{}"), max_bytes=int(limit or 2**20)))
+                return _printed(self._status(run, since=json.loads(since or "{}"), max_bytes=int(limit or 2**20)))
             case "stop":
                 run.stop(self._now())
-                return _said(self._status(run, since=None))
+                return _printed(self._status(run, since=None))
             case "save" | "sample":
-                return _said({"state": "impossible", "files": []})  # a scripted training declares no way
+                return _printed({"state": "impossible", "files": []})  # a scripted training does not support it
             case "cleanup":
                 run.stop(self._now())
-                return _said({"state": "nothing", "steps": [], "tail": ""})
+                return _printed({"state": "nothing", "steps": [], "tail": ""})
             case "hash":
-                return _said({"files": {path: self._hash(root, path) for path in arguments}})
+                return _printed({"files": {path: self._hash(root, path) for path in arguments}})
             case "unpack":
                 return self._unpack(root, *arguments[:2], sha256=_option(arguments, "--sha256") or "")
             case "take" | "keep":
-                return self._shelve(verb, root, arguments[0], sha256=_option(arguments, "--sha256") or "")
+                return self._cache(verb, root, arguments[0], sha256=_option(arguments, "--sha256") or "")
             case "inventory":
-                return _said({"outputs": self._inventory(run)})
+                return _printed({"outputs": self._inventory(run)})
             case "read":
                 return self._read(root, arguments)
             case "upload" if self.uploader is not None:
                 files = self._remote.files
-                return _said(self.uploader(json.loads(stdin), lambda path: files.get(str(PurePosixPath(root, path)))))
+                return _printed(
+                    self.uploader(json.loads(stdin), lambda path: files.get(str(PurePosixPath(root, path))))
+                )
             case "visit" | "acknowledge":
                 return Completed(exit_status=0)
             case "preflight":
                 gpu = {"index": 0, "name": "Fake 24 GB", "memory_total_mib": 24564}
-                return _said({"disk_free_bytes": self.disk_free_bytes, "gpus": [gpu], "allocation": "ok"})
+                return _printed({"disk_free_bytes": self.disk_free_bytes, "gpus": [gpu], "allocation": "ok"})
             case "logs":
                 return Completed(exit_status=0, stdout=_log_text(run, arguments))
             case _:
@@ -145,7 +147,7 @@ class FakeTrackside:
         return {**status, "disk": {"total_bytes": self.disk_total_bytes, "free_bytes": self.disk_free_bytes}}
 
     def _free_room(self, call: Call) -> Completed:
-        """`df -Pk`, which is asked before a plan is there."""
+        """Answer `df -Pk`, which runs before there is a plan."""
         total, free = self.disk_total_bytes // 1024, self.disk_free_bytes // 1024
         line = f"/dev/fake {total} {total - free} {free} {100 - 100 * free // total}% /"
         return Completed(
@@ -161,44 +163,44 @@ class FakeTrackside:
         if data is None:
             return Completed(exit_status=1, stderr=f"trackside: {arguments[-1]} is not there".encode())
         count = int(_option(arguments, "--bytes") or 512)
-        return _said({"data": base64.b64encode(data[:count]).decode()})
+        return _printed({"data": base64.b64encode(data[:count]).decode()})
 
-    def _shelve(self, verb: str, root: str, archive: str, *, sha256: str) -> Completed:
-        """Archives for later jobs, beside the jobs' folders; without bounds."""
-        files, shelf = self._remote.files, str(PurePosixPath(root).parent / ".cache" / sha256)
+    def _cache(self, verb: str, root: str, archive: str, *, sha256: str) -> Completed:
+        """Cache archives for later jobs beside the jobs' folders, without limits."""
+        files, cached = self._remote.files, str(PurePosixPath(root).parent / ".cache" / sha256)
         target = str(PurePosixPath(root, archive))
         if verb == "keep":
-            files[shelf] = files[target]
-            return _said({"kept": True})
-        is_taken = shelf in files and target not in files
+            files[cached] = files[target]
+            return _printed({"kept": True})
+        is_taken = cached in files and target not in files
         if is_taken:
-            files[target] = files[shelf]
-        return _said({"taken": is_taken})
+            files[target] = files[cached]
+        return _printed({"taken": is_taken})
 
     def _unpack(self, root: str, archive: str, directory: str, *, sha256: str) -> Completed:
         files, folder = self._remote.files, f"{PurePosixPath(root, directory)}/"
         marker = f"{root}/.trackside/unpacked/{directory}"
         there = [path for path in files if path.startswith(folder)]
         if there and files.get(marker) == sha256.encode():
-            return _said({"ok": True, "sha256": sha256, "files": len(there), "already": True})
+            return _printed({"ok": True, "sha256": sha256, "files": len(there), "already": True})
         data = files.get(str(PurePosixPath(root, archive)))
         if data is None:
             return Completed(exit_status=1, stderr=f"trackside: {archive} is not there".encode())
         found = hashlib.sha256(data).hexdigest()
         if found != sha256:
-            return _said({"ok": False, "sha256": found}, exit_status=1)
+            return _printed({"ok": False, "sha256": found}, exit_status=1)
         for path in there:
             del files[path]
         members = _members(data)
         files.update({folder + name: content for name, content in members.items()})
         files[marker] = sha256.encode()
-        return _said({"ok": True, "sha256": found, "files": len(members), "already": False})
+        return _printed({"ok": True, "sha256": found, "files": len(members), "already": False})
 
     def _inventory(self, run: FakeRun) -> list[dict[str, Any]]:
         return [{**output, **(self._hash(run.root, output["path"]) or {})} for output in run.outputs()]
 
 
-def _said(answer: dict[str, Any], *, exit_status: int = 0) -> Completed:
+def _printed(answer: dict[str, Any], *, exit_status: int = 0) -> Completed:
     return Completed(exit_status=exit_status, stdout=json.dumps(answer).encode() + b"\n")
 
 

@@ -1,4 +1,4 @@
-"""Typed calls on the trackside that runs one job on a machine."""
+"""Typed calls to the trackside that runs one job on a machine."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ from stationmaster.remote.status import (
     parse_status,
 )
 
-#: trackside speaks at least every 5 s while it is followed; three times nothing is a dead line.
+#: `follow` prints at least every 5 s; after three missed lines the connection counts as dead.
 _FOLLOW_IDLE_SECONDS = 20.0
 
-
-#: Linux takes no longer word, and over SSH the whole command is one.
+#: Linux limits the length of one argument, and over SSH the whole command is one argument.
 _COMMAND_BYTES = 100_000
 
 
@@ -47,8 +46,8 @@ class Unpacked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
-    """How a request to the training stands: saved, saving, sampled, sampling, timed_out, not_running, refused or
+class RequestState:
+    """State of a request to the training: saved, saving, sampled, sampling, timed_out, not_running, refused or
     impossible."""
 
     state: str
@@ -57,8 +56,8 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cleaned:
-    """How the recipe's cleanup stands: nothing, running, done or failed, with the steps that failed."""
+class CleanupState:
+    """State of the recipe's cleanup: nothing, running, done or failed, with the steps that failed."""
 
     state: str
     failed: tuple[str, ...] = ()
@@ -68,8 +67,8 @@ class Cleaned:
 class Host:
     """One job's folder on a machine. Every call is one round trip and may be repeated.
 
-    All raise Unreachable when the answer is unknown and CommandFailed when trackside could not do it, or when
-    what came back is no answer of trackside's.
+    All raise Unreachable when the result is unknown, and CommandFailed when trackside failed or its answer cannot
+    be parsed.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class Host:
         time_limit_seconds: float = 30.0,
         file_time_limit_seconds: float = 1800.0,
     ) -> None:
-        """`file_time_limit_seconds` is for the verbs that read whole files: hash, unpack, inventory, logs."""
+        """`file_time_limit_seconds` is the timeout of verbs that read whole files: hash, unpack, inventory, logs."""
         self.remote = remote
         self.root = root.rstrip("/") or "/"
         self._python = python
@@ -89,44 +88,44 @@ class Host:
         self._file_limit = file_time_limit_seconds
 
     def path(self, relative: str) -> str:
-        """The path on the machine of a name inside the job's folder."""
+        """Return the path on the machine of a name inside the job's folder."""
         return str(PurePosixPath(self.root, relative))
 
     async def install(self, pyz: Path) -> None:
-        """trackside is in place with the same bytes; nothing is sent if it already was."""
+        """Upload trackside unless the same bytes are there already."""
         wanted = sha256_of(pyz)
         if await self._installed_sha256() == wanted:
             return
         await self.remote.push(pyz, self._pyz)
         if await self._installed_sha256() != wanted:
-            raise TransferFailed(f"{self._pyz} did not arrive whole, or {self._python} cannot run it")
+            raise TransferFailed(f"{self._pyz} did not arrive complete, or {self._python} cannot run it")
 
     async def preflight(self) -> dict[str, Any]:
-        """What the machine has to offer: disk, GPUs, driver, and whether GPU memory can be had."""
+        """Check the machine: disk, GPUs, driver, and whether GPU memory can be allocated."""
         argv = self._argv("preflight")
         return _answer(argv, await self.remote.run(argv, timeout=self._limit + 30.0))
 
     async def put_plan(self, plan: Mapping[str, Any]) -> None:
-        """plan.json is there, whole. It carries no secrets, only their names."""
+        """Upload plan.json. It holds no secrets, only their names."""
         with _as_file(plan) as local:
             await self.remote.push(local, self.path("plan.json"))
 
-    async def take_kept(self, archive: str, sha256: str, *, room_bytes: int) -> bool:
-        """Whether the archive came from what the machine has kept; else `room_bytes` are made free if need be.
+    async def take_cached_archive(self, archive: str, sha256: str, *, room_bytes: int) -> bool:
+        """Return whether the machine's cache had the archive; else make `room_bytes` free if necessary.
 
-        Nothing is known of its bytes but the name that they were kept under.
+        The bytes are not verified: the cache names them by their hash, and may be damaged.
         """
         argv = self._argv("take", archive, "--sha256", sha256, "--room", str(room_bytes))
         return bool(_answer(argv, await self.remote.run(argv, timeout=self._file_limit)).get("taken"))
 
-    async def keep(self, archive: str, sha256: str, *, most_bytes: int, most_seconds: float) -> None:
-        """A verified archive stays on the machine for later jobs, within these bounds for all of them."""
+    async def cache_archive(self, archive: str, sha256: str, *, most_bytes: int, most_seconds: float) -> None:
+        """Keep a verified archive in the machine's cache for later jobs, within these limits for the whole cache."""
         bounds = ("--most-bytes", str(most_bytes), "--most-age", f"{most_seconds:.0f}")
         argv = self._argv("keep", archive, "--sha256", sha256, *bounds)
         _answer(argv, await self.remote.run(argv, timeout=self._file_limit))
 
     async def unpack(self, archive: str, directory: str, sha256: str) -> Unpacked:
-        """The archive's files are in `directory`; TransferFailed if the archive is not the one with that hash."""
+        """Unpack the archive into `directory`. Raises TransferFailed if the archive has another hash."""
         argv = self._argv("unpack", archive, directory, "--sha256", sha256)
         done = await self.remote.run(argv, timeout=self._file_limit)
         answer = _last_object(done.stdout)
@@ -140,7 +139,7 @@ class Host:
         )
 
     async def start(self, secrets: Mapping[str, str] | None = None) -> Status:
-        """A supervisor works on the plan, or the plan is finished. Secrets travel on standard input only."""
+        """Start a supervisor, unless one runs or the plan is finished. Secrets go through standard input only."""
         if not secrets:
             return await self._status_call(self._argv("start"), limit=self._limit)
         sent = json.dumps({"secrets": dict(secrets)}).encode()
@@ -149,30 +148,30 @@ class Host:
     async def status(
         self, since: Since | None = None, *, max_bytes: int | None = None, alone_seconds: float | None = None
     ) -> Status:
-        """How the job stands, with the log after `since`; `alone_seconds` as in `visit`, in the same round trip."""
+        """Return the job's status with the log after `since`; `alone_seconds` as in `visit`, in the same round trip."""
         bound = () if max_bytes is None else ("--max-bytes", str(max_bytes))
         alone = () if alone_seconds is None else ("--alone", f"{alone_seconds:.0f}")
         return await self._status_call(self._argv("status", *_since(since), *bound, *alone), limit=self._limit)
 
     async def visit(self, alone_seconds: float) -> None:
-        """Tell the machine's guard how long a training may go on without another visit."""
+        """Record for the machine's guard how long a training may run without another visit."""
         argv = self._argv("visit", "--alone", f"{alone_seconds:.0f}")
         require_success(argv, await self.remote.run(argv, timeout=self._limit))
 
     async def acknowledge(self) -> None:
-        """Tell the machine's guard that everything of worth is safe at home."""
+        """Record for the machine's guard that all results are safe at home."""
         argv = self._argv("acknowledge")
         require_success(argv, await self.remote.run(argv, timeout=self._limit))
 
     async def carry_out(self, verb: str, order: Mapping[str, Any], *, further_seconds: float = 0.0) -> dict[str, Any]:
-        """trackside's answer to an order on standard input: the only way for signed addresses to travel."""
+        """Run a verb that takes an order on standard input, the only way to pass signed addresses; its answer."""
         argv, sent = self._argv(verb), json.dumps(order).encode()
         return _answer(argv, await self.remote.run(argv, input=sent, timeout=self._file_limit + further_seconds))
 
     async def follow(
         self, since: Since | None = None, *, interval_seconds: float = 0.1
     ) -> AsyncGenerator[Status, None]:
-        """Statuses as they happen, each going on where the one before ended. Close it with `aclosing`."""
+        """Yield statuses as they happen, each with the log since the one before. Close it with `aclosing`."""
         argv = self._argv("follow", *_since(since), "--interval", f"{interval_seconds:g}")
         async with self.remote.stream(argv, timeout_idle=_FOLLOW_IDLE_SECONDS) as stream:
             rest = b""
@@ -184,35 +183,35 @@ class Host:
             require_success(argv, Completed(exit_status=stream.exit_status, stderr=stream.stderr))
 
     async def stop(self, grace_seconds: float = 10.0) -> Status:
-        """The running step is dead and no other will start."""
+        """Stop the running step; no other will start."""
         argv = self._argv("stop", "--grace", f"{grace_seconds:g}")
         return await self._status_call(argv, limit=self._limit + grace_seconds)
 
-    async def save(self, request: str, *, wait_seconds: float = 0.0) -> Answered:
-        """The training has been asked for a checkpoint, once per `request`; how far that is, after looking a while."""
+    async def save(self, request: str, *, wait_seconds: float = 0.0) -> RequestState:
+        """Ask the training for a checkpoint, once per `request`, and wait up to `wait_seconds` for it; the state."""
         return await self._request("save", request, wait_seconds)
 
-    async def sample(self, request: str, *, wait_seconds: float = 0.0) -> Answered:
-        """The training has been asked for samples in the same way."""
+    async def sample(self, request: str, *, wait_seconds: float = 0.0) -> RequestState:
+        """Ask the training for samples in the same way."""
         return await self._request("sample", request, wait_seconds)
 
-    async def _request(self, verb: str, request: str, wait_seconds: float) -> Answered:
+    async def _request(self, verb: str, request: str, wait_seconds: float) -> RequestState:
         argv = self._argv(verb, "--id", request, "--wait", f"{wait_seconds:g}")
         answer = _answer(argv, await self.remote.run(argv, timeout=self._limit + wait_seconds))
         with _understanding(argv, answer):
             files = tuple(str(path) for path in answer["files"])
-            return Answered(state=str(answer["state"]), files=files, problem=str(answer.get("problem", "")))
+            return RequestState(state=str(answer["state"]), files=files, problem=str(answer.get("problem", "")))
 
-    async def cleanup(self, grace_seconds: float = 10.0) -> Cleaned:
-        """Nothing of the job runs any more, and the recipe's cleanup has begun; repeated calls say how it goes."""
+    async def cleanup(self, grace_seconds: float = 10.0) -> CleanupState:
+        """Stop the job's steps and start the recipe's cleanup; repeated calls return its state."""
         argv = self._argv("cleanup", "--grace", f"{grace_seconds:g}")
         answer = _answer(argv, await self.remote.run(argv, timeout=self._limit + grace_seconds))
         with _understanding(argv, answer):
             failed = [str(step["name"]) for step in answer["steps"] if step["state"] == "failed"]
-            return Cleaned(state=str(answer["state"]), failed=tuple(failed), tail=str(answer["tail"]))
+            return CleanupState(state=str(answer["state"]), failed=tuple(failed), tail=str(answer["tail"]))
 
     async def hash(self, paths: Sequence[str]) -> dict[str, FileHash | None]:
-        """SHA-256 and size of each file, None for one that is not there."""
+        """Return SHA-256 and size of each file, None for a missing one."""
         found: dict[str, FileHash | None] = {}
         for some in batched(paths, most_bytes=_COMMAND_BYTES):
             argv = self._argv("hash", *some)
@@ -222,9 +221,9 @@ class Host:
         return found
 
     async def chunk_hashes(self, path: str, chunk_bytes: int, *, end_writers: bool = False) -> tuple[str, ...]:
-        """SHA-256 of each successive piece of a file; none for one that is not there.
+        """Return the SHA-256 of each successive piece of a file; empty for a missing one.
 
-        With `end_writers` no rsync that an earlier connection left behind writes to it any more.
+        `end_writers` first ends every rsync that an earlier connection left behind and that writes to it.
         """
         first = ("--end-writers",) if end_writers else ()
         argv = self._argv("hash", "--chunks", str(chunk_bytes), *first, path)
@@ -234,21 +233,21 @@ class Host:
             return () if found is None else tuple(str(chunk) for chunk in found["chunks"])
 
     async def first_bytes(self, path: str, count: int) -> bytes:
-        """The first bytes of a file, fewer where it ends before; trackside reads no more than 1 MiB so."""
+        """Return the first bytes of a file, fewer if it is shorter; trackside allows at most 1 MiB."""
         argv = self._argv("read", "--bytes", str(count), path)
         answer = _answer(argv, await self.remote.run(argv, timeout=self._limit))
         with _understanding(argv, answer):
             return base64.b64decode(answer["data"], validate=True)[:count]
 
     async def inventory(self) -> tuple[OutputFile, ...]:
-        """All declared outputs, with their hashes."""
+        """Return all declared outputs with their hashes."""
         argv = self._argv("inventory")
         answer = _answer(argv, await self.remote.run(argv, timeout=self._file_limit))
         with _understanding(argv, answer):
             return tuple(parse_output(output) for output in answer["outputs"])
 
     async def logs(self, *, step: int | None = None, tail: int | None = None) -> str:
-        """The log as text, all steps as one unless `step` is given."""
+        """Return the log as text, all steps joined unless `step` is given."""
         chosen = () if step is None else ("--step", str(step))
         last = () if tail is None else ("--tail", str(tail))
         argv = self._argv("logs", *chosen, *last)
@@ -275,7 +274,7 @@ class Host:
 
 
 def batched(paths: Sequence[str], *, most_bytes: int) -> Iterator[list[str]]:
-    """The paths in their order, in groups that fit into a command.
+    """Group the paths, in order, so that each group fits into one command.
 
     >>> list(batched(["one", "two", "three"], most_bytes=10))
     [['one', 'two'], ['three']]
@@ -314,7 +313,7 @@ def _answer(argv: Sequence[str], done: Completed) -> dict[str, Any]:
 
 
 def _last_object(output: bytes) -> dict[str, Any] | None:
-    """The last line that is a JSON object: images may print a banner before it."""
+    """Return the last line that is a JSON object: images may print a banner before it."""
     for line in reversed(output.splitlines()):
         if (answer := _object(line)) is not None:
             return answer
@@ -333,8 +332,8 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 def _nonsense(argv: Sequence[str], output: bytes) -> CommandFailed:
     lines = output.decode(errors="replace").strip().splitlines()
-    came = lines[0][:200] if lines else "nothing"
-    return CommandFailed(f"trackside {argv[4]} gave no answer that can be read; what came: {came}")
+    shown = lines[0][:200] if lines else "nothing"
+    return CommandFailed(f"trackside {argv[4]} printed no valid answer: {shown}")
 
 
 def _status(argv: Sequence[str], answer: Mapping[str, Any]) -> Status:

@@ -1,4 +1,4 @@
-"""Host keys that a person has confirmed, in a file of OpenSSH's own format."""
+"""Host keys that the user has confirmed, in OpenSSH's known_hosts format."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _USUAL_PORT = 22
 
 
 def pinned_keys(file: Path, host: str, port: int | None) -> tuple[str, ...]:
-    """The confirmed keys of a host, one `type key` line each; empty when none is."""
+    """Return the confirmed keys of a host, one `type key` line each; empty if there are none."""
     wanted = _name(host, port)
     return tuple(key for name, key in _entries(file) if name == wanted)
 
 
 def pin_key(file: Path, host: str, port: int | None, key: str) -> None:
-    """From now on this key is the host's, and the only one."""
+    """Make this key the only confirmed key of the host."""
     wanted = _name(host, port)
     kept = [f"{name} {line}" for name, line in _entries(file) if name != wanted]
     lines = (*kept, f"{wanted} {' '.join(key.split()[:2])}")
@@ -28,7 +28,7 @@ def pin_key(file: Path, host: str, port: int | None, key: str) -> None:
 
 
 def fingerprint(key: str) -> str:
-    """A key as people compare it; `ssh-keygen -l` prints the same.
+    """Return a key's fingerprint, as `ssh-keygen -l` prints it.
 
     >>> fingerprint("ssh-ed25519 AAAA")
     'SHA256:cJ6AyISHokEeHuTfufIqhhSS0gxHZRUMDHlKvXD4FHw'
@@ -41,7 +41,7 @@ def fingerprint(key: str) -> str:
 
 
 def _name(host: str, port: int | None) -> str:
-    """As OpenSSH writes it: the port only where it is not the usual one."""
+    """The host as OpenSSH writes it: with the port only where it is not the default."""
     return host if port in (None, _USUAL_PORT) else f"[{host}]:{port}"
 
 

@@ -28,7 +28,7 @@ _T = TypeVar("_T")
 _CHUNK_BYTES = 1 << 16
 _COPY_BYTES = 1 << 22
 
-#: What a shell answers for a program that is not there or may not be run.
+#: A shell's exit codes for a program that is missing or not executable.
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 
 
@@ -47,7 +47,7 @@ class LocalRemote:
         env: Mapping[str, str] | None = None,
         timeout: float,
     ) -> Completed:
-        """Run one command; when its time is over its whole process group is killed and nothing is known of it."""
+        """Run one command. At the timeout its whole process group is killed and Unreachable is raised."""
         try:
             process = await self._spawn(argv, env=env, stdin=DEVNULL if input is None else PIPE)
         except OSError as problem:
@@ -63,7 +63,7 @@ class LocalRemote:
 
     @asynccontextmanager
     async def stream(self, argv: Sequence[str], *, timeout_idle: float | None = None) -> AsyncIterator[LocalStream]:
-        """Run a command and yield its output as it comes; leaving the block ends its process group."""
+        """Run a command and yield its output as it arrives; leaving the block ends its process group."""
         with tempfile.TemporaryFile() as errors:
             try:
                 process = await self._spawn(argv, env=None, stdin=PIPE, stderr=errors)
@@ -101,12 +101,12 @@ class LocalRemote:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as problem:
-            raise Unreachable(f"{path} cannot be looked at: {problem.strerror}") from problem
+            raise Unreachable(f"{path} cannot be read: {problem.strerror}") from problem
         return FileStat(size=found.st_size, mtime=found.st_mtime, is_dir=self._path(path).is_dir())
 
     @asynccontextmanager
     async def forward(self, port: int, *, timeout: float = SMALL_CALL_SECONDS) -> AsyncIterator[int]:
-        """The port itself: it is on this computer already."""
+        """Yield the port itself: it is on this computer already."""
         yield port
 
     async def close(self) -> None:
@@ -130,7 +130,7 @@ class LocalRemote:
             stderr=stderr,
             cwd=self._root,
             env={**self._environment, **(env or {})},
-            start_new_session=True,  # a time limit must end the command's children too, and never us
+            start_new_session=True,  # a timeout must end the command's children too, and never us
         )
 
 
@@ -188,18 +188,18 @@ def _could_not_start(argv: Sequence[str], problem: OSError) -> Completed:
 
 
 def _exit_status(process: asyncio.subprocess.Process) -> int | None:
-    """As a shell would say it: 128 + N for a process ended by signal N."""
+    """The exit status as a shell reports it: 128 + N for a process ended by signal N."""
     status = process.returncode
     return 128 - status if status is not None and status < 0 else status
 
 
 async def _end_group(process: asyncio.subprocess.Process) -> None:
-    """Kill what is left of a command that has not ended by itself, and read its pipes to their end."""
+    """Kill a command that is still running, and read its pipes to their end."""
     if process.returncode is not None:
         return
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    # A grandchild that left the group may hold the pipes open for ever: it is not worth waiting for.
+    # A grandchild that left the group may hold the pipes open for ever: do not wait for it.
     with suppress(TimeoutError):
         async with asyncio.timeout(5.0):
             await process.communicate()
@@ -215,7 +215,7 @@ async def _copy(source: Path, target: Path, progress: Progress | None, timeout_i
         finally:
             part.unlink(missing_ok=True)
     except TimeoutError:
-        raise no_answer(f"the disk, while {target.name} was copied,", timeout_idle) from None
+        raise no_answer(f"the disk, during the copy of {target.name},", timeout_idle) from None
     except OSError as problem:
         raise TransferFailed(f"{source} could not be copied to {target}: {problem.strerror}") from problem
 

@@ -1,4 +1,4 @@
-"""The installed trackside package as one file that any Python can run.
+"""Pack the installed trackside package into one file that any Python can run.
 
 It holds each module as source and as code compiled by this Python. A machine with the same Python version runs the
 compiled code; any other ignores it and compiles the source.
@@ -21,7 +21,7 @@ from stationmaster.files import write_atomically
 _MAIN = b"import sys\n\nfrom trackside.__main__ import main\n\nsys.exit(main())\n"
 _SHEBANG = b"#!/usr/bin/env python3\n"
 
-#: The earliest moment that a zip file can name: the bytes must not depend on when they were made.
+#: The earliest time that a zip file can hold: the bytes must not depend on when they were made.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 #: Later formats mark values that are referenced elsewhere in the process, so their bytes differ between processes.
@@ -32,7 +32,7 @@ _UNCHECKED = (1).to_bytes(4, "little") + bytes(8)
 
 
 def build_pyz(folder: Path) -> Path:
-    """`trackside-<hash>.pyz` in `folder`, named after the sources and this Python; it is written once."""
+    """Write `trackside-<hash>.pyz` in `folder` once, named after the sources and this Python; its path."""
     named_after = hashlib.sha256(importlib.util.MAGIC_NUMBER)
     for name, source in _sources().items():
         named_after.update(b"%s\0%d\0%s" % (name.encode(), len(source), source))
@@ -45,9 +45,9 @@ def build_pyz(folder: Path) -> Path:
 
 @cache
 def pyz_bytes() -> bytes:
-    """The archive: the same sources and the same Python give the same bytes.
+    """Return the archive: the same sources and the same Python give the same bytes.
 
-    It is not compressed, being small: the far side has nothing to unpack at every call.
+    It is small, so it is not compressed: the machine does not have to decompress it at every call.
     """
     buffer = io.BytesIO(_SHEBANG)
     buffer.seek(0, io.SEEK_END)

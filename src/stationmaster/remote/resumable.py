@@ -1,7 +1,7 @@
-"""Files that broke off on their way: the two sides compare pieces by their SHA-256, and only what is missing moves.
+"""Resume interrupted transfers: the two sides compare pieces by their SHA-256, and only missing pieces are sent.
 
-A partial file is named after the content that it is to have, so whoever writes to it, however late, writes the same
-bytes to the same places.
+A partial file is named after the content that it will have, so every writer, however late, writes the same bytes to
+the same places.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from stationmaster.errors import TransferFailed
 from stationmaster.remote.base import Progress, Span, SupportsSpans
 from stationmaster.remote.host import FileHash, Host
 
-#: Smaller files are sent again whole: to ask about them would take longer.
+#: Smaller files are sent again in full: asking about them would take longer.
 RESUMABLE_BYTES = 4 * 2**20
 
-#: After a cut a piece that was not complete is sent again.
+#: After an interruption an incomplete piece is sent again.
 CHUNK_BYTES = 2**20
 
 
 async def spans_to_push(host: Host, local: Path, path: str, wanted: FileHash) -> Sequence[Span]:
-    """What the machine still lacks of `local`, of which it may have got a part before."""
+    """Return the parts of `local` that the machine lacks; an earlier transfer may have sent some."""
     part = _far_part(path, wanted)
-    if await host.remote.stat(host.path(part)) is None:  # costs no program's start on the machine
+    if await host.remote.stat(host.path(part)) is None:  # does not start a program on the machine
         return _whole(wanted)
     there = await host.chunk_hashes(part, CHUNK_BYTES, end_writers=True)
     return await asyncio.to_thread(_missing, local, wanted.size, there) if there else _whole(wanted)
@@ -40,7 +40,7 @@ async def push_spans(
     spans: Sequence[Span],
     progress: Progress | None = None,
 ) -> None:
-    """`path` has all bytes; the partial file stays when the connection is lost. Whether they are right is not known."""
+    """Complete `path` with the missing parts, unverified. The partial file stays when the connection is lost."""
     part = host.path(_far_part(path, wanted))
     if spans:
         counted = _counted(progress, wanted, spans)
@@ -49,17 +49,17 @@ async def push_spans(
 
 
 async def forget_push(host: Host, remote: SupportsSpans, path: str, wanted: FileHash) -> None:
-    """The machine has no partial file any more."""
+    """Remove the machine's partial file."""
     await remote.remove(host.path(_far_part(path, wanted)))
 
 
 async def spans_to_pull(host: Host, path: str, part: Path, wanted: FileHash) -> Sequence[Span]:
-    """What `part` still lacks of the file on the machine."""
+    """Return the parts of the machine's file that `part` lacks."""
     if not await asyncio.to_thread(part.exists):
         return _whole(wanted)
     there = await host.chunk_hashes(path, CHUNK_BYTES)
     if len(there) != -(-wanted.size // CHUNK_BYTES):
-        raise TransferFailed(f"{path} has changed on the machine since it was asked for")
+        raise TransferFailed(f"{path} has changed on the machine since its hash was read")
     return await asyncio.to_thread(_missing, part, wanted.size, there)
 
 
@@ -72,14 +72,14 @@ async def pull_spans(
     spans: Sequence[Span],
     progress: Progress | None = None,
 ) -> None:
-    """`part` has all bytes; what came stays when the connection is lost. Whether they are right is not known."""
+    """Complete `part` with the missing parts, unverified. What arrived stays when the connection is lost."""
     if spans:
         counted = _counted(progress, wanted, spans)
         await remote.pull_spans(host.path(path), part, spans, size=wanted.size, progress=counted)
 
 
 def spans_between(mine: Sequence[str], theirs: Sequence[str], size: int) -> list[Span]:
-    """The parts of a file of `size` bytes in which the hashes of the pieces differ, neighbours joined."""
+    """Return the parts of a file of `size` bytes whose piece hashes differ, adjacent ones joined."""
     spans: list[Span] = []
     for number in range(-(-size // CHUNK_BYTES)):
         if number < min(len(mine), len(theirs)) and mine[number] == theirs[number]:
@@ -115,7 +115,7 @@ def _chunk_hashes(path: Path) -> Iterator[str]:
 
 
 def _counted(progress: Progress | None, wanted: FileHash, spans: Sequence[Span]) -> Progress | None:
-    """Progress of the whole file, of which some was there before."""
+    """Count progress for the whole file, of which some was there before."""
     if progress is None:
         return None
     before = wanted.size - sum(span.size for span in spans)

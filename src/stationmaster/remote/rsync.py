@@ -1,7 +1,7 @@
-"""The rest of a big file, or many small ones, by the system's rsync through the system's `ssh`.
+"""Transfer the rest of a big file, or many small ones, with the system's rsync through the system's `ssh`.
 
-Rsync only carries: which bytes are missing was found out by their SHA-256, and whether they arrived is judged so too.
-It appends to a partial file that has a name of its own, so whatever ends it, on either side, what came stays.
+Rsync only carries bytes: SHA-256 decides which are missing and whether they arrived. It appends to a partial file with
+its own name, so what arrived stays, however rsync ends on either side.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from stationmaster.remote.ssh_client import SshClient, ssh_client
 from stationmaster.remote.ssh_connection import SshSettings
 
 _VERSION = re.compile(rb"^rsync +version v?(\d+)\.(\d+)", re.MULTILINE)
-_LEAST_VERSION = (3, 1)  # the first whose progress can be read
+_LEAST_VERSION = (3, 1)  # the first with progress that we can parse
 
 _SSH_FAILED = 255
 _KILLED = 20
-_LOST = frozenset({10, 12, _KILLED, 30, 35, _SSH_FAILED})  # exit codes when a connection broke or went silent, too
-_FULL = re.compile(r"\((28|122)\)")  # no room, or the quota is used up: said by number in every language
-_END_SECONDS = 1.0  # rsync itself waits ten for a farewell that nobody will hear
+_LOST = frozenset({10, 12, _KILLED, 30, 35, _SSH_FAILED})  # also the exit codes of a broken or silent connection
+_FULL = re.compile(r"\((28|122)\)")  # disk full or quota used up: the number is the same in every language
+_END_SECONDS = 1.0  # rsync itself would wait ten seconds for its peer
 _CHUNK_BYTES = 1 << 16
 _KEPT_BYTES = 1 << 14
 
@@ -47,7 +47,7 @@ _Lost = Callable[[], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rsync:
-    """Rsync here and the way to the one there; `environment` goes with the far one as with every command."""
+    """The local rsync and how to reach the machine's, which runs with `environment` as every command does."""
 
     program: str
     client: SshClient
@@ -55,24 +55,24 @@ class Rsync:
     idle_seconds: float
 
     async def answers(self) -> bool | None:
-        """Whether both sides have an rsync that will do; None when `ssh` did not get in, for whatever reason."""
+        """Return whether both sides have a usable rsync; None when `ssh` could not log in, for any reason."""
         if not await self._is_new_enough([self.program, "--version"]):
             return False
         far = shlex.join([*self._far, "--version"])
         return await self._is_new_enough([*self.client.argv, self.client.host, far])
 
     async def send_tail(self, local: Path, remote: str, tail: Span, moved: Progress, lost: _Lost) -> None:
-        """`remote`, which ends where `tail` begins, has the rest of `local` too. Given up when `lost` ends."""
+        """Append the rest of `local` to `remote`, which ends where `tail` begins. Fails when `lost` returns."""
         failure = f"{local} could not be sent to {remote}"
         await self._carry(_APPEND, _here(local), self._there(remote), _of_tail(tail, moved), lost, failure)
 
     async def fetch_tail(self, remote: str, local: Path, tail: Span, moved: Progress, lost: _Lost) -> None:
-        """`local`, which ends where `tail` begins, has the rest of `remote` too. Given up when `lost` ends."""
+        """Append the rest of `remote` to `local`, which ends where `tail` begins. Fails when `lost` returns."""
         failure = f"{remote} could not be fetched to {local}"
         await self._carry(_APPEND, self._there(remote), _here(local), _of_tail(tail, moved), lost, failure)
 
     async def send_tree(self, folder: Path, remote: str, moved: Callable[[int], None], lost: _Lost) -> None:
-        """Every file below `folder`, links followed, is below `remote`; each appears there whole."""
+        """Upload every file below `folder`, following links, to `remote`; each appears there whole."""
         failure = f"files could not be sent to {remote}"
         await self._carry(_WHOLE, f"{_here(folder)}/", self._there(remote), moved, lost, failure)
 
@@ -86,15 +86,15 @@ class Rsync:
         return f"{host}:{path}"
 
     async def _is_new_enough(self, argv: Sequence[str]) -> bool | None:
-        process = await self._spawned(argv)
+        process = await self._spawn(argv)
         try:
             async with asyncio.timeout(SMALL_CALL_SECONDS):
-                said, _ = await process.communicate()
+                output, _ = await process.communicate()
         except TimeoutError:
             return None
         finally:
             await _end(process)
-        found = _VERSION.search(said)
+        found = _VERSION.search(output)
         if found is None:
             return None if process.returncode == _SSH_FAILED else False
         return (int(found[1]), int(found[2])) >= _LEAST_VERSION
@@ -110,13 +110,13 @@ class Rsync:
             *("--rsync-path", shlex.join(self._far)),
             *("--", source, target),
         ]
-        process = await self._spawned(argv)
-        status, said = await _watched(process, moved, lost)
+        process = await self._spawn(argv)
+        status, stderr = await _run_to_end(process, moved, lost)
         if status != 0:
-            raise _problem(failure, status, said)
+            raise _problem(failure, status, stderr)
 
-    async def _spawned(self, argv: Sequence[str]) -> Process:
-        """In a process group of its own, so that its `ssh` can be ended with it."""
+    async def _spawn(self, argv: Sequence[str]) -> Process:
+        """Start it in its own process group, so that its `ssh` can be ended with it."""
         return await asyncio.create_subprocess_exec(
             *argv, stdin=DEVNULL, stdout=PIPE, stderr=PIPE, start_new_session=True, env=self.client.environment
         )
@@ -126,7 +126,7 @@ class Rsync:
 def opened_rsync(
     settings: SshSettings, connection: asyncssh.SSHClientConnection, idle_seconds: float
 ) -> Iterator[Rsync | None]:
-    """Rsync to the machine at the other end of `connection`; None where this computer has no rsync or no ssh."""
+    """Yield an Rsync to the machine of `connection`; None where this computer has no rsync or no ssh."""
     program, host_key = shutil.which("rsync"), connection.get_server_host_key()
     if program is None or host_key is None:
         yield None
@@ -141,15 +141,15 @@ def opened_rsync(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """Files from many places, as rsync wants them."""
+    """A folder of links to files from many places."""
 
     folder: Path
     size: int
 
 
 @contextmanager
-def gathered(files: Mapping[str, Path]) -> Iterator[Stage]:
-    """A folder in which every file lies at its path, by a link."""
+def staged(files: Mapping[str, Path]) -> Iterator[Stage]:
+    """Yield a temporary folder with a link to every file at its path."""
     with tempfile.TemporaryDirectory(prefix="stationmaster-stage-") as name:
         size = 0
         for path, local in files.items():
@@ -160,15 +160,15 @@ def gathered(files: Mapping[str, Path]) -> Iterator[Stage]:
         yield Stage(folder=Path(name), size=size)
 
 
-def parted(spans: Sequence[Span], size: int) -> tuple[Sequence[Span], Span | None]:
-    """The holes, and what lacks at the end of a file of `size` bytes, which alone can be appended."""
+def split_tail(spans: Sequence[Span], size: int) -> tuple[Sequence[Span], Span | None]:
+    """Split `spans` into gaps and the missing end of a file of `size` bytes: only the end can be appended."""
     if spans and spans[-1].offset + spans[-1].size == size:
         return spans[:-1], spans[-1]
     return spans, None
 
 
 def bytes_moved(text: bytes) -> int | None:
-    """The number in the last whole progress line.
+    """Return the byte count in the last complete progress line.
 
     >>> bytes_moved(b"\\r   20032768  33%    0.00kB/s    0:00:00  \\r   42315008  70%   20.01MB/s    0:00:00  ")
     42315008
@@ -178,18 +178,18 @@ def bytes_moved(text: bytes) -> int | None:
 
 
 def _of_tail(tail: Span, moved: Progress) -> _Moved:
-    """Rsync counts what was there before as well."""
+    """Count only the tail: rsync counts what was there before as well."""
     return lambda done: moved(max(0, done - tail.offset), tail.size)
 
 
 def _here(local: Path) -> str:
-    """Absolute: in front of the first slash a colon would name a host."""
+    """The absolute path: a colon before the first slash would name a host."""
     return str(local.absolute())
 
 
-async def _watched(process: Process, moved: _Moved, lost: _Lost) -> tuple[int, str]:
-    """Rsync's exit code, once it has ended, and the last of what it complained about."""
-    work = asyncio.ensure_future(_followed(process, moved))
+async def _run_to_end(process: Process, moved: _Moved, lost: _Lost) -> tuple[int, str]:
+    """Wait for rsync; return its exit code and the end of its stderr. Raises Unreachable when `lost` returns first."""
+    work = asyncio.ensure_future(_follow(process, moved))
     gone = asyncio.ensure_future(lost())
     try:
         await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -203,11 +203,11 @@ async def _watched(process: Process, moved: _Moved, lost: _Lost) -> tuple[int, s
         await asyncio.gather(work, gone, return_exceptions=True)
 
 
-async def _followed(process: Process, moved: _Moved) -> tuple[int, str]:
+async def _follow(process: Process, moved: _Moved) -> tuple[int, str]:
     assert process.stdout is not None
     assert process.stderr is not None
-    said, _ = await asyncio.gather(_tail(process.stderr), _progress(process.stdout, moved))
-    return await process.wait(), said.decode(errors="replace")
+    stderr, _ = await asyncio.gather(_tail(process.stderr), _progress(process.stdout, moved))
+    return await process.wait(), stderr.decode(errors="replace")
 
 
 async def _progress(stdout: asyncio.StreamReader, moved: _Moved) -> None:
@@ -226,20 +226,22 @@ async def _tail(stderr: asyncio.StreamReader) -> bytes:
     return kept
 
 
-def _problem(failure: str, status: int, said: str) -> TransferFailed | Unreachable:
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    if (status in _LOST or status < 0) and not _FULL.search(said):
-        return Unreachable(f"the connection was lost during the transfer: {lines[0] if lines else f'rsync {status}'}")
-    return TransferFailed(f"{failure}: {lines[0] if lines else f'rsync ended with {status}'}")
+def _problem(failure: str, status: int, stderr: str) -> TransferFailed | Unreachable:
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    if (status in _LOST or status < 0) and not _FULL.search(stderr):
+        return Unreachable(
+            f"the connection was lost during the transfer: {lines[0] if lines else f'rsync exited with code {status}'}"
+        )
+    return TransferFailed(f"{failure}: {lines[0] if lines else f'rsync exited with code {status}'}")
 
 
 async def _end(process: Process) -> None:
-    """Neither rsync nor its `ssh` is left; an asked one writes out what it has."""
-    for way, seconds in ((signal.SIGTERM, _END_SECONDS), (signal.SIGKILL, None)):
+    """End rsync and its `ssh`, first with SIGTERM: rsync then writes out what it has."""
+    for number, seconds in ((signal.SIGTERM, _END_SECONDS), (signal.SIGKILL, None)):
         if process.returncode is not None:
             return
         try:
-            os.killpg(process.pid, way)
+            os.killpg(process.pid, number)
         except ProcessLookupError:
             pass  # ended a moment ago
         try:

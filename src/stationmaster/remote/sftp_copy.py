@@ -1,7 +1,7 @@
-"""Files over one SFTP channel, many blocks or files at a time, given up at once when cancelled.
+"""Copy files over one SFTP channel, many blocks or files at a time; a cancel takes effect at once.
 
-asyncssh's own put and get wait for the far side to close the file even when they are cancelled, which on a
-half-open connection is for ever.
+asyncssh's own put and get wait for the server to close the file even when they are cancelled, which on a half-open
+connection never happens.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FALLBACK_BLOCK_BYTES = 1 << 15
 _BIGGEST_BLOCK_BYTES = 1 << 18
 _IN_FLIGHT_BYTES = 1 << 22
 _FILES_AT_ONCE = 16
-_IN_PLACE = asyncssh.FXF_WRITE | asyncssh.FXF_CREAT  # what is there already stays
+_IN_PLACE = asyncssh.FXF_WRITE | asyncssh.FXF_CREAT  # existing bytes stay
 
 _CopyBlock = Callable[[int, int], Awaitable[None]]
 
@@ -30,16 +30,16 @@ _CopyBlock = Callable[[int, int], Awaitable[None]]
 async def send_file(
     sftp: asyncssh.SFTPClient, local: Path, remote: str, moved: Progress, spans: Sequence[Span] | None = None
 ) -> None:
-    """The bytes of `local` are in `remote`, or only those of `spans`. TransferFailed if either disk refuses."""
+    """Copy `local` to `remote`, or only `spans` of it. Raises TransferFailed if either disk refuses."""
     failure = f"{local} could not be sent to {remote}"
-    with _opened(local, "rb", failure) as here, refused_by_far_disk(failure):
+    with _open(local, "rb", failure) as here, refused_by_far_disk(failure):
         there = await sftp.open(remote, "wb" if spans is None else _IN_PLACE, encoding=None, block_size=0)
 
         async def copy_block(offset: int, size: int) -> None:
             with refused_by_near_disk(failure):
                 data = await asyncio.to_thread(os.pread, here.fileno(), size, offset)
             if len(data) != size:
-                raise TransferFailed(f"{failure}: it became shorter meanwhile")
+                raise TransferFailed(f"{failure}: it became shorter during the transfer")
             await there.write(data, offset)
 
         wanted = _whole(os.fstat(here.fileno()).st_size) if spans is None else spans
@@ -50,16 +50,16 @@ async def send_file(
 async def fetch_file(
     sftp: asyncssh.SFTPClient, remote: str, local: Path, moved: Progress, spans: Sequence[Span] | None = None
 ) -> None:
-    """The bytes of `remote` are in `local`, or only those of `spans`. TransferFailed if either disk refuses."""
+    """Copy `remote` to `local`, or only `spans` of it. Raises TransferFailed if either disk refuses."""
     failure = f"{remote} could not be fetched to {local}"
-    with _opened(local, _mode(local, spans), failure) as here, refused_by_far_disk(failure):
+    with _open(local, _mode(local, spans), failure) as here, refused_by_far_disk(failure):
         there = await sftp.open(remote, "rb", block_size=0)
 
         async def copy_block(offset: int, size: int) -> None:
             while size > 0:
                 data = cast(bytes, await there.read(size, offset))
                 if not data:
-                    raise TransferFailed(f"{failure}: it became shorter meanwhile")
+                    raise TransferFailed(f"{failure}: it became shorter during the transfer")
                 with refused_by_near_disk(failure):
                     await asyncio.to_thread(os.pwrite, here.fileno(), data, offset)
                 offset, size = offset + len(data), size - len(data)
@@ -72,7 +72,7 @@ async def fetch_file(
 async def send_files(
     sftp: asyncssh.SFTPClient, files: Mapping[str, Path], folder: str, part_name: str, moved: Progress
 ) -> None:
-    """Small files, each whole under its name below `folder`, many at a time. `part_name` is nobody else's."""
+    """Upload small files below `folder`, many at a time; each appears whole. `part_name` must be unique."""
     total, done = sum(_stat_size(local) for local in files.values()), 0
     waiting = iter(enumerate(files.items()))
     for parent in sorted({str(PurePosixPath(folder, path).parent) for path in files}):
@@ -87,12 +87,12 @@ async def send_files(
             done += len(data)
             moved(done, total)
 
-    await _together(work, _FILES_AT_ONCE)
+    await _run_workers(work, _FILES_AT_ONCE)
 
 
 @contextmanager
 def refused_by_far_disk(failure: str) -> Iterator[None]:
-    """What the far side's file system refuses is TransferFailed; a lost connection stays what it is."""
+    """Turn what the machine's file system refuses into TransferFailed; pass a lost connection on."""
     try:
         yield
     except (asyncssh.SFTPConnectionLost, asyncssh.SFTPNoConnection):
@@ -103,7 +103,7 @@ def refused_by_far_disk(failure: str) -> Iterator[None]:
 
 @contextmanager
 def refused_by_near_disk(failure: str) -> Iterator[None]:
-    """What this computer's file system refuses is TransferFailed."""
+    """Turn what this computer's file system refuses into TransferFailed."""
     try:
         yield
     except OSError as problem:
@@ -143,7 +143,7 @@ def _mode(local: Path, spans: Sequence[Span] | None) -> str:
 
 
 async def _copy(spans: Sequence[Span], block: int, copy_block: _CopyBlock, moved: Progress) -> None:
-    """Every block once, some at a time; the first failure, or a cancel, ends them all."""
+    """Copy every block once, some at a time; the first failure, or a cancel, stops all."""
     blocks = _blocks(spans, block)
     total = sum(span.size for span in spans)
     done = 0
@@ -155,12 +155,12 @@ async def _copy(spans: Sequence[Span], block: int, copy_block: _CopyBlock, moved
             done += size
             moved(done, total)
 
-    await _together(work, max(1, _IN_FLIGHT_BYTES // block))
+    await _run_workers(work, max(1, _IN_FLIGHT_BYTES // block))
     if total == 0:
         moved(0, 0)
 
 
-async def _together(work: Callable[[], Coroutine[None, None, None]], count: int) -> None:
+async def _run_workers(work: Callable[[], Coroutine[None, None, None]], count: int) -> None:
     workers = [asyncio.create_task(work()) for _ in range(count)]
     try:
         await asyncio.gather(*workers)
@@ -182,8 +182,8 @@ def _block_bytes(limit: int) -> int:
 
 
 @contextmanager
-def _opened(path: Path, mode: str, failure: str) -> Iterator[BinaryIO]:
+def _open(path: Path, mode: str, failure: str) -> Iterator[BinaryIO]:
     with refused_by_near_disk(failure):
         file = path.open(mode, buffering=0)
     with file:
-        yield file  # type: ignore[misc]  # always binary: both modes say so
+        yield file  # type: ignore[misc]  # both modes are binary

@@ -1,4 +1,4 @@
-"""A person's shell on a machine: the system's `ssh`, to that machine alone, with nothing lent to it."""
+"""The user's shell on a machine: the system's `ssh`, to that machine only, forwarding nothing of this computer."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from stationmaster.model import SshAccess
 from stationmaster.remote.ssh_options import (
     CLOSED,
     any_host_key,
+    include_user_config,
     known_hosts_text,
     login,
     only_host_keys_of,
-    persons_config,
 )
 
 
 def shell_folder(home: Path, job_id: str) -> Path:
-    """Where the files of a job's shell lie; not in the job's own folder, where files have names that machines chose."""
+    """The folder for a job's shell; not in the job's own folder, where machines choose the file names."""
     return home / "ssh" / job_id
 
 
 def shell_command(access: SshAccess, *, folder: Path, config_path: Path | None = None) -> tuple[str, ...]:
-    """The command line of the shell. Its configuration is written to `folder` and has to stay while the shell lasts.
+    """Return the shell's command line. Writes its configuration to `folder`, which must stay while the shell runs.
 
-    `config_path` is the person's SSH configuration where it is not the usual file. Raises HostKeyRefused for a machine
+    `config_path` is the user's SSH configuration where it is not the default file. Raises HostKeyRefused for a machine
     whose host keys should be known and are not.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -37,13 +37,13 @@ def shell_command(access: SshAccess, *, folder: Path, config_path: Path | None =
 
 
 def shell_config(access: SshAccess, known_hosts: Path, *, config_path: Path | None = None) -> str:
-    """What the configuration file says."""
+    """Return the text of the configuration file."""
     key_path = None if access.key_path is None else Path(access.key_path)
     lines = ["Host *", *CLOSED, *_host_key_rules(access, known_hosts)]
     lines += login(user=access.user or None, port=access.port or None, key_path=key_path)
     if access.use_config:
-        lines += persons_config(config_path)
-    else:  # a rented machine has no password: whoever asks for one is after the person's
+        lines += include_user_config(config_path)
+    else:  # a rented machine has no password: one that asks for it is after the user's
         lines += ["PasswordAuthentication no", "KbdInteractiveAuthentication no"]
     return "\n".join(lines) + "\n"
 
@@ -52,7 +52,7 @@ def _host_key_rules(access: SshAccess, known_hosts: Path) -> tuple[str, ...]:
     if access.host_keys:
         return only_host_keys_of(known_hosts)
     if access.use_config:
-        return ()  # the person's own known_hosts decides, as it does for our own connections
+        return ()  # the user's own known_hosts decides, as it does for our own connections
     if access.unverified:
         return any_host_key()
     raise HostKeyRefused(f"no host key of {access.host} is pinned; nothing was sent")

@@ -1,4 +1,4 @@
-"""A machine over SSH: one connection for everything, opened when needed and again when it was lost."""
+"""A machine over SSH: one connection for everything, opened when needed and reopened when lost."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from stationmaster.remote.base import (
     no_answer,
     require_success,
 )
-from stationmaster.remote.rsync import Rsync, gathered, opened_rsync, parted
+from stationmaster.remote.rsync import Rsync, opened_rsync, split_tail, staged
 from stationmaster.remote.sftp_copy import fetch_file, refused_by_far_disk, refused_by_near_disk, send_file, send_files
-from stationmaster.remote.ssh_connection import SshSettings, open_connection, opened, unreachable_when_lost
+from stationmaster.remote.ssh_connection import SshSettings, open_channel, open_connection, unreachable_when_lost
 
 _CHUNK_BYTES = 1 << 16
 _STDERR_KEPT_BYTES = 1 << 16
 _CLOSE_SECONDS = 2.0
-_MOST_CHANNELS = 8  # at once; OpenSSH takes ten where nobody says otherwise
+_MOST_CHANNELS = 8  # at once; OpenSSH's default limit is ten
 
 
 @dataclass(slots=True, kw_only=True)
 class _Link:
-    """An open connection. A retired one takes no new calls and is dropped when its last user leaves."""
+    """An open connection. A retired one takes no new calls and is closed when its last user leaves."""
 
     connection: asyncssh.SSHClientConnection
     users: int = 0
@@ -57,7 +57,7 @@ class SshRemote:
         self._settings = settings
         self._link: _Link | None = None
         self._opening = asyncio.Lock()
-        # Own partial files are written over by the next try, and never those of another process.
+        # The next try overwrites our own partial files, and never those of another process.
         self._part_token = os.urandom(6).hex()
         self._rsync_answers: bool | None = None
 
@@ -72,7 +72,7 @@ class SshRemote:
         command = _command_line(argv, {**dict(self._settings.environment), **(env or {})})
         async with self._limited(command_name(argv), timeout), self._using(timeout) as link, link.channels:
             with unreachable_when_lost(self._name):
-                process = await opened(partial(link.connection.create_process, command, encoding=None))
+                process = await open_channel(partial(link.connection.create_process, command, encoding=None))
             try:
                 return await _collect(process, input)
             finally:
@@ -86,7 +86,7 @@ class SshRemote:
             async with self._limited(command_name(argv), opening_limit):
                 await channel.enter_async_context(link.channels)
                 with unreachable_when_lost(self._name):
-                    process = await opened(partial(link.connection.create_process, command, encoding=None))
+                    process = await open_channel(partial(link.connection.create_process, command, encoding=None))
             errors = asyncio.create_task(_tail(process.stderr))
             try:
                 yield SshStream(process, errors, limited=partial(self._limited, command_name(argv), timeout_idle))
@@ -104,7 +104,10 @@ class SshRemote:
     ) -> None:
         target = PurePosixPath(remote)
         part = str(target.with_name(self._part_name(remote)))
-        async with self._transfer(f"{self._name}, while {remote} was sent,", timeout_idle, progress) as (sftp, moved):
+        async with self._transfer(f"{self._name}, during the upload of {remote},", timeout_idle, progress) as (
+            sftp,
+            moved,
+        ):
             try:
                 with refused_by_far_disk(f"{remote} cannot be written"):
                     await sftp.makedirs(str(target.parent), exist_ok=True)
@@ -125,7 +128,7 @@ class SshRemote:
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
         part = local.with_name(f".{os.urandom(8).hex()}.part")
-        what = f"{self._name}, while {remote} was fetched,"
+        what = f"{self._name}, during the download of {remote},"
         with refused_by_near_disk(f"{local} cannot be written"):
             _make_parent(local)
         try:
@@ -146,8 +149,8 @@ class SshRemote:
         progress: Progress | None = None,
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
-        what = f"{self._name}, while {remote} was sent,"
-        by_sftp, tail = await self._shared_out(spans, size)
+        what = f"{self._name}, during the upload of {remote},"
+        by_sftp, tail = await self._split_for_rsync(spans, size)
         async with self._transfer(what, timeout_idle, _of_all(progress, spans)) as (sftp, moved):
             with refused_by_far_disk(f"{remote} cannot be written"):
                 await sftp.makedirs(str(PurePosixPath(remote).parent), exist_ok=True)
@@ -171,8 +174,8 @@ class SshRemote:
     ) -> None:
         with refused_by_near_disk(f"{local} cannot be written"):
             _make_parent(local)
-        what = f"{self._name}, while {remote} was fetched,"
-        by_sftp, tail = await self._shared_out(spans, size)
+        what = f"{self._name}, during the download of {remote},"
+        by_sftp, tail = await self._split_for_rsync(spans, size)
         async with self._transfer(what, timeout_idle, _of_all(progress, spans)) as (sftp, moved):
             await fetch_file(sftp, remote, local, moved, by_sftp)
         if tail is not None:
@@ -189,10 +192,10 @@ class SshRemote:
         progress: Progress | None = None,
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
-        what = f"{self._name}, while {len(files)} files were sent,"
+        what = f"{self._name}, during the upload of {len(files)} files,"
         worth_it = self._settings.way == "rsync" or len(files) >= self._settings.rsync_from_files
         if self._settings.way != "sftp" and worth_it and await self._has_rsync():
-            with gathered(files) as stage:
+            with staged(files) as stage:
                 async with self._rsync(what, timeout_idle, progress) as (rsync, moved, lost):
                     await rsync.send_tree(stage.folder, folder, partial(_with_total, moved, stage.size), lost)
             return
@@ -218,7 +221,7 @@ class SshRemote:
             except (asyncssh.SFTPNoSuchFile, asyncssh.SFTPNoSuchPath):
                 return None
             except asyncssh.SFTPError as problem:
-                raise Unreachable(f"{path} on {self._name} cannot be looked at: {problem.reason}") from problem
+                raise Unreachable(f"{path} on {self._name} cannot be read: {problem.reason}") from problem
         is_dir = found.type == asyncssh.FILEXFER_TYPE_DIRECTORY
         return FileStat(size=found.size or 0, mtime=float(found.mtime or 0), is_dir=is_dir)
 
@@ -255,7 +258,7 @@ class SshRemote:
 
     @asynccontextmanager
     async def _limited(self, what: str, seconds: float | None) -> AsyncIterator[asyncio.Timeout]:
-        """Past the limit: Unreachable, and the next call does not trust this connection any more."""
+        """Raise Unreachable at the timeout and retire the connection: the next call opens another."""
         try:
             async with asyncio.timeout(seconds) as limit:
                 yield limit
@@ -278,51 +281,51 @@ class SshRemote:
     async def _transfer(
         self, what: str, idle_seconds: float, progress: Progress | None
     ) -> AsyncIterator[tuple[asyncssh.SFTPClient, Progress]]:
-        """Every block that moves gives the transfer another `idle_seconds`."""
+        """Open an SFTP transfer; every block that moves extends its timeout by `idle_seconds`."""
         async with self._limited(what, idle_seconds) as limit, self._sftp(idle_seconds) as sftp:
-            yield sftp, _prolonging(limit, idle_seconds, progress)
+            yield sftp, _extending(limit, idle_seconds, progress)
 
     @asynccontextmanager
     async def _rsync(
         self, what: str, idle_seconds: float, progress: Progress | None
     ) -> AsyncIterator[tuple[Rsync, Progress, Callable[[], Awaitable[object]]]]:
-        """As `_transfer`, by rsync; when our own connection is lost, so is that of the transfer."""
+        """As `_transfer`, with rsync; the transfer fails when our own connection is lost."""
         async with self._limited(what, idle_seconds) as limit, self._using(idle_seconds) as link:
             with opened_rsync(self._settings, link.connection, idle_seconds) as rsync:
                 if rsync is None:
-                    raise TransferFailed(f"rsync or ssh is gone from this computer, while {what} by it")
-                yield rsync, _prolonging(limit, idle_seconds, progress), link.connection.wait_closed
+                    raise TransferFailed(f"{what} rsync or ssh disappeared from this computer")
+                yield rsync, _extending(limit, idle_seconds, progress), link.connection.wait_closed
 
-    async def _shared_out(self, spans: Sequence[Span], size: int) -> tuple[Sequence[Span], Span | None]:
-        """What goes by SFTP, and the end of the file if that is worth rsync's start."""
-        holes, tail = parted(spans, size)
+    async def _split_for_rsync(self, spans: Sequence[Span], size: int) -> tuple[Sequence[Span], Span | None]:
+        """Return the spans for SFTP, and the end of the file if it is large enough for rsync."""
+        gaps, tail = split_tail(spans, size)
         least = 0 if self._settings.way == "rsync" else self._settings.rsync_from_bytes
         if self._settings.way == "sftp" or tail is None or tail.size < least or not await self._has_rsync():
             return spans, None
-        return holes, tail
+        return gaps, tail
 
     async def _has_rsync(self) -> bool:
-        """Whether both sides have rsync and the system's ssh gets in; asked once for a connection's life."""
+        """Return whether both sides have rsync and the system's ssh can log in; checked once."""
         if self._rsync_answers is None:
             async with self._using(SMALL_CALL_SECONDS) as link:
                 with opened_rsync(self._settings, link.connection, SMALL_CALL_SECONDS) as rsync:
                     answer = False if rsync is None else await rsync.answers()
-            if answer is None:  # did ssh alone not get in, or does nobody?
+            if answer is None:  # is the machine unreachable, or only by the system's ssh?
                 require_success(["true"], await self.run(["true"], timeout=SMALL_CALL_SECONDS))
             self._rsync_answers = bool(answer)
         if not self._rsync_answers and self._settings.way == "rsync":
             raise TransferFailed(
-                f"rsync cannot be used with {self._name}: it is missing on one side, or ssh does not get in",
+                f"rsync cannot be used with {self._name}: it is missing on one side, or the system's ssh cannot log in",
                 hint="set transfer.way to auto, or install rsync on both sides",
             )
         return self._rsync_answers
 
     @asynccontextmanager
     async def _sftp(self, seconds: float) -> AsyncIterator[asyncssh.SFTPClient]:
-        """A channel of its own: closing it ends whatever was under way on it, without waiting for the far side."""
+        """Open a separate channel: closing it ends what runs on it, without waiting for the server."""
         async with self._using(seconds) as link, link.channels:
             with unreachable_when_lost(self._name):
-                sftp = await opened(link.connection.start_sftp_client)
+                sftp = await open_channel(link.connection.start_sftp_client)
                 try:
                     yield sftp
                 finally:
@@ -379,8 +382,8 @@ class SshStream:
             return await self._process.stdout.read(_CHUNK_BYTES)
 
 
-def _prolonging(limit: asyncio.Timeout, idle_seconds: float, progress: Progress | None) -> Progress:
-    """Progress that is told on, and that gives the transfer another `idle_seconds`."""
+def _extending(limit: asyncio.Timeout, idle_seconds: float, progress: Progress | None) -> Progress:
+    """Wrap `progress` so that each call also extends the timeout by `idle_seconds`."""
     loop = asyncio.get_running_loop()
 
     def moved(done: int, total: int) -> None:
@@ -397,7 +400,7 @@ def _with_total(moved: Progress, total: int, done: int) -> None:
 
 
 def _of_all(progress: Progress | None, spans: Sequence[Span], before: Sequence[Span] = ()) -> Progress | None:
-    """Progress of all spans while some of them move, after those `before`."""
+    """Count progress for all spans while some of them move, after those `before`."""
     if progress is None:
         return None
     moved_before, total = (sum(span.size for span in each) for each in (before, spans))
@@ -405,7 +408,7 @@ def _of_all(progress: Progress | None, spans: Sequence[Span], before: Sequence[S
 
 
 def _command_line(argv: Sequence[str], env: Mapping[str, str]) -> str:
-    """One line for the far shell. Servers ignore most variables that a client sends, so `env` sets them."""
+    """Return one line for the machine's shell. Servers ignore most variables from a client, so `env` sets them."""
     settings = [f"{name}={value}" for name, value in env.items()]
     return shlex.join(["env", *settings, *argv] if settings else argv)
 
@@ -422,13 +425,13 @@ async def _collect(process: asyncssh.SSHClientProcess[bytes], input: bytes | Non
 
 
 def _exit_status(process: asyncssh.SSHClientProcess[bytes]) -> int | None:
-    """As a shell would say it; None when the connection ended before the far side said anything."""
+    """The exit status as a shell reports it; None when the connection ended before the server sent one."""
     status = process.returncode
     return 128 - status if status is not None and status < 0 else status
 
 
 def _abandon(process: asyncssh.SSHClientProcess[bytes]) -> None:
-    """End the command if it still runs, as far as the far side listens."""
+    """End the command if it still runs, as far as the server cooperates."""
     with suppress(OSError, asyncssh.Error):
         if process.returncode is None:
             process.terminate()
@@ -436,7 +439,7 @@ def _abandon(process: asyncssh.SSHClientProcess[bytes]) -> None:
 
 
 async def _tail(reader: asyncssh.SSHReader[bytes]) -> bytes:
-    """Keep reading, so that a talkative standard error never blocks the output, and keep its end."""
+    """Read stderr to its end, so that it never blocks stdout, and return its tail."""
     kept = b""
     with suppress(asyncssh.Error, OSError):
         while chunk := await reader.read(_CHUNK_BYTES):

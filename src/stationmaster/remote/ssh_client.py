@@ -1,7 +1,7 @@
-"""The system's `ssh` client, told to reach exactly the machine that our own connection has reached.
+"""The system's `ssh` client, configured to reach exactly the machine that our own connection has reached.
 
-Everything goes into a configuration file of its own: no path has to survive rsync's way of splitting a command, and
-nothing of the person's configuration counts unless the machine was named by it.
+All options go into a separate configuration file: no path has to survive rsync's splitting of a command, and the
+user's configuration is ignored unless it names the machine.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stationmaster.remote.ssh_connection import FAST_CIPHER, FAST_KEY_EXCHANGE, SshSettings
-from stationmaster.remote.ssh_options import CLOSED, known_hosts_text, login, only_host_keys_of, persons_config
+from stationmaster.remote.ssh_options import CLOSED, include_user_config, known_hosts_text, login, only_host_keys_of
 
 _CONNECT_SECONDS = 30
 
-#: Nobody is there to be asked, and nothing but one command's streams goes over the connection.
+#: No prompts, and only one command's streams go over the connection.
 _UNATTENDED = (
     "BatchMode yes",
     "PasswordAuthentication no",
@@ -36,7 +36,7 @@ _UNATTENDED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SshClient:
-    """An `ssh` that is ready to be run while the block of `ssh_client` lasts."""
+    """An `ssh` that can be run while the block of `ssh_client` lasts."""
 
     program: str
     config: Path
@@ -50,7 +50,7 @@ class SshClient:
 
 @contextmanager
 def ssh_client(settings: SshSettings, host_key: str) -> Iterator[SshClient | None]:
-    """The client, which refuses any machine without `host_key`; None where none is installed.
+    """Yield the client, which refuses any machine without `host_key`; None where none is installed.
 
     `host_key` is the one that our own connection has accepted, whichever rule that was by.
     """
@@ -62,17 +62,17 @@ def ssh_client(settings: SshSettings, host_key: str) -> Iterator[SshClient | Non
         known_hosts, config = Path(folder, "known_hosts"), Path(folder, "config")
         known_hosts.write_text(known_hosts_text([host_key]))
         config.write_text(config_text(settings, known_hosts))
-        # Only the person's own configuration may need their agent, or whatever else they have set.
+        # Only the user's own configuration may need their agent, or other variables that they set.
         environment = None if settings.use_config else {"PATH": os.defpath, "LC_ALL": "C"}
         yield SshClient(program=program, config=config, host=settings.host, environment=environment)
 
 
 def config_text(settings: SshSettings, known_hosts: Path) -> str:
-    """What the configuration file says."""
+    """Return the text of the configuration file."""
     lines = ["Host *", *only_host_keys_of(known_hosts), *CLOSED, *_UNATTENDED]
     lines += [f"ServerAliveInterval {max(1, round(settings.keepalive_seconds))}"]
     lines += [f"ServerAliveCountMax {settings.keepalive_count}"]
     lines += login(user=settings.user, port=settings.port, key_path=settings.key_path)
     if settings.use_config:
-        lines += persons_config(settings.config_path)
+        lines += include_user_config(settings.config_path)
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""Opening SSH connections to hosts whose keys were pinned beforehand, and never to others."""
+"""Open SSH connections to hosts with a pinned key, and to no others."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import asyncssh
 from stationmaster.errors import ConfigInvalid, HostKeyRefused, Unreachable
 from stationmaster.remote.base import no_answer
 
-#: The post-quantum default of both sides costs twice the time of a whole login on a small computer.
+#: The post-quantum default of both sides takes twice as long as the rest of a login on a small computer.
 FAST_KEY_EXCHANGE = "^curve25519-sha256"
 
-#: Moves a file about twice as fast as the usual first choice where the processor knows AES, which they all do.
+#: About twice as fast as the default cipher on processors with AES instructions, which they all have.
 FAST_CIPHER = "^aes128-gcm@openssh.com"
 
 
@@ -30,10 +30,10 @@ _FULL_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 class SshSettings:
     """Where to connect, as whom, and which host keys are the machine's.
 
-    With `use_config` the person's SSH configuration (`config_path`, else the usual file) and known_hosts count too;
-    `host_keys`, where given, still decide alone. `allow_unverified` connects without any pinned key: whoever sets it
-    must not send a secret. `environment` goes with every command, where other users of the machine can read it.
-    `way` is how big files travel: `auto` takes rsync where both sides have it and `rsync_from_bytes` are to be moved.
+    With `use_config` the user's SSH configuration (`config_path`, else the default file) and known_hosts apply too;
+    `host_keys`, where given, still decide alone. `allow_unverified` connects without any pinned key: send no secret
+    then. `environment` is set for every command, and other users of the machine can read it. `way` selects how big
+    files are sent: `auto` uses rsync where both sides have it and at least `rsync_from_bytes` are missing.
     """
 
     host: str
@@ -48,7 +48,7 @@ class SshSettings:
     keepalive_seconds: float = 15.0
     keepalive_count: int = 3
     way: TransferWay = "auto"
-    rsync_from_bytes: int = 64 * 2**20  # it is faster than we are, but takes a login of its own first
+    rsync_from_bytes: int = 64 * 2**20  # faster than SFTP, but it has to log in first
     rsync_from_files: int = 100
 
     @property
@@ -57,7 +57,7 @@ class SshSettings:
 
 
 async def open_connection(settings: SshSettings) -> asyncssh.SSHClientConnection:
-    """A connection to the pinned host. HostKeyRefused before anything is sent to another; else Unreachable."""
+    """Connect to the pinned host. Raises HostKeyRefused before anything is sent to another, else Unreachable."""
     options = _options(settings)
     with unreachable_when_lost(settings.name):
         try:
@@ -65,21 +65,21 @@ async def open_connection(settings: SshSettings) -> asyncssh.SSHClientConnection
         except asyncssh.HostKeyNotVerifiable as problem:
             raise HostKeyRefused(
                 f"{settings.name} shows a host key that is not the pinned one; nothing was sent",
-                hint="if the machine was set up anew its key must be pinned again; otherwise someone may be in between",
+                hint="if the machine was reinstalled, pin its new key; otherwise someone may intercept the connection",
             ) from problem
         except asyncssh.PermissionDenied as problem:
             shown = "" if settings.key_path is None else f" with the key {settings.key_path}"
             raise Unreachable(
                 f"{settings.name} does not let us in{shown}: {problem.reason}",
-                hint="is the SSH key registered with the provider, and is it the one at that path? "
-                "`stationmaster keys check` says; the provider's dashboard lists its keys too",
+                hint="check that the SSH key is registered with the provider: run `stationmaster keys check`, "
+                "or look at the keys in the provider's dashboard",
             ) from problem
         except (asyncssh.KeyImportError, asyncssh.ConfigParseError) as problem:
             raise ConfigInvalid(f"the SSH settings for {settings.name} cannot be used: {problem}") from problem
 
 
-async def offered_host_key(host: str, port: int, *, timeout: float) -> str:
-    """The key that the machine shows, as one OpenSSH line, to be confirmed by a person before it is pinned."""
+async def fetch_host_key(host: str, port: int, *, timeout: float) -> str:
+    """Ask the machine for its host key, as one OpenSSH line; the user must confirm it before it is pinned."""
     try:
         async with asyncio.timeout(timeout):
             with unreachable_when_lost(f"{host}:{port}"):
@@ -87,31 +87,31 @@ async def offered_host_key(host: str, port: int, *, timeout: float) -> str:
     except TimeoutError:
         raise no_answer(f"{host}:{port}", timeout) from None
     if key is None:
-        raise Unreachable(f"{host}:{port} showed no host key")
+        raise Unreachable(f"{host}:{port} sent no host key")
     return key.export_public_key().decode().strip()
 
 
-async def opened(open_channel: Callable[[], Awaitable[Channel]]) -> Channel:
-    """A further channel of a connection. A server that has no room for it counts those that have just ended, too."""
+async def open_channel(open_once: Callable[[], Awaitable[Channel]]) -> Channel:
+    """Open another channel, with retries: a server at its limit still counts channels that just closed."""
     for pause in _FULL_PAUSES:
         try:
-            return await open_channel()
+            return await open_once()
         except asyncssh.ChannelOpenError as problem:
             if problem.code not in (asyncssh.OPEN_CONNECT_FAILED, asyncssh.OPEN_RESOURCE_SHORTAGE):
                 raise
         await asyncio.sleep(pause)
-    return await open_channel()
+    return await open_once()
 
 
 @contextmanager
 def unreachable_when_lost(name: str) -> Iterator[None]:
-    """Every way in which a connection fails becomes Unreachable: nothing is known of the machine."""
+    """Turn every connection failure into Unreachable: the machine's state is unknown."""
     try:
         yield
     except (asyncssh.SFTPConnectionLost, asyncssh.SFTPNoConnection) as problem:
         raise Unreachable(f"the connection to {name} was lost: {problem.reason}") from problem
     except asyncssh.ChannelOpenError as problem:
-        raise Unreachable(f"{name} does not take the request: {problem.reason}") from problem
+        raise Unreachable(f"{name} refused to open a channel: {problem.reason}") from problem
     except asyncssh.DisconnectError as problem:
         raise Unreachable(f"the connection to {name} was lost: {problem.reason}") from problem
     except OSError as problem:
@@ -139,14 +139,14 @@ def _options(settings: SshSettings) -> dict[str, Any]:
 
 
 def _config(settings: SshSettings) -> tuple[()] | list[str] | None:
-    """As asyncssh wants it: None reads no file at all, an empty tuple the usual one."""
+    """asyncssh's option: None reads no file, an empty tuple the default one."""
     if not settings.use_config:
         return None
     return () if settings.config_path is None else [str(settings.config_path)]
 
 
 def _known_hosts(settings: SshSettings) -> Any:
-    """As asyncssh wants it: lists of keys, an empty tuple for the person's file, None for no check at all."""
+    """asyncssh's option: lists of keys, an empty tuple for the user's file, None for no check."""
     if settings.host_keys:
         return [_public_key(line) for line in settings.host_keys], [], []
     if settings.use_config:

@@ -1,6 +1,6 @@
-"""Lines of an OpenSSH client configuration that hold for every machine that is not ours alone.
+"""Lines of an OpenSSH client configuration for machines that we do not trust.
 
-What comes first counts in OpenSSH: no line of a file that is included after these overrules them.
+In OpenSSH the first value wins: no line of a file included after these overrides them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 _ALIAS = "stationmaster-machine"
 _USUAL_CONFIG = Path("~/.ssh/config")
 
-#: Nothing of this computer can be reached from the machine, and no other connection is shared.
+#: The machine can reach nothing on this computer, and no connection is shared.
 CLOSED = (
     "ForwardAgent no",
     "ForwardX11 no",
@@ -32,23 +32,23 @@ _NO_OTHER_SOURCE = (
 
 
 def only_host_keys_of(known_hosts: Path) -> tuple[str, ...]:
-    """The keys in this file are the machine's, whatever its address, and nobody is asked about others."""
+    """Accept only the keys in this file, at any address, without asking the user about others."""
     pinned = (f"HostKeyAlias {_ALIAS}", "StrictHostKeyChecking yes", f"UserKnownHostsFile {quoted(known_hosts)}")
     return (*_NO_OTHER_SOURCE, *pinned)
 
 
 def any_host_key() -> tuple[str, ...]:
-    """For a machine whose keys nobody knows: none is checked, and none is remembered."""
+    """For a machine with unknown keys: check none and remember none."""
     return (*_NO_OTHER_SOURCE, "StrictHostKeyChecking no", "UserKnownHostsFile /dev/null", "LogLevel ERROR")
 
 
 def known_hosts_text(host_keys: Sequence[str]) -> str:
-    """What `only_host_keys_of` reads; each key is an OpenSSH line, with or without a comment."""
+    """Return the file that `only_host_keys_of` reads; each key is an OpenSSH line, with or without a comment."""
     return "".join(f"{_ALIAS} {' '.join(key.split()[:2])}\n" for key in host_keys)
 
 
 def login(*, user: str | None, port: int | None, key_path: Path | None) -> list[str]:
-    """As whom, where and with which key, as far as that is given; with a key of our own no other one is shown."""
+    """Set user, port and key, where given; with a key of our own ssh offers no other."""
     lines = [] if port is None else [f"Port {port}"]
     if user:
         lines.append(f"User {quoted(user)}")
@@ -57,11 +57,11 @@ def login(*, user: str | None, port: int | None, key_path: Path | None) -> list[
     return lines
 
 
-def persons_config(path: Path | None) -> list[str]:
-    """What the person's own file says of the machine; nothing of this computer's environment is sent there by it."""
+def include_user_config(path: Path | None) -> list[str]:
+    """Include the user's own file, but send nothing of this computer's environment."""
     return [f"Include {quoted((path or _USUAL_CONFIG).expanduser())}", "Host *", "SendEnv -*"]
 
 
 def quoted(value: Path | str) -> str:
-    """As OpenSSH reads a word; it expands what follows a percent sign in paths."""
+    """Quote a word for OpenSSH, which expands what follows a percent sign in paths."""
     return '"' + str(value).replace("%", "%%") + '"'

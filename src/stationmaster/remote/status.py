@@ -1,4 +1,4 @@
-"""What trackside reports of a job, and how far home has read."""
+"""What trackside reports about a job, and how far home has read it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NO_MARKS: Mapping[str, LogMark] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogMark:
-    """How far one stream of the log has been read, in raw bytes of that very file."""
+    """How far one log stream has been read, in raw bytes of the file with this inode."""
 
     inode: int
     offset: int
@@ -34,10 +34,10 @@ class Since:
     log: Mapping[str, LogMark] = field(default_factory=lambda: _NO_MARKS)
     samples: int = 0
     rows: int = 0
-    grain_seconds: float | None = None  # how finely the log is to be dated; None: as the machine does by itself
+    grain_seconds: float | None = None  # seconds between time marks of the log; None: the machine's default
 
     def after(self, status: Status) -> Since:
-        """The position once everything in `status` has been taken in."""
+        """Return the position after everything in `status`."""
         read = {piece.stream: LogMark(inode=piece.inode, offset=piece.end) for piece in status.log}
         return Since(
             log={**self.log, **read},
@@ -52,7 +52,7 @@ class Since:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any] | None) -> Since:
-        """Read back what to_json wrote; anything else means from the beginning."""
+        """Read what to_json wrote; anything else means from the beginning."""
         value = value or {}
         try:
             marks = {
@@ -87,9 +87,9 @@ class StepStatus:
     pid: int | None = None
     failure: str | None = None
     error: str | None = None
-    """One line of its log that says what went wrong."""
+    """The line of its log that names the error."""
     cannot_pass: bool = False
-    """The machine does not try it again: the error would be the same at every try."""
+    """The machine does not retry: the error would be the same at every try."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,7 @@ class Finished:
 class LogPiece:
     """New bytes of one stream ("<step>.<try>"); redraws may be thinned, `start` and `end` are raw offsets.
 
-    `times` says by the machine's clock when how much of `data` had been written.
+    `times` are (length of `data`, machine's wall clock) pairs: when that much had been written.
     """
 
     stream: str
@@ -142,7 +142,7 @@ class Disk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthReport:
-    """What the recipe's health check said last; `at` is the machine's wall clock."""
+    """The last result of the recipe's health check; `at` is the machine's wall clock."""
 
     ok: bool
     at: float
@@ -153,7 +153,7 @@ class HealthReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """One answer of trackside. `wall` and `monotonic` are the machine's clocks, to be compared with themselves only."""
+    """One status from trackside. Compare `wall` and `monotonic`, the machine's clocks, only with themselves."""
 
     wall: float
     monotonic: float
@@ -178,7 +178,7 @@ class Status:
 
 
 def parse_status(value: Mapping[str, Any]) -> Status:
-    """The answer as data: unknown keys ignored, missing optional ones defaulted. ValueError if it is no status."""
+    """Parse a status, ignoring unknown keys and with defaults for optional ones. Raises ValueError if it is none."""
     try:
         return Status(
             wall=float(value["wall"]),
@@ -218,16 +218,16 @@ def parse_output(value: Mapping[str, Any]) -> OutputFile:
 
 
 def parse_sha256(value: object) -> str:
-    """A hash as a machine tells it; it becomes part of file names at home, so nothing else passes."""
+    """Check a hash that a machine sent: it becomes part of file names at home. Raises ValueError."""
     if not _SHA256.fullmatch(str(value)):
-        raise ValueError("that is no SHA-256")
+        raise ValueError("not a SHA-256")
     return str(value)
 
 
 def parse_size(value: object) -> int:
     size = int(str(value))
     if size < 0:
-        raise ValueError("no file is smaller than nothing")
+        raise ValueError("a file size is negative")
     return size
 
 
@@ -320,7 +320,7 @@ def _disk(value: Mapping[str, Any]) -> Disk | None:
 
 
 def _identity(row: Mapping[str, Any]) -> int:
-    """The number that a sample or row can be asked for by; rows count up from 1."""
+    """The number of a sample or row; they count up from 1."""
     return int(row.get("id") or 0)
 
 

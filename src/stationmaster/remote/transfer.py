@@ -1,4 +1,4 @@
-"""Files that count as moved only when both sides agree on their SHA-256."""
+"""Verified transfers: a file has arrived only when both sides agree on its SHA-256."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from stationmaster.remote.resumable import (
     spans_to_push,
 )
 
-#: Left free beside the file itself: a disk filled to the brim breaks the training, or this computer.
+#: Kept free in addition to the file: a full disk breaks the training, or this computer.
 ROOM_TO_SPARE_BYTES = 64 * 2**20
 
-#: A write that was refused with less than this left was refused for want of room.
+#: A write that fails with less than this free failed because the disk is full.
 _FULL_BYTES = 2**20
 
 _MANY_FILES = 16
@@ -35,7 +35,7 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sending:
-    """A file here, its place in the job's folder, and what must arrive there."""
+    """A local file, its path in the job's folder, and the hash that must arrive there."""
 
     local: Path
     path: str
@@ -43,19 +43,19 @@ class Sending:
 
 
 async def push_verified(host: Host, local: Path, path: str, sha256: str, *, progress: Progress | None = None) -> None:
-    """One file, as `push_all_verified`."""
+    """Upload one file, as `push_all_verified`."""
     await push_all_verified(host, [Sending(local=local, path=path, sha256=sha256)], progress=progress)
 
 
 async def push_all_verified(
     host: Host, files: Sequence[Sending], *, further_bytes: int = 0, progress: Progress | None = None
 ) -> frozenset[str]:
-    """Every path in the job's folder holds the bytes with its hash; what already did is not sent. The paths sent.
+    """Upload the files that the job's folder does not have with their hash; return the paths sent.
 
-    There must be room for the files and for `further_bytes` that are going to be made of them. The machine is asked
-    for all hashes at once: a round trip for each file would take longer than the files. After a lost connection the
-    same call sends only what did not arrive. Raises DiskFull before anything is sent or when the disk fills up
-    meanwhile, and TransferFailed when a hash is wrong twice.
+    There must be room for the files and for the `further_bytes` that are made from them. One request asks for all
+    hashes: a round trip for each file would take longer than the files. After a lost connection the same call sends
+    only what did not arrive. Raises DiskFull before anything is sent or when the disk fills up during the transfer,
+    and TransferFailed when a hash is wrong twice.
     """
     found = await _far_hashes(host, files)
     missing = [file for file in files if found[file.path] != file.sha256]
@@ -86,12 +86,12 @@ async def pull_verified(
     parts: Path | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """`local` holds the bytes of `path` in the job's folder, safely on disk; an equal file is not fetched again.
+    """Download `path` from the job's folder to `local`, flushed to disk; an identical file is not downloaded again.
 
-    `sha256` is what an inventory said of the file; without it the machine reads the file once more. What came before
-    a lost connection stays in `parts`, a folder on the same disk, else beside `local`, and the next call goes on from
-    there. Raises DiskFull before anything is fetched or when the disk fills up meanwhile, and TransferFailed when the
-    file is not there or its hash is wrong twice.
+    `sha256` is the file's hash from an inventory; without it the machine reads the file again. What arrived before a
+    lost connection stays in `parts`, a folder on the same disk, else beside `local`, and the next call resumes there.
+    Raises DiskFull before anything is downloaded or when the disk fills up during the transfer, and TransferFailed
+    when the file is missing or its hash is wrong twice.
     """
     wanted = await _far_file(host, path, sha256)
     if await asyncio.to_thread(_is_equal, local, wanted):
@@ -119,7 +119,7 @@ async def _spans(host: Host, file: Sending) -> Sequence[Span]:
 
 
 async def _push_many(host: Host, files: Sequence[Sending], progress: Progress | None) -> Sequence[Sending]:
-    """Small files go together where there are many; those that are left to be sent one by one."""
+    """Upload small files together where there are many; return those to be sent one by one."""
     small = {file.path: file.local for file in files if _size(file.local) < RESUMABLE_BYTES}
     if len(small) < _MANY_FILES or not isinstance(host.remote, SupportsMany):
         return files
@@ -129,7 +129,7 @@ async def _push_many(host: Host, files: Sequence[Sending], progress: Progress | 
         free = await _far_free_bytes(host)
         if free is not None and free < _FULL_BYTES:
             size = sum(_size(local) for local in small.values())
-            raise _filled_up(f"the machine, while {len(small)} files were sent", size, free) from problem
+            raise _filled_up(f"the machine, during the upload of {len(small)} files", size, free) from problem
         raise
     return [file for file in files if file.path not in small]
 
@@ -146,7 +146,7 @@ async def _push(host: Host, file: Sending, spans: Sequence[Span] | None, progres
         free = await _far_free_bytes(host)
         await forget_push(host, remote, file.path, wanted)
         if free is not None and free < _FULL_BYTES:
-            raise _filled_up(f"the machine, while {file.path} was sent", wanted.size, free) from problem
+            raise _filled_up(f"the machine, during the upload of {file.path}", wanted.size, free) from problem
         raise
 
 
@@ -163,7 +163,7 @@ async def _pull(host: Host, path: str, part: Path, wanted: FileHash, progress: P
     except TransferFailed as problem:
         free = _near_free_bytes(part)
         if free < _FULL_BYTES:
-            raise _filled_up(f"this computer, while {path} was fetched", wanted.size, free) from problem
+            raise _filled_up(f"this computer, during the download of {path}", wanted.size, free) from problem
         raise
 
 
@@ -177,7 +177,7 @@ async def _far_hashes(host: Host, files: Sequence[Sending]) -> dict[str, str | N
 
 
 async def _far_file(host: Host, path: str, sha256: str | None) -> FileHash:
-    """Size and hash of a file on the machine, without reading it again where the hash is known."""
+    """Return size and hash of a file on the machine, without reading it again where the hash is known."""
     if sha256 is None:
         found = (await host.hash([path])).get(path)
     else:
@@ -195,7 +195,7 @@ async def _require_far_room(host: Host, path: str, size: int) -> None:
 
 
 async def _far_free_bytes(host: Host) -> int | None:
-    """Room on the job's disk; None where `df` is missing or speaks otherwise, which is no reason to give up."""
+    """Return the free bytes on the job's disk; None where `df` is missing or prints another format: not an error."""
     done = await host.remote.run(["df", "-Pk", host.root], timeout=SMALL_CALL_SECONDS)
     fields = done.stdout.decode(errors="replace").strip().rpartition("\n")[2].split()
     return int(fields[3]) * 1024 if done.exit_status == 0 and len(fields) > 5 and fields[3].isdigit() else None
@@ -220,7 +220,7 @@ def _require_room(where: str, size: int, free: int) -> None:
 
 def _filled_up(where: str, size: int, free: int) -> DiskFull:
     return DiskFull(
-        f"the disk of {where}, filled up: {size:,} bytes, {free:,} are free; what was not complete is removed"
+        f"the disk of {where}, filled up: {size:,} bytes, {free:,} are free; the incomplete file was removed"
     )
 
 

@@ -316,12 +316,12 @@ async def test_a_kept_archive_is_there_for_a_later_job_and_only_under_its_own_ha
     archive = tmp_path / "dataset.tar"
     archive.write_bytes(archive_of({"one.txt": b"1"}))
     sha256 = hashlib.sha256(archive.read_bytes()).hexdigest()
-    assert not await bench.host.take_kept("dataset.tar", sha256, room_bytes=0)
+    assert not await bench.host.take_cached_archive("dataset.tar", sha256, room_bytes=0)
     await push_verified(bench.host, archive, "dataset.tar", sha256)
-    await bench.host.keep("dataset.tar", sha256, most_bytes=10**9, most_seconds=3600)
-    assert not await bench.host.take_kept("dataset.tar", sha256, room_bytes=0)  # it is there already
-    assert not await bench.host.take_kept("another.tar", "0" * 64, room_bytes=0)
-    assert await bench.host.take_kept("another.tar", sha256, room_bytes=0)
+    await bench.host.cache_archive("dataset.tar", sha256, most_bytes=10**9, most_seconds=3600)
+    assert not await bench.host.take_cached_archive("dataset.tar", sha256, room_bytes=0)  # it is there already
+    assert not await bench.host.take_cached_archive("another.tar", "0" * 64, room_bytes=0)
+    assert await bench.host.take_cached_archive("another.tar", sha256, room_bytes=0)
     found = await bench.host.hash(["another.tar"])
     assert found["another.tar"] is not None
     assert found["another.tar"].sha256 == sha256

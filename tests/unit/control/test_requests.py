@@ -9,10 +9,10 @@ import pytest
 
 from stationmaster.control.states.executing.user_requests import Ask, goes_on, looked_after, next_request
 from stationmaster.model import Job, PendingRequest, Progress, Request, Requests, State
-from stationmaster.remote.host import Answered
+from stationmaster.remote.host import RequestState
 from tests.support.jobs.spine_values import job
 
-SAMPLING, SAMPLED = Answered(state="sampling"), Answered(state="sampled", files=("output/a.png",))
+SAMPLING, SAMPLED = RequestState(state="sampling"), RequestState(state="sampled", files=("output/a.png",))
 
 ASKING = PendingRequest(request=Request.SAMPLE, number=1, at=90.0, looked_at=99.0, attempt=1)
 
@@ -56,4 +56,4 @@ def test_samples_are_all_there_once_the_training_goes_on() -> None:
 
 @pytest.mark.parametrize("state", ["saved", "timed_out", "not_running", "refused", "impossible", "nonsense"])
 def test_any_other_answer_ends_it(state: str) -> None:
-    assert not goes_on(Answered(state=state), ASKING, step=10)
+    assert not goes_on(RequestState(state=state), ASKING, step=10)

@@ -48,7 +48,7 @@ async def test_a_banner_before_the_answer_is_passed_over() -> None:
 )
 @asynchronous
 async def test_an_answer_that_makes_no_sense_is_an_error_with_its_first_line(said: bytes, quoted: str) -> None:
-    with pytest.raises(CommandFailed, match=f"what came: {quoted}"):
+    with pytest.raises(CommandFailed, match=f"no valid answer: {quoted}"):
         await Answering(said).host.status()
 
 

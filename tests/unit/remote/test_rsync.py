@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stationmaster.remote.base import Span
 from stationmaster.remote.host import batched
-from stationmaster.remote.rsync import bytes_moved, parted
+from stationmaster.remote.rsync import bytes_moved, split_tail
 from stationmaster.remote.ssh_client import config_text, ssh_client
 from stationmaster.remote.ssh_connection import SshSettings
 from tests.support.capabilities import require
@@ -29,7 +29,7 @@ KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPq3Y2U8h3cbbXhHFTlUySPYcXsVvEq4Y7PpN
     ],
 )
 def test_only_what_lacks_at_the_end_can_be_appended(spans: list[Span], holes: list[Span], tail: Span | None) -> None:
-    assert parted(spans, 100) == (holes, tail)
+    assert split_tail(spans, 100) == (holes, tail)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from stationmaster.errors import RemoteError, UserError
 from stationmaster.providers.base import KnowsKeys
 from stationmaster.providers.vastai.keys import KeyPair, KeyReport, check, ensure_pair, read_pair, register
 from stationmaster.remote.known_hosts import fingerprint, pin_key, pinned_keys
-from stationmaster.remote.ssh_connection import offered_host_key
+from stationmaster.remote.ssh_connection import fetch_host_key
 from stationmaster.settings import Settings
 from stationmaster.settings.addresses import is_host
 from stationmaster.station.keys import AccountKeys, KeyStanding, OfferedHostKey, PublicKey
@@ -44,7 +44,7 @@ class LocalKeys:
     def offered_by(self, host: str) -> OfferedHostKey:
         server, file = _ssh_server(host, self._settings), known_hosts_file(self._settings)
         try:
-            line = asyncio.run(offered_host_key(server.address, server.port, timeout=_ANSWER_SECONDS))
+            line = asyncio.run(fetch_host_key(server.address, server.port, timeout=_ANSWER_SECONDS))
         except RemoteError as problem:
             problem.hint = problem.hint or (
                 "check the address and the port, and that the machine is on and its SSH server runs"

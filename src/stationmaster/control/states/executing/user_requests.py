@@ -21,7 +21,7 @@ from stationmaster.errors import CommandFailed, DiskFull, TransferFailed
 from stationmaster.model import Checkpoint, Job, PendingRequest, Request, Requests
 from stationmaster.recipes.outputs import output_of, step_of
 from stationmaster.recipes.schema import Output, OutputKind, Recipe
-from stationmaster.remote.host import Answered, Host
+from stationmaster.remote.host import Host, RequestState
 from stationmaster.remote.transfer import pull_verified
 from stationmaster.store.writes import NewEvent, Write
 
@@ -69,7 +69,7 @@ async def ask(action: Ask, job: Job, visit: Visit, world: World) -> Write:
     return await _ended(found, action, job, visit, world)
 
 
-def goes_on(found: Answered, pending: PendingRequest, *, step: int | None) -> bool:
+def goes_on(found: RequestState, pending: PendingRequest, *, step: int | None) -> bool:
     """Whether more is to come. Of several samples the first is there before the last: all are once it trains again."""
     if found.state in _AT_IT:
         return True
@@ -77,20 +77,20 @@ def goes_on(found: Answered, pending: PendingRequest, *, step: int | None) -> bo
     return found.state == "sampled" and (first_seen is None or step == first_seen)
 
 
-def looked_after(pending: PendingRequest, found: Answered, *, step: int | None) -> PendingRequest:
+def looked_after(pending: PendingRequest, found: RequestState, *, step: int | None) -> PendingRequest:
     """What is known of the request after a look: at which step the first of what it asked for was there."""
     if pending.made_at_step is None and found.state not in _AT_IT:
         return replace(pending, made_at_step=step)
     return pending
 
 
-async def _passed_on(host: Host, request: Request, name: str, wait_seconds: float) -> Answered:
+async def _passed_on(host: Host, request: Request, name: str, wait_seconds: float) -> RequestState:
     try:
         if request is Request.SAVE:
             return await host.save(name, wait_seconds=wait_seconds)
         return await host.sample(name, wait_seconds=wait_seconds)
     except CommandFailed as problem:  # as from a trackside that does not know the verb yet
-        return Answered(state="refused", problem=str(problem))
+        return RequestState(state="refused", problem=str(problem))
 
 
 def _most_seconds(request: Request, recipe: Recipe) -> float:
@@ -98,7 +98,7 @@ def _most_seconds(request: Request, recipe: Recipe) -> float:
     return 0.0 if how is None else how.timeout
 
 
-async def _ended(found: Answered, action: Ask, job: Job, visit: Visit, world: World) -> Write:
+async def _ended(found: RequestState, action: Ask, job: Job, visit: Visit, world: World) -> Write:
     """The request is answered: told, and what came of it is brought home."""
     kind = f"{action.request.value}_ended"
     state = "timed_out" if found.state in _AT_IT else quoted(found.state)

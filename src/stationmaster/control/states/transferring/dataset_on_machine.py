@@ -38,7 +38,7 @@ def can_be_cached(job: Job, policy: Policy) -> bool:
 async def take_cached(job: Job, host: Host, archive: str, *, room_bytes: int) -> bool:
     """Put an earlier job's copy of the dataset at `archive`; False: there is none. Its hash is still to be checked."""
     try:
-        return await host.take_kept(archive, job.spec.dataset.sha256, room_bytes=room_bytes)
+        return await host.take_cached_archive(archive, job.spec.dataset.sha256, room_bytes=room_bytes)
     except CommandFailed:
         return False
 
@@ -47,7 +47,7 @@ async def cache_dataset(job: Job, host: Host, archive: str, policy: Policy) -> N
     """Leave the dataset, which was verified there, on the machine for later jobs."""
     sha256, most_bytes = job.spec.dataset.sha256, policy.cache_bytes
     try:
-        await host.keep(archive, sha256, most_bytes=most_bytes, most_seconds=policy.cache_seconds)
+        await host.cache_archive(archive, sha256, most_bytes=most_bytes, most_seconds=policy.cache_seconds)
     except CommandFailed:
         pass  # a disk or a folder that does not allow it costs the next job a transfer, and this one nothing
 
