@@ -29,7 +29,7 @@ from _postgres import empty_database, postgresql_url
 from _report import report, tell
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.world import World
-from stationmaster.control.worker.worker import Tempo, Worker
+from stationmaster.control.worker.worker import Worker
 from stationmaster.model import Access, LocalAccess, Outcome
 from stationmaster.providers.fake import FakeProvider
 from stationmaster.recipes.registry import find
@@ -133,7 +133,7 @@ async def _work(store: Store, folder: Path) -> Measured:
             policy=_POLICY,
             threads=threads,
         )
-        worker = Worker(world, Tempo(slots=64))
+        worker = Worker(world)
         began, used = time.perf_counter(), time.process_time()
 
         async def all_ended() -> bool:

@@ -15,7 +15,7 @@ import pytest
 from stationmaster.control.periodic.provider_bills import reconcile_charges
 from stationmaster.control.periodic.sweep import Sweeper
 from stationmaster.control.periodic.sweep_report import Report
-from stationmaster.control.wiring.build import build_world, sweep_policy_of
+from stationmaster.control.wiring.build import build_world
 from stationmaster.errors import ConfigInvalid
 from stationmaster.model import Desired, Outcome
 from stationmaster.providers.vastai.keys import ensure_pair
@@ -50,7 +50,7 @@ class Bench:
     async def sweep(self) -> Report:
         world = build_world(self.world.settings, self.environ, self.world.store)
         try:
-            return await Sweeper(world, sweep_policy_of(self.world.settings)).sweep()
+            return await Sweeper(world).sweep()
         finally:
             await world.close()
 

@@ -17,10 +17,11 @@ from pathlib import Path
 
 import structlog
 
-from stationmaster.control.billing.charges import Billing, charge
+from stationmaster.control.billing.charges import charge
 from stationmaster.model import Desired, EntryKind, Job, Reason
 from stationmaster.money import MicroDollars
 from stationmaster.providers.fake import Trouble
+from stationmaster.settings import BillingSettings
 from tests.support.chaos.fake import JOB, SCRIPT, Template
 from tests.support.chaos.paid_jobs import GIVEN, PaidStation, template
 from tests.support.chaos.points import Killed, KillPoints
@@ -95,7 +96,7 @@ def _check(station: PaidStation, job: Job) -> None:
             Reason(settlement.note),
             held=MicroDollars(held),
             actual=MicroDollars(station.cost(attempt)),
-            billing=Billing(),
+            billing=BillingSettings(),
         )
         assert -settlement.held == right, f"attempt {attempt} was charged {-settlement.held} instead of {right}"
         charged += right

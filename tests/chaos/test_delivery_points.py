@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from stationmaster.remote.fake_run import safetensors_bytes
 from tests.support.chaos.delivery import DELIVERING, DeliveringStation, delivery_points
 from tests.support.chaos.fake import JOB, SCRIPT, LiveMachine, Template
 from tests.support.chaos.points import Killed, KillPoints
+from tests.support.policies import changed
 from tests.support.servers.fake_hub import STORE, FakeHub
 
 SLICES = range(3)  # so that several processes can share the points
@@ -114,7 +114,7 @@ def test_a_private_model_without_a_bucket_says_why_it_is_not_registered(template
 
 
 def test_a_model_that_is_safe_elsewhere_need_not_come_home(template: Template, tmp_path: Path) -> None:
-    policy = replace(DELIVERING, keep_local=False, collect_seconds=1.0)  # checkpoints come home while it trains
+    policy = changed(DELIVERING, artifacts={"keep_local": False, "every": 1.0})  # checkpoints come home while it trains
     station = DeliveringStation(template, tmp_path / "run", policy=policy)
     station.work(KillPoints())
     assert station.events("checkpoint_safe")
@@ -157,7 +157,7 @@ def test_with_everything_down_the_hard_limit_ends_it_only_after_a_pull_was_tried
     pulled = points_until_a_pull(template, tmp_path)
     hub = FakeHub()
     hub.refuses = DeliveryRefused("403")
-    hurried = replace(DELIVERING, fetch_seconds=60.0, closing_seconds=30.0, abandon_seconds=120.0)
+    hurried = changed(DELIVERING, limits={"fetch": 60.0, "closing": 30.0}, sweep={"abandon_after": 120.0})
     station = DeliveringStation(template, tmp_path / "run", hub=hub, policy=hurried)
     station.prepare = no_file_comes_through
     with pytest.raises(Killed):

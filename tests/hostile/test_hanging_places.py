@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,10 @@ from stationmaster.remote.fake_run import safetensors_bytes
 from tests.support.chaos.delivery import DELIVERING, DeliveringStation
 from tests.support.chaos.fake import JOB, SCRIPT, Template
 from tests.support.chaos.points import KillPoints
+from tests.support.policies import changed
 from tests.support.servers.fake_hub import FakeHub
 
-HURRIED = replace(DELIVERING, fetch_seconds=2.0, closing_seconds=90.0)
+HURRIED = changed(DELIVERING, limits={"fetch": 2.0, "closing": 90.0})
 
 
 class HangingHub(FakeHub):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.wiring.build import build_world, tempo_of
+from stationmaster.control.wiring.build import build_world
 from stationmaster.control.worker.worker import Worker
 from stationmaster.model import DatasetRef, Outcome, Reason, State
 from stationmaster.simulator.harness import simulator_thread
@@ -66,7 +66,7 @@ async def _work(station: StormStation, kept: list[bytes]) -> None:
     world = build_world(station.settings, station.environ, station.store)
     world.connect = recorded(world.connect, kept)
     world.policy = replace(world.policy, provider_look_seconds=0.05, retry_seconds=(0.2,))
-    worker = Worker(world, tempo_of(station.settings))
+    worker = Worker(world)
     running = asyncio.create_task(worker.run())
     try:
         await until(lambda: station.job("job-1").state is State.ENDED, what="the job has ended")

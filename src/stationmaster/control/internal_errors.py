@@ -58,7 +58,7 @@ def _way_out(job: Job, problem: str, *, now: float, policy: Policy) -> Write | N
         case State.EXECUTING:
             ending = replace(job.ending, reason=_ending_reason(job), explanation=why, unstopped=True)
             return go_on(replace(recovered(job), ending=ending), Move.EXITED, now=now)
-        case State.FETCHING_RESULTS if now - job.state_since >= policy.fetch_seconds and not is_parked(job):
+        case State.FETCHING_RESULTS if now - job.state_since >= policy.limits.fetch and not is_parked(job):
             if job.has_model_of_attempt:
                 return without_the_rest(job, Reason.INTERNAL_ERROR, why, now=now)
             return parked(job, why, policy, now=now)

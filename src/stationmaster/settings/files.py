@@ -24,6 +24,10 @@ class TransferSettings(Section):
     cache_age: Duration = 2592000.0
     """Datasets that no job used for this long are deleted, on machines and locally."""
 
+    @property
+    def cache_bytes(self) -> int:
+        return int(self.cache_gb * 1e9)
+
 
 class ArtifactSettings(Section):
     every: Duration = 600.0
@@ -89,6 +93,10 @@ class ComfyDeploySettings(Section):
     """Whether to register models of trainings that ended early, too."""
     retry: Duration = Field(default=900.0, gt=0)
     """Delay before a failed registration is retried."""
+
+    @property
+    def is_on(self) -> bool:
+        return self.api_key is not None
 
 
 class ServeSettings(Section):

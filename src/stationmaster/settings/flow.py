@@ -11,7 +11,7 @@ from pydantic import (
 )
 
 from stationmaster.durations import Duration
-from stationmaster.money import MicroDollars
+from stationmaster.money import MicroDollars, Unit
 from stationmaster.recipes.log_patterns import LogPattern
 from stationmaster.settings.section import Dollars, Section, section_of_defaults
 
@@ -164,6 +164,10 @@ class BillingSettings(Section):
     """Number of points in a dollar; a divisor of 1,000,000, so that a point is a whole number of micro-dollars."""
     returned_when_cancelled: float = Field(default=0.9, ge=0, le=1)
     """Largest share of a job's hold (0 to 1) that is refunded when a user cancels it while its machine is in use."""
+
+    @property
+    def shown_in(self) -> Unit:
+        return Unit(self.points_per_dollar if self.unit == "points" else None)
 
     @field_validator("points_per_dollar")
     @classmethod

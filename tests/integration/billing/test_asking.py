@@ -9,7 +9,6 @@ from typing import NoReturn
 
 import pytest
 
-from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.world import World
 from stationmaster.control.periodic.alerts import SPENDING, alert_spending
 from stationmaster.errors import OutOfCredit, UserError
@@ -20,6 +19,7 @@ from stationmaster.store.store import Store
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.jobs.local_world import LocalWorld, write_pictures
 from tests.support.jobs.submitting import submit
+from tests.support.policies import changed
 
 PRICE = "36"  # an hour on this computer, so that a minute is worth counting
 PAID = {"STATIONMASTER_LOOPBACK__PRICE_PER_HOUR": PRICE, "STATIONMASTER_BILLING__ENABLED": "1"}
@@ -88,7 +88,7 @@ async def test_operators_hear_of_machines_that_cost_too_much_together_until_they
         secrets=_nothing,
         home=tmp_path,
         trackside=tmp_path,
-        policy=Policy(hourly_alert=from_dollars(10)),
+        policy=changed(limits={"hourly_alert": from_dollars(10)}),
     )
     try:
         for number in range(3):

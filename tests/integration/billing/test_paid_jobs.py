@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.control.billing.charges import Billing
 from stationmaster.model import Desired, EntryKind, Outcome, Reason, State
-from stationmaster.money import MicroDollars, Unit
+from stationmaster.money import MicroDollars
 from stationmaster.providers.fake import Trouble
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
 from tests.support.chaos.fake import JOB, SCRIPT, Template
 from tests.support.chaos.paid_jobs import BILLED, GIVEN, LEAST, MOST, QUOTE, UNHURRIED, USER, PaidStation, template
+from tests.support.policies import changed
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_a_completed_job_is_charged_what_its_machine_cost(made: Template, tmp_pa
 
 
 def test_points_are_charged_whole(made: Template, tmp_path: Path) -> None:
-    policy = replace(BILLED, billing=Billing(unit=Unit(10_000)))
+    policy = changed(BILLED, billing={"unit": "points"})
     station = PaidStation(made, tmp_path / "run", policy=policy)
     station.finish()
     balance, _ = station.account()
@@ -159,13 +159,13 @@ def test_the_end_of_the_credits_ends_the_training_and_keeps_the_model(poor: Temp
 def test_billing_that_is_switched_off_still_settles_what_was_held(made: Template, tmp_path: Path) -> None:
     station = PaidStation(made, tmp_path / "run")
     station.interrupt(at_work, lambda _store: None)
-    station.policy = replace(BILLED, billing=None)
+    station.policy = changed(BILLED, billing={"enabled": False})
     station.finish()
     assert station.account() == (GIVEN - station.cost(1), 0)
 
 
 def test_without_billing_nothing_is_held_and_nobody_hears_of_credits(made: Template, tmp_path: Path) -> None:
-    station = PaidStation(made, tmp_path / "run", policy=replace(BILLED, billing=None))
+    station = PaidStation(made, tmp_path / "run", policy=changed(BILLED, billing={"enabled": False}))
     station.finish()
     assert station.account() == (GIVEN, 0)
     assert station.told("settled") == []
@@ -175,7 +175,7 @@ def test_without_billing_nothing_is_held_and_nobody_hears_of_credits(made: Templ
 
 def test_a_job_waits_in_the_queue_while_the_day_has_no_room_for_it(made: Template, tmp_path: Path) -> None:
     """Another job of hers is at work and expected to cost all that the day allows."""
-    station = PaidStation(made, tmp_path / "run", policy=replace(BILLED, daily_cap=QUOTE.cost_expected))
+    station = PaidStation(made, tmp_path / "run", policy=changed(BILLED, limits={"daily_spend": QUOTE.cost_expected}))
     with station.store() as store:
         spec = store.jobs.get(JOB).spec
         store.jobs.submit(replace(spec, id="other", provider="elsewhere"))

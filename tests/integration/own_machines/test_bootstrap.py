@@ -20,6 +20,7 @@ from tests.support.jobs.recipe_texts import small, write_recipe
 from tests.support.jobs.spine_values import rental
 from tests.support.machines.bare_machine import BareMachine, bare_machine
 from tests.support.machines.own_hosts import environ_with_hosts, host_behind
+from tests.support.policies import changed
 
 _IN_DOCKER = ("version: 1\n", "version: 1\nruntime: docker\ncontainer: {image: 'trainer:1'}\nneeds: {gpus: 0}\n")
 _ALLOWED = {"STATIONMASTER_BOOTSTRAP__INSTALL_DRIVERS": "true"}
@@ -105,7 +106,7 @@ async def test_a_machine_without_such_a_gpu_gets_no_driver(machine: BareMachine)
 
 @pytest.mark.parametrize(("provider", "expected"), [("ssh", True), ("vastai", False), ("simulator", False)])
 def test_nothing_is_ever_installed_on_a_rented_machine(provider: str, expected: bool) -> None:
-    assert may_install(rental(provider=provider), Policy(install_drivers=True)) is expected
+    assert may_install(rental(provider=provider), changed(bootstrap={"install_drivers": True})) is expected
     assert not may_install(rental(provider=provider), Policy())
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from pydantic import SecretStr
 
 from stationmaster.control.destinations.destinations import Destinations
 from stationmaster.control.flow.policy import Policy
@@ -14,9 +15,10 @@ from stationmaster.remote.base import Remote
 from stationmaster.remote.fake_run import safetensors_bytes
 from tests.support.chaos.fake import JOB, POLICY, SCRIPT, FakeStation, LiveMachine, Template
 from tests.support.chaos.points import Point, Watched
+from tests.support.policies import changed
 from tests.support.servers.fake_hub import FakeComfyDeploy, FakeHub
 
-DELIVERING = replace(POLICY, links=("hub",), registers=True, fetch_seconds=60.0)
+DELIVERING = changed(POLICY, links=("hub",), comfydeploy={"api_key": SecretStr("key")}, limits={"fetch": 60.0})
 
 
 class DeliveringStation(FakeStation):

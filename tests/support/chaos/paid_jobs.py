@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from stationmaster.control.billing.charges import Billing, cost_of_attempt
+from stationmaster.control.billing.charges import cost_of_attempt
 from stationmaster.control.flow.policy import Policy
 from stationmaster.model import Job, JobSpec, Quote
 from stationmaster.money import MicroDollars
@@ -17,6 +17,7 @@ from stationmaster.settings import MonitoringSettings, StallSettings
 from stationmaster.store.store import Store
 from tests.support.chaos.fake import JOB, POLICY, SCRIPT, FakeStation, Template
 from tests.support.chaos.points import Killed, KillPoints
+from tests.support.policies import changed
 
 USER = "ann"
 RATE = MicroDollars(360_000)
@@ -27,11 +28,7 @@ QUOTE = Quote(
     hours_low=0.05, hours_expected=0.1, hours_high=0.2, price_per_hour=RATE, cost_low=MicroDollars(18_000),
     cost_expected=MicroDollars(36_000), cost_high=LEAST,
 )  # fmt: skip
-BILLED = replace(
-    POLICY,
-    billing=Billing(),
-    ready_seconds=120.0,
-)
+BILLED = changed(POLICY, billing={"enabled": True}, limits={"ready": 120.0})
 UNHURRIED = replace(
     BILLED,
     monitoring=MonitoringSettings(

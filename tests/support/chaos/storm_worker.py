@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from stationmaster.control.wiring.build import build_world, sweep_policy_of, tempo_of
+from stationmaster.control.wiring.build import build_world
 from stationmaster.control.wiring.open_store import open_store
 from stationmaster.control.worker.background import WorkerLock
 from stationmaster.control.worker.service import serve_sweeper
@@ -140,7 +140,7 @@ def _serve_worker(settings: Settings, order: StormOrder) -> None:
 async def _work(settings: Settings, order: StormOrder, store: Store) -> None:
     world = build_world(settings, order.environ, store)
     world.policy = replace(world.policy, **{**_HURRIED, **order.policy})  # type: ignore[arg-type]
-    worker = Worker(world, tempo_of(settings), sweep_policy=sweep_policy_of(settings))
+    worker = Worker(world)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.leave)
 
     async def is_over() -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from stationmaster.control.worker.worker import Tempo
+from stationmaster.settings import WorkerSettings
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from stationmaster.store.tables import jobs as jobs_table
@@ -38,7 +38,7 @@ def takeover_seconds(url: str, folder: Path, forge: WorkerForge, *, kills: int, 
         order = Order(url=url, home=str(folder), log=str(folder / "worker.log"), stays=True)
         victims = _victims(order, forge, store, jobs)
         forge.start(replace(order, machines="fake"))
-        moments = {job_id: randomness.uniform(0.0, 2 * Tempo().renew) for job_id in jobs}
+        moments = {job_id: randomness.uniform(0.0, 2 * WorkerSettings().renew) for job_id in jobs}
         killed_at = _kill_all(victims, moments, store)
         return [_gone_on_at(store, job_id) - killed_at[job_id] for job_id in jobs]
     finally:

@@ -20,9 +20,8 @@ from pathlib import Path
 
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.world import World
-from stationmaster.control.periodic.sweep_rules import SweepPolicy
 from stationmaster.control.worker.background import WorkerLock
-from stationmaster.control.worker.worker import Tempo, Worker
+from stationmaster.control.worker.worker import Worker
 from stationmaster.model import Access, Listing
 from stationmaster.providers.base import Provider
 from stationmaster.providers.fake import FakeProvider
@@ -36,6 +35,7 @@ from stationmaster.settings import MonitoringSettings
 from stationmaster.store.store import Store
 from tests.support.chaos.machines import NumberedLoopback
 from tests.support.chaos.points import Point, Watched, WatchedDatabase
+from tests.support.policies import changed
 
 REFUSED, BROKEN = 3, 4
 _LOCK_SECONDS = 5.0
@@ -138,12 +138,9 @@ async def _work(order: Order, store: Store) -> None:
         secrets=lambda _name: None,
         home=home,
         trackside=build_pyz(home / "trackside"),
-        policy=POLICY,
+        policy=changed(POLICY, worker=_pace(order), sweep={"grace": 0.5}),
     )
-    tempo = Tempo(
-        slots=order.slots, lease=order.lease_seconds, renew=order.renew_seconds, look=order.look_seconds, sweep=0.5
-    )
-    worker = Worker(world, tempo, sweep_policy=SweepPolicy(grace_seconds=0.5))
+    worker = Worker(world)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.leave)
 
     async def is_over() -> bool:
@@ -153,6 +150,11 @@ async def _work(order: Order, store: Store) -> None:
         await worker.run(until=is_over)
     finally:
         await world.close()
+
+
+def _pace(order: Order) -> dict[str, float]:
+    pace = {"lease": order.lease_seconds, "renew": order.renew_seconds, "look": order.look_seconds}
+    return {**pace, "slots": order.slots, "sweep": 0.5}
 
 
 def _edges(order: Order, home: Path) -> tuple[Provider, Callable[[Access], Remote]]:

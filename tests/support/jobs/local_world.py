@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from stationmaster.config import load_settings
-from stationmaster.control.wiring.build import build_world, tempo_of
+from stationmaster.control.wiring.build import build_world
 from stationmaster.control.worker.worker import Worker
 from stationmaster.datasets.sample_set import write_sample_set
 from stationmaster.model import State
@@ -88,7 +88,7 @@ class LocalWorld:
     async def _work_until(self, condition: Callable[[], bool], what: str, store: Store) -> None:
         world = build_world(self.settings, self.environ, store)
         world.policy = replace(world.policy, provider_look_seconds=0.05)
-        worker = Worker(world, tempo_of(self.settings))
+        worker = Worker(world)
         running = asyncio.create_task(worker.run())
         try:
             async with asyncio.timeout(self.patience_seconds):

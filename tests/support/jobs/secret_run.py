@@ -6,19 +6,19 @@ import asyncio
 import os
 import shutil
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from stationmaster.cli.logging import service_logging
 from stationmaster.config import load_settings
 from stationmaster.control.periodic.registrations import continue_registrations
-from stationmaster.control.wiring.build import build_world, tempo_of
+from stationmaster.control.wiring.build import build_world
 from stationmaster.control.worker.worker import Worker
 from stationmaster.model import State
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.proposals import TrainRequest
 from tests.support.jobs.submitting import submit
+from tests.support.policies import changed
 
 
 class Photographed:
@@ -39,12 +39,12 @@ class Photographed:
 
 async def work(station: LocalStation, folder: Path) -> None:
     world = build_world(station.settings, os.environ, station.store)
-    world.policy = replace(world.policy, provider_look_seconds=0.05, retry_seconds=(0.1,), register_retry_seconds=0.1)
+    world.policy = changed(world.policy, provider_look_seconds=0.05, retry_seconds=(0.1,), comfydeploy={"retry": 0.1})
     photographed: Any = Photographed(
         world.providers["loopback"], station.settings.home / "machines", folder / "machine"
     )
     world.providers["loopback"] = photographed
-    worker = Worker(world, tempo_of(station.settings))
+    worker = Worker(world)
     running = asyncio.create_task(worker.run())
     while (await asyncio.to_thread(station.jobs.view, "secret")).job.state is not State.ENDED:
         assert not running.done(), running

@@ -6,16 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stationmaster.control.billing.charges import Billing, charge, cost_of_attempt
+from stationmaster.control.billing.charges import charge, cost_of_attempt
 from stationmaster.lifecycle import REASONS, Payer
 from stationmaster.model import CostLine, Event, Reason
-from stationmaster.money import MicroDollars, Unit
+from stationmaster.money import MicroDollars
 from stationmaster.notify.templates import Facts, text_of_event
+from stationmaster.settings import BillingSettings
 from tests.support.jobs.spine_values import job, rental
 
 HELD = MicroDollars(1_000_000)
-DOLLARS = Billing()
-POINTS = Billing(unit=Unit(10_000))
+DOLLARS = BillingSettings()
+POINTS = BillingSettings(unit="points")
 amounts = st.integers(min_value=0, max_value=10**13).map(MicroDollars)
 
 
@@ -46,7 +47,7 @@ def test_points_are_charged_whole_and_rounded_up() -> None:
 
 @given(st.sampled_from(list(Reason)), amounts, amounts, st.sampled_from([DOLLARS, POINTS]))
 def test_a_charge_is_never_negative_and_never_above_the_hold(
-    reason: Reason, held: MicroDollars, actual: MicroDollars, billing: Billing
+    reason: Reason, held: MicroDollars, actual: MicroDollars, billing: BillingSettings
 ) -> None:
     assert 0 <= charge(reason, held=held, actual=actual, billing=billing) <= held
 

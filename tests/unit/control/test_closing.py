@@ -164,7 +164,7 @@ def test_a_computer_that_slept_does_not_find_the_time_over() -> None:
     before = at(State.FETCHING_RESULTS, deadline_at=90.0, ending=closing(0.0))
     after = visited(before, None, RUNS, now=95.0 + 86_400)
     assert isinstance(after, Job)
-    assert closing_of(after).spent == POLICY.fetch_seconds / 2 + 120
+    assert closing_of(after).spent == POLICY.limits.fetch / 2 + 120
     assert not is_parked(after)
 
 

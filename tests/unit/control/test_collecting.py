@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stationmaster.control.flow.kept_checkpoints import best_first, checkpoint_note
-from stationmaster.control.flow.policy import Policy
 from stationmaster.control.results.collecting import (
     due,
     kept,
@@ -19,8 +18,9 @@ from stationmaster.control.results.collecting import (
 from stationmaster.model import Checkpoint, Collected, Collection, Job, OutputFile, State, Watching
 from stationmaster.remote.status import Status, Supervisor
 from tests.support.jobs.spine_values import job
+from tests.support.policies import changed
 
-POLICY = Policy(collect_seconds=600.0)
+POLICY = changed(artifacts={"every": 600.0})
 FILE = OutputFile(path="output/a_000000100.safetensors", kind="checkpoint", size=10, mtime=900.0)
 ONE = Collected(
     attempt=1, path=FILE.path, size=10, mtime=900.0, sha256="a" * 64, location="/h/a", verified_at=1.0, step=100
@@ -47,7 +47,10 @@ def test_a_settled_checkpoint_is_collected_when_its_time_has_come() -> None:
     assert chosen(running(), FILE) == FILE
     assert chosen(running(), FILE, now=599.0) is None
     assert chosen(running(collected_at=200.0), FILE) is None
-    assert due(running(), status(FILE), before=running(), policy=replace(POLICY, collect_seconds=0.0), now=9e9) is None
+    assert (
+        due(running(), status(FILE), before=running(), policy=changed(POLICY, artifacts={"every": 0.0}), now=9e9)
+        is None
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.publishing import delivery_notes as notes
@@ -27,6 +28,7 @@ from stationmaster.model import (
     State,
 )
 from tests.support.jobs.spine_values import job, visit
+from tests.support.policies import changed
 
 BOTH = ("hub", "bucket")
 POLICY = Policy(links=BOTH, retry_seconds=(5.0,))
@@ -114,10 +116,10 @@ def test_home_sends_what_the_machine_could_not() -> None:
 
 def test_a_private_model_that_is_to_be_registered_gets_a_copy_in_the_bucket() -> None:
     there = notes.with_done(notes.with_done(notes.with_place(finalizing(), HUB), "samples"), "card")
-    registers = replace(POLICY, registers=True)
+    registers = changed(POLICY, comfydeploy={"api_key": SecretStr("key")})
     assert next_publishing(there, Reason.FINISHED, registers) == SendOn(link="bucket")
     assert next_publishing(there, Reason.STALLED, registers) is None
-    assert next_publishing(there, Reason.STALLED, replace(registers, registers_incomplete=True)) == SendOn(
+    assert next_publishing(there, Reason.STALLED, changed(registers, comfydeploy={"incomplete": True})) == SendOn(
         link="bucket"
     )
     public = notes.with_place(there, replace(HUB, public=True))

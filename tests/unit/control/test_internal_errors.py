@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.flow.policy import Policy
 from stationmaster.control.internal_errors import after_internal_error, with_errors_cleared
 from stationmaster.lifecycle import is_parked
 from stationmaster.model import Desired, Ending, Job, Outcome, Reason, SavedModel, Setbacks, State
 from stationmaster.store.writes import Write
 from tests.support.jobs.spine_values import MACHINE, job
+from tests.support.policies import changed
 
-POLICY = Policy(retry_seconds=(2.0, 5.0), fetch_seconds=3600.0)
+POLICY = changed(retry_seconds=(2.0, 5.0), limits={"fetch": 3600.0})
 LIMIT = 1000.0
 
 

@@ -10,7 +10,7 @@ import pytest
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.machine.sight import Fate, Sighting
 from stationmaster.control.periodic.sweep_report import Act
-from stationmaster.control.periodic.sweep_rules import Subject, SweepPolicy, judge_machine
+from stationmaster.control.periodic.sweep_rules import Subject, judge_machine
 from stationmaster.control.states.executing import handler as executing
 from stationmaster.control.states.executing.status_intake import ExecutingView
 from stationmaster.control.states.fetching import handler as fetching
@@ -148,4 +148,4 @@ def test_a_training_that_cannot_be_seen_is_not_a_stuck_one(unreachable_since: fl
         rental=rental(),
         job=replace(at_work(), unreachable_since=unreachable_since, deadline_at=1e9),
     )
-    assert judge_machine(subject, now=90.0 + 7201.0, policy=SweepPolicy()).act is act
+    assert judge_machine(subject, now=90.0 + 7201.0, policy=POLICY).act is act

@@ -13,10 +13,9 @@ import pytest
 
 from stationmaster.control.flow.clock import boottime
 from stationmaster.control.flow.lease_writer import LeaseWriter
-from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.world import World
 from stationmaster.control.worker.held_job import HeldJob
-from stationmaster.control.worker.worker import Tempo, Worker
+from stationmaster.control.worker.worker import Worker
 from stationmaster.errors import LeaseLost, NotFound
 from stationmaster.model import Desired, Listing, Reason, State
 from stationmaster.providers.fake import FakeProvider
@@ -26,8 +25,9 @@ from stationmaster.store.store import Store
 from stationmaster.store.writes import Write
 from tests.support.asynchronous_tests import asynchronous, until
 from tests.support.jobs.spine_values import spec
+from tests.support.policies import changed
 
-TEMPO = Tempo(lease=2.0, renew=0.05, look=0.05, sweep=0.05)
+PACE = {"lease": 2.0, "renew": 0.05, "look": 0.05, "sweep": 0.05}
 
 
 @pytest.fixture
@@ -55,10 +55,10 @@ async def worker_of(store: Store, tmp_path: Path, *providers: FakeProvider, retr
         secrets=lambda _name: None,
         home=tmp_path,
         trackside=tmp_path / "trackside.pyz",
-        policy=Policy(retry_seconds=(retry_seconds,)),
+        policy=changed(retry_seconds=(retry_seconds,), worker=PACE),
     )
     try:
-        yield Worker(world, TEMPO, owner="me")
+        yield Worker(world, owner="me")
     finally:
         await world.close()
 

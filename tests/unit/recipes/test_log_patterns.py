@@ -64,7 +64,7 @@ def test_the_settings_have_patterns_too(tmp_path: Path) -> None:
     given = [{"pattern": TICK}, {"pattern": "^zzz", "phase": "saving"}]
     environ = {"STATIONMASTER_HOME": str(tmp_path), "STATIONMASTER_LOGS__PATTERNS": json.dumps(given)}
     settings = load_settings(environ, folder=tmp_path)
-    assert user_patterns(policy_of(settings).log_patterns)[1].phase is Phase.SAVING
+    assert user_patterns(policy_of(settings).logs.patterns)[1].phase is Phase.SAVING
     (tmp_path / "config.toml").write_text(f"[[logs.patterns]]\npattern = '{TICK}'\n")
     from_file = load_settings({"STATIONMASTER_HOME": str(tmp_path)}, folder=tmp_path)
     assert from_file.logs.patterns == settings.logs.patterns[:1]

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 
 from stationmaster.lifecycle import REASONS, Payer
 from stationmaster.model import CostLine, Quote, Reason, Rental
-from stationmaster.money import DOLLARS, ZERO, MicroDollars, Unit, rounded_up
+from stationmaster.money import ZERO, MicroDollars, rounded_up
+from stationmaster.settings import BillingSettings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Billing:
-    """How credits are counted and charged, where they are."""
-
-    unit: Unit = DOLLARS
-    returned_when_cancelled: float = 0.9  # of the hold, at most
-
-
-def charge(reason: Reason, *, held: MicroDollars, actual: MicroDollars, billing: Billing) -> MicroDollars:
+def charge(reason: Reason, *, held: MicroDollars, actual: MicroDollars, billing: BillingSettings) -> MicroDollars:
     """What of the hold an attempt is charged that ended for `reason` and cost `actual`; never more than was held.
 
     Nothing where no machine was used or where it was our fault; what it cost otherwise, and at least the share that
@@ -30,7 +22,7 @@ def charge(reason: Reason, *, held: MicroDollars, actual: MicroDollars, billing:
     least = 0
     if REASONS[reason].pays is Payer.CANCELLER:
         least = held - int(held * Decimal(str(billing.returned_when_cancelled)))
-    return MicroDollars(min(held, rounded_up(max(actual, least), billing.unit.quantum)))
+    return MicroDollars(min(held, rounded_up(max(actual, least), billing.shown_in.quantum)))
 
 
 def cost_of_attempt(attempt: int, lines: Iterable[CostLine], rentals: Iterable[Rental]) -> MicroDollars:
@@ -39,6 +31,6 @@ def cost_of_attempt(attempt: int, lines: Iterable[CostLine], rentals: Iterable[R
     return MicroDollars(sum(line.amount for line in lines if line.rental_label in own))
 
 
-def least_hold(quote: Quote, billing: Billing) -> MicroDollars:
+def least_hold(quote: Quote, billing: BillingSettings) -> MicroDollars:
     """The credits that must be there before anything is rented: what the job may well come to cost."""
-    return rounded_up(quote.cost_high, billing.unit.quantum)
+    return rounded_up(quote.cost_high, billing.shown_in.quantum)

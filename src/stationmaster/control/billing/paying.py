@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from stationmaster.control.billing.charges import Billing, charge, cost_of_attempt, least_hold
+from stationmaster.control.billing.charges import charge, cost_of_attempt, least_hold
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import go_on, outcome_event, state_event, wait
 from stationmaster.lifecycle import Move, concluded, moved
 from stationmaster.model import SINGLE_USER, Alert, CostLine, Job, Reason, Rental, State
 from stationmaster.money import MicroDollars, format_dollars, rounded_up
+from stationmaster.settings import BillingSettings
 from stationmaster.store.writes import CreditHold, DailyCapCheck, NewEvent, Settlement, Write
 
 DAILY_CAP = "daily_cap"
@@ -25,18 +26,18 @@ def payer(job: Job) -> str:
 def with_claim(write: Write, job: Job, policy: Policy, *, now: float) -> Write:
     """The claim of a queued job, with its place in the day's cap and its hold, where there are such."""
     parts: list[CreditHold | Settlement | DailyCapCheck] = []
-    if policy.daily_cap and job.spec.quote.cost_expected:
+    if policy.limits.daily_spend and job.spec.quote.cost_expected:
         parts.append(
             DailyCapCheck(
                 user=payer(job),
                 job_id=job.id,
                 need=job.spec.quote.cost_expected,
-                cap=policy.daily_cap,
+                cap=policy.limits.daily_spend,
                 otherwise=_waiting_for_room(job, policy),
             )
         )
         write = replace(write, cleared_alerts=(*write.cleared_alerts, DAILY_CAP))
-    if policy.billing is not None and job.spec.quote.cost_high:
+    if policy.billing.enabled and job.spec.quote.cost_high:
         parts.append(_hold(write.job, policy.billing, otherwise=_ended_in_the_queue(job, policy.billing, now=now)))
     return replace(write, ledger=(*write.ledger, *parts))
 
@@ -48,7 +49,7 @@ def with_settlement(
     held = job.funding.hold
     if held is None:
         return write
-    billing = policy.billing or Billing()  # what was held under it is settled, though it be switched off since
+    billing = policy.billing  # what was held is settled even if billing has been disabled since
     reason = job.ending.further or write.job.reason
     assert reason is not None, "an attempt is over for a reason"
     actual = cost_of_attempt(job.attempt, [*lines], rentals)
@@ -62,23 +63,23 @@ def with_settlement(
     return replace(settled, ledger=(settlement, _hold(write.job, billing, otherwise=otherwise)))
 
 
-def _hold(job: Job, billing: Billing, *, otherwise: Write) -> CreditHold:
+def _hold(job: Job, billing: BillingSettings, *, otherwise: Write) -> CreditHold:
     least = least_hold(job.spec.quote, billing)
-    most = rounded_up(max(job.spec.max_spend, least), billing.unit.quantum)
+    most = rounded_up(max(job.spec.max_spend, least), billing.shown_in.quantum)
     return CreditHold(user=payer(job), job_id=job.id, attempt=job.attempt, least=least, most=most, otherwise=otherwise)
 
 
 def _waiting_for_room(job: Job, policy: Policy) -> Write:
-    said = f"waits in the queue: {payer(job)}'s jobs may cost {format_dollars(policy.daily_cap)} within a day"
+    said = f"waits in the queue: {payer(job)}'s jobs may cost {format_dollars(policy.limits.daily_spend)} within a day"
     return wait(job, _ROOM_LOOK_SECONDS, alerts=(Alert(kind=DAILY_CAP, job_id=job.id, message=said),))
 
 
-def _ended_in_the_queue(job: Job, billing: Billing, *, now: float) -> Write:
+def _ended_in_the_queue(job: Job, billing: BillingSettings, *, now: float) -> Write:
     ended = moved(_short_of_credit(job, billing), Move.GIVE_UP, now=now)
     return Write(job=ended, due_in=None, events=(outcome_event(ended), state_event(job, ended)))
 
 
-def _ended_for_want_of_credit(settled: Write, job: Job, billing: Billing, *, now: float) -> Write:
+def _ended_for_want_of_credit(settled: Write, job: Job, billing: BillingSettings, *, now: float) -> Write:
     """In the place of a further attempt: the same facts, and the end."""
     short = _short_of_credit(job, billing)
     events = [told for told in settled.events if told.kind != "state"]
@@ -86,14 +87,14 @@ def _ended_for_want_of_credit(settled: Write, job: Job, billing: Billing, *, now
     return replace(settled, job=ended.job, events=ended.events, due_in=None)
 
 
-def _short_of_credit(job: Job, billing: Billing) -> Job:
-    needed = billing.unit.show(least_hold(job.spec.quote, billing))
+def _short_of_credit(job: Job, billing: BillingSettings) -> Job:
+    needed = billing.shown_in.show(least_hold(job.spec.quote, billing))
     said = f"attempt {job.attempt + 1} needs {needed} of credits, and {payer(job)} has less"
     return concluded(job, Reason.OUT_OF_CREDIT, explanation=said)
 
 
-def _settled_event(job: Job, billing: Billing, *, held: int, charged: int, actual: int) -> NewEvent:
-    show = billing.unit.show
+def _settled_event(job: Job, billing: BillingSettings, *, held: int, charged: int, actual: int) -> NewEvent:
+    show = billing.shown_in.show
     said = f"{show(charged)} of {show(held)} were charged, {show(held - charged)} came back"
     if actual > held:
         said = f"{said}; the machine cost {format_dollars(MicroDollars(actual))}, which nobody is charged for"

@@ -154,7 +154,7 @@ class World:
         return Host(
             self.remote(label, access),
             root=f"{access.job_root}/{job.id}",
-            time_limit_seconds=self.policy.answer_seconds,
+            time_limit_seconds=self.policy.ssh.answer,
         )
 
     def rules(self, job: Job) -> Rules:

@@ -40,4 +40,4 @@ def may_get_secrets(access: Access, policy: Policy) -> bool:
 
     The one place where this is decided; every sender of a secret asks here.
     """
-    return not (isinstance(access, SshAccess) and access.unverified) or policy.allow_unverified
+    return not (isinstance(access, SshAccess) and access.unverified) or policy.ssh.allow_unverified

@@ -87,17 +87,17 @@ def closing_is_over(job: Job, bound_seconds: float) -> bool:
 
 
 def stop_limit(policy: Policy) -> float:
-    return policy.closing_seconds * _STOP_SHARE
+    return policy.limits.closing * _STOP_SHARE
 
 
 def fetch_limit(policy: Policy) -> float:
-    return stop_limit(policy) + policy.fetch_seconds
+    return stop_limit(policy) + policy.limits.fetch
 
 
 def longest_action(policy: Policy) -> float:
     """Limit of one try at one file: half of the fetch, so that a destination that never answers leaves time for a local
     download."""
-    return policy.fetch_seconds / 2
+    return policy.limits.fetch / 2
 
 
 def action_limit(job: Job, policy: Policy, *, until: float) -> float | None:

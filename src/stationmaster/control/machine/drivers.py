@@ -67,12 +67,12 @@ def missing_parts(facts: dict[str, Any], recipe: Recipe) -> tuple[str, ...]:
 
 
 def may_install(rental: Rental, policy: Policy) -> bool:
-    return policy.install_drivers and rental.provider == _OWN_MACHINES
+    return policy.bootstrap.install_drivers and rental.provider == _OWN_MACHINES
 
 
 def advice(rental: Rental, policy: Policy) -> str:
     """What to do about it, appended to the sentence that names the missing parts."""
-    if rental.provider != _OWN_MACHINES or policy.install_drivers:
+    if rental.provider != _OWN_MACHINES or policy.bootstrap.install_drivers:
         return ""
     return "; install it there, or let root do it with bootstrap.install_drivers"
 

@@ -41,7 +41,7 @@ def parked(job: Job, why: str, policy: Policy, *, now: float) -> Write:
     note = Parked(at=now, why=why, seq=job.desired_seq)
     marked = replace(job, ending=replace(job.ending, parked=note))
     base = go_on(marked, Move.EXITED, now=now) if job.state is State.EXECUTING else wait(marked, 0.0)
-    event = NewEvent(kind="machine_parked", payload={"problem": why, "abandon_seconds": policy.abandon_seconds})
+    event = NewEvent(kind="machine_parked", payload={"problem": why, "abandon_seconds": policy.sweep.abandon_after})
     return replace(base, events=(event, *base.events), alerts=(_alert(marked, note, policy),))
 
 
@@ -63,7 +63,7 @@ def taken_up_again(job: Job) -> Job:
 def while_parked(job: Job, sighting: Sighting, policy: Policy, *, can_stop: bool, now: float) -> Write | Park:
     """What to do on a visit to a parked job."""
     note = _note(job)
-    left_seconds = note.at + policy.abandon_seconds - now
+    left_seconds = note.at + policy.sweep.abandon_after - now
     if not can_stop or left_seconds <= 0 or sighting.fate is Fate.GONE:
         ending = job.ending.reason
         # Without its model the job is not complete.
@@ -114,7 +114,7 @@ def _note(job: Job) -> Parked:
 
 
 def _alert(job: Job, note: Parked, policy: Policy) -> Alert:
-    goes_at = datetime.fromtimestamp(note.at + policy.abandon_seconds, tz=UTC)
+    goes_at = datetime.fromtimestamp(note.at + policy.sweep.abandon_after, tz=UTC)
     message = (
         f"{note.why}; the machine is stopped, so that only its disk costs. It is destroyed with the model at "
         f"{goes_at:%Y-%m-%d %H:%M} UTC. `stationmaster stop {job.id}` tries once more, "

@@ -37,7 +37,7 @@ async def alert_low_credit(world: World, floor: MicroDollars) -> None:
 
 async def alert_spending(world: World) -> None:
     """Raise an alert while all machines together cost more per hour than is set, clear it after. Safe to repeat."""
-    most = world.policy.hourly_alert
+    most = world.policy.limits.hourly_alert
     if not most:
         return
     rate = await world.ask_store(world.store.costs.rate_now)

@@ -20,7 +20,7 @@ async def clean_up_datasets(world: World) -> None:
     """Delete local datasets that no job needs."""
     try:
         gone = await asyncio.to_thread(
-            remove_leftovers, world.home, world.store, unused_seconds=world.policy.cache_seconds
+            remove_leftovers, world.home, world.store, unused_seconds=world.policy.transfer.cache_age
         )
     except OSError as problem:
         log.warning("datasets.not_removed", problem=str(problem))

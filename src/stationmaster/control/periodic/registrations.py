@@ -18,6 +18,6 @@ async def continue_registrations(world: World) -> None:
     store, ask = world.store, world.ask_store
     for model in await ask(store.models.to_register):
         now = await ask(store.now)
-        after = await step_on(model, world.destinations, retry_seconds=world.policy.register_retry_seconds, now=now)
+        after = await step_on(model, world.destinations, retry_seconds=world.policy.comfydeploy.retry, now=now)
         log.info("registering.step", model=model.slug, state=after.registration.state, note=after.registration.note)
         await ask(store.models.put, after)

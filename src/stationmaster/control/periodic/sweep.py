@@ -7,14 +7,14 @@ Everything a sweep does can be repeated, so it also works where nothing can be w
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from stationmaster.control.flow.world import World
 from stationmaster.control.machine.adoption import opened_cost, surplus_rental
 from stationmaster.control.machine.release import Next, closed_cost, gather_evidence, judge
 from stationmaster.control.periodic.sweep_report import Act, Finding, Report, Verdict
-from stationmaster.control.periodic.sweep_rules import Subject, SweepPolicy, judge_machine
+from stationmaster.control.periodic.sweep_rules import Subject, judge_machine
 from stationmaster.errors import ProviderError, StoreError
 from stationmaster.event_log import get_logger
 from stationmaster.model import Alert, Job, Label, Machine, Rental, RentalState, State
@@ -28,7 +28,6 @@ class Sweeper:
     """Holds nothing itself: what an earlier sweep saw is in the alerts it raised."""
 
     world: World
-    policy: SweepPolicy = field(default_factory=SweepPolicy)
 
     async def sweep(self, *, act: bool = True, doomed: Iterable[str] = ()) -> Report:
         """Look at every machine of every provider; with `act` do what the rules say, and end those in `doomed`."""
@@ -56,7 +55,7 @@ class Sweeper:
                 job=jobs.get(rental.job_id) if rental else None,
                 known_since=seen_before.get(_alert_kind(machine)),
             )
-            verdict = judge_machine(subject, now=now, policy=self.policy)
+            verdict = judge_machine(subject, now=now, policy=self.world.policy)
             if machine.provider_id in doomed:
                 verdict = Verdict(act=Act.DESTROY, why="asked for by name")
             finding = Finding(provider=name, machine=machine, verdict=verdict, rental=rental, job=subject.job)

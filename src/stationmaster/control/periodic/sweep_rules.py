@@ -1,27 +1,17 @@
-"""What the sweep may do to a machine, as one table of rules: destroy what nobody needs, stop what nobody watches.
+"""What the sweep may do to a machine: destroy what is not needed, stop what no worker handles. One table of rules.
 
-A machine whose model is not safe is never destroyed by the sweep before `abandon_seconds` have passed: it is stopped,
-which ends the GPU's bill and keeps the disk, and left for a worker to start, fetch from and release.
+The sweep never destroys a machine whose model is not safe before `sweep.abandon_after` has passed: it stops it, which
+ends the GPU's bill and keeps the disk, and leaves it for a worker to start, download from and destroy.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stationmaster.control.flow.policy import Policy
 from stationmaster.control.machine.closing_time import closing_is_over, last_counted
 from stationmaster.control.periodic.sweep_report import Act, Verdict
 from stationmaster.model import Job, Label, Machine, MachineStatus, Rental, RentalState, State
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepPolicy:
-    """Numbers of the sweep, in seconds."""
-
-    grace_seconds: float = 120.0  # left so long: a machine that no rental names, a job for which no worker comes
-    stuck_seconds: float = 7200.0
-    cap_seconds: float = 4 * 3600.0  # for machines of ours that no job's own limit covers
-    abandon_seconds: float = 72 * 3600.0
-    bound_seconds: float = 4200.0  # past the limit, what a worker has to save the model and to end the GPU's bill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +25,7 @@ class Subject:
     known_since: float | None = None  # when a sweep first said something about it
 
 
-def judge_machine(subject: Subject, *, now: float, policy: SweepPolicy) -> Verdict:
+def judge_machine(subject: Subject, *, now: float, policy: Policy) -> Verdict:
     """What the sweep may do to one machine, the first rule that fits."""
     label = Label.parse(subject.machine.label)
     if label is None:
@@ -55,9 +45,9 @@ def judge_machine(subject: Subject, *, now: float, policy: SweepPolicy) -> Verdi
     return _of_live_job(subject.machine, subject.rental, subject.job, now=now, policy=policy)
 
 
-def _without_rental(subject: Subject, *, now: float, policy: SweepPolicy) -> Verdict:
+def _without_rental(subject: Subject, *, now: float, policy: Policy) -> Verdict:
     since = subject.known_since
-    if since is not None and now - since >= policy.grace_seconds:
+    if since is not None and now - since >= policy.sweep.grace:
         return Verdict(act=Act.DESTROY, why="no rental of ours names it")
     return Verdict(act=Act.ALERT, why="no rental of ours names it (yet)")
 
@@ -66,13 +56,13 @@ def _is_superseded(rental: Rental, job: Job) -> bool:
     return rental.attempt < job.attempt
 
 
-def _of_live_job(machine: Machine, rental: Rental, job: Job, *, now: float, policy: SweepPolicy) -> Verdict:
+def _of_live_job(machine: Machine, rental: Rental, job: Job, *, now: float, policy: Policy) -> Verdict:
     late = job.deadline_at is not None and now >= job.deadline_at
     if late and not _is_dispensable(rental, job) and _is_being_ended(job, now=now, policy=policy):
         return Verdict(act=Act.LEAVE, why="its job's limit has passed, and a worker ends it")
     # A training that cannot be seen may go on all the same: unknown is not stuck, and its hard limit still holds.
-    stuck = job.unreachable_since is None and now - last_sign(job, now=now) >= policy.stuck_seconds
-    over_cap = job.deadline_at is None and rental.held_at is not None and now - rental.held_at >= policy.cap_seconds
+    stuck = job.unreachable_since is None and now - last_sign(job, now=now) >= policy.sweep.stuck
+    over_cap = job.deadline_at is None and rental.held_at is not None and now - rental.held_at >= policy.sweep.cap
     if not (late or stuck or over_cap):
         return Verdict(act=Act.LEAVE, why=f"in use: its job is {job.state}")
     why = "its job's limit has passed" if late else "no progress for too long" if stuck else "runs above the cap"
@@ -80,16 +70,16 @@ def _of_live_job(machine: Machine, rental: Rental, job: Job, *, now: float, poli
         return Verdict(act=Act.DESTROY, why=f"{why}, and nothing on it is needed")
     if machine.status is not MachineStatus.STOPPED:
         return Verdict(act=Act.STOP, why=f"{why}; its model is not safe yet, so its disk is kept")
-    if rental.stopped_at is not None and now - rental.stopped_at >= policy.abandon_seconds:
+    if rental.stopped_at is not None and now - rental.stopped_at >= policy.sweep.abandon_after:
         return Verdict(act=Act.DESTROY, why="stopped for too long and nobody came for its model; the model is lost")
     return Verdict(act=Act.ALERT, why=f"{why}; stopped, its disk bills, its model waits for a worker")
 
 
-def _is_being_ended(job: Job, *, now: float, policy: SweepPolicy) -> bool:
+def _is_being_ended(job: Job, *, now: float, policy: Policy) -> bool:
     """Whether a worker comes to the job, and still has the time that one gets past the limit."""
     assert job.deadline_at is not None
     held = _is_held(job, now=now)
-    awaited = job.due_at is not None and now - job.due_at < policy.grace_seconds
+    awaited = job.due_at is not None and now - job.due_at < policy.sweep.grace
     counted = max(job.deadline_at, last_counted(job) or 0.0)
     out_of_time = closing_is_over(job, policy.bound_seconds) or now - counted >= policy.bound_seconds
     return (held or awaited) and not out_of_time

@@ -14,10 +14,10 @@ from stationmaster.control.periodic.dataset_cleanup import clean_up_datasets
 from stationmaster.control.periodic.provider_bills import reconcile_charges
 from stationmaster.control.periodic.registrations import continue_registrations, has_registrations
 from stationmaster.control.periodic.sweep import Sweeper
-from stationmaster.control.periodic.sweep_rules import SweepPolicy
 from stationmaster.errors import StoreError
 from stationmaster.event_log import get_logger
 from stationmaster.money import MicroDollars
+from stationmaster.settings import WorkerSettings
 
 log = get_logger("stationmaster.periodic")
 
@@ -41,18 +41,12 @@ class PeriodicWork:
     is_needed: Callable[[World], Awaitable[bool]] | None = None  # asked before a claim, which is a write
 
 
-def periodic_table(
-    *,
-    sweep_policy: SweepPolicy,
-    sweep_seconds: float,
-    lease_seconds: float,
-    low_credit: MicroDollars,
-    registers: bool,
-) -> tuple[PeriodicWork, ...]:
-    """The rows that these settings ask for. `lease_seconds` is how long another worker waits for one that died."""
-    shared = partial(PeriodicWork, interval_seconds=sweep_seconds, lease_seconds=lease_seconds)
+def periodic_table(settings: WorkerSettings, *, low_credit: MicroDollars, registers: bool) -> tuple[PeriodicWork, ...]:
+    """The rows that these settings ask for."""
+    # The lease is how long another worker waits for one that died.
+    shared = partial(PeriodicWork, interval_seconds=settings.sweep, lease_seconds=settings.lease * 6)
     rows = [
-        shared(name="sweep", run=lambda world: Sweeper(world, sweep_policy).sweep()),
+        shared(name="sweep", run=lambda world: Sweeper(world).sweep()),
         shared(name="unknown_states", run=alert_unknown_states),
         shared(name="provider_bills", run=reconcile_charges),
         shared(name="spending", run=alert_spending),

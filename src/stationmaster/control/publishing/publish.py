@@ -117,10 +117,10 @@ def _link_from_home(job: Job, reason: Reason, policy: Policy) -> str | None:
 
 def _needs_a_copy_for_others(job: Job, reason: Reason, policy: Policy) -> bool:
     """A service that downloads without credentials cannot read a private repository: it gets a signed address."""
-    if not policy.registers or BUCKET not in policy.links:
+    if not policy.comfydeploy.is_on or BUCKET not in policy.links:
         return False
     private = any(place.kind == HUB and not place.public for place in notes.places(job))
-    return private and (is_complete(reason) or policy.registers_incomplete)
+    return private and (is_complete(reason) or policy.comfydeploy.incomplete)
 
 
 def _from_home(link: str) -> str:

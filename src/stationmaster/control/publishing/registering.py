@@ -23,9 +23,9 @@ PRIVATE = "not registered: private, no bucket"
 
 def first_registration(model: TrainedModel, policy: Policy, *, now: float) -> Registration:
     """What is to be done about a model that is new in the catalogue."""
-    if not policy.registers:
+    if not policy.comfydeploy.is_on:
         return Registration()
-    if not model.complete and not policy.registers_incomplete:
+    if not model.complete and not policy.comfydeploy.incomplete:
         return Registration(note="not registered: incomplete")
     hub = model.place(HUB)
     if model.place(BUCKET) is not None or (hub is not None and hub.public):

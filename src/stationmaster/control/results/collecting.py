@@ -46,7 +46,7 @@ def due(job: Job, status: Status, *, before: Job, policy: Policy, now: float) ->
     """What to collect now: the newest checkpoint that did not change since the look of `before`, and its state."""
     last = job.state_since if job.collection.at is None else job.collection.at
     asked_until = job.collection.newest_until
-    if policy.collect_seconds <= 0 or (asked_until is None and now - last < policy.collect_seconds):
+    if policy.artifacts.every <= 0 or (asked_until is None and now - last < policy.artifacts.every):
         return None
     seen = before.watching.outputs or {}
     settled = [file for file in status.outputs if _is_settled(file, seen.get(file.path), wall=status.wall)]
@@ -164,7 +164,7 @@ async def collect(action: Collect, job: Job, visit: Visit, outputs: Sequence[Out
     # Only the newest has its state: it is as large as the checkpoint, and overwritten on the machine.
     older = (replace(one, state=None) for one in job.collection.checkpoints if one.location != fresh.location)
     found = [*older, fresh]
-    stay = kept(found, keep=world.policy.collect_keep)
+    stay = kept(found, keep=world.policy.artifacts.keep)
     after = replace(job, collection=Collection(checkpoints=tuple(stay), at=visit.now))
     gone = [replace(_row(one), location=None, verified_at=None) for one in found if one not in stay]
     state = _state_rows(action.state, fresh)
@@ -242,7 +242,7 @@ def _put_aside(fetched: Path, place: Path) -> None:
 def _failed(job: Job, problem: Exception, visit: Visit, policy: Policy) -> Write:
     """The training goes on; it is told once until a collection works again."""
     events = () if job.collection.failed else (NewEvent(kind="collect_failed", payload={"problem": str(problem)}),)
-    again = visit.now - policy.collect_seconds + min(policy.collect_seconds, _AGAIN_SECONDS)
+    again = visit.now - policy.artifacts.every + min(policy.artifacts.every, _AGAIN_SECONDS)
     later = replace(job.collection, at=again, failed=True, newest_until=None)
     return wait(replace(job, collection=later), 0.0, events=events)
 

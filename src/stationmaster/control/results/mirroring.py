@@ -21,7 +21,7 @@ async def mirrored(file: OutputFile, job: Job, world: World) -> bool:
     Raises Unreachable.
     """
     job_bucket = world.destinations.bucket
-    if not world.policy.mirror or job_bucket is None or not may_get_secrets(access_of(job), world.policy):
+    if not world.policy.artifacts.mirror or job_bucket is None or not may_get_secrets(access_of(job), world.policy):
         return False
     try:
         await send_from_machine(file, job, host_of(job, world), job_bucket)

@@ -9,9 +9,7 @@ from stationmaster.config import secret_of
 from stationmaster.control.destinations.destinations import open_destinations
 from stationmaster.control.flow.policy import policy_of
 from stationmaster.control.flow.world import World
-from stationmaster.control.periodic.sweep_rules import SweepPolicy
 from stationmaster.control.wiring.providers import PATIENT, Waiting, build_providers, ssh_key_path
-from stationmaster.control.worker.worker import Tempo
 from stationmaster.delivery.bucket import open_other_bucket
 from stationmaster.delivery.token_roles import TokenRoles
 from stationmaster.providers.vastai.keys import read_pair
@@ -48,26 +46,3 @@ def build_world(settings: Settings, environ: Mapping[str, str], store: Store, *,
 def _public_key(settings: Settings) -> str | None:
     path = ssh_key_path(settings)
     return read_pair(path).public_key if settings.vastai.keys_by_account() and path.exists() else None
-
-
-def sweep_policy_of(settings: Settings) -> SweepPolicy:
-    sweep = settings.sweep
-    return SweepPolicy(
-        grace_seconds=sweep.grace,
-        stuck_seconds=sweep.stuck,
-        cap_seconds=sweep.cap,
-        abandon_seconds=sweep.abandon_after,
-        bound_seconds=settings.limits.fetch + settings.limits.closing,
-    )
-
-
-def tempo_of(settings: Settings) -> Tempo:
-    worker = settings.worker
-    return Tempo(
-        slots=worker.slots,
-        per_provider=worker.per_provider,
-        lease=worker.lease,
-        renew=worker.renew,
-        look=worker.look,
-        sweep=worker.sweep,
-    )

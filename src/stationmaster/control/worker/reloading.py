@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from stationmaster.control.messages.messaging import open_messaging
-from stationmaster.control.wiring.build import build_world, sweep_policy_of, tempo_of
+from stationmaster.control.wiring.build import build_world
 from stationmaster.control.wiring.open_store import open_store
 from stationmaster.control.worker.abilities import abilities_of, differing, digests_of
 from stationmaster.control.worker.background import WorkerLock
@@ -123,8 +123,6 @@ class ConfiguredWorker:
             raise
         self.worker = Worker(
             world,
-            tempo_of(self.settings),
-            sweep_policy=sweep_policy_of(self.settings),
             notifier=self._messaging.notifier,
             low_credit=self.settings.notify.low_credit,
         )

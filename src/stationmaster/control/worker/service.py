@@ -6,7 +6,7 @@ import asyncio
 import signal
 
 from stationmaster.control.periodic.sweep import Sweeper
-from stationmaster.control.wiring.build import build_world, sweep_policy_of
+from stationmaster.control.wiring.build import build_world
 from stationmaster.control.wiring.open_store import open_store
 from stationmaster.control.worker.abilities import abilities_of, digests_of
 from stationmaster.control.worker.background import WorkerLock, running_worker
@@ -87,4 +87,4 @@ async def _with_newest_settings(sweeper: Sweeper, source: SettingsSource, store:
 
 
 def _sweeper(source: SettingsSource, store: Store) -> Sweeper:
-    return Sweeper(build_world(source.settings, source.environ, store), sweep_policy_of(source.settings))
+    return Sweeper(build_world(source.settings, source.environ, store))

@@ -7,8 +7,8 @@ import os
 import secrets
 import socket
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 
 from stationmaster.control.flow.clock import boottime
@@ -16,13 +16,13 @@ from stationmaster.control.flow.lease_writer import LeaseWriter
 from stationmaster.control.flow.world import World
 from stationmaster.control.internal_errors import after_internal_error
 from stationmaster.control.messages.notifier import Notifier
-from stationmaster.control.periodic.sweep_rules import SweepPolicy
 from stationmaster.control.periodic.table import periodic_table, repeat
 from stationmaster.control.reconcile import HANDLERS, reconcile
 from stationmaster.control.worker.held_job import HeldJob
 from stationmaster.errors import LeaseLost, StationmasterError, StoreError
 from stationmaster.event_log import get_logger
 from stationmaster.money import ZERO, MicroDollars
+from stationmaster.settings import WorkerSettings
 from stationmaster.store.leases import Lease
 
 log = get_logger("stationmaster.worker")
@@ -32,46 +32,20 @@ _STREAM_WRITE_SECONDS = 0.1
 _WAIT_SLICE_SECONDS = 0.5  # a worker that is asked to stop notices within this time
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tempo:
-    """The loop's own numbers, in seconds."""
-
-    slots: int = 64
-    per_provider: Mapping[str, int] = field(default_factory=dict)
-    lease: float = 20.0
-    renew: float = 5.0
-    look: float = 2.0
-    sweep: float = 300.0
-
-    @property
-    def beat(self) -> float:
-        """Jobs that become due within so long are claimed together; nobody waits for what falls due by itself."""
-        return min(0.5, self.look / 4)
-
-    @property
-    def margin(self) -> float:
-        """Handlers are cancelled so long before a lease that could not be renewed ends."""
-        return min(2.0, self.lease / 4)
-
-
 class Worker:
     def __init__(
         self,
         world: World,
-        tempo: Tempo | None = None,
         *,
         owner: str | None = None,
-        sweep_policy: SweepPolicy | None = None,
         notifier: Notifier | None = None,
         low_credit: MicroDollars = ZERO,
     ) -> None:
         self.world = world
         self._notifier = notifier
-        self.tempo = tempo or Tempo()
+        self._settings = world.policy.worker
         self._periodic = periodic_table(
-            sweep_policy=sweep_policy or SweepPolicy(),
-            sweep_seconds=self.tempo.sweep,
-            lease_seconds=self.tempo.lease * 6,
+            self._settings,
             low_credit=low_credit,
             registers=world.destinations.comfydeploy is not None,
         )
@@ -101,7 +75,7 @@ class Worker:
         `relieved` is called before every claim. Once it returns True, another worker takes the jobs from now on: this
         one claims nothing more, and `run` returns when its running visits are over.
         """
-        log.info("worker.started", owner=self.owner, slots=self.tempo.slots)
+        log.info("worker.started", owner=self.owner, slots=self._settings.slots)
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.TaskGroup() as loops:
@@ -160,7 +134,7 @@ class Worker:
         self._nudge.clear()
         due = await self._seconds_until_due()
         try:
-            async with asyncio.timeout(min(self.tempo.look, due)):
+            async with asyncio.timeout(min(self._settings.look, due)):
                 await self._nudge.wait()
         except TimeoutError:
             pass
@@ -168,7 +142,7 @@ class Worker:
     async def _seconds_until_due(self) -> float:
         """Only jobs that this worker can claim count: a job that is due but not claimable must not make it spin."""
         if self._free_slots() <= 0:
-            return self.tempo.look
+            return self._settings.look
         try:
             due = await self.world.ask_store(
                 self.world.store.jobs.seconds_until_due,
@@ -176,8 +150,8 @@ class Worker:
                 excluded_providers=self._busy_providers(),
             )
         except StoreError:
-            return self.tempo.look
-        return self.tempo.look if due is None else max(due, self.tempo.beat)
+            return self._settings.look
+        return self._settings.look if due is None else max(due, _beat_seconds(self._settings))
 
     async def _claim(self) -> int:
         """Claim due jobs for the free slots; returns how many."""
@@ -189,7 +163,7 @@ class Worker:
             self.world.store.leases.claim,
             self.owner,
             limit=min(free, _MOST_AT_ONCE),
-            seconds=self.tempo.lease,
+            seconds=self._settings.lease,
             states=tuple(HANDLERS),
             excluded_providers=self._busy_providers(),
         )
@@ -198,7 +172,7 @@ class Worker:
         return len(leases)
 
     def _free_slots(self) -> int:
-        return self.tempo.slots - sum(not held_job.is_streaming for held_job in self._held.values())
+        return self._settings.slots - sum(not held_job.is_streaming for held_job in self._held.values())
 
     def _has_no_room(self) -> bool:
         return self._free_slots() <= 0 or bool(self._busy_providers())
@@ -206,12 +180,12 @@ class Worker:
     def _busy_providers(self) -> list[str]:
         busy = (held_job for held_job in self._held.values() if not held_job.is_streaming)
         held = Counter(held_job.lease.job.spec.provider for held_job in busy)
-        return [name for name, limit in self.tempo.per_provider.items() if held[name] >= limit]
+        return [name for name, limit in self._settings.per_provider.items() if held[name] >= limit]
 
     def _take(self, lease: Lease, asked_at: float) -> None:
         held_job = HeldJob(
             lease=lease,
-            safe_until=asked_at + self.tempo.lease - self.tempo.margin,
+            safe_until=asked_at + self._settings.lease - _margin_seconds(self._settings),
             writer=self._writer,
             stream_writer=self._stream_writer,
             free_slot=self._nudge.set,
@@ -262,14 +236,14 @@ class Worker:
 
     async def _renew_loop(self) -> None:
         while True:
-            await asyncio.sleep(self.tempo.renew)
+            await asyncio.sleep(self._settings.renew)
             self._drop_unsafe()
             if not self._held:
                 continue
             asked_at, held = boottime(), dict(self._held)
             try:
                 renewed = await self.world.ask_store(
-                    self.world.store.leases.renew, self.owner, list(held), seconds=self.tempo.lease
+                    self.world.store.leases.renew, self.owner, list(held), seconds=self._settings.lease
                 )
             except StoreError as problem:
                 log.warning("leases.not_renewed", problem=str(problem))
@@ -280,7 +254,7 @@ class Worker:
                 if found is None or found.token != held_job.lease.token:
                     self._interrupt(held_job, "taken over")
                     continue
-                held_job.safe_until = asked_at + self.tempo.lease - self.tempo.margin
+                held_job.safe_until = asked_at + self._settings.lease - _margin_seconds(self._settings)
                 if found.desired_seq != held_job.lease.job.desired_seq:
                     self._interrupt(held_job, "something else is wanted")
                 elif found.deadline_passed and not _was_late(held_job.lease):
@@ -304,7 +278,7 @@ class Worker:
                 await asyncio.to_thread(self._wait_for_writes, loop)
             except StoreError as problem:
                 log.warning("store.unavailable", problem=str(problem))
-                await asyncio.sleep(self.tempo.look)
+                await asyncio.sleep(self._settings.look)
 
     def _wait_for_writes(self, loop: asyncio.AbstractEventLoop) -> None:
         with self.world.store.waker(for_work=True) as waker:
@@ -318,7 +292,7 @@ class Worker:
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=self.tempo.margin)
+            await asyncio.wait(tasks, timeout=_margin_seconds(self._settings))
         try:
             await self.world.ask_store(self.world.store.leases.free_all_of, self.owner)
         except StoreError as problem:
@@ -330,3 +304,13 @@ def _was_late(lease: Lease) -> bool:
     """Whether the deadline had passed when the job was claimed: then its handler knows and is not interrupted."""
     deadline = lease.job.deadline_at
     return deadline is not None and lease.now >= deadline
+
+
+def _beat_seconds(settings: WorkerSettings) -> float:
+    """Jobs that become due within this time are claimed together, so that a worker does not wake for each."""
+    return min(0.5, settings.look / 4)
+
+
+def _margin_seconds(settings: WorkerSettings) -> float:
+    """Handlers are cancelled this long before a lease that could not be renewed ends."""
+    return min(2.0, settings.lease / 4)

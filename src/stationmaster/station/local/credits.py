@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from stationmaster.control.flow.policy import billing_of
 from stationmaster.durations import LONGEST_SECONDS
 from stationmaster.errors import ConfigInvalid, NotFound, UserError
 from stationmaster.model import SINGLE_USER, CreditAccount, LedgerEntry, LedgerProof
@@ -25,17 +24,17 @@ from stationmaster.store.ledger import Ledger
 class LocalCredits:
     def __init__(self, installation: Installation) -> None:
         self._installation = installation
-        self._billing = billing_of(installation.settings)
+        self._billing = installation.settings.billing
 
     def are_on(self) -> bool:
-        return self._billing is not None
+        return self._billing.enabled
 
     def unit(self) -> Unit:
-        if self._billing is None:
+        if not self._billing.enabled:
             raise ConfigInvalid(
                 "credits are switched off", hint="set billing.enabled, or STATIONMASTER_BILLING__ENABLED=1"
             )
-        return self._billing.unit
+        return self._billing.shown_in
 
     def accounts(self) -> Sequence[CreditAccount]:
         ledger = self._ledger

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from stationmaster.control.periodic.sweep import Sweeper
 from stationmaster.control.periodic.sweep_report import Report
-from stationmaster.control.wiring.build import build_world, sweep_policy_of
+from stationmaster.control.wiring.build import build_world
 from stationmaster.control.wiring.providers import Waiting
 from stationmaster.errors import AlreadyEnded, NotFound, UserError
 from stationmaster.model import Desired, Label
@@ -62,7 +62,7 @@ class LocalInstances:
         waiting = Waiting(hurried=not act, pause=self._installation.pause)
         world = build_world(settings, self._installation.environ, store, waiting=waiting)
         try:
-            return await Sweeper(world, sweep_policy_of(settings)).sweep(act=act, doomed=doomed)
+            return await Sweeper(world).sweep(act=act, doomed=doomed)
         finally:
             await world.close()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from stationmaster.control.flow.policy import billing_of
 from stationmaster.control.messages.recipients import OPERATORS
 from stationmaster.errors import NotFound, UserError
 from stationmaster.model import SINGLE_USER, User
@@ -33,7 +32,7 @@ _CHECKS: Mapping[str, Callable[[str], str]] = {
 
 class LocalUsers:
     def __init__(self, installation: Installation) -> None:
-        self._has_credits = billing_of(installation.settings) is not None
+        self._has_credits = installation.settings.billing.enabled
         self._users = installation.store.users
         self._ledger = installation.store.ledger
 

@@ -71,7 +71,7 @@ async def observe(visit: Visit, world: World) -> ExecutingView:
         visit=visit,
         status=None,
         framework=recipe.framework,
-        patterns=user_patterns((*recipe.log_patterns, *world.policy.log_patterns)),
+        patterns=user_patterns((*recipe.log_patterns, *world.policy.logs.patterns)),
         outputs=recipe.outputs,
         stopping=recipe.stop,
         tries={step.name: step.tries for step in recipe.steps},

@@ -151,7 +151,7 @@ def _next(job: Job, view: FetchingView, policy: Policy) -> Step[Action]:
     if file.kind == OutputKind.CHECKPOINT:
         if (link := notes.next_link(job, policy.links)) is not None:
             return Step(then=Deliver(link=link, file=file))
-        if notes.places(job) and not policy.keep_local:
+        if notes.places(job) and not policy.artifacts.keep_local:
             return Step(write=wait(_without_first(job), 0.0))
     return Step(then=Fetch(file=file))
 
@@ -174,7 +174,7 @@ def _out_of_time(job: Job, view: FetchingView, policy: Policy) -> Write:
     """The fetch had its time. What cannot be stopped, with its disk kept, has to go."""
     if not view.can_stop:
         return without_the_rest(job, Reason.HARD_LIMIT, "the limit was reached", now=view.visit.now)
-    said = f"the model could not be fetched within {format_duration(policy.fetch_seconds)}"
+    said = f"the model could not be fetched within {format_duration(policy.limits.fetch)}"
     return _given_no_more_time(job, said, policy, now=view.visit.now)
 
 

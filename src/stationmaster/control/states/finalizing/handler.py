@@ -145,7 +145,7 @@ async def _register(job: Job, visit: Visit, world: World) -> Write:
     done = notes.with_done(job, _REGISTERED)
     if model is None or model.registration.state is not Registering.DUE:
         return wait(done, 0.0)  # removed, or somebody else was faster
-    retry = world.policy.register_retry_seconds
+    retry = world.policy.comfydeploy.retry
     after = await step_on(model, world.destinations, retry_seconds=retry, now=visit.now)
     event = NewEvent(kind="registration", payload={"state": after.registration.state, "note": after.registration.note})
     return wait(done, 0.0, models=(after,), events=(event,))

@@ -147,7 +147,7 @@ def decide(view: ProvisioningView, policy: Policy) -> Step[Action]:
         return Step(write=_intent(view))
     if isinstance(view, NoAnswer) and isinstance(view.problem, AccessRefused):
         return Step(write=_given_up(view, Reason.ACCESS_REFUSED, str(view.problem)))
-    if now - job.state_since > policy.ready_seconds:
+    if now - job.state_since > policy.limits.ready:
         return Step(write=_out_of_time(view, policy))
     if isinstance(view, NoAnswer):  # a market that did not answer is not an empty one
         after, seconds, _ = failed_try(job, policy)
@@ -211,7 +211,7 @@ def _wait_for_an_offer(view: Listed, market: Market, policy: Policy) -> Write:
 
 
 def _out_of_time(view: NoAnswer | Listed, policy: Policy) -> Write:
-    job, waited = view.visit.job, format_duration(policy.ready_seconds)
+    job, waited = view.visit.job, format_duration(policy.limits.ready)
     market = _market(view)
     if (
         market

@@ -41,7 +41,7 @@ def cleanup_limit(visit: Visit, world: World) -> float | None:
         return None  # a recipe that was taken away must not keep a machine
     if not recipe.cleanup and recipe.container is None:
         return None
-    limit = min(world.policy.cleanup_seconds, _declared_seconds(recipe)) + _MARGIN_SECONDS
+    limit = min(world.policy.limits.cleanup, _declared_seconds(recipe)) + _MARGIN_SECONDS
     if not isinstance(world.provider(job.spec.provider), CanStop):
         return limit  # one of our own machines, which bills nobody
     return min(limit, seconds_left(job, until=world.policy.bound_seconds))

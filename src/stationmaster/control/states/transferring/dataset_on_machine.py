@@ -32,7 +32,7 @@ _TINY_BYTES = 16 << 10
 
 def can_be_cached(job: Job, policy: Policy) -> bool:
     """Whether a later job could find the dataset on the machine: this computer's own machines go with their job."""
-    return policy.cache_bytes > 0 and isinstance(job.machine.access, SshAccess)
+    return policy.transfer.cache_bytes > 0 and isinstance(job.machine.access, SshAccess)
 
 
 async def take_cached(job: Job, host: Host, archive: str, *, room_bytes: int) -> bool:
@@ -45,9 +45,9 @@ async def take_cached(job: Job, host: Host, archive: str, *, room_bytes: int) ->
 
 async def cache_dataset(job: Job, host: Host, archive: str, policy: Policy) -> None:
     """Leave the dataset, which was verified there, on the machine for later jobs."""
-    sha256, most_bytes = job.spec.dataset.sha256, policy.cache_bytes
+    sha256, most_bytes = job.spec.dataset.sha256, policy.transfer.cache_bytes
     try:
-        await host.cache_archive(archive, sha256, most_bytes=most_bytes, most_seconds=policy.cache_seconds)
+        await host.cache_archive(archive, sha256, most_bytes=most_bytes, most_seconds=policy.transfer.cache_age)
     except CommandFailed:
         pass  # a disk or a folder that does not allow it costs the next job a transfer, and this one nothing
 

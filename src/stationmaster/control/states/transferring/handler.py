@@ -87,8 +87,8 @@ def decide(view: TransferringView, policy: Policy) -> Step[Send]:
         return _leave(view, Reason.MACHINE_LOST, said)
     if is_late(job, now=now):
         return _leave(view, Reason.HARD_LIMIT, "the limit was reached before the training began")
-    if now - job.state_since > policy.transfer_seconds:
-        said = f"the dataset could not be sent within {policy.transfer_seconds / 60:.0f} min"
+    if now - job.state_since > policy.limits.transfer:
+        said = f"the dataset could not be sent within {policy.limits.transfer / 60:.0f} min"
         return _leave(view, Reason.TRANSFER_FAILED, said)
     if view.sighting.fate is Fate.MISSING:
         return Step(write=wait(missed(job, view.sighting), policy.provider_look_seconds))

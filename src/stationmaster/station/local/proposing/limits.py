@@ -86,8 +86,8 @@ def _short_limits(quote: Quote, max_seconds: float, max_spend: MicroDollars) -> 
 def budget_notes(store: Store, quote: Quote, owner: str | None, policy: Policy) -> tuple[str, ...]:
     """What to tell beside the price. Raises OutOfCredit, or UserError for a job that no day has room for."""
     user = owner or SINGLE_USER
-    if policy.billing is not None and quote.cost_high:
-        show, needed = policy.billing.unit.show, least_hold(quote, policy.billing)
+    if policy.billing.enabled and quote.cost_high:
+        show, needed = policy.billing.shown_in.show, least_hold(quote, policy.billing)
         account = store.ledger.account(user)
         if account.balance < needed:
             raise OutOfCredit(
@@ -98,7 +98,7 @@ def budget_notes(store: Store, quote: Quote, owner: str | None, policy: Policy) 
 
 
 def _cap_notes(store: Store, quote: Quote, user: str, policy: Policy) -> tuple[str, ...]:
-    cap = policy.daily_cap
+    cap = policy.limits.daily_spend
     if not cap or not quote.cost_expected:
         return ()
     if quote.cost_expected > cap:
