@@ -284,7 +284,9 @@ def _epoch_ended(payload: _Payload) -> str:
 
 
 def _stall_flagged(payload: _Payload) -> str:
-    where, minutes = payload.progress("currentStep", "totalSteps"), payload.number("graceMinutes")
+    where, minutes = payload.progress("currentStep", "totalSteps"), payload.number("grace_minutes")
+    if minutes is None:
+        minutes = payload.number("graceMinutes")  # as older versions stored it
     then = (
         " The training keeps running: stopping on stalls is off."
         if minutes is None

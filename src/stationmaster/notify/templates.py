@@ -165,7 +165,7 @@ def _epoch(event: Event, job: Job, _facts: Facts) -> _Draft:
 
 def _stall(event: Event, job: Job, _facts: Facts) -> _Draft:
     payload = event.payload
-    minutes = payload.get("graceMinutes")
+    minutes = payload.get("grace_minutes", payload.get("graceMinutes"))  # the latter as older versions stored it
     ends = "The training is not stopped automatically: this job has alerts only."
     if minutes is not None:
         ends = f"Auto-terminating in {_number(minutes)} minutes unless progress resumes."

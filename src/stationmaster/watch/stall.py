@@ -36,7 +36,7 @@ class StallAnalysis:
     usual_steps_per_second: float | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The documented names, as the API and the command line show them."""
+        """The documented names, as the API, the command line and the event payloads show them."""
         return {
             "isStalling": self.is_stalling,
             "confidence": self.confidence,
@@ -45,9 +45,9 @@ class StallAnalysis:
             "currentStep": _plain(self.current_step),
             "totalSteps": _plain(self.total_steps),
             "cause": self.cause,
-            "etaSeconds": None if self.eta_seconds is None else round(self.eta_seconds),
-            "stepsPerSecond": _significant(self.steps_per_second),
-            "usualStepsPerSecond": _significant(self.usual_steps_per_second),
+            "eta_seconds": None if self.eta_seconds is None else round(self.eta_seconds),
+            "steps_per_second": _significant(self.steps_per_second),
+            "usual_steps_per_second": _significant(self.usual_steps_per_second),
         }
 
     def with_grace_over(self) -> StallAnalysis:

@@ -23,7 +23,7 @@ from tests.support.jobs.spine_values import spec
 
 FLAGGED = NewEvent(
     kind="stall_flagged",
-    payload={"currentStep": 230, "totalSteps": 400, "reason": "flat.", "graceMinutes": 15.0, "checkpointStep": 200},
+    payload={"currentStep": 230, "totalSteps": 400, "reason": "flat.", "grace_minutes": 15.0, "checkpointStep": 200},
 )
 ENDED = NewEvent(kind="terminated", payload={"reason": "STALLED", "checkpointStep": 200})
 MILESTONE = NewEvent(kind="milestone", payload={"percent": 25, "step": 100, "total_steps": 400})

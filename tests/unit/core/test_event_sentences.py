@@ -107,6 +107,12 @@ def test_the_events_of_old_homes_have_sentences() -> None:
         ),
         (
             "stall_flagged",
+            {"currentStep": 230, "totalSteps": 400, "reason": "The ETA does not fall.", "grace_minutes": 15.0},
+            "Stall detected at step 230/400: The ETA does not fall. "
+            "The training is stopped in 15 minutes unless progress resumes.",
+        ),
+        (
+            "stall_flagged",
             {"currentStep": 230, "totalSteps": 400, "reason": "The ETA does not fall.", "graceMinutes": 15.0},
             "Stall detected at step 230/400: The ETA does not fall. "
             "The training is stopped in 15 minutes unless progress resumes.",

@@ -43,7 +43,7 @@ FLAGGED: dict[str, Any] = {
     "currentStep": 2300,
     "totalSteps": 4000,
     "reason": "ETA stands at about 31m: no new step since step 2300, for 5m of training time.",
-    "graceMinutes": 15.0,
+    "grace_minutes": 15.0,
     "checkpointStep": 2250,
 }
 
@@ -78,7 +78,7 @@ def test_without_a_checkpoint_both_say_none() -> None:
 
 
 def test_an_alert_that_ends_nothing_does_not_threaten_to() -> None:
-    text = told("stall_flagged", {**FLAGGED, "graceMinutes": None}).text
+    text = told("stall_flagged", {**FLAGGED, "grace_minutes": None}).text
     assert "Auto-terminating" not in text
     assert "alerts only" in text
 

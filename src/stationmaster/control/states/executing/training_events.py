@@ -122,7 +122,7 @@ def stall_news(
     if event is None:
         return News(job=job)
     grace = monitoring.grace_period / 60 if monitoring.stall_detection.terminate else None
-    more = {"graceMinutes": grace, "checkpointStep": checkpoint_step(job, outputs)}
+    more = {"grace_minutes": grace, "checkpointStep": checkpoint_step(job, outputs)}
     is_over = event.kind == TERMINATE
     watching = replace(job.watching, stalled=job.watching.stalled or is_over)
     return News(
