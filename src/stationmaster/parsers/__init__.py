@@ -1,4 +1,4 @@
-"""Text to readings: what a training's output says, for every trainer people use."""
+"""From a training's output to readings, for a dozen families of trainers."""
 
 from stationmaster.parsers.base import ErrorKind, Phase, Reading, Scope, Summary, TrainingError
 from stationmaster.parsers.patterns import UserPattern

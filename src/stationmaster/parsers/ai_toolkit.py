@@ -31,7 +31,7 @@ def read_line(line: Line, memory: Memory) -> Parsed | None:
     if text.startswith("error running job:"):
         cause = line.message.partition(":")[2].strip()
         return Parsed(fault=Fault(kind=kind_of(cause), message=cause, fatal=True))
-    if text.startswith("error running on_error"):  # the handler of an error that was told already
+    if text.startswith("error running on_error"):  # the handler of an error that is known already
         return Parsed()
     if _SKIPPED.search(line.message):
         return Parsed(fault=Fault(kind=ErrorKind.OOM, message=line.message.strip("# "), fatal=False))

@@ -1,4 +1,4 @@
-"""Whether a regular expression takes far too long on some lines: tried on lines that are made for it."""
+"""Finds regular expressions that are too slow on some lines, by trying them on lines made for this purpose."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LENGTHS = (8, 12, 16, 20, 24, 28, 32, 48, 64, 96, 128, 192, 256)
 _LIMIT_SECONDS = 0.01
 _MOST_LINES = 150
 _ENDS = ("\0", " !")
-_MANY = 8  # a repeat up to so often is none that a line can grow by
+_MANY = 8  # a repeat with a smaller limit cannot make a line grow
 _USUAL_CHARACTERS = "0a =-"
 _FITS: dict[str, Callable[[str], bool]] = {
     "CATEGORY_DIGIT": str.isdigit,

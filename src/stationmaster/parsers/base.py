@@ -1,4 +1,4 @@
-"""What a training log can tell: the words shared by every parser family."""
+"""The values that can be read from a training log, shared by every parser family."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Scope(StrEnum):
 
 
 class ErrorKind(StrEnum):
-    """Why something went wrong, as far as the text says."""
+    """Why something went wrong, as far as the text shows."""
 
     OOM = "oom"
     CUDA = "cuda"
@@ -53,7 +53,7 @@ class TrainingError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What one piece of the log said; None where it said nothing.
+    """The values in one piece of the log; None where there is none.
 
     Progress redraws that arrive together may be thinned to the last one; errors and checkpoints never are.
     """
@@ -87,7 +87,7 @@ class Reading:
             self.phase,
         )
 
-    def says_nothing(self) -> bool:
+    def is_empty(self) -> bool:
         return self.error is None and self.checkpoint is None and self.progress() == _NO_PROGRESS
 
 
@@ -96,7 +96,7 @@ _NO_PROGRESS = Reading().progress()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What a careful person would read from the log so far."""
+    """What the log shows so far."""
 
     framework: str | None
     step: int | None
@@ -124,12 +124,12 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """An error as one line tells it, before repetition and fallout are sorted out."""
+    """An error in one line, before repetitions and follow-up errors are removed."""
 
     kind: ErrorKind
     message: str
     fatal: bool
-    launcher: bool = False  # a wrapper reporting that its child failed: confirms an earlier cause, seldom is one
+    launcher: bool = False  # a wrapper reports that its child failed: confirms an earlier cause, is seldom one itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +142,7 @@ class Saved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """What one line or bar says, as a family reads it; Memory decides what it changes."""
+    """The values in one line or bar, as a family reads them; Memory decides what they change."""
 
     step: int | None = None
     total: int | None = None
@@ -151,7 +151,7 @@ class Parsed:
     total_epochs: int | None = None
     loss: float | None = None  # may be nan or inf: then a problem, not a value
     loss_is_epoch_mean: bool = False
-    loss_is_part: bool = False  # one of several terms: tells nothing once the whole is known
+    loss_is_part: bool = False  # one of several terms: ignored once the whole is known
     broken_gradient: bool = False
     rate: float | None = None  # steps per second
     eta_seconds: float | None = None

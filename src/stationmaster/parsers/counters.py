@@ -16,7 +16,7 @@ _TOTAL_NAMES = ("total_steps", "max_steps", "total_iters", "max_iters")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintedCounter:
-    """Where a line says the training is."""
+    """The counters in a line: how far the training is."""
 
     step: int | None
     total: int | None
@@ -35,17 +35,17 @@ class PrintedCounter:
 
 
 def find_counter(pairs: Sequence[Pair]) -> PrintedCounter:
-    """The counters of a line, the most telling of several."""
+    """The counters of a line, the best of several."""
     best: Pair | None = None
     epoch: Pair | None = None
-    tells_loss = any(pair.means.loss is not None for pair in pairs)
+    has_loss = any(pair.means.loss is not None for pair in pairs)
     for pair in pairs:
         if pair.means.step is None or not pair.whole or pair.unit or (pair.name == "i" and pair.of is None):
             pass
         elif best is None or _rank(pair) < _rank(best):
             best = pair
         if pair.means.is_epoch and math.isfinite(pair.value) and (epoch is None or epoch.name != "epoch" == pair.name):
-            is_setting = pair.name.endswith("epochs") and pair.of is None and not tells_loss
+            is_setting = pair.name.endswith("epochs") and pair.of is None and not has_loss
             epoch = epoch if is_setting else pair
     return PrintedCounter(
         step=int(best.value) if best else None,

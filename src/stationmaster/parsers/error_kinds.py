@@ -1,4 +1,4 @@
-"""The kinds of problems and the wordings that tell them."""
+"""The kinds of problems and the texts by which they are recognised."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _CONFIG_FILE = r".{0,200}\.(?:ya?ml|toml|ini|cfg)\b"
 _THING = r"(?:file|path|folder|directory|checkpoint|model|dataset|weights?)"
 _ABSENT = r"(?:does not exist|doesn't exist|not found|is missing|could not be found|cannot be found|do not exist)"
 
-#: First match wins: the more telling before the more general.
+#: First match wins: the more specific before the more general.
 KINDS: tuple[tuple[ErrorKind, re.Pattern[str]], ...] = (
     (
         ErrorKind.KILLED,

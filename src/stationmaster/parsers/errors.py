@@ -1,4 +1,4 @@
-"""Errors in a log: which lines tell one, and whether it ends the run."""
+"""Errors in a log: which lines report one, and whether it ends the run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LAUNCHER = any_of(
 _TEARDOWN = any_of(r"sigterm|signal 15|closing signal|destroy_process_group")
 _KILLED = re.compile(
     r"^(?:.{0,200}\b\d+ )?Killed(?: .*)?$|^Killed: ?9|: line \d+: +\d+ Killed\b|: Killed$|task \d+: Out Of Memory"
-    r"|已杀死$|^(?:Getötet|Tué)$"  # as a shell says it in Chinese, German, French
+    r"|已杀死$|^(?:Getötet|Tué)$"  # as a shell prints it in Chinese, German, French
     r"|slurmstepd: error: .{0,200}(?:oom_kill|DUE TO TIME LIMIT|CANCELLED)"
 )
 _CRASHED = any_of(
@@ -41,13 +41,13 @@ _SURVIVED = any_of(
     r"\bskip|recover|\bretry|continu|\bignor|will proceed|attempting|falling back|fallback|trying again|\busing cpu\b",
 )
 _ENDS_THE_RUN = any_of(r"stop|abort|exit|terminat|rais|became|error|\bending\b")
-_SYSTEM_SAYS = any_of(r"\[errno \d+\]", r": command not found$")
+_SYSTEM_ERROR = any_of(r"\[errno \d+\]", r": command not found$")
 _USAGE = re.compile(r"[\w./-]{1,80}: error: ")
 _ADVICE = any_of(
     r"^(?:if you|to avoid|try|consider|see|note|tip|hint|please|make sure|for more|for debugging|compile with"
     r"|cuda kernel errors)\b",
 )
-_TELLS_AN_ERROR = any_of(
+_REPORTS_AN_ERROR = any_of(
     r"^\[?(?:fatal|critical|error)\]? ?:",
     r"^error (?:while|during|in|running|loading|when|occurred)",
     r"^(?:an error occurred|unhandled exception|uncaught exception)",
@@ -97,7 +97,7 @@ _NOTHING = Notice()
 
 
 def notice(line: Line, *, in_traceback: bool, background: bool) -> Notice:
-    """Whether a line tells an error, is part of a traceback, or neither."""
+    """Whether a line reports an error, is part of a traceback, or neither."""
     if in_traceback:
         return _inside_traceback(line, background=background)
     if line.message.startswith('File "') and ", line " in line.message:  # its beginning is not in this log
@@ -153,26 +153,26 @@ def _outside_traceback(line: Line) -> Fault | None:
         return Fault(kind=kind, message=message, fatal=True, launcher=True)
     if _USAGE.match(message):
         return Fault(kind=ErrorKind.CONFIG if kind == ErrorKind.OTHER else kind, message=message, fatal=True)
-    return _told_in_words(line, kind)
+    return _reported_in_words(line, kind)
 
 
-def _told_in_words(line: Line, kind: ErrorKind) -> Fault | None:
+def _reported_in_words(line: Line, kind: ErrorKind) -> Fault | None:
     """An error that is not a Python exception: a log record or a sentence."""
     survived = _SURVIVED.search(line.message) is not None
     is_logged = line.level is not None
     if kind == ErrorKind.NAN_LOSS:
         fatal = not survived and _ENDS_THE_RUN.search(line.message) is not None
         return Fault(kind=kind, message=line.message, fatal=fatal)
-    if kind in _OUTRIGHT and (is_logged or line.indent == 0 or _TELLS_AN_ERROR.match(line.message)):
+    if kind in _OUTRIGHT and (is_logged or line.indent == 0 or _REPORTS_AN_ERROR.match(line.message)):
         if _SPECULATION.search(line.message):
             return None
         return Fault(kind=kind, message=line.message, fatal=not survived)
     if line.level in ("error", "critical"):
         return Fault(kind=kind, message=line.message, fatal=line.level == "critical" and not survived)
-    if _TELLS_AN_ERROR.match(line.message):
+    if _REPORTS_AN_ERROR.match(line.message):
         fatal = line.lower.startswith("fatal") or (kind != ErrorKind.OTHER and not survived)
         return Fault(kind=kind, message=line.message, fatal=fatal)
     refused = kind == ErrorKind.AUTH and _REFUSED.search(line.message) is not None
-    if line.indent == 0 and (refused or _SYSTEM_SAYS.search(line.message)):
+    if line.indent == 0 and (refused or _SYSTEM_ERROR.search(line.message)):
         return Fault(kind=kind, message=line.message, fatal=not survived)
     return None

@@ -23,7 +23,7 @@ def read_line(line: Line, memory: Memory) -> Parsed | None:
     text = line.lower
     if found := _INCREMENTED.match(text):
         return Parsed(epoch=float(found[1]))
-    if found := _EPOCH.match(line.message):  # says nothing of the bar: it counts the whole run
+    if found := _EPOCH.match(line.message):  # does not concern the bar, which counts the whole run
         return Parsed(epoch=float(found[1]), total_epochs=int(found[2]), phase=Phase.TRAINING)
     if text in ("model saved.", "model saved"):
         return Parsed(finished=True)
@@ -43,7 +43,7 @@ def read_line(line: Line, memory: Memory) -> Parsed | None:
 
 
 def read_bar(bar: Bar, memory: Memory) -> Parsed | None:
-    """After a resume the bar counts only what is left; the header and the names of files tell the whole."""
+    """After a resume the bar counts only what is left; the header and the file names give the whole."""
     if not memory.skipped:
         return None
     parsed = stages.read_bar(bar, memory) or Parsed()

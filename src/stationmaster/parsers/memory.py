@@ -1,4 +1,4 @@
-"""What the log has said so far: small, bounded, and all that is needed to go on after a restart."""
+"""What was read from the log so far: small, bounded, and all that is needed to continue after a restart."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _RECENT_CHECKPOINTS = 8
 _LABEL = re.compile(r"(?:step|epoch|iter(?:ation)?)s?:? *(\d+)")
 _NUMBERS = re.compile(r"\d+")
 
-#: What other ranks and launchers print once one of them has failed.
+#: What other ranks and launchers print after one of them has failed.
 _FALLOUT_KINDS = frozenset({ErrorKind.NCCL, ErrorKind.KILLED})
-#: Phases that load models of their own and go on afterwards.
+#: Phases that load their own models and continue afterwards.
 _OWN_LOADING = frozenset({Phase.SAMPLING, Phase.EVALUATING, Phase.SAVING})
 
 
@@ -73,20 +73,20 @@ class Memory:
     header_total: int | None = None
     has_step_loss: bool = False
     has_whole_loss: bool = False  # of a step, not only of a part of the model
-    step_epoch: float | None = None  # the epoch told beside the last step
+    step_epoch: float | None = None  # the epoch printed beside the last step
     step_restarts: bool = False
     has_epoch_lines: bool = False  # "Epoch 3/10" printed by a line or an outer bar: inner bars start again
     skipped: int = 0  # the steps before those of the bar, in a resumed run whose bar starts at 0
     announced: str | None = None  # what unnamed bars are about
-    finished: bool = False  # the run has said so, or its bar is full
-    fit_over: bool = False  # words said so, not only a full bar
+    finished: bool = False  # the log announced it, or its bar is full
+    fit_over: bool = False  # announced in words, not only by a full bar
     bar_identity: str | None = None
     bar_total: int | None = None
-    bar_confirmed: bool = False  # something besides its shape says that it is the training bar
+    bar_confirmed: bool = False  # something besides its shape shows that it is the training bar
     bar_was_full: bool = False
     loss_since_bar: bool = False
     before_bar: dict[str, object] | None = None  # values to go back to when the bar turns out to be another's
-    bar_head: str = ""  # "Epoch 9: 100%" on a line of its own: the bar is on the next one
+    bar_head: str = ""  # "Epoch 9: 100%" alone on a line: the bar is on the next one
     full_bars: list[str] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)  # of a table that is being printed
     in_metrics: bool = False  # in a block of end-of-run metrics
@@ -131,7 +131,7 @@ class Memory:
         )
 
     def apply(self, parsed: Parsed, at: float | None) -> list[Reading]:
-        """Take in what a line or bar says; the readings that come of it."""
+        """Apply the values of a line or bar; returns the readings that result."""
         if parsed.starts_training:
             self._start_training()
         if parsed.skipped is not None:
@@ -152,12 +152,12 @@ class Memory:
             learning_rate=parsed.learning_rate,
             steps_per_second=parsed.rate,
             eta_seconds=parsed.eta_seconds,
-            phase=Phase(self.phase) if self.phase and _tells_phase(parsed) else None,
+            phase=Phase(self.phase) if self.phase and _has_phase(parsed) else None,
             error=problems[0] if problems else None,
             checkpoint=checkpoint,
         )
         further = [Reading(at=at, error=problem) for problem in problems[1:]]
-        return [each for each in [reading, *further] if not each.says_nothing()]
+        return [each for each in [reading, *further] if not each.is_empty()]
 
     # Bars -----------------------------------------------------------------------------------------------------------
 
@@ -234,7 +234,7 @@ class Memory:
         self.step_restarts = self.step_restarts or (parsed.epoch >= before + 1 and parsed.step < self.step)
 
     def _total_of_same(self, parsed: Parsed) -> int | None:
-        """The total told before, when a line without one goes on counting towards it."""
+        """The total printed before, when a line without one continues towards it."""
         if self.total is None or self.step is None or parsed.step is None or parsed.scope != self.scope:
             return None
         return self.total if self.step <= parsed.step <= self.total else None
@@ -272,10 +272,10 @@ class Memory:
             problems.append(Fault(kind=ErrorKind.NAN_LOSS, message=parsed.evidence, fatal=False))
         if parsed.fault:
             problems.append(parsed.fault)
-        return [told for fault in problems if (told := self._take_fault(fault))]
+        return [error for fault in problems if (error := self._take_fault(fault))]
 
     def _take_fault(self, fault: Fault) -> TrainingError | None:
-        """Add a problem once; what follows a fatal one is fallout."""
+        """Add a problem once; what follows a fatal one is a consequence of it."""
         known = self._known(fault)
         if known is None and (self.is_stopped or len(self.errors) >= MAX_ERRORS):
             return None
@@ -305,7 +305,7 @@ class Memory:
                 cause.kind, cause.message = fault.kind, fault.message[:MESSAGE_LIMIT]
                 return cause
             return None
-        if self.headed and fault.fatal and self.errors:  # its heading told nothing but that it follows
+        if self.headed and fault.fatal and self.errors:  # its heading only announced it
             self.headed = False
             return self.errors[-1]
         key = _unknown(fault).key()
@@ -337,7 +337,7 @@ class Memory:
         return saved.name
 
     def _names_label(self, path: str) -> bool:
-        """Whether a path says where the checkpoint is that was announced just before as `step 500`."""
+        """Whether a path is that of the checkpoint that was announced just before as `step 500`."""
         label = _LABEL.fullmatch(self.checkpoints[-1]) if self.checkpoints else None
         return label is not None and label[1] in _NUMBERS.findall(re.split(r"[/\\]", path.rstrip("/\\"))[-1])
 
@@ -378,7 +378,7 @@ class Memory:
         return self.finished or (self.step is not None and self.phase in _OWN_LOADING)
 
     def _is_last_drawing(self, parsed: Parsed) -> bool:
-        """An epoch's bar is drawn once more after the trainer has said that it is done."""
+        """An epoch's bar is drawn once more after the trainer announced its end."""
         return self.fit_over and parsed.step is not None and parsed.total is not None and parsed.step >= parsed.total
 
     def _is_redraw(self, parsed: Parsed) -> bool:
@@ -389,7 +389,7 @@ class Memory:
         return {name: getattr(self, name) for name in names}
 
 
-def _tells_phase(parsed: Parsed) -> bool:
+def _has_phase(parsed: Parsed) -> bool:
     return parsed.phase is not None or parsed.finished or (parsed.fault is not None and parsed.fault.fatal)
 
 

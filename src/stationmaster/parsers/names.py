@@ -78,7 +78,7 @@ BATCH_COUNTER = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:
-    """What a number with this name tells."""
+    """What a number with this name means."""
 
     short: str  # the name without prose before it and without its logger's folder
     loss: int | None  # rank among losses, the smallest stands for the whole; None: not the training's

@@ -1,4 +1,4 @@
-"""Names and numbers in a line, whatever stands between them.
+"""Names and numbers in a line, with any separator between them.
 
 `loss=0.1`, `loss: 0.1`, `'loss': '0.1'`, `loss 0.1 (0.2)`, `Step [100/600]`, `remaining_time: 2 days, 7:32:05`.
 """

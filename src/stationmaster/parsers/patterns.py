@@ -1,4 +1,4 @@
-"""Patterns that users add for a trainer of their own."""
+"""Log patterns that users add for their own trainer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _GROUPS = (
     *("step", "total_steps", "epoch", "total_epochs", "loss", "learning_rate", "steps_per_second", "seconds_per_step"),
     *("eta", "checkpoint", "error"),
 )
-#: A user's pattern only sees this much of a line, so that a careless one cannot hold up the watcher for long.
+#: A user's pattern only sees this much of a line, so that a careless one cannot delay the watch for long.
 TEXT_LIMIT = 1_000
 
 
@@ -23,7 +23,7 @@ class UserPattern:
     """A regular expression whose named groups are the values to read.
 
     Groups: step, total_steps, epoch, total_epochs, loss, learning_rate, steps_per_second, seconds_per_step, eta,
-    checkpoint, error. `phase` is the phase that a match tells; without it a match with a step tells training.
+    checkpoint, error. `phase` is the phase that a match sets; without it, a match with a step sets training.
     """
 
     pattern: str
@@ -36,22 +36,22 @@ class UserPattern:
         except re.error as problem:
             raise ConfigInvalid(
                 f"the log pattern {self.pattern!r} is not a regular expression: {problem}",
-                hint="write a backslash before a character that is meant as it is, as in \\( or \\[",
+                hint="put a backslash before a character that is meant literally, as in \\( or \\[",
             ) from problem
         unknown = sorted(set(compiled.groupindex) - set(_GROUPS))
         if unknown:
             raise ConfigInvalid(
-                f"the log pattern {self.pattern!r} has a group called {unknown[0]}",
-                hint=f"use {', '.join(_GROUPS)}",
+                f"the log pattern {self.pattern!r} has an unknown group: {unknown[0]}",
+                hint=f"use one of: {', '.join(_GROUPS)}",
             )
         if not compiled.groupindex and self.phase is None:
             raise ConfigInvalid(
-                f"the log pattern {self.pattern!r} reads nothing",
+                f"the log pattern {self.pattern!r} has no named group and no phase",
                 hint="name a group, as in (?P<step>\\d+), or give a phase",
             )
 
     def read(self, text: str) -> Parsed | None:
-        """What a line says if the pattern is in it."""
+        """The values in a line; None if the pattern is not in it."""
         found = re.search(self.pattern, text[:TEXT_LIMIT])
         if not found:
             return None
@@ -82,12 +82,12 @@ class UserPattern:
 
 
 def checked_pattern(pattern: str, *, phase: str | None = None, fatal: bool = True) -> UserPattern:
-    """A pattern as somebody has just written it. Raises ConfigInvalid, also for one that would hold up the watcher."""
+    """A newly written pattern. Raises ConfigInvalid, also for a pattern that is too slow on some lines."""
     made = UserPattern(pattern=pattern, phase=None if phase is None else Phase(phase), fatal=fatal)
     if (line := slow_on(pattern)) is not None:
         raise ConfigInvalid(
-            f"the log pattern {pattern!r} takes far too long on lines that begin like {line[:60]!r}",
-            hint="let no two neighbouring repeats match the same text, or limit them, as in \\d{1,9}",
+            f"the log pattern {pattern!r} is too slow on lines that begin like {line[:60]!r}",
+            hint="make sure that no two adjacent repeats match the same text, or limit them, as in \\d{1,9}",
         )
     return made
 

@@ -90,7 +90,7 @@ _STEP_TIME_CELL = re.compile(r"\| *(\d+(?:\.\d+)?) ms *\|")  # llm.c names no na
 _PACE_CELL = re.compile(
     r"(?<![\w.])\d+(?:\.\d+)? ?(?:(?:it|iter|step|batch)(?:s|es)?/s(?:ec)?|m?s(?:ec)?/(?:it|iter|step|batch))\b"
 )
-_BOXED_COUNTER = re.compile(r"\[ *(\d+)/ *(\d+)\](?= )")  # `[0500/2000] loss …` says neither step nor epoch
+_BOXED_COUNTER = re.compile(r"\[ *(\d+)/ *(\d+)\](?= )")  # `[0500/2000] loss …` names neither step nor epoch
 _PAIRS_OF_A_BARE_COUNTER = 4  # "Step 3/10", with its epoch and perhaps a host; more is a sentence
 _STREAMING_EPOCHS = 10**9  # a data set without an end: sys.maxsize epochs
 
@@ -101,7 +101,7 @@ def read_line(line: Line, memory: Memory) -> Parsed | None:
 
 
 def read_values(line: Line, memory: Memory, *, is_record: bool = False) -> Parsed | None:
-    """Progress told as names and numbers; in a record of one step an epoch's loss is that step's."""
+    """Progress printed as names and numbers; in a record of one step, an epoch's loss is that step's."""
     pairs = line.pairs()
     if not pairs or line.message.startswith("wandb:"):
         return None
@@ -121,12 +121,12 @@ def read_values(line: Line, memory: Memory, *, is_record: bool = False) -> Parse
         return _values_alone(line, pairs, values, memory)
     if values.loss is None and values.learning_rate is None and values.has_validation_loss:
         return Parsed(phase=Phase.EVALUATING, epoch=counter.epoch, total_epochs=counter.total_epochs)
-    tells = values.tells_something() or any(pair.means.loss is not None for pair in pairs)
+    has_values = not values.are_empty() or any(pair.means.loss is not None for pair in pairs)
     starts_with_epoch = line.lower.startswith(("epoch", "train epoch", "training epoch"))
     is_bare = counter.total is not None and len(pairs) <= _PAIRS_OF_A_BARE_COUNTER
-    if counter.step is not None and (tells or is_bare or (starts_with_epoch and counter.epoch_first)):
+    if counter.step is not None and (has_values or is_bare or (starts_with_epoch and counter.epoch_first)):
         return _step_line(line, counter, values, memory)
-    if counter.epoch is not None and (tells or counter.total_epochs is not None or starts_with_epoch):
+    if counter.epoch is not None and (has_values or counter.total_epochs is not None or starts_with_epoch):
         return _epoch_line(line, counter, values, memory, is_mean=not is_record)
     return None
 
@@ -169,7 +169,7 @@ def _read_phase(line: Line) -> Parsed | None:
 
 
 def _values_alone(line: Line, pairs: list[Pair], values: Values, memory: Memory) -> Parsed | None:
-    """A line of values without a counter: it belongs to the step told before or after it."""
+    """A line of values without a counter: it belongs to the step printed before or after it."""
     measures = values.has_validation_loss or any(_MEASURED.search(pair.name) for pair in pairs)
     in_evaluation = memory.announced == Phase.EVALUATING and values.learning_rate is None
     if (measures and values.loss is None) or in_evaluation:

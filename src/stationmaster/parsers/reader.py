@@ -1,4 +1,4 @@
-"""LogReader: feed it a training's output in chunks cut anywhere, and it says how the training stands."""
+"""LogReader: reads a training's output in chunks cut anywhere, and sums up the state of the training."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class LogReader:
         self._pending = b""
         self._shape: re.Pattern[bytes] | None = None
         self._shaped_by = b""
-        self._told: tuple[object, ...] | None = None
+        self._reported: tuple[object, ...] | None = None
         hinted = find_family(framework)
         self._memory = Memory(configured_total=total_steps, family=hinted.name if hinted else None)
 
     def feed(self, data: bytes, at: float | None = None) -> list[Reading]:
-        """Take in the next bytes; what they say, in order. `at` is the time to put on the readings.
+        """Read the next bytes; returns their readings in order, with `at` as their time.
 
-        The last bar drawn is told at once although nothing has ended it yet.
+        The last bar drawn is reported at once, although nothing has ended it yet.
         """
         readings: list[Reading] = []
         buffer = self._pending + data
@@ -63,11 +63,11 @@ class LogReader:
         return self._without_repetition([*readings, *self._unfinished_bar(at)])
 
     def summary(self) -> Summary:
-        """How the training stands after everything fed so far, an unfinished last line included."""
+        """The state of the training after everything read so far, including an unfinished last line."""
         return self._with_pending().summary()
 
     def state(self) -> dict[str, Any]:
-        """All that `restore` needs to go on, as plain JSON; some kilobytes."""
+        """All that `restore` needs to continue, as plain JSON; a few kilobytes."""
         return {
             "version": _STATE_VERSION,
             "framework": self._hint,
@@ -75,17 +75,17 @@ class LogReader:
             "pending": self._pending.decode("latin-1"),
             "shaped_by": self._shaped_by.decode("latin-1"),
             "memory": to_json(self._memory),
-            "told": list(self._told) if self._told else None,
+            "told": list(self._reported) if self._reported else None,
         }
 
     @classmethod
     def restore(cls, state: Mapping[str, Any]) -> LogReader:
-        """A reader that goes on exactly where the one that gave `state` was."""
+        """A reader that continues exactly where the one that gave `state` was."""
         reader = cls(framework=state["framework"], patterns=[UserPattern(**pattern) for pattern in state["patterns"]])
         reader._memory = from_json(Memory, state["memory"])
         reader._pending = state["pending"].encode("latin-1")
         reader._take_shape(state["shaped_by"].encode("latin-1"))
-        reader._told = tuple(state["told"]) if state["told"] else None
+        reader._reported = tuple(state["told"]) if state["told"] else None
         return reader
 
     def _read_piece(self, piece: bytes, at: float | None) -> list[Reading]:
@@ -122,9 +122,9 @@ class LogReader:
         kept = []
         for reading in readings:
             progress = reading.progress()
-            if reading.error is None and reading.checkpoint is None and progress == self._told:
+            if reading.error is None and reading.checkpoint is None and progress == self._reported:
                 continue
-            self._told = progress
+            self._reported = progress
             kept.append(reading)
         return kept
 
@@ -163,27 +163,27 @@ def _read_words(text: str, memory: Memory) -> Parsed | None:
     if memory.in_traceback and memory.traceback_prefix:
         text = text.removeprefix(memory.traceback_prefix)
     line = read_line(text)
-    told = notice(line, in_traceback=memory.in_traceback, background=memory.background)
-    if told.in_traceback and not memory.in_traceback:
+    noticed = notice(line, in_traceback=memory.in_traceback, background=memory.background)
+    if noticed.in_traceback and not memory.in_traceback:
         memory.traceback_prefix = text.partition("Traceback (")[0] if "Traceback (" in text else ""
     elif not memory.in_traceback:
-        memory.headed = told.fault is not None and told.fault.kind == ErrorKind.OTHER and not told.fault.fatal
+        memory.headed = noticed.fault is not None and noticed.fault.kind == ErrorKind.OTHER and not noticed.fault.fatal
     if memory.in_traceback and _CACHES.search(text):
         memory.disown_bar()  # what failed was the caching that its bar counted
-    memory.in_traceback = told.in_traceback
-    memory.background = told.background
+    memory.in_traceback = noticed.in_traceback
+    memory.background = noticed.background
     if memory.family is None:
         memory.family = recognise(line.lower)
-    if told.fault is None and told.swallow:
+    if noticed.fault is None and noticed.swallow:
         return None
-    parsed = _ask_families(line, memory) if told.fault is None or not memory.in_traceback else None
-    if told.fault is None:
+    parsed = _ask_families(line, memory) if noticed.fault is None or not memory.in_traceback else None
+    if noticed.fault is None:
         return parsed
     if parsed is not None and parsed.fault is not None:
         return parsed
-    if told.fault.fatal and told.fault.kind in (ErrorKind.DISK_FULL, ErrorKind.OTHER):
+    if noticed.fault.fatal and noticed.fault.kind in (ErrorKind.DISK_FULL, ErrorKind.OTHER):
         memory.forget_failed_save()
-    return Parsed(fault=told.fault)
+    return Parsed(fault=noticed.fault)
 
 
 def _ask_families(line: Line, memory: Memory) -> Parsed | None:

@@ -40,7 +40,7 @@ AUTO = "auto"
 
 
 def find_family(name: str) -> Family | None:
-    """The family of that name or title, however it is written; None for `auto` and names nobody knows."""
+    """The family of that name or title, however it is written; None for `auto` and unknown names."""
     wanted = _plain_name(name)
     return next((family for family in FAMILIES if wanted in map(_plain_name, (family.name, *family.titles))), None)
 
@@ -52,7 +52,7 @@ def names_beginning_epoch(name: str | None) -> bool:
 
 
 def recognise(text: str) -> str | None:
-    """The trainer that a line gives away by a text that only it prints."""
+    """The trainer that is recognised in a line by a text that only it prints."""
     return next((family.name for family in FAMILIES for sign in family.signs if sign in text), None)
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints in a log: what the text says was saved or is being saved."""
+"""Checkpoints in a log: what was saved or is being saved."""
 
 from __future__ import annotations
 

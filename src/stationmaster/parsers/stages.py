@@ -1,4 +1,4 @@
-"""Whose bar is it? The training bar told from those of loading, caching, sampling, evaluating and saving."""
+"""Distinguishes the training bar from those of loading, caching, sampling, evaluating and saving."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ _EPOCH_NUMBER = any_of(
 _RUN_WIDE = any_of(r"\bsteps$|^steps\b|global")
 _NOTEBOOK_EPOCH = re.compile(r"Epoch (\d+(?:\.\d+)?)/(\d+)")
 
-#: A bar shorter than this share of the configured steps is not the training's, unless its name says so (X14).
+#: A bar shorter than this share of the configured steps is not the training's, unless its name shows it (X14).
 _SHARE_OF_CONFIGURED = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """What a bar is about; `phase` None for a bar that tells nothing."""
+    """What a bar is about; `phase` is None for a bar that shows nothing of use."""
 
     phase: Phase | None
     confirmed: bool = False
@@ -83,7 +83,7 @@ class Stage:
 
 
 def read_bar(bar: Bar, memory: Memory) -> Parsed | None:
-    """What a bar says. Only the training bar moves the counter; any other only tells the phase."""
+    """What a bar shows. Only the training bar moves the counter; any other only gives the phase."""
     values = values_of([*find_pairs(bar.description), *find_pairs(bar.postfix)])
     stage = stage_of(bar, values, memory)
     if stage.counts_epochs:
@@ -96,10 +96,10 @@ def read_bar(bar: Bar, memory: Memory) -> Parsed | None:
 
 
 def stage_of(bar: Bar, values: Values, memory: Memory) -> Stage:
-    """Decide by what the bar says of itself, then by its name, then by what was said before it."""
+    """Decide by the bar's values, then by its name, then by what was printed before it."""
     if bar.step is None:
         return Stage(phase=Phase.LOADING)
-    name = _name_tells(bar.description)
+    name = _stage_by_name(bar.description)
     if name.counts_epochs or _repeats_its_name(bar):
         return Stage(phase=Phase.TRAINING, counts_epochs=True)
     if values.learning_rate is not None:
@@ -164,7 +164,7 @@ def _read_epoch_bar(bar: Bar, values: Values) -> Parsed:
 
 
 def _read_other_bar(bar: Bar, stage: Stage, memory: Memory) -> Parsed | None:
-    """A bar of something else: it tells the phase, unless it is drawn again on being closed."""
+    """A bar of something else gives the phase, unless it is only redrawn on being closed."""
     was_full = bar.identity in memory.full_bars
     if bar.is_complete:
         memory.remember_full_bar(bar.identity)
@@ -176,7 +176,7 @@ def _read_other_bar(bar: Bar, stage: Stage, memory: Memory) -> Parsed | None:
 
 
 @lru_cache(maxsize=512)
-def _name_tells(description: str) -> Stage:
+def _stage_by_name(description: str) -> Stage:
     if _EPOCH_BAR.match(description):
         return Stage(phase=Phase.TRAINING, counts_epochs=True)
     if named := next((phase for pattern, phase in _NAMED if pattern.search(description)), None):
@@ -217,7 +217,7 @@ def _stage_beside_training(bar: Bar, memory: Memory) -> Stage:
     if memory.bar_was_full and (memory.loss_since_bar or not memory.bar_confirmed):
         return Stage(phase=Phase.TRAINING)  # a second run in the same log
     if not memory.bar_confirmed and memory.before_bar is not None and bar.description and memory.bar_identity == "":
-        return Stage(phase=Phase.TRAINING)  # a named bar says more than an unnamed one
+        return Stage(phase=Phase.TRAINING)  # a named bar is better evidence than an unnamed one
     if memory.phase == Phase.SAMPLING or not bar.description:
         return Stage(phase=Phase.SAMPLING if memory.phase == Phase.SAMPLING else Phase.EVALUATING)
     return Stage(phase=None)

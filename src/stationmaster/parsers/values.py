@@ -1,4 +1,4 @@
-"""What the pairs of a line say: the loss, the learning rate, the pace, the time left."""
+"""Values from the pairs of a line: the loss, the learning rate, the pace, the time left."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST_STEP_SECONDS = 3_600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """What a line or bar says beside its counter."""
+    """The values in a line or bar beside its counter."""
 
     loss: float | None
     learning_rate: float | None
@@ -24,12 +24,12 @@ class Values:
     eta_seconds: float | None
     broken_gradient: bool
     has_validation_loss: bool
-    loss_stands_alone: bool  # its name says that it is the loss, not a part or a setting
+    loss_stands_alone: bool  # its name is that of the loss, not of a part or a setting
     loss_is_part: bool
-    loss_is_a_step: bool  # its name says that it is of one batch or step
+    loss_is_a_step: bool  # its name is that of one batch or step
 
-    def tells_something(self) -> bool:
-        return not (self.loss is self.learning_rate is self.rate is self.eta_seconds is None)
+    def are_empty(self) -> bool:
+        return self.loss is self.learning_rate is self.rate is self.eta_seconds is None
 
 
 def values_of(pairs: Sequence[Pair], *, bare_time: bool = False) -> Values:

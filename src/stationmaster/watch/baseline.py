@@ -1,4 +1,4 @@
-"""What is usual for a recipe on a GPU, learnt from past runs; silent until there are enough of them."""
+"""What is usual for a recipe on a GPU, learnt from past runs; finds nothing until there are enough of them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SPREADS = 6.0
 _SURE_SPREADS = 12.0
 _SPREAD_TO_DEVIATION = 1.4826  # median distance -> standard deviation of a bell curve
 _SPREAD_AT_LEAST = 0.03  # no run repeats another to the last percent
-_PACES_AT_LEAST = 5  # before anything is said of a run's pace
+_PACES_AT_LEAST = 5  # fewer do not give a run's pace
 _CURVE_POINTS = 20
 
 
 class StepLike(Protocol):
-    """The part of a stored reading that tells of pace and loss."""
+    """The part of a stored reading that gives pace and loss."""
 
     @property
     def at(self) -> float: ...
@@ -33,7 +33,7 @@ class StepLike(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """What a run, or the part of it so far, looked like; None where unknown."""
+    """Measures of a run, or of the part of it so far; None where unknown."""
 
     recipe: str
     gpu: str
@@ -56,7 +56,7 @@ class _Measure:
 def facts_of(
     readings: Sequence[StepLike], gpus: Iterable[Sequence[GpuSample]] = (), *, recipe: str, gpu: str, total_steps: int
 ) -> RunFacts:
-    """What the readings of a run, or of the part of it so far, come to."""
+    """The measures of a run, or of the part of it so far, from its readings."""
     samples = [sample for one in gpus for sample in one]
     used = [sample.memory_used_bytes for sample in samples if sample.memory_used_bytes is not None]
     busy = [sample.utilization_percent for sample in samples if sample.utilization_percent is not None]
@@ -71,7 +71,7 @@ def facts_of(
 
 
 def find_outliers(run: RunFacts, past: Sequence[RunFacts]) -> list[Anomaly]:
-    """Where a run differs from past ones of the same recipe and GPU; nothing without history."""
+    """Where a run differs from past ones of the same recipe and GPU; empty without history."""
     same = [facts for facts in past if (facts.recipe, facts.gpu) == (run.recipe, run.gpu)]
     outliers = (_compare(measure, run) for measure in _measures(run, same) if len(measure.past) >= _RUNS_AT_LEAST)
     return [outlier for outlier in outliers if outlier is not None]
@@ -122,7 +122,7 @@ def _measures(run: RunFacts, past: Sequence[RunFacts]) -> list[_Measure]:
 
 
 def _loss_at(facts: RunFacts, part: float) -> float | None:
-    """A past run's loss at the same part of its way, evenly between two points."""
+    """A past run's loss at the same part of the run, interpolated between two points."""
     curve = facts.loss_by_progress
     for (low, before), (high, after) in itertools.pairwise(curve):
         if low <= part <= high and high > low:

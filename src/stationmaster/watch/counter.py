@@ -25,7 +25,7 @@ class Position:
 class Counter:
     """Understands resumed, staged and per-epoch counters.
 
-    A counter that falls back under the same total repeats steps. One that starts anew under another total, or after
+    A counter that falls back under the same total repeats steps. One that restarts under another total, or after
     its end, is a further stage (or epoch). kohya shows only the remaining steps after a resume: a smaller total.
     """
 
@@ -41,7 +41,7 @@ class Counter:
     _spans_run: bool = False
 
     def read(self, moment: LogMoment) -> Position | None:
-        """The position that `moment` tells of; None if it tells of none."""
+        """The position at `moment`; None if the moment has no counter."""
         if moment.total_epochs is not None:
             self._total_epochs = moment.total_epochs
         if moment.step is not None:

@@ -1,4 +1,4 @@
-"""Flag, then a grace period, then the end, unless the trouble is over first."""
+"""A stalled run is flagged, then stopped after a grace period, unless it recovers first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TERMINATE = "terminate"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StallEvent:
-    """Something that the watch decided; each is told once."""
+    """A decision of the watch; each is reported once."""
 
     kind: str
     at: float
@@ -23,7 +23,7 @@ class StallEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Escalation:
-    """How far a stall has got. The whole state: it can be kept between polls and across restarts."""
+    """How far a stall has got. This is the whole state: it can be stored between polls and across restarts."""
 
     flagged_at: float | None = None
     terminated_at: float | None = None
@@ -38,7 +38,7 @@ class Escalation:
     def next(
         self, *, is_stalling: bool, is_recovering: bool = False, at: float, policy: StallPolicy
     ) -> tuple[Escalation, str | None]:
-        """The next state and what has to be told, if anything. A run that is just coming back is not ended."""
+        """The next state, and the event to report, if any. A run that is just recovering is not stopped."""
         if self.terminated_at is not None:
             return self, None
         if self.flagged_at is None:

@@ -1,4 +1,4 @@
-"""Announced pauses stop the clock, but not for ever: each kind has a limit, configured or learnt from this run."""
+"""Announced pauses stop the clock up to a limit for each kind, configured or learnt from this run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PhaseBook:
 
     @property
     def has_failed(self) -> bool:
-        """An error was the last thing said: training may start again, or hang where it is."""
+        """The last thing printed was an error: training may start again, or hang where it is."""
         return self.phase == "failed"
 
     @property
@@ -53,7 +53,7 @@ class PhaseBook:
         return self.phase in QUIET_ENDS
 
     def enter(self, phase: str | None, *, has_started: bool) -> None:
-        """Move to `phase`. In mid-run a sampler that loads its pipeline is still sampling."""
+        """Move to `phase`. After the first step, a sampler that loads its pipeline is still sampling."""
         if phase is None or phase == self.phase:
             return
         if has_started and self.is_pause and phase in PREPARATIONS and phase != "failed":
@@ -67,7 +67,7 @@ class PhaseBook:
             self.spent[self.phase] = self.spent.get(self.phase, 0.0) + seconds
 
     def close(self, *, learn: bool) -> None:
-        """A new step came: the pauses before it are over, and remembered if they were healthy."""
+        """End the pauses before a new step, and remember how long they took if the run was healthy."""
         if learn:
             for phase, seconds in self.spent.items():
                 self._longest[phase] = max(self._longest.get(phase, 0.0), seconds)

@@ -14,18 +14,18 @@ _SECONDS = {"unit": "seconds"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StallPolicy:
-    """When a training counts as stalled, and how long it is left alone then. Durations are seconds."""
+    """When a training counts as stalled, and how long until it is stopped. Durations are seconds."""
 
     enabled: bool = True  # per job: no verdict at all when off
     terminate: bool = True  # per job: off means alert only
-    grace: float = field(default=900.0, metadata=_SECONDS)  # from the flag to the end, unless progress resumes
+    grace: float = field(default=900.0, metadata=_SECONDS)  # from the flag to the stop, unless progress resumes
 
     min_samples: int = 4  # ETA readings before any verdict
     window_readings: int = 3  # the window holds at least this many readings ...
     min_window: float = field(default=600.0, metadata=_SECONDS)  # ... and at least this much training time
     eta_convergence_threshold: float = 0.5  # healthy ETA falls by more than this part of the elapsed time
     speed_drop_threshold: float = 0.5  # below this part of the peak, speed reinforces the verdict
-    trend_windows: float = 1.5  # a slow-down that still goes on is told after so many windows ...
+    trend_windows: float = 1.5  # a slow-down that continues is flagged after this many windows ...
     trend_ratio: float = 0.93  # ... if the second half of them was slower than the first by this factor
     sustain_windows: float = 2.15  # after more than two windows, when a single drop is over ...
     sustain_ratio: float = 0.96  # ... this factor is enough
@@ -51,7 +51,7 @@ class StallPolicy:
     learned_factor: float = 2.0  # a pause may last this many times the longest one that ended well
     learned_cap: float = field(default=1800.0, metadata=_SECONDS)
 
-    resume_span: float = field(default=60.0, metadata=_SECONDS)  # new steps for so long before a flag clears
+    resume_span: float = field(default=60.0, metadata=_SECONDS)  # new steps for this long before a flag clears
     resume_window: float = field(default=180.0, metadata=_SECONDS)  # over which the resumed pace is taken
 
     def changed(self, settings: Mapping[str, Any]) -> StallPolicy:
@@ -60,7 +60,7 @@ class StallPolicy:
         values: dict[str, Any] = {}
         for name, value in settings.items():
             if name not in known:
-                raise ConfigInvalid(f"stall.{name} is not a setting", hint=f"known: {', '.join(sorted(known))}")
+                raise ConfigInvalid(f"stall.{name} is not a setting", hint=f"use one of: {', '.join(sorted(known))}")
             values[name] = _read(name, value, getattr(self, name), is_duration=known[name].metadata == _SECONDS)
         return replace(self, **values)
 
@@ -73,10 +73,10 @@ def _read(name: str, value: Any, current: Any, *, is_duration: bool) -> Any:
             return parse_duration(value)
         number = float(value)
         if not 0 <= number < float("inf"):
-            raise ValueError("a threshold is zero or more")
+            raise ValueError("a threshold must be zero or more")
         return int(number) if isinstance(current, int) else number
     except (TypeError, ValueError) as error:
-        raise ConfigInvalid(f"stall.{name}: {error}", hint=f"for example stall.{name}={current}") from error
+        raise ConfigInvalid(f"stall.{name}: {error}", hint=f"write for example stall.{name}={current}") from error
 
 
 def _read_switch(value: Any) -> bool:

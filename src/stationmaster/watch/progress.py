@@ -1,7 +1,7 @@
 """History of a run from its readings: furthest step, training time, pace and an ETA of our own.
 
 Only a step beyond the furthest so far is progress. Time counts as training time unless a pause was announced or
-steps are being repeated after a resume; pace is steps over training time, whatever the trainer prints.
+steps are being repeated after a resume; pace is steps over training time, not what the trainer prints.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ProgressTrack:
         return self.position is not None and self.furthest is not None and self.position < self.furthest
 
     def spend(self, seconds: float, *, seen_seconds: float, is_training: bool) -> None:
-        """Let time pass, of which `seen_seconds` were watched closely enough to speak of silence."""
+        """Add elapsed time; `seen_seconds` of it were watched closely enough to count as silence."""
         if self.is_repeating:
             self.repeating += seconds
         elif is_training:
@@ -58,7 +58,7 @@ class ProgressTrack:
             self.still += seen_seconds
 
     def note(self, position: Position, policy: StallPolicy) -> bool:
-        """Take a new position; True if it is progress."""
+        """Record a new position; returns True if it is progress."""
         if position.is_new_unit or self.furthest is None:
             self._begin(position)
             return False
@@ -79,13 +79,13 @@ class ProgressTrack:
         return median(self._gaps) if self._gaps else 0.0
 
     def patience(self, pace: float | None, policy: StallPolicy) -> float:
-        """How long the counter may stand still without a reason."""
+        """How long the counter may stand still before it is a hang."""
         lines = policy.patience_lines * self.line_interval() if self._gaps else _FIRST_GAP_FACTOR * self._first_gap
         steps = policy.patience_steps / pace if pace and self.counts_steps else 0.0
         return max(policy.min_window, lines, steps)
 
     def overdue(self) -> float:
-        """Time by which the next line is late: it counts as standing."""
+        """How late the next line is; that time counts as standing still."""
         if not self._marks:
             return 0.0
         recent = median(self._gaps[-3:]) if self._gaps else 0.0
@@ -132,7 +132,7 @@ class ProgressTrack:
         return self.active - self._marks[0][0] if self._marks else 0.0
 
     def forget_trouble(self) -> None:
-        """Begin the pace anew at the last mark: the time before was not training."""
+        """Restart the pace at the last mark: the time before was not training."""
         self._marks = self._marks[-1:]
         if self._marks:
             self._marks = [(self.active, self._marks[0][1])]

@@ -1,4 +1,4 @@
-"""Has a flagged run come back? Only new steps at more than half of the speed before the trouble count."""
+"""Whether a flagged run has recovered: only new steps at more than half of the speed before the stall count."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Recovery:
         )
 
     def note_sign(self) -> None:
-        """Something moved in a phase without steps."""
+        """Record that something moved in a phase without steps."""
         self._signs += 1
 
     def note_progress(self, track: ProgressTrack, policy: StallPolicy) -> None:
@@ -51,7 +51,7 @@ class Recovery:
             self._marks.pop(0)
 
     def is_coming_back(self, track: ProgressTrack, policy: StallPolicy) -> bool:
-        """New steps arrive at a good pace, if only just; or they are being repeated after a restart."""
+        """New steps have just started to arrive at a good pace, or steps are being repeated after a restart."""
         if track.is_repeating:
             is_moving = track.still < policy.resume_span
             return is_moving and self.cause != "repeat" and track.repeating < track.repeat_allowed(self._usual_pace)
@@ -61,7 +61,7 @@ class Recovery:
         return pace is not None and pace > self._wanted_pace(policy)
 
     def has_resumed(self, track: ProgressTrack, policy: StallPolicy) -> bool:
-        """Whether the flag can be taken back; to be asked once per look."""
+        """Whether the flag can be cleared. Call it once per look: it counts the calls."""
         if self.cause in _PREPARATION_STALLS:
             return self._signs >= _SIGNS_NEEDED or bool(self._marks[1:])
         pace, span = self._pace(track, policy)

@@ -1,4 +1,4 @@
-"""A recorded run in, the watch's events out, in no time: how thresholds are tuned."""
+"""Replays a recorded run and returns the watch's events, to tune thresholds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Trace:
 
 
 def replay_trace(trace: Trace, reader: LogReader, policy: StallPolicy) -> Iterator[StallEvent]:
-    """The events of a watch that looks at every multiple of the poll interval, until it ends the run."""
+    """The events of a watch that looks at every multiple of the poll interval, until it stops the run."""
     watch = StallWatch(policy, total_steps=trace.total_steps)
     signs = SignsOfLife()
     chunks = iter(trace.chunks)

@@ -1,7 +1,7 @@
 """Signs of life in a log before and between training steps: another bar went on, or something new was printed.
 
-A heartbeat is no sign: the same line again, with other numbers, says only that somebody prints. Nor is a bar that
-begins anew before it was full, until it is further than it was.
+A heartbeat is no sign: the same line again with other numbers only shows that something still prints. Nor is a bar
+that restarts before it was full, until it gets further than before.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KEPT = 200
 
 @dataclass(slots=True)
 class SignsOfLife:
-    """Remembers what was printed, a few hundred shapes of it, and says whether a piece of text moved on."""
+    """Remembers the shapes of the last few hundred lines and bars, and finds out whether new text shows progress."""
 
     _tail: str = ""
     _shapes: dict[str, float] = field(default_factory=dict)  # shape of a line or bar -> how far the bar was, 0..1
@@ -55,8 +55,8 @@ class SignsOfLife:
         moved = False
         for shape, part in _shapes(piece):
             before = self._shapes.pop(shape, None)
-            begins_anew = before is not None and before >= 1.0 and part < 1.0
-            if before is None or part > before or begins_anew:
+            restarts = before is not None and before >= 1.0 and part < 1.0
+            if before is None or part > before or restarts:
                 moved = True
                 before = part
             self._shapes[shape] = before

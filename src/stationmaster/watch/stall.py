@@ -1,4 +1,4 @@
-"""Is a training stalling? Judged by its ETA: a healthy one falls about a second per second of training."""
+"""Whether a training is stalling, judged by its ETA: a healthy one falls about a second per second of training."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def judge(
     peak_speed: float | None = None,
     grace_is_over: bool = False,
 ) -> StallAnalysis:
-    """Whether the ETA failed to come closer over the last window of `history`.
+    """Whether the ETA failed to converge over the last window of `history`.
 
     The window is the last three readings and at least `min_window`. Comparisons are strict: an ETA that falls by
     exactly half of the elapsed time still converges, and exactly half of the peak speed is not yet a drop.
@@ -95,11 +95,11 @@ def judge(
         )
         return verdict.with_grace_over() if grace_is_over else verdict
     if has_slowed:
-        warning = "Speed is less than half of its peak, but the ETA comes closer."
+        warning = "Speed is below half of its peak, but the ETA still falls."
         return StallAnalysis(
             is_stalling=False, confidence="low", reason=warning, recommendation="watch", cause="speed", **evidence
         )
-    return no_verdict("The ETA comes closer.", **evidence)
+    return no_verdict("The ETA falls as it should.", **evidence)
 
 
 def convergence(then: EtaReading, now: EtaReading) -> float:
@@ -108,7 +108,7 @@ def convergence(then: EtaReading, now: EtaReading) -> float:
 
 
 def is_near_end(step: float | None, total: float | None, eta_seconds: float | None, policy: StallPolicy) -> bool:
-    """Whether so little is left that no verdict is given."""
+    """Whether the run is too close to its end for a verdict."""
     if step is not None and total and step / total >= policy.near_end_progress:
         return True
     return eta_seconds is not None and eta_seconds < policy.near_end_eta
@@ -125,7 +125,7 @@ def _window_begin(history: Sequence[EtaReading], policy: StallPolicy, window: fl
 
 
 def _reading_at(history: Sequence[EtaReading], begin: int, window: float) -> EtaReading:
-    """The reading a window ago, evenly between two looks, so that the verdict does not hang on when they fell."""
+    """The reading one window ago, interpolated, so that the verdict does not depend on the times of the looks."""
     earlier, later, at = history[begin], history[begin + 1], history[-1].at - window
     part = (at - earlier.at) / (later.at - earlier.at)
 
@@ -149,10 +149,10 @@ def _describe(then: EtaReading, now: EtaReading, *, has_slowed: bool) -> str:
     change = then.eta_seconds - now.eta_seconds
     moved = f"fell by only {format_duration(change)}" if change > 0 else "did not fall"
     text = (
-        f"ETA {moved} in {format_duration(now.at - then.at)} of training and stands at "
-        f"{format_duration(now.eta_seconds)}; {now.step - then.step:g} steps were done meanwhile"
+        f"ETA {moved} in {format_duration(now.at - then.at)} of training and is now "
+        f"{format_duration(now.eta_seconds)}; {now.step - then.step:g} steps were done in that time"
     )
-    return f"{text}, at less than half of the peak speed." if has_slowed else f"{text}."
+    return f"{text}, at less than half the peak speed." if has_slowed else f"{text}."
 
 
 def _plain(number: float | None) -> float | int | None:

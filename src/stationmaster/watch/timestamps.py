@@ -16,7 +16,7 @@ _STAMP = re.compile(
     r"|(?P<time>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)(?=[\s\])-])"
     r")"
 )
-# English whatever the locale here: the log was written elsewhere.
+# English, not this computer's locale: the log was written elsewhere.
 _MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
 _DAY = 86400.0
@@ -24,7 +24,7 @@ _LEAP_YEAR = 2024  # for stamps without a year: has every day
 
 
 def timed_pieces(text: str) -> list[tuple[float, str]]:
-    """The log as (seconds since its first stamp, piece); pieces without a stamp of their own carry the one before.
+    """The log as (seconds since its first stamp, piece); a piece without a stamp takes the one before it.
 
     Empty if no line carries a time. A clock without a date that jumps back by half a day has passed midnight.
     """
@@ -43,7 +43,7 @@ def timed_pieces(text: str) -> list[tuple[float, str]]:
 
 
 def read_stamp(line: str) -> float | None:
-    """Seconds that the line's stamp stands for, on a scale of its own kind.
+    """The line's stamp in seconds; only stamps of the same kind can be compared.
 
     >>> read_stamp("[2026-05-14 00:00:10,500] INFO: step 3") - read_stamp("2026-05-14T00:00:00Z start")
     10.5
@@ -65,7 +65,7 @@ def read_stamp(line: str) -> float | None:
 
 
 def _without_recorder(piece: str) -> str:
-    """The line as the trainer printed it: a stamp that a recorder such as `ts` put before it is taken off."""
+    """The line as the trainer printed it: a stamp that a recorder such as `ts` put before it is removed."""
     found = _STAMP.match(piece)
     if found and (found["seconds"] or found["name"]):
         return piece[found.end() :].removeprefix("]").removeprefix(" ")
@@ -82,7 +82,7 @@ def _seconds(year: int, month: int, day: int, clock: str, zone: str | None = Non
 def _of_day(clock: str) -> float:
     hours, minutes, seconds = clock.replace(",", ".").split(":")
     if int(hours) > 23 or int(minutes) > 59 or float(seconds) >= 61:
-        raise ValueError(f"{clock} is no time of day")
+        raise ValueError(f"{clock} is not a time of day")
     return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
 
 

@@ -1,4 +1,4 @@
-"""The run's pace and own ETA from look to look: usual pace, peak, and whether the ETA keeps failing to come closer."""
+"""The run's pace and own ETA from look to look: usual pace, peak, and whether the ETA keeps failing to converge."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Trend:
         return bool(self._samples) and self._samples[-1].is_failing
 
     def sample(self, track: ProgressTrack, policy: StallPolicy, *, learn: bool) -> None:
-        """Take the pace of this moment, unless training has not gone on since the last one."""
+        """Sample the pace at this moment, unless there was no training since the last sample."""
         if track.furthest is None or track.moves < policy.min_samples:
             return
         if track.measured() < _MEASURED_AT_LEAST * policy.min_window:
@@ -76,7 +76,7 @@ class Trend:
         self._drop_before(track.active - WINDOWS_KEPT * track.window(policy))
 
     def judge(self, track: ProgressTrack, policy: StallPolicy) -> StallAnalysis:
-        """The verdict over the last window alone; a stall only if it keeps coming out so."""
+        """The verdict over the last window alone; it is a stall only if it stays the same."""
         return judge(
             self._eta_readings(track, policy),
             policy,
@@ -92,9 +92,9 @@ class Trend:
         return max(0.0, track.total - track.furthest) / self.pace
 
     def keeps_failing(self, track: ProgressTrack, policy: StallPolicy) -> bool:
-        """For longer than a single drop could explain the ETA has not come closer, and even the best minutes are slow.
+        """The ETA has failed to converge for longer than a single drop explains, and even the best minutes are slow.
 
-        The best minutes tell a slow-down from a shared machine, where slow spells come and go.
+        The best minutes distinguish a slow-down from a shared machine, where slow spells come and go.
         """
         if not self.is_failing or not self._usual_undisturbed:
             return False
@@ -113,14 +113,14 @@ class Trend:
         return track.active - since >= policy.collapse_hold
 
     def has_converged(self, track: ProgressTrack, policy: StallPolicy) -> bool:
-        """Over a whole window every look found the ETA coming closer."""
+        """Over a whole window, every look found the ETA converging."""
         if not self._samples:
             return False
         since = self._since(lambda sample: not sample.is_failing, share=1.0)
         return not self.is_failing and track.active - since >= track.window(policy)
 
-    def begin_anew(self) -> None:
-        """Forget the samples, not what is usual."""
+    def forget_samples(self) -> None:
+        """Drop the samples, but keep what is usual."""
         self._samples.clear()
 
     def _eta_readings(self, track: ProgressTrack, policy: StallPolicy) -> list[EtaReading]:
@@ -129,7 +129,7 @@ class Trend:
             return []
         if track.total is not None:
             end = track.total
-        else:  # without a total the judgement is made as if a fixed amount of work lay ahead
+        else:  # without a total, assume a fixed amount of work ahead
             end = last.step + policy.unknown_total_horizon * (self.usual_pace or last.pace)
         return [
             EtaReading(
@@ -148,7 +148,7 @@ class Trend:
         return recent[int(_UNDISTURBED_QUANTILE * (len(recent) - 1))] if recent else 0.0
 
     def _since(self, holds: Callable[[_Sample], bool], *, share: float) -> float:
-        """Since when it holds for such a share of the samples."""
+        """The time since which it holds for at least this share of the samples."""
         since, holding = self._samples[-1].at, 0
         for count, sample in enumerate(reversed(self._samples), start=1):
             if not holds(sample):
@@ -176,7 +176,7 @@ def _needed_ratio(windows: float, policy: StallPolicy) -> float:
 
 def _slows_on(track: ProgressTrack, since: float, *, ratio: float) -> bool:
     """Whether the later half of the time was slower than the earlier one: a drop that goes on, not one that is over."""
-    since += track.line_interval()  # the line that came first may tell of the time before
+    since += track.line_interval()  # the first line may report on the time before
     half = (track.active - since) / 2
     if half < _LINES_PER_HALF * track.line_interval():
         return False

@@ -1,4 +1,4 @@
-"""The rules that say a run is stalled, in the order they are asked; each names its cause and its evidence."""
+"""The rules that find a stalled run, in the order they are tried; each names its cause and its evidence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stationmaster.watch.trend import Trend
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """All that a verdict is made from."""
+    """Everything a verdict is based on."""
 
     track: ProgressTrack
     book: PhaseBook
@@ -29,13 +29,13 @@ def judge_run(run: Run, policy: StallPolicy) -> StallAnalysis:
         return no_verdict("Training has finished.", current_step=run.track.furthest, total_steps=run.track.total)
     if run.is_closing or is_near_end(run.track.furthest, run.track.total, run.trend.eta(run.track), policy):
         return _calm(run, "Close to the end: no verdict.")
-    for rule in (_pause_too_long, _preparation_stuck, _repeats_for_ever, _stands_still, _slows_down, _has_collapsed):
+    for rule in (_pause_too_long, _preparation_stuck, _repeats_too_long, _stands_still, _slows_down, _has_collapsed):
         if found := rule(run, policy):
             return found
     usual = run.trend.judge(run.track, policy)
     if usual.confidence == "low":
         return replace(usual, usual_steps_per_second=run.trend.usual_pace)
-    return _calm(run, "Progress as usual." if run.track.has_started else "Not started yet.")
+    return _calm(run, "Progress is as usual." if run.track.has_started else "Not started yet.")
 
 
 def _pause_too_long(run: Run, policy: StallPolicy) -> StallAnalysis | None:
@@ -43,7 +43,7 @@ def _pause_too_long(run: Run, policy: StallPolicy) -> StallAnalysis | None:
     if overrun is None or (not run.track.has_started and overrun.lasted <= policy.start_limit):
         return None  # before the first step a finished pause passes into loading or compiling unannounced
     reason = f"{overrun.phase.capitalize()} has lasted {format_duration(overrun.lasted)}"
-    return _stall(run, "pause", "medium", f"{reason}; at most {format_duration(overrun.allowed)} is usual.")
+    return _stall(run, "pause", "medium", f"{reason}; the limit is {format_duration(overrun.allowed)}.")
 
 
 def _preparation_stuck(run: Run, policy: StallPolicy) -> StallAnalysis | None:
@@ -52,13 +52,15 @@ def _preparation_stuck(run: Run, policy: StallPolicy) -> StallAnalysis | None:
         if run.idle <= policy.start_limit:
             return None
         doing = f" while {run.book.phase}" if run.book.is_preparation else ""
-        return _stall(run, "start", "medium", f"Nothing has moved for {idle}{doing}; no step was done yet.")
+        return _stall(run, "start", "medium", f"Nothing has moved for {idle}{doing}, before the first step.")
     if not run.book.is_preparation or run.idle <= policy.restart_limit:
         return None
-    return _stall(run, "loading", "medium", f"Nothing has moved for {idle} while {run.book.phase} in mid-run.")
+    return _stall(
+        run, "loading", "medium", f"Nothing has moved for {idle} while {run.book.phase}, after training had started."
+    )
 
 
-def _repeats_for_ever(run: Run, policy: StallPolicy) -> StallAnalysis | None:
+def _repeats_too_long(run: Run, policy: StallPolicy) -> StallAnalysis | None:
     track = run.track
     if not track.is_repeating or track.repeating <= track.repeat_allowed(run.trend.usual_pace):
         return None
@@ -69,7 +71,7 @@ def _repeats_for_ever(run: Run, policy: StallPolicy) -> StallAnalysis | None:
 def _stands_still(run: Run, policy: StallPolicy) -> StallAnalysis | None:
     track = run.track
     patience = track.patience(run.trend.usual_pace, policy)
-    still = track.still + run.idle if run.book.has_failed else track.still  # an error is no reason to wait
+    still = track.still + run.idle if run.book.has_failed else track.still  # an error needs no patience
     if not track.has_started or (run.book.stops_clock and not run.book.has_failed) or still <= patience:
         return None
     eta = run.trend.eta(track)

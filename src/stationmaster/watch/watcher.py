@@ -1,6 +1,6 @@
 """The stall watch of one run: log readings in, looks at intervals, events out. Pure; time is an argument.
 
-Between looks its whole memory is `state()`, small and JSON-able, so a worker can put it down and another take it up.
+Between looks its whole memory is `state()`, small and plain JSON: one worker can store it and another continue.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Look:
 
 @dataclass(slots=True)
 class StallWatch:
-    """Follows one run. Feed `observe` with what the log says and call `look` at every poll."""
+    """Follows one run. Pass what the log contains to `observe`, and call `look` at every poll."""
 
     policy: StallPolicy = field(default_factory=StallPolicy, metadata=NOT_STORED)
     total_steps: float | None = field(default=None, metadata=NOT_STORED)
@@ -51,7 +51,7 @@ class StallWatch:
         self._counter.asked_total = self.total_steps
 
     def observe(self, moment: LogMoment) -> None:
-        """Take in what the log said."""
+        """Record what the log contains."""
         self._pass_time(moment.at)
         position = self._counter.read(moment)
         moves_counter = position is not None and position.value != self._track.position
@@ -72,7 +72,7 @@ class StallWatch:
                 self._recovery.note_progress(self._track, self.policy)
 
     def look(self, at: float) -> Look:
-        """The verdict at this moment and what has to be told, if anything. Call it only after the log was read."""
+        """The verdict at this moment, and an event if there is news. Call it only after the log was read."""
         self._pass_time(at)
         if not self.policy.enabled:
             return Look(analysis=no_verdict("Stall detection is off for this job."), event=None)
@@ -88,7 +88,7 @@ class StallWatch:
         return Look(analysis=found, event=StallEvent(kind=kind, at=at, analysis=found) if kind else None)
 
     def state(self) -> dict[str, Any]:
-        """All that the watch knows, as plain JSON values."""
+        """The whole state of the watch, as plain JSON values."""
         return to_json(self)
 
     @classmethod
@@ -99,7 +99,7 @@ class StallWatch:
         return from_json(cls, state, policy=policy or StallPolicy(), total_steps=total_steps)
 
     def _pass_time(self, at: float) -> None:
-        """Let the time since the last call pass. A clock set back passes none; not looking proves no silence."""
+        """Count the time since the last call. A clock set back counts none; not looking does not prove silence."""
         elapsed = max(0.0, at - self._at) if self._at is not None else 0.0
         self._at = at
         seen_elapsed = min(elapsed, self.policy.blind_gap)
@@ -118,7 +118,7 @@ class StallWatch:
         return judge_run(run, self.policy)
 
     def _still_flagged(self, recovery: Recovery) -> StallAnalysis:
-        """The verdict stays as it was flagged until the run has really come back."""
+        """The flagged verdict, until the run has recovered."""
         assert self._flagged_as is not None
         if (
             self._book.is_over
@@ -143,6 +143,6 @@ class StallWatch:
         elif kind == CLEARED:
             self._flagged_as = self._recovery = None
             self._track.forget_trouble()
-            self._trend.begin_anew()
+            self._trend.forget_samples()
             self._book.close(learn=False)
             self._idle = 0.0

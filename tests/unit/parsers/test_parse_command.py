@@ -49,5 +49,5 @@ def test_a_pattern_reads_what_no_trainer_prints(tmp_path: Path, capsys: pytest.C
     parse(log, as_json=True, pattern=[r"tick (?P<step>\d+) cost (?P<loss>\S+)", r"kept as (?P<checkpoint>\S+)"])
     document = json.loads(capsys.readouterr().out)
     assert (document["step"], document["loss"], document["checkpoints"]) == (40, 0.25, ["a.bin"])
-    with pytest.raises(ConfigInvalid, match="has a group called speed"):
+    with pytest.raises(ConfigInvalid, match="has an unknown group: speed"):
         parse(log, pattern=[r"(?P<speed>\d+)"])

@@ -43,9 +43,9 @@ def test_a_recipe_s_patterns_become_those_of_the_reader() -> None:
     ("line", "field", "says", "fix"),
     [
         ("pattern: 'tick ('", "pattern", "is not a regular expression", "backslash"),
-        (r"pattern: '(?P<speed>\d+)'", "pattern", "has a group called speed", "steps_per_second"),
-        ("pattern: nothing", "pattern", "reads nothing", "name a group"),
-        (r"pattern: '(?P<step>(\d+)+)x'", "pattern", "far too long", "limit them"),
+        (r"pattern: '(?P<speed>\d+)'", "pattern", "has an unknown group: speed", "steps_per_second"),
+        ("pattern: nothing", "pattern", "has no named group", "name a group"),
+        (r"pattern: '(?P<step>(\d+)+)x'", "pattern", "too slow", "limit them"),
         ("{pattern: x, phase: sleeping}", "phase", "'loading', 'caching'", "write"),
         ("{patern: x}", "patern", "extra inputs", "did you mean `pattern`?"),
     ],
