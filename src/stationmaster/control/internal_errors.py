@@ -11,7 +11,7 @@ from dataclasses import replace
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import give_up, go_on, is_late, outcome_event, recovered, wants_out
 from stationmaster.control.machine.parking import parked
-from stationmaster.control.states.fetching.handler import without_the_rest
+from stationmaster.control.states.fetching.handler import finish_incomplete
 from stationmaster.control.states.finalizing.handler import final_reason
 from stationmaster.lifecycle import Move, concluded, is_parked
 from stationmaster.model import Alert, Desired, Job, Reason, State
@@ -60,7 +60,7 @@ def _way_out(job: Job, problem: str, *, now: float, policy: Policy) -> Write | N
             return go_on(replace(recovered(job), ending=ending), Move.EXITED, now=now)
         case State.FETCHING_RESULTS if now - job.state_since >= policy.limits.fetch and not is_parked(job):
             if job.has_model_of_attempt:
-                return without_the_rest(job, Reason.INTERNAL_ERROR, why, now=now)
+                return finish_incomplete(job, Reason.INTERNAL_ERROR, why, now=now)
             return parked(job, why, policy, now=now)
         case State.FINALIZING:
             done = concluded(job, final_reason(job), explanation=why)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from stationmaster.cli.render import transfer_text
-from stationmaster.control.results.transfer_progress import Meter, metered
+from stationmaster.control.results.transfer_progress import Meter, report_progress
 from stationmaster.errors import LeaseLost
 from stationmaster.model import Transfer
 from stationmaster.store.writes import Write
@@ -55,7 +55,7 @@ async def test_progress_is_written_while_the_transfer_goes_on_and_told_now_and_t
             twice.set()
 
     watched = replace(visit(job()), record=record)
-    async with metered(watched.job, watched, "sending", look_seconds=0.005, event_seconds=0.0) as progress:
+    async with report_progress(watched.job, watched, "sending", look_seconds=0.005, event_seconds=0.0) as progress:
         for done in range(1, 1000):
             progress(done, 1000)
             await asyncio.sleep(0.002)
@@ -78,7 +78,7 @@ async def test_a_lease_that_is_lost_meanwhile_ends_the_transfer_s_visit() -> Non
     watched = replace(visit(job()), record=record)
 
     async def transfer() -> None:
-        async with metered(watched.job, watched, "sending", look_seconds=0.001) as progress:
+        async with report_progress(watched.job, watched, "sending", look_seconds=0.001) as progress:
             progress(1, 10)
             await lost.wait()
 

@@ -9,7 +9,7 @@ import pytest
 from stationmaster.control.machine.login import preflight_problem
 from stationmaster.control.machine.release import Judgement, Next
 from stationmaster.control.states.executing.training_events import health_news, health_problem
-from stationmaster.control.states.releasing.cleanup import is_to_be_cleaned, with_cleanup_begun
+from stationmaster.control.states.releasing.cleanup import needs_cleanup, with_cleanup_begun
 from stationmaster.model import Cleanup, RentedMachine, Watching
 from stationmaster.recipes.schema import Needs
 from stationmaster.remote.status import HealthReport
@@ -39,7 +39,7 @@ def begun(seconds_ago: float, state: str | None = None) -> RentedMachine:
 def test_a_machine_that_is_there_is_cleaned_once_and_within_its_time(
     used: RentedMachine, judgements: list[Judgement], limit: float | None, expected: bool
 ) -> None:
-    assert is_to_be_cleaned(job(machine=used), judgements, limit=limit, now=100.0) is expected
+    assert needs_cleanup(job(machine=used), judgements, limit=limit, now=100.0) is expected
 
 
 def test_the_time_of_a_cleanup_counts_from_its_beginning_whoever_goes_on_with_it() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stationmaster.control.results.declared_files import declared, has_fair_name, refused_events
+from stationmaster.control.results.declared_files import declared, has_safe_name, refused_events
 from stationmaster.model import OutputFile
 from stationmaster.recipes.schema import Output, OutputKind
 
@@ -50,4 +50,4 @@ def test_what_was_refused_is_told_in_letters_that_a_terminal_only_shows() -> Non
 
 @pytest.mark.parametrize("path", ["output/ünïcode 模型.safetensors", "output/a\u3000b.png", "output/.hidden/m.png"])
 def test_names_of_people_s_own_languages_are_fair(path: str) -> None:
-    assert has_fair_name(path)
+    assert has_safe_name(path)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.states.executing.user_requests import Ask, goes_on, looked_after, next_request
+from stationmaster.control.states.executing.user_requests import Ask, after_look, more_to_come, next_request
 from stationmaster.model import Job, PendingRequest, Progress, Request, Requests, State
 from stationmaster.remote.host import RequestState
 from tests.support.jobs.spine_values import job
@@ -46,14 +46,14 @@ def test_one_that_was_lost_with_its_machine_is_made_again() -> None:
     assert next_request(training(samples_asked=1, requests=lost), now=99.5) is not None
 
 
-def test_samples_are_all_there_once_the_training_goes_on() -> None:
+def test_samples_are_all_there_once_the_training_more_to_come() -> None:
     pending = ASKING
     for found, step in ((SAMPLING, 10), (SAMPLING, 10), (SAMPLED, 10), (SAMPLED, 10)):
-        assert goes_on(found, pending, step=step), "the last picture may still be on its way"
-        pending = looked_after(pending, found, step=step)
-    assert not goes_on(SAMPLED, pending, step=11)
+        assert more_to_come(found, pending, step=step), "the last picture may still be on its way"
+        pending = after_look(pending, found, step=step)
+    assert not more_to_come(SAMPLED, pending, step=11)
 
 
 @pytest.mark.parametrize("state", ["saved", "timed_out", "not_running", "refused", "impossible", "nonsense"])
 def test_any_other_answer_ends_it(state: str) -> None:
-    assert not goes_on(RequestState(state=state), ASKING, step=10)
+    assert not more_to_come(RequestState(state=state), ASKING, step=10)

@@ -208,10 +208,10 @@ def test_the_final_model_is_wanted_else_the_latest(steps: list[int], final: bool
 
 def test_a_model_that_is_being_written_is_left_for_one_that_is_not_or_waited_for() -> None:
     whole, moving = output("output/m_1.safetensors"), replace(output("output/m_2.safetensors"), sha256=None)
-    assert wanted_files.steady([moving, whole]) == [whole]
-    assert wanted_files.steady([]) == []
+    assert wanted_files.steady_files([moving, whole]) == [whole]
+    assert wanted_files.steady_files([]) == []
     with pytest.raises(TransferFailed, match=r"m_2.safetensors was being written"):
-        wanted_files.steady([moving, output("a.png", kind="sample")])
+        wanted_files.steady_files([moving, output("a.png", kind="sample")])
 
 
 def test_the_model_is_brought_home_before_samples_and_logs() -> None:

@@ -10,7 +10,7 @@ from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import outcome_event
 from stationmaster.control.states.executing import handler as executing
 from stationmaster.control.states.executing.status_intake import ExecutingView
-from stationmaster.control.states.executing.step_failure import failure_explained, quoted
+from stationmaster.control.states.executing.step_failure import failure_explanation, quoted
 from stationmaster.lifecycle import concluded
 from stationmaster.model import Event, Job, Reason, State
 from stationmaster.notify.templates import Facts, text_of_event
@@ -105,7 +105,7 @@ def test_the_step_that_ended_the_plan_is_explained_and_not_one_that_may_fail() -
     ],
 )
 def test_how_it_ended_is_told(changes: dict[str, Any], how: str) -> None:
-    assert failure_explained(at_work(), failed(step(**changes))).startswith(f"step train {how}")
+    assert failure_explanation(at_work(), failed(step(**changes))).startswith(f"step train {how}")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  
 
 def declared(files: Iterable[OutputFile], outputs: Sequence[Output]) -> tuple[OutputFile, ...]:
     """The files that count, each of the kind that the recipe gives it, whatever the machine calls it."""
-    found = ((file, output_of(file.path, outputs)) for file in files if has_fair_name(file.path))
+    found = ((file, output_of(file.path, outputs)) for file in files if has_safe_name(file.path))
     return tuple(replace(file, kind=output.kind.value) for file, output in found if output is not None)
 
 
@@ -50,7 +50,7 @@ def checkpoint_of(job: Job, file: OutputFile, outputs: Sequence[Output]) -> Chec
     )
 
 
-def has_fair_name(path: str) -> bool:
+def has_safe_name(path: str) -> bool:
     """Whether the name stays inside the job's folder and can be shown to a person as it is."""
     parts = PurePosixPath(path).parts
     inside = bool(parts) and ".." not in parts and not path.startswith("/")

@@ -53,12 +53,12 @@ def keep_only(folder: Path, kept: Iterable[Path]) -> None:
             found.unlink(missing_ok=True)
 
 
-def forget_arriving(folder: Path) -> None:
+def remove_arriving(folder: Path) -> None:
     """Nothing more comes: what did not arrive whole, or was not wanted any more half-way, is of no use."""
     shutil.rmtree(folder / _ARRIVING, ignore_errors=True)
 
 
-def link(name: Path, target: Path) -> None:
+def replace_link(name: Path, target: Path) -> None:
     """A relative link, replaced in one go."""
     fresh = name.with_name(f".{name.name}.new")
     fresh.unlink(missing_ok=True)

@@ -40,7 +40,7 @@ class Meter:
 
 
 @asynccontextmanager
-async def metered(
+async def report_progress(
     job: Job,
     visit: Visit,
     way: str,
@@ -50,7 +50,7 @@ async def metered(
 ) -> AsyncIterator[Progress]:
     """The progress to hand to a transfer; `way` is "sending" or "fetching". The job's own writes forget it again."""
     meter, over = Meter(began=boottime()), asyncio.Event()
-    telling = asyncio.create_task(_tell(meter, over, job, visit, way, look_seconds, event_seconds))
+    telling = asyncio.create_task(_report(meter, over, job, visit, way, look_seconds, event_seconds))
     try:
         yield lambda done, total: meter.moved(done, total, now=boottime())
     finally:
@@ -62,7 +62,7 @@ async def metered(
         raise problem  # a lease that was lost is lost for the transfer as well
 
 
-async def _tell(
+async def _report(
     meter: Meter,
     over: asyncio.Event,
     job: Job,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from stationmaster.control.results.declared_files import has_fair_name
+from stationmaster.control.results.declared_files import has_safe_name
 from stationmaster.datasets.sources.reference import BucketReference, parse_reference
 from stationmaster.delivery.artifact_store import ArtifactStore, BucketArtifacts, FolderArtifacts
 from stationmaster.delivery.bucket import open_other_bucket
@@ -80,7 +80,7 @@ def target_paths(files: Sequence[Checkpoint], folder: Path) -> list[Path]:
     found: dict[Path, Checkpoint] = {}
     for file in files:
         place = folder / ("" if file.attempt == last else f"attempt-{file.attempt}") / file.path
-        if not has_fair_name(file.path) or place in found:
+        if not has_safe_name(file.path) or place in found:
             raise TransferFailed(f"{file.path!r} cannot be the name of an output; nothing was copied")
         found[place] = file
     return list(found)

@@ -25,14 +25,14 @@ from stationmaster.control.machine.keepalive import alone_seconds
 from stationmaster.control.machine.revive import STOPPED_ENDINGS, Revive, marked_as_stopped, needs_reviving, revive
 from stationmaster.control.machine.sight import ANSWERING, Fate, missed, sight
 from stationmaster.control.machine.step_secrets import held_back, secrets_of
-from stationmaster.control.results.collecting import Collect, collect, due
+from stationmaster.control.results.checkpoint_collection import Collect, collect, next_collection
 from stationmaster.control.results.declared_files import declared
 from stationmaster.control.states.executing.comparison import compare, comparison_due
 from stationmaster.control.states.executing.last_save import Save, ask_to_save, save_events, save_first
 from stationmaster.control.states.executing.live_stream import Follow, follow
 from stationmaster.control.states.executing.log_watch import since_of
 from stationmaster.control.states.executing.status_intake import ExecutingView, status_write
-from stationmaster.control.states.executing.step_failure import failure_explained
+from stationmaster.control.states.executing.step_failure import failure_explanation
 from stationmaster.control.states.executing.training_events import end_events
 from stationmaster.control.states.executing.user_requests import Ask, ask, next_request
 from stationmaster.errors import CommandFailed, DeliveryBusy, HostKeyRefused, RemoteError, SecretRefused
@@ -94,8 +94,8 @@ async def observe(visit: Visit, world: World) -> ExecutingView:
 def decide(view: ExecutingView, policy: Policy) -> Step[Action]:
     job, now = view.visit.job, view.visit.now
     if job.desired is Desired.CANCEL:
-        return _leave(view, Reason.CANCELLED_BY_USER, "cancelled during the training")
-    view = _counted(view, policy)
+        return _give_up(view, Reason.CANCELLED_BY_USER, "cancelled during the training")
+    view = _with_closing_time(view, policy)
     if view.status is None:
         return _without_answer(view, policy)
     status = view.status
@@ -103,8 +103,8 @@ def decide(view: ExecutingView, policy: Policy) -> Step[Action]:
     job = write.job
     # What people want and the limit come first: nothing that the machine says puts them off.
     if reason := _reason_to_stop(job, now=now):
-        return _to_its_end(view, replace(write, job=closing_begun(job, now=now)), status, reason, policy)
-    if _is_to_be_read_on(write, status):
+        return _stop_training(view, replace(write, job=closing_begun(job, now=now)), status, reason, policy)
+    if _has_more_log(write, status):
         return Step(write=replace(write, due_in=0.0))
     if status.finished:
         return Step(write=_exited(write, status, view.outputs, now=now))
@@ -112,14 +112,14 @@ def decide(view: ExecutingView, policy: Policy) -> Step[Action]:
         return Step(write=write, then=Start())
     if status.training_alive and (request := next_request(job, now=now)):
         return Step(write=write, then=request)
-    if collection := due(job, status, before=view.visit.job, policy=policy, now=now):
+    if collection := next_collection(job, status, before=view.visit.job, policy=policy, now=now):
         return Step(write=write, then=collection)
     if view.watched and status.training_alive:
         return Step(write=write, then=Follow())
     return Step(write=write)
 
 
-def _counted(view: ExecutingView, policy: Policy) -> ExecutingView:
+def _with_closing_time(view: ExecutingView, policy: Policy) -> ExecutingView:
     """The same look, with the closing time counted and without the files that do not count."""
     job = closing_counted(view.visit.job, view.sighting, policy, now=view.visit.now)
     status = view.status
@@ -128,25 +128,25 @@ def _counted(view: ExecutingView, policy: Policy) -> ExecutingView:
     return replace(view, visit=replace(view.visit, job=job), status=status)
 
 
-def _is_to_be_read_on(write: Write, status: Status) -> bool:
+def _has_more_log(write: Write, status: Status) -> bool:
     """The log is read to its end before anything is concluded from it."""
     return status.more or bool(status.finished and write.logs)
 
 
-def _to_its_end(view: ExecutingView, write: Write, status: Status, reason: Reason, policy: Policy) -> Step[Action]:
+def _stop_training(view: ExecutingView, write: Write, status: Status, reason: Reason, policy: Policy) -> Step[Action]:
     """The training is to end; one that does not is left as it runs, and its model is fetched all the same."""
     if stop_is_over(write.job, policy) or write.job.ending.stops >= _MOST_STOPS:
-        return Step(write=_left_running(write, reason, view))
+        return Step(write=_leave_running(write, reason, view))
     if status.finished:
-        if _is_to_be_read_on(write, status):
+        if _has_more_log(write, status):
             return Step(write=replace(write, due_in=0.0))
         return Step(write=_exited(write, status, view.outputs, now=view.visit.now))
     if not _training_began(status):
-        return _leave(view, _BEFORE_TRAINING.get(reason, reason), "ended before the training began")
-    return _ended(view, write, reason, policy)
+        return _give_up(view, _BEFORE_TRAINING.get(reason, reason), "ended before the training began")
+    return _save_or_stop(view, write, reason, policy)
 
 
-def _left_running(write: Write, reason: Reason, view: ExecutingView) -> Write:
+def _leave_running(write: Write, reason: Reason, view: ExecutingView) -> Write:
     """The stop had no effect, or nobody answered it: the fetch asks once more, and the machine goes after it."""
     ending = replace(write.job.ending, reason=reason, unstopped=True, stops=0)
     job = replace(recovered(write.job), ending=ending)
@@ -155,7 +155,7 @@ def _left_running(write: Write, reason: Reason, view: ExecutingView) -> Write:
     return replace(write, job=moved.job, due_in=0.0, events=moved.events)
 
 
-def _ended(view: ExecutingView, write: Write, reason: Reason, policy: Policy) -> Step[Action]:
+def _save_or_stop(view: ExecutingView, write: Write, reason: Reason, policy: Policy) -> Step[Action]:
     """The training is to end: first it saves, if it can, then it is stopped. Each is written down before it is done."""
     job = replace(write.job, ending=replace(write.job.ending, reason=reason))
     saving = save_first(job, reason, view.stopping.save, view.visit.monitoring, now=view.visit.now)
@@ -167,7 +167,7 @@ def _ended(view: ExecutingView, write: Write, reason: Reason, policy: Policy) ->
     return Step(write=replace(write, job=saving, events=events), then=Save())
 
 
-def _leave(view: ExecutingView, reason: Reason, explanation: str) -> Step[Action]:
+def _give_up(view: ExecutingView, reason: Reason, explanation: str) -> Step[Action]:
     return Step(write=give_up(view.visit.job, reason, now=view.visit.now, explanation=explanation))
 
 
@@ -175,11 +175,11 @@ def _without_answer(view: ExecutingView, policy: Policy) -> Step[Action]:
     """No answer is not an answer: only the provider can say that the machine, and so the training, is gone."""
     job, sighting = view.visit.job, view.sighting
     if sighting.fate is Fate.GONE:
-        return _leave(view, Reason.MACHINE_LOST, f"the provider says that the machine is gone{checkpoint_note(job)}")
+        return _give_up(view, Reason.MACHINE_LOST, f"the provider says that the machine is gone{checkpoint_note(job)}")
     if reason := _reason_to_stop(job, now=view.visit.now):
         job = closing_begun(job, now=view.visit.now)
         if stop_is_over(job, policy) or is_stopped_for_good(job, policy):
-            return Step(write=_left_running(Write(job=job), reason, view))
+            return Step(write=_leave_running(Write(job=job), reason, view))
     if needs_reviving(sighting, job):
         stopped = marked_as_stopped(job, sighting)
         since = job.unreachable_since if job.unreachable_since is not None else view.visit.now
@@ -213,7 +213,7 @@ def _exited(write: Write, status: Status, outputs: Sequence[Output], *, now: flo
     # Whatever it was to be ended for: a training that is done was done before.
     is_done = status.finished.result == "done"
     reason = Reason.FINISHED if is_done else job.ending.reason or Reason.STEP_FAILED
-    explanation = failure_explained(job, status) if reason is Reason.STEP_FAILED else None
+    explanation = failure_explanation(job, status) if reason is Reason.STEP_FAILED else None
     job = replace(recovered(job), ending=replace(job.ending, reason=reason, explanation=explanation))
     events = (*write.events, *end_events(job, outputs))
     moved = go_on(job, Move.EXITED, now=now, events=events, checkpoints=write.checkpoints)

@@ -41,7 +41,7 @@ def save_first(
         return None  # judged once: after the asking the phase is `saving` because of it
     asked = asked or LastSave(state=_SAVING, at=now)
     is_over = now - asked.at >= min(request.timeout, monitoring.save_timeout)
-    return None if is_over or asked.state != _SAVING else _noted(job, asked)
+    return None if is_over or asked.state != _SAVING else _with_save(job, asked)
 
 
 def save_events(before: Job, after: Job) -> tuple[NewEvent, ...]:
@@ -57,14 +57,14 @@ async def ask_to_save(job: Job, world: World) -> Write:
     found = await host_of(job, world).save(f"attempt-{job.attempt}", wait_seconds=_LOOK_SECONDS)
     if found.state == _SAVING:
         return wait(job, _PAUSE_SECONDS)
-    after = _noted(job, replace(asked, state=found.state))
+    after = _with_save(job, replace(asked, state=found.state))
     payload: dict[str, Any] = {"state": found.state, "files": list(found.files)}
     if found.problem:
         payload["problem"] = quoted(found.problem)
     return wait(after, 0.0, events=(NewEvent(kind="save_ended", payload=payload),))
 
 
-def _noted(job: Job, asked: LastSave) -> Job:
+def _with_save(job: Job, asked: LastSave) -> Job:
     return replace(job, ending=replace(job.ending, save=asked))
 
 

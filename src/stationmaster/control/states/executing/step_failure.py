@@ -29,18 +29,18 @@ _TOKEN = re.compile(
 )
 
 
-def failure_explained(job: Job, status: Status) -> str:
+def failure_explanation(job: Job, status: Status) -> str:
     """The end of the step that failed. It goes to terminals and messengers, so what the machine says is cleaned."""
     step = _failed_step(status)
     if step is None:
         return "a step failed"
-    quote = quoted(step.error or error_read(job, step) or "")
+    quote = quoted(step.error or error_in_log(job, step) or "")
     how = f"step {step.name} {_how(step)} (try {step.try_number})"
     why = f": {quote}" if quote else "; see its log"
     return how + why + ("; not tried again, it cannot pass" if step.cannot_pass else "")
 
 
-def error_read(job: Job, step: StepStatus) -> str | None:
+def error_in_log(job: Job, step: StepStatus) -> str | None:
     """The error that the log reader found in this step's log: one that ends a run, or else the last one."""
     if job.watching.reader is None or job.watching.error_step != step.index:
         return None

@@ -13,8 +13,8 @@ from typing import Any
 from stationmaster.control.flow.step import wait
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.access import host_of
-from stationmaster.control.results.collecting import with_newest_asked
-from stationmaster.control.results.declared_files import has_fair_name
+from stationmaster.control.results.checkpoint_collection import with_newest_wanted
+from stationmaster.control.results.declared_files import has_safe_name
 from stationmaster.control.results.job_folder import arriving, fetched_path
 from stationmaster.control.states.executing.step_failure import quoted
 from stationmaster.errors import CommandFailed, DiskFull, TransferFailed
@@ -60,16 +60,16 @@ async def ask(action: Ask, job: Job, visit: Visit, world: World) -> Write:
     )
     name = f"attempt-{job.attempt}-{action.request.value}-{action.number}"
     first_look = _LOOK_SECONDS if pending.at == now else 0.0
-    found = await _passed_on(host, action.request, name, first_look)
+    found = await _pass_on(host, action.request, name, first_look)
     seconds = _most_seconds(action.request, visit.recipe) + _SPARE_SECONDS
-    if goes_on(found, pending, step=job.progress.step) and now - pending.at < seconds:
-        asking = replace(looked_after(pending, found, step=job.progress.step), looked_at=now)
+    if more_to_come(found, pending, step=job.progress.step) and now - pending.at < seconds:
+        asking = replace(after_look(pending, found, step=job.progress.step), looked_at=now)
         after = replace(job, requests=replace(job.requests, pending=asking))
         return wait(after, 0.0 if visit.watched else _AGAIN_SECONDS)
-    return await _ended(found, action, job, visit, world)
+    return await _finish_request(found, action, job, visit, world)
 
 
-def goes_on(found: RequestState, pending: PendingRequest, *, step: int | None) -> bool:
+def more_to_come(found: RequestState, pending: PendingRequest, *, step: int | None) -> bool:
     """Whether more is to come. Of several samples the first is there before the last: all are once it trains again."""
     if found.state in _AT_IT:
         return True
@@ -77,14 +77,14 @@ def goes_on(found: RequestState, pending: PendingRequest, *, step: int | None) -
     return found.state == "sampled" and (first_seen is None or step == first_seen)
 
 
-def looked_after(pending: PendingRequest, found: RequestState, *, step: int | None) -> PendingRequest:
+def after_look(pending: PendingRequest, found: RequestState, *, step: int | None) -> PendingRequest:
     """What is known of the request after a look: at which step the first of what it asked for was there."""
     if pending.made_at_step is None and found.state not in _AT_IT:
         return replace(pending, made_at_step=step)
     return pending
 
 
-async def _passed_on(host: Host, request: Request, name: str, wait_seconds: float) -> RequestState:
+async def _pass_on(host: Host, request: Request, name: str, wait_seconds: float) -> RequestState:
     try:
         if request is Request.SAVE:
             return await host.save(name, wait_seconds=wait_seconds)
@@ -98,29 +98,29 @@ def _most_seconds(request: Request, recipe: Recipe) -> float:
     return 0.0 if how is None else how.timeout
 
 
-async def _ended(found: RequestState, action: Ask, job: Job, visit: Visit, world: World) -> Write:
+async def _finish_request(found: RequestState, action: Ask, job: Job, visit: Visit, world: World) -> Write:
     """The request is answered: told, and what came of it is brought home."""
     kind = f"{action.request.value}_ended"
     state = "timed_out" if found.state in _AT_IT else quoted(found.state)
-    files = [path for path in found.files if has_fair_name(path)][-_MOST_FILES:]  # a machine may name what it likes
+    files = [path for path in found.files if has_safe_name(path)][-_MOST_FILES:]  # a machine may name what it likes
     payload: dict[str, Any] = {"state": state, "number": action.number, "files": files}
     if found.problem:
         payload["problem"] = quoted(found.problem)
     rows: tuple[Checkpoint, ...] = ()
     if action.request is Request.SAMPLE and files:
         try:
-            rows = await _brought_home(files, job, visit, visit.recipe.outputs, world)
+            rows = await _download_samples(files, job, visit, visit.recipe.outputs, world)
         except (TransferFailed, DiskFull) as problem:
             payload["problem"] = str(problem)
         payload["places"] = [row.location for row in rows]
     answered = {**job.requests.answered, action.request.value: action.number}
     after = replace(job, requests=Requests(answered=answered))
     if action.request is Request.SAVE and files:
-        after = with_newest_asked(after, now=visit.now)
+        after = with_newest_wanted(after, now=visit.now)
     return wait(after, 0.0, checkpoints=rows, events=(NewEvent(kind=kind, payload=payload),))
 
 
-async def _brought_home(
+async def _download_samples(
     files: Sequence[str], job: Job, visit: Visit, outputs: Sequence[Output], world: World
 ) -> tuple[Checkpoint, ...]:
     """The samples among these files, verified; one that is too large to be a sample stays where it is."""

@@ -52,11 +52,11 @@ from stationmaster.control.machine.revive import Revive, needs_reviving, revive
 from stationmaster.control.machine.sight import ANSWERING, Fate, Sighting, missed, sight
 from stationmaster.control.publishing import delivery_notes as notes
 from stationmaster.control.publishing.chain import Deliver, deliver, not_delivered
-from stationmaster.control.results.collecting import with_fetched, with_places
+from stationmaster.control.results.checkpoint_collection import keep_fetched, with_locations
 from stationmaster.control.results.declared_files import checkpoint_of, declared, refused_events
 from stationmaster.control.results.job_folder import arriving, fetched_path
-from stationmaster.control.results.transfer_progress import metered
-from stationmaster.control.states.fetching.wanted_files import ranked_models, steady, wanted_files
+from stationmaster.control.results.transfer_progress import report_progress
+from stationmaster.control.states.fetching.wanted_files import ranked_models, steady_files, wanted_files
 from stationmaster.delivery.safetensors_header import open_safetensors
 from stationmaster.durations import format_duration
 from stationmaster.errors import (
@@ -129,9 +129,9 @@ def _next(job: Job, view: FetchingView, policy: Policy) -> Step[Action]:
         said = "cancelled while the results were fetched"
         return Step(write=give_up(job, Reason.CANCELLED_BY_USER, now=now, explanation=said))
     if is_parked(job):
-        return _of_parked(job, view, policy)
+        return _parked_step(job, view, policy)
     if view.sighting.fate is Fate.GONE:
-        return Step(write=without_the_rest(job, Reason.MACHINE_LOST, "the machine was gone", now=now))
+        return Step(write=finish_incomplete(job, Reason.MACHINE_LOST, "the machine was gone", now=now))
     if view.sighting.fate is Fate.MISSING:
         return Step(write=wait(missed(job, view.sighting), policy.provider_look_seconds))
     # A machine that cannot be stopped is one of our own: it is given up only at the limit, as it bills nobody.
@@ -139,7 +139,7 @@ def _next(job: Job, view: FetchingView, policy: Policy) -> Step[Action]:
         return Step(write=_out_of_time(job, view, policy))
     if is_stopped_for_good(job, policy):
         said = "the machine was stopped and could not be started again"
-        return Step(write=_given_no_more_time(job, said, policy, now=now))
+        return Step(write=_stop_fetching(job, said, policy, now=now))
     if needs_reviving(view.sighting, job):
         return Step(then=Revive(sighting=view.sighting))
     wanted = job.fetching.wanted
@@ -156,7 +156,7 @@ def _next(job: Job, view: FetchingView, policy: Policy) -> Step[Action]:
     return Step(then=Fetch(file=file))
 
 
-def _of_parked(job: Job, view: FetchingView, policy: Policy) -> Step[Action]:
+def _parked_step(job: Job, view: FetchingView, policy: Policy) -> Step[Action]:
     if is_asked_again(job):
         again = closing_begun(taken_up_again(job), now=view.visit.now)
         again = replace(again, unreachable_since=view.visit.now)  # it is stopped: the next visit looks for it
@@ -173,19 +173,19 @@ def _running_again(sighting: Sighting) -> tuple[Rental, ...]:
 def _out_of_time(job: Job, view: FetchingView, policy: Policy) -> Write:
     """The fetch had its time. What cannot be stopped, with its disk kept, has to go."""
     if not view.can_stop:
-        return without_the_rest(job, Reason.HARD_LIMIT, "the limit was reached", now=view.visit.now)
+        return finish_incomplete(job, Reason.HARD_LIMIT, "the limit was reached", now=view.visit.now)
     said = f"the model could not be fetched within {format_duration(policy.limits.fetch)}"
-    return _given_no_more_time(job, said, policy, now=view.visit.now)
+    return _stop_fetching(job, said, policy, now=view.visit.now)
 
 
-def _given_no_more_time(job: Job, why: str, policy: Policy, *, now: float) -> Write:
+def _stop_fetching(job: Job, why: str, policy: Policy, *, now: float) -> Write:
     """With the model safe the job goes on without the rest; else the machine is stopped, or stays so, and keeps it."""
     if job.has_model_of_attempt:
-        return without_the_rest(job, Reason.HARD_LIMIT, "the time was over", now=now)
+        return finish_incomplete(job, Reason.HARD_LIMIT, "the time was over", now=now)
     return parked(job, why, policy, now=now)
 
 
-def without_the_rest(job: Job, reason: Reason, why: str, *, now: float) -> Write:
+def finish_incomplete(job: Job, reason: Reason, why: str, *, now: float) -> Write:
     """Nothing more can be had from the machine: with the model safe the job goes on, else the attempt is lost."""
     if job.has_model_of_attempt:
         event = NewEvent(kind="results_incomplete", payload={"problem": f"{why} before everything was fetched"})
@@ -232,7 +232,7 @@ async def perform(action: Action, job: Job, view: FetchingView, world: World) ->
     except BrokenModel as problem:
         return _with_the_next_model(job, problem)
     except TimeoutError:
-        return _took_too_long(action, job, world.policy)
+        return _timed_out(action, job, world.policy)
     except Unreachable as problem:
         await drop_connection(job, world)
         return cut_off(job, now=view.visit.now, policy=world.policy, problem=str(problem))
@@ -248,8 +248,8 @@ async def _take_inventory(job: Job, recipe: Recipe, world: World) -> Write:
         with suppress(CommandFailed):  # its model can be had all the same
             await host.stop(min(recipe.stop.grace, stop_limit(world.policy)))
     told = await host.inventory()
-    files = steady(declared(told, outputs))
-    checkpoints = tuple(with_places((checkpoint_of(job, file, outputs) for file in files), job))
+    files = steady_files(declared(told, outputs))
+    checkpoints = tuple(with_locations((checkpoint_of(job, file, outputs) for file in files), job))
     spare = ranked_models(files, job, checkpoints)[1 : 1 + _SPARE_MODELS]
     steps = [one.step for one in checkpoints if one.kind == OutputKind.CHECKPOINT and one.step is not None]
     fetching = Fetching(
@@ -282,7 +282,7 @@ def _without_first(job: Job) -> Job:
     return replace(job, fetching=replace(job.fetching, wanted=(job.fetching.wanted or ())[1:]))
 
 
-def _took_too_long(action: TakeInventory | Deliver | Fetch, job: Job, policy: Policy) -> Write:
+def _timed_out(action: TakeInventory | Deliver | Fetch, job: Job, policy: Policy) -> Write:
     if isinstance(action, Deliver):
         return not_delivered(job, action.link, DeliveryRefused("it took too long"), policy)
     after, seconds, failures = failed_try(job, policy)
@@ -295,7 +295,7 @@ async def _fetch(file: OutputFile, job: Job, view: FetchingView, world: World) -
     folder = world.artifacts(job.id)
     target = fetched_path(folder, attempt=job.attempt, path=file.path)
     await asyncio.to_thread(_take_collected, file, job, target)
-    async with metered(job, view.visit, "fetching") as progress:
+    async with report_progress(job, view.visit, "fetching") as progress:
         host = host_of(job, world)
         await pull_verified(host, file.path, target, file.sha256, parts=arriving(folder), progress=progress)
     if file.kind == OutputKind.CHECKPOINT and is_safe_to_load(file.path):
@@ -309,7 +309,7 @@ async def _fetch(file: OutputFile, job: Job, view: FetchingView, world: World) -
     if safe.kind == OutputKind.CHECKPOINT:
         after = notes.with_model(after, file, address=str(target), step=safe.step)
         if job.ending.reason is Reason.OUTBID:
-            after = await with_fetched(after, safe, file, world)
+            after = await keep_fetched(after, safe, file, world)
         payload = {"path": file.path, "location": str(target), "sha256": file.sha256, "size": file.size}
         events = (NewEvent(kind="model_safe", payload=payload),)
     return wait(after, 0.0, checkpoints=(safe,), events=events)

@@ -10,7 +10,7 @@ from stationmaster.model import Checkpoint, Job, OutputFile, Reason
 from stationmaster.recipes.schema import OutputKind
 
 
-def steady(files: Sequence[OutputFile]) -> list[OutputFile]:
+def steady_files(files: Sequence[OutputFile]) -> list[OutputFile]:
     """Files that nobody wrote to while they were hashed. Raises TransferFailed if all models were being written."""
     hashed = [file for file in files if file.sha256 is not None]
     models = [file for file in files if file.kind == OutputKind.CHECKPOINT]
@@ -38,7 +38,7 @@ def _has_finished(job: Job) -> bool:
 def ranked_models(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoint]) -> list[OutputFile]:
     """Every checkpoint, the best first; those that were saved after the loss had become no number come last."""
     by_path = {checkpoint.path: checkpoint for checkpoint in checkpoints}
-    models = best((file for file in files if file.kind == OutputKind.CHECKPOINT), by_path)
+    models = best_models_first((file for file in files if file.kind == OutputKind.CHECKPOINT), by_path)
     return sorted(models, key=lambda file: is_spoilt(by_path.get(file.path), job))
 
 
@@ -48,7 +48,7 @@ def is_spoilt(checkpoint: Checkpoint | None, job: Job) -> bool:
     return spoilt_at is not None and checkpoint is not None and (checkpoint.step or 0) >= spoilt_at
 
 
-def best(models: Iterable[OutputFile], checkpoints: dict[str, Checkpoint]) -> list[OutputFile]:
+def best_models_first(models: Iterable[OutputFile], checkpoints: dict[str, Checkpoint]) -> list[OutputFile]:
     """Models from best to worst: one without a step in its name is final; else the later step is the better one."""
 
     def rank(file: OutputFile) -> tuple[bool, int, float]:

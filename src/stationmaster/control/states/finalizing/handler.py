@@ -24,7 +24,7 @@ from stationmaster.control.machine.sight import ANSWERING, Sighting, sight
 from stationmaster.control.publishing import delivery_notes as notes
 from stationmaster.control.publishing.publish import Publishing, entry, next_publishing, publish
 from stationmaster.control.publishing.registering import first_registration, step_on
-from stationmaster.control.results.job_folder import LATEST, MODEL, SUMMARY, forget_arriving, keep_only, link
+from stationmaster.control.results.job_folder import LATEST, MODEL, SUMMARY, keep_only, remove_arriving, replace_link
 from stationmaster.control.results.run_facts import facts_to_remember
 from stationmaster.errors import RemoteError
 from stationmaster.event_log import get_logger
@@ -157,11 +157,11 @@ async def _conclude(action: Conclude, job: Job, visit: Visit, world: World) -> W
     await world.ask_store(_put_in_place, world.artifacts(job.id), done)
     run = await facts_to_remember(job, world) if action.reason is Reason.FINISHED else None
     await _acknowledge(job, world)
-    gone = await _no_longer_at_home(job, world)
+    gone = await _checkpoints_to_delete(job, world)
     return go_on(done, Move.PUBLISHED, now=visit.now, events=(outcome_event(done),), checkpoints=gone, past_run=run)
 
 
-async def _no_longer_at_home(job: Job, world: World) -> tuple[Checkpoint, ...]:
+async def _checkpoints_to_delete(job: Job, world: World) -> tuple[Checkpoint, ...]:
     """Checkpoints that were collected during the training of a model that is kept elsewhere alone."""
     if "://" not in (job.model.address or ""):
         return ()
@@ -210,9 +210,9 @@ def _put_in_place(folder: Path, job: Job) -> None:
         (folder / LATEST).unlink(missing_ok=True)
     elif model:
         for name in (LATEST, MODEL):
-            link(folder / name, Path(model))
+            replace_link(folder / name, Path(model))
     write_atomically(folder / SUMMARY, json.dumps(summary(job), indent=2) + "\n")
-    forget_arriving(folder)
+    remove_arriving(folder)
 
 
 def summary(job: Job) -> dict[str, Any]:

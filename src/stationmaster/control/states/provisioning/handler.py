@@ -16,7 +16,7 @@ from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.adoption import Discard, adopted, discard, with_surplus
 from stationmaster.control.machine.login import LogIn, blame, log_in, with_login_problem
 from stationmaster.control.machine.step_secrets import refusal_in_words
-from stationmaster.control.states.provisioning.market import Market, agreed_in_words, look_at_market, requirements
+from stationmaster.control.states.provisioning.market import Market, agreed_limits, look_at_market, requirements
 from stationmaster.durations import format_duration
 from stationmaster.errors import (
     AccessRefused,
@@ -137,21 +137,21 @@ async def observe(visit: Visit, world: World) -> ProvisioningView:
 def decide(view: ProvisioningView, policy: Policy) -> Step[Action]:
     job, now = view.visit.job, view.visit.now
     if wants_out(job):
-        return Step(write=_given_up(view, Reason.CANCELLED_BY_USER, "cancelled while a machine was sought"))
+        return Step(write=_give_up(view, Reason.CANCELLED_BY_USER, "cancelled while a machine was sought"))
     if is_late(job, now=now):
-        return Step(write=_given_up(view, Reason.HARD_LIMIT, "the limit was reached before a machine was ready"))
+        return Step(write=_give_up(view, Reason.HARD_LIMIT, "the limit was reached before a machine was ready"))
     if isinstance(view, NoRental):
         if view.was_ended:  # one attempt is one rental: what is written of that machine stays
             said = "the safety net ended the machine before it was ready"
-            return Step(write=_given_up(view, Reason.MACHINE_NOT_READY, said))
+            return Step(write=_give_up(view, Reason.MACHINE_NOT_READY, said))
         return Step(write=_intent(view))
     if isinstance(view, NoAnswer) and isinstance(view.problem, AccessRefused):
-        return Step(write=_given_up(view, Reason.ACCESS_REFUSED, str(view.problem)))
+        return Step(write=_give_up(view, Reason.ACCESS_REFUSED, str(view.problem)))
     if now - job.state_since > policy.limits.ready:
         return Step(write=_out_of_time(view, policy))
     if isinstance(view, NoAnswer):  # a market that did not answer is not an empty one
         after, seconds, _ = failed_try(job, policy)
-        return Step(write=wait(after, seconds, alerts=_slow(view, policy)))
+        return Step(write=wait(after, seconds, alerts=_slow_alerts(view, policy)))
     if view.rental.state is RentalState.REQUESTED:
         return _ask_or_adopt(view, policy)
     return _until_reachable(view, policy)
@@ -180,16 +180,16 @@ def _ask_or_adopt(view: Listed, policy: Policy) -> Step[Action]:
     market = _market(view)
     if market is None:
         due = view.create_limit_over - now
-        return Step(write=wait(job, max(due, policy.provider_look_seconds), alerts=_slow(view, policy)))
+        return Step(write=wait(job, max(due, policy.provider_look_seconds), alerts=_slow_alerts(view, policy)))
     if market.waits_for_room:
         return Step(write=wait(replace(job, state_since=now), policy.room_look_seconds))
     if isinstance(market.secret_problem, SecretRefused):  # before anything is rented that could not be used
-        return Step(write=_given_up(view, Reason.ACCESS_REFUSED, refusal_in_words(market.secret_problem)))
+        return Step(write=_give_up(view, Reason.ACCESS_REFUSED, refusal_in_words(market.secret_problem)))
     if market.secret_problem is not None:
         after, seconds, _ = failed_try(with_login_problem(job, str(market.secret_problem)), policy)
-        return Step(write=wait(after, seconds, alerts=_slow(view, policy)))
+        return Step(write=wait(after, seconds, alerts=_slow_alerts(view, policy)))
     if market.no_credit:
-        return Step(write=_given_up(view, Reason.NO_PROVIDER_CREDIT, market.no_credit))
+        return Step(write=_give_up(view, Reason.NO_PROVIDER_CREDIT, market.no_credit))
     offer = view.rental.offer or market.best_offer(job)
     if offer is None:
         return Step(write=_wait_for_an_offer(view, market, policy))
@@ -205,9 +205,9 @@ def _wait_for_an_offer(view: Listed, market: Market, policy: Policy) -> Write:
     """Wait rather than rent above the agreed price: the market may have a fitting offer in a minute."""
     after, seconds, failures = failed_try(view.visit.job, policy)
     event = NewEvent(
-        kind="waiting_for_offer", payload={"agreed": agreed_in_words(after.spec), "offered": market.next_best}
+        kind="waiting_for_offer", payload={"agreed": agreed_limits(after.spec), "offered": market.next_best}
     )
-    return wait(after, seconds, events=() if failures else (event,), alerts=_slow(view, policy))
+    return wait(after, seconds, events=() if failures else (event,), alerts=_slow_alerts(view, policy))
 
 
 def _out_of_time(view: NoAnswer | Listed, policy: Policy) -> Write:
@@ -220,16 +220,14 @@ def _out_of_time(view: NoAnswer | Listed, policy: Policy) -> Write:
         and not market.waits_for_room
         and market.secret_problem is None
     ):
-        said = (
-            f"{job.spec.provider} offered nothing within what was agreed to ({agreed_in_words(job.spec)}) for {waited}"
-        )
+        said = f"{job.spec.provider} offered nothing within what was agreed to ({agreed_limits(job.spec)}) for {waited}"
         if best := market.next_best:
             said = f"{said}; it has {best}"
-        return _given_up(view, Reason.NO_OFFER, said)
+        return _give_up(view, Reason.NO_OFFER, said)
     said = f"no machine could be logged in to within {waited}"
     if why := job.machine.login_problem:
         said = f"{said}: {why}"
-    return _given_up(view, Reason.MACHINE_NOT_READY, said)
+    return _give_up(view, Reason.MACHINE_NOT_READY, said)
 
 
 def _discarding(machines: list[Machine]) -> Discard:
@@ -248,23 +246,23 @@ def _until_reachable(view: Listed, policy: Policy) -> Step[Action]:
         return Step(write=wait(job, 0.0, rentals=(replace(rental, absent_listings=0),)))
     if machine.status in _USELESS:  # nothing is on it yet: another one is sooner ready than this one is back
         said = machine.message or f"the provider says that the machine is {machine.status.value.lower()}"
-        return Step(write=_given_up(view, Reason.MACHINE_NOT_READY, said))
+        return Step(write=_give_up(view, Reason.MACHINE_NOT_READY, said))
     if machine.status is not MachineStatus.RUNNING or not machine.accesses:
-        return Step(write=wait(job, policy.provider_look_seconds, alerts=_slow(view, policy)))
+        return Step(write=wait(job, policy.provider_look_seconds, alerts=_slow_alerts(view, policy)))
     return Step(then=LogIn(rental=rental, machine=machine))
 
 
 def _missing(view: Listed, policy: Policy) -> Write:
     rental = view.rental
     if not shows_absence(view.listing, account=rental.account):
-        return wait(view.visit.job, policy.provider_look_seconds, alerts=_slow(view, policy))
+        return wait(view.visit.job, policy.provider_look_seconds, alerts=_slow_alerts(view, policy))
     counted = replace(rental, absent_listings=rental.absent_listings + 1)
     if counted.absent_listings < _ABSENCES:
         return wait(view.visit.job, policy.provider_look_seconds, rentals=(counted,))
-    return _given_up(view, Reason.MACHINE_NOT_READY, "the machine vanished before it could be used")
+    return _give_up(view, Reason.MACHINE_NOT_READY, "the machine vanished before it could be used")
 
 
-def _given_up(view: ProvisioningView, reason: Reason, explanation: str) -> Write:
+def _give_up(view: ProvisioningView, reason: Reason, explanation: str) -> Write:
     write = give_up(view.visit.job, reason, now=view.visit.now, explanation=explanation)
     blamed = (
         blame(None if isinstance(view, NoRental) else view.rental, explanation)
@@ -274,7 +272,7 @@ def _given_up(view: ProvisioningView, reason: Reason, explanation: str) -> Write
     return replace(write, bad_machines=blamed)
 
 
-def _slow(view: ProvisioningView, policy: Policy) -> tuple[Alert, ...]:
+def _slow_alerts(view: ProvisioningView, policy: Policy) -> tuple[Alert, ...]:
     waited = view.visit.now - view.visit.job.state_since
     if waited < policy.monitoring.provisioning_alert:
         return ()
@@ -303,17 +301,17 @@ async def _create(action: Create, job: Job, view: ProvisioningView, world: World
     try:
         provider_id = await provider.create(action.offer, label=action.rental.label, want=want)
     except NoCapacity as problem:
-        return replace(_refused(action, job, view, world.policy, str(problem)), rentals=(unsent,))
+        return replace(_offer_refused(action, job, view, world.policy, str(problem)), rentals=(unsent,))
     except ProviderBusy as problem:
         after, seconds, _ = failed_try(job, world.policy)
         return wait(after, max(seconds, problem.retry_after_seconds or 0.0), rentals=(unsent,))
     except AccessRefused as problem:
-        return replace(_given_up(view, Reason.ACCESS_REFUSED, str(problem)), rentals=(unsent,))
+        return replace(_give_up(view, Reason.ACCESS_REFUSED, str(problem)), rentals=(unsent,))
     except AnswerLost as problem:
         event = NewEvent(kind="create_unanswered", payload={"problem": str(problem)})
         return wait(job, provider.create_limit_seconds, events=(event,))
     except ProviderError as problem:  # any other refusal: nothing was rented, and asking again would not help
-        return replace(_given_up(view, Reason.NO_OFFER, str(problem)), rentals=(unsent,))
+        return replace(_give_up(view, Reason.NO_OFFER, str(problem)), rentals=(unsent,))
     machine = Machine(
         provider_id=provider_id,
         label=action.rental.label,
@@ -326,13 +324,13 @@ async def _create(action: Create, job: Job, view: ProvisioningView, world: World
     return adopted(recovered(job), action.rental, [machine], listing, now=view.visit.now)
 
 
-def _refused(action: Create, job: Job, view: ProvisioningView, policy: Policy, problem: str) -> Write:
+def _offer_refused(action: Create, job: Job, view: ProvisioningView, policy: Policy, problem: str) -> Write:
     """Somebody else was quicker: the next best offer is asked for, and the attempt is lost only when there is none."""
     refused = (*job.machine.refused_offers, action.offer.id)
     market = _market(view)
     others = market is not None and any(offer.id not in refused for offer in market.offers)
     if len(refused) >= (_MOST_REFUSALS if others else _REFUSALS):
-        return _given_up(view, Reason.NO_OFFER, problem)
+        return _give_up(view, Reason.NO_OFFER, problem)
     after, seconds, _ = failed_try(replace(job, machine=replace(job.machine, refused_offers=refused)), policy)
     event = NewEvent(kind="create_refused", payload={"problem": problem})
     return wait(after, policy.provider_look_seconds if others else seconds, events=(event,))

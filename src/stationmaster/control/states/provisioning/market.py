@@ -91,7 +91,7 @@ def within_agreed(offers: Iterable[Offer], spec: JobSpec) -> list[Offer]:
     return [offer for offer in offers if offer.price_per_hour <= most and is_as_fast(offer.gpu, spec.quote.gpu)]
 
 
-def agreed_in_words(spec: JobSpec) -> str:
+def agreed_limits(spec: JobSpec) -> str:
     gpu = f"{spec.quote.gpu} or faster, " if spec.quote.gpu else ""
     return f"{gpu}at most {format_dollars(most_per_hour(spec.quote, spec.max_price_per_hour), 3)} per hour"
 

@@ -47,7 +47,7 @@ def cleanup_limit(visit: Visit, world: World) -> float | None:
     return min(limit, seconds_left(job, until=world.policy.bound_seconds))
 
 
-def is_to_be_cleaned(job: Job, judgements: Iterable[Judgement], *, limit: float | None, now: float) -> bool:
+def needs_cleanup(job: Job, judgements: Iterable[Judgement], *, limit: float | None, now: float) -> bool:
     """Whether the machine is still there and its cleanup neither over nor out of time."""
     begun = job.machine.cleanup or Cleanup(since=now)
     if limit is None or begun.state:
@@ -57,7 +57,7 @@ def is_to_be_cleaned(job: Job, judgements: Iterable[Judgement], *, limit: float 
 
 
 def with_cleanup_begun(job: Job, *, now: float) -> Job:
-    return job if job.machine.cleanup is not None else _noted(job, Cleanup(since=now))
+    return job if job.machine.cleanup is not None else _with_cleanup(job, Cleanup(since=now))
 
 
 async def clean_up(job: Job, visit: Visit, world: World) -> Write:
@@ -67,23 +67,23 @@ async def clean_up(job: Job, visit: Visit, world: World) -> Write:
     try:
         seen = await host_of(job, world).cleanup(min(visit.recipe.stop.grace, _MARGIN_SECONDS / 2))
     except CommandFailed as problem:
-        return _over(job, begun, "impossible", problem=str(problem))  # no plan was ever put there
+        return _finish_cleanup(job, begun, "impossible", problem=str(problem))  # no plan was ever put there
     except RemoteError as problem:
         await drop_connection(job, world)
         if visit.now - begun.since < _SILENCE_SECONDS:
             return wait(job, _LOOK_SECONDS)
-        return _over(job, begun, "unreachable", problem=str(problem))
+        return _finish_cleanup(job, begun, "unreachable", problem=str(problem))
     if seen.state == "running":
         return wait(job, _LOOK_SECONDS)
-    return _over(job, begun, seen.state, failed=list(seen.failed), tail=seen.tail)
+    return _finish_cleanup(job, begun, seen.state, failed=list(seen.failed), tail=seen.tail)
 
 
-def _noted(job: Job, cleanup: Cleanup) -> Job:
+def _with_cleanup(job: Job, cleanup: Cleanup) -> Job:
     return replace(job, machine=replace(job.machine, cleanup=cleanup))
 
 
-def _over(job: Job, begun: Cleanup, state: str, **more: Any) -> Write:
-    after = _noted(job, replace(begun, state=state))
+def _finish_cleanup(job: Job, begun: Cleanup, state: str, **more: Any) -> Write:
+    after = _with_cleanup(job, replace(begun, state=state))
     events = () if state in ("nothing", "impossible") else (NewEvent(kind="cleanup", payload={"state": state, **more}),)
     return wait(after, 0.0, events=events)
 

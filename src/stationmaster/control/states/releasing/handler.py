@@ -14,7 +14,7 @@ from stationmaster.control.states.releasing.cleanup import (
     CleanUp,
     clean_up,
     cleanup_limit,
-    is_to_be_cleaned,
+    needs_cleanup,
     with_cleanup_begun,
 )
 from stationmaster.errors import ProviderError
@@ -87,9 +87,9 @@ def decide(view: ReleasingView, policy: Policy) -> Step[Destroy | CleanUp]:
     job, events = _without_further_attempt(job) if wants_out(job) else (job, ())
     if view.evidence is None:
         after, seconds, _ = failed_try(job, policy)
-        return Step(write=wait(after, seconds, events=events, alerts=_stubborn(view, policy)))
+        return Step(write=wait(after, seconds, events=events, alerts=_release_alerts(view, policy)))
     judgements = [judge(rental, view.evidence, now=now) for rental in not_gone(view.rentals)]
-    if is_to_be_cleaned(job, judgements, limit=view.cleanup_limit, now=now):
+    if needs_cleanup(job, judgements, limit=view.cleanup_limit, now=now):
         return Step(write=Write(job=with_cleanup_begun(job, now=now), events=events), then=CleanUp())
     surplus = _surplus(view, judgements)
     rentals = (*(judgement.rental for judgement in judgements), *surplus)
@@ -107,7 +107,7 @@ def decide(view: ReleasingView, policy: Policy) -> Step[Destroy | CleanUp]:
         return Step(write=with_settlement(over, job, lines=lines, rentals=known, policy=policy, now=now))
     doomed = [judgement.rental.provider_id for judgement in judgements if judgement.next is Next.DESTROY]
     doomed += [rental.provider_id for rental in surplus]
-    alerts = _stubborn(view, policy)
+    alerts = _release_alerts(view, policy)
     if not doomed:
         return Step(write=replace(write, due_in=policy.provider_look_seconds, alerts=alerts))
     ids = tuple(provider_id for provider_id in doomed if provider_id is not None)
@@ -183,7 +183,7 @@ def _all_gone(write: Write, job: Job, *, now: float, policy: Policy) -> Write:
     return replace(again, due_in=policy.attempt_after(failed), cleared_alerts=("release", "silence", PARKED))
 
 
-def _stubborn(view: ReleasingView, policy: Policy) -> tuple[Alert, ...]:
+def _release_alerts(view: ReleasingView, policy: Policy) -> tuple[Alert, ...]:
     waited = view.visit.now - view.visit.job.state_since
     if waited < policy.release_alert_seconds:
         return ()

@@ -24,9 +24,9 @@ from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.access import drop_connection, host_of
 from stationmaster.control.machine.keepalive import keepalive
 from stationmaster.control.machine.sight import ANSWERING, Fate, Sighting, missed, sight
-from stationmaster.control.results.collecting import intact, intact_state
+from stationmaster.control.results.checkpoint_collection import best_intact, intact_state
 from stationmaster.control.results.job_folder import sent_configs
-from stationmaster.control.results.transfer_progress import metered
+from stationmaster.control.results.transfer_progress import report_progress
 from stationmaster.control.states.transferring.dataset_on_machine import (
     cache_dataset,
     can_be_cached,
@@ -81,21 +81,21 @@ async def observe(visit: Visit, world: World) -> TransferringView:
 def decide(view: TransferringView, policy: Policy) -> Step[Send]:
     job, now = view.visit.job, view.visit.now
     if wants_out(job):
-        return _leave(view, Reason.CANCELLED_BY_USER, "cancelled before the training began")
+        return _give_up(view, Reason.CANCELLED_BY_USER, "cancelled before the training began")
     if view.sighting.fate in (Fate.GONE, Fate.STOPPED):
         said = f"the provider says that the machine is {view.sighting.fate.value.lower()}"
-        return _leave(view, Reason.MACHINE_LOST, said)
+        return _give_up(view, Reason.MACHINE_LOST, said)
     if is_late(job, now=now):
-        return _leave(view, Reason.HARD_LIMIT, "the limit was reached before the training began")
+        return _give_up(view, Reason.HARD_LIMIT, "the limit was reached before the training began")
     if now - job.state_since > policy.limits.transfer:
         said = f"the dataset could not be sent within {policy.limits.transfer / 60:.0f} min"
-        return _leave(view, Reason.TRANSFER_FAILED, said)
+        return _give_up(view, Reason.TRANSFER_FAILED, said)
     if view.sighting.fate is Fate.MISSING:
         return Step(write=wait(missed(job, view.sighting), policy.provider_look_seconds))
     return Step(then=Send())
 
 
-def _leave(view: TransferringView, reason: Reason, explanation: str) -> Step[Send]:
+def _give_up(view: TransferringView, reason: Reason, explanation: str) -> Step[Send]:
     return Step(write=give_up(view.visit.job, reason, now=view.visit.now, explanation=explanation))
 
 
@@ -107,7 +107,7 @@ async def perform(_action: Send, job: Job, view: TransferringView, world: World)
         await drop_connection(job, world)
         return cut_off(job, now=now, policy=world.policy, problem=str(problem))
     except (RemoteError, DiskFull) as problem:
-        return _refused(job, problem, now=now, world=world)
+        return _send_failed(job, problem, now=now, world=world)
     offset = step_offset(job, sent.resumed, view.visit.recipe)
     after = replace(
         recovered(job),
@@ -130,7 +130,7 @@ def _resume_events(resumed: Collected | None) -> tuple[NewEvent, ...]:
     return (NewEvent(kind="resumed", payload=payload),)
 
 
-def _refused(job: Job, problem: RemoteError | DiskFull, *, now: float, world: World) -> Write:
+def _send_failed(job: Job, problem: RemoteError | DiskFull, *, now: float, world: World) -> Write:
     """The machine answered, and said no: a few tries, then another machine."""
     after, seconds, failures = failed_try(job, world.policy)
     event = NewEvent(kind="transfer_failed", payload={"problem": str(problem)})
@@ -144,8 +144,8 @@ async def _send(job: Job, visit: Visit, world: World) -> Sent:
     """Everything is there."""
     host = host_of(job, world)
     await host.install(world.trackside)
-    saved = await intact(job, world) if visit.recipe.resume is not None else None
-    async with keepalive(host, visit), metered(job, visit, "sending") as progress:
+    saved = await best_intact(job, world) if visit.recipe.resume is not None else None
+    async with keepalive(host, visit), report_progress(job, visit, "sending") as progress:
         how = await _send_all(job, host, visit.stored_recipe, world, saved, progress)
     return Sent(resumed=saved, how=how)
 
@@ -157,11 +157,11 @@ async def _send_all(
     checkpoint = job.spec.resume_from if saved is None else saved.location
     resume = None if checkpoint is None else _RESUME
     step = resume_step(job, saved)
-    state = await _state(job, saved, stored.recipe)
+    state = await _resume_state(job, saved, stored.recipe)
     beside = None if state is None else _STATE
     plan = plan_of(job, stored.recipe, root=host.root, resume_from=resume, step=step, state=beside)
     await host.put_plan(plan.as_json())
-    files = await world.ask_store(_shipped, stored)
+    files = await world.ask_store(_recipe_files, stored)
     files += await world.ask_store(_write_configs, plan.configs, sent_configs(world.artifacts(job.id)))
     files.append(Sending(local=Path(job.spec.dataset.archive), path=_ARCHIVE, sha256=job.spec.dataset.sha256))
     if checkpoint is not None:
@@ -174,7 +174,7 @@ async def _send_all(
     return how
 
 
-async def _state(job: Job, saved: Collected | None, recipe: Recipe) -> Path | None:
+async def _resume_state(job: Job, saved: Collected | None, recipe: Recipe) -> Path | None:
     """What the trainer reads beside the checkpoint, where the recipe says that it does and it lies here."""
     if recipe.resume is None or recipe.resume.state is None:
         return None
@@ -231,7 +231,7 @@ def plan_of(
     )
 
 
-def _shipped(stored: StoredRecipe) -> list[Sending]:
+def _recipe_files(stored: StoredRecipe) -> list[Sending]:
     return [Sending(local=file, path=f"recipe/{name}", sha256=_sha256(file)) for name, file in stored.shipped_files()]
 
 

@@ -12,10 +12,10 @@ from stationmaster.errors import CommandFailed, DeliveryError, DiskFull, Transfe
 from stationmaster.event_log import get_logger
 from stationmaster.model import Job, OutputFile
 
-log = get_logger("stationmaster.collecting")
+log = get_logger("stationmaster.checkpoint_mirror")
 
 
-async def mirrored(file: OutputFile, job: Job, world: World) -> bool:
+async def mirror_checkpoint(file: OutputFile, job: Job, world: World) -> bool:
     """Whether the machine has put the checkpoint into the bucket, verified; a bucket that fails costs the run nothing.
 
     Raises Unreachable.
@@ -31,7 +31,7 @@ async def mirrored(file: OutputFile, job: Job, world: World) -> bool:
     return True
 
 
-async def forget_mirrored(job: Job, attempt: int, path: str, world: World) -> None:
+async def remove_mirrored(job: Job, attempt: int, path: str, world: World) -> None:
     """The bucket does not keep what home no longer does; what stays after a failure only takes room."""
     job_bucket = world.destinations.bucket
     if job_bucket is not None:
@@ -41,7 +41,7 @@ async def forget_mirrored(job: Job, attempt: int, path: str, world: World) -> No
             log.info("checkpoint.still_in_bucket", job=job.id, path=path, problem=str(problem))
 
 
-async def brought_back(job: Job, attempt: int, path: str, target: Path, sha256: str, world: World) -> bool:
+async def restore_checkpoint(job: Job, attempt: int, path: str, target: Path, sha256: str, world: World) -> bool:
     """Whether `target` holds the checkpoint again, fetched from the bucket."""
     job_bucket = world.destinations.bucket
     if job_bucket is None:
@@ -49,7 +49,7 @@ async def brought_back(job: Job, attempt: int, path: str, target: Path, sha256: 
     try:
         await job_bucket.call(job_bucket.artifacts.get, _key(job, attempt, path), target, sha256=sha256)
     except (DeliveryError, TransferFailed, DiskFull, OSError) as problem:
-        log.info("checkpoint.not_brought_back", job=job.id, path=path, problem=str(problem))
+        log.info("checkpoint.not_restored", job=job.id, path=path, problem=str(problem))
         return False
     return True
 

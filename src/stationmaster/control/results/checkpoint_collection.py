@@ -16,9 +16,9 @@ from stationmaster.control.flow.step import cut_off, wait
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.access import drop_connection, host_of
 from stationmaster.control.machine.keepalive import keepalive
-from stationmaster.control.results.job_folder import LATEST, arriving, collected_path, keep_only, link
-from stationmaster.control.results.mirroring import brought_back, forget_mirrored, mirrored
-from stationmaster.control.results.transfer_progress import metered
+from stationmaster.control.results.checkpoint_mirror import mirror_checkpoint, remove_mirrored, restore_checkpoint
+from stationmaster.control.results.job_folder import LATEST, arriving, collected_path, keep_only, replace_link
+from stationmaster.control.results.transfer_progress import report_progress
 from stationmaster.delivery.safetensors_header import SafetensorsFile, open_safetensors
 from stationmaster.errors import DiskFull, RemoteError, TransferFailed, Unreachable
 from stationmaster.files import sha256_of
@@ -42,7 +42,7 @@ class Collect:
     state: OutputFile | None = None
 
 
-def due(job: Job, status: Status, *, before: Job, policy: Policy, now: float) -> Collect | None:
+def next_collection(job: Job, status: Status, *, before: Job, policy: Policy, now: float) -> Collect | None:
     """What to collect now: the newest checkpoint that did not change since the look of `before`, and its state."""
     last = job.state_since if job.collection.at is None else job.collection.at
     asked_until = job.collection.newest_until
@@ -53,17 +53,17 @@ def due(job: Job, status: Status, *, before: Job, policy: Policy, now: float) ->
     newest = max(settled, key=lambda file: (file.mtime, file.path), default=None)
     if newest is None or any(one.is_of(job.attempt, newest) for one in job.collection.checkpoints):
         return None
-    if asked_until is not None and now < asked_until and _is_outdone(newest, status):
+    if asked_until is not None and now < asked_until and _has_newer(newest, status):
         return None
     return Collect(file=newest, state=_state_of(newest, status))
 
 
-def with_newest_asked(job: Job, *, now: float) -> Job:
+def with_newest_wanted(job: Job, *, now: float) -> Job:
     """The job whose newest checkpoint comes home as soon as it is still, not at its next time."""
     return replace(job, collection=replace(job.collection, newest_until=now + _ASKED_SECONDS))
 
 
-def _is_outdone(checkpoint: OutputFile, status: Status) -> bool:
+def _has_newer(checkpoint: OutputFile, status: Status) -> bool:
     models = (file for file in status.outputs if file.kind == OutputKind.CHECKPOINT)
     return any(file.mtime > checkpoint.mtime for file in models)
 
@@ -72,12 +72,12 @@ def _state_of(checkpoint: OutputFile, status: Status) -> OutputFile | None:
     """The trainer's state that was written with this checkpoint: after it, and before any other one."""
     states = [file for file in status.outputs if file.kind == OutputKind.STATE and _is_still(file, wall=status.wall)]
     state = max(states, key=lambda file: (file.mtime, file.path), default=None)
-    if state is None or state.mtime < checkpoint.mtime or _is_outdone(checkpoint, status):
+    if state is None or state.mtime < checkpoint.mtime or _has_newer(checkpoint, status):
         return None
     return state
 
 
-def kept(found: Sequence[Collected], *, keep: int) -> list[Collected]:
+def checkpoints_to_keep(found: Sequence[Collected], *, keep: int) -> list[Collected]:
     """The best, the latest, and the newest others up to `keep` in all."""
     chosen = {id(one) for one in (*best_first(found)[:1], *found[-1:])}
     for one in reversed(found):
@@ -86,7 +86,7 @@ def kept(found: Sequence[Collected], *, keep: int) -> list[Collected]:
     return [one for one in found if id(one) in chosen]
 
 
-def with_places(checkpoints: Iterable[Checkpoint], job: Job) -> Iterator[Checkpoint]:
+def with_locations(checkpoints: Iterable[Checkpoint], job: Job) -> Iterator[Checkpoint]:
     """The same checkpoints, each with its place at home where the very same bytes were collected."""
     places = {(one.path, one.sha256): one for one in job.collection.checkpoints if one.attempt == job.attempt}
     for checkpoint in checkpoints:
@@ -98,15 +98,15 @@ def with_places(checkpoints: Iterable[Checkpoint], job: Job) -> Iterator[Checkpo
             yield replace(checkpoint, location=one.location, verified_at=one.verified_at, step=step)
 
 
-async def with_fetched(job: Job, safe: Checkpoint, file: OutputFile, world: World) -> Job:
+async def keep_fetched(job: Job, safe: Checkpoint, file: OutputFile, world: World) -> Job:
     """The job with a checkpoint that was fetched after its training was cut short, for a next attempt to go on from."""
     assert safe.location is not None
     assert safe.sha256 is not None
     assert safe.verified_at is not None
     place = collected_path(world.artifacts(job.id), attempt=job.attempt, path=file.path)
     try:
-        await asyncio.to_thread(_put_aside, Path(safe.location), place)
-        opened = await asyncio.to_thread(_opened, place)
+        await asyncio.to_thread(_link_aside, Path(safe.location), place)
+        opened = await asyncio.to_thread(_open_or_delete, place)
     except (TransferFailed, OSError):
         return job  # it was being written when the machine stopped, or this disk knows no links
     one = Collected(
@@ -124,7 +124,7 @@ async def with_fetched(job: Job, safe: Checkpoint, file: OutputFile, world: Worl
     return replace(job, collection=replace(job.collection, checkpoints=(*others, one)))
 
 
-async def intact(job: Job, world: World) -> Collected | None:
+async def best_intact(job: Job, world: World) -> Collected | None:
     """The best collected checkpoint whose bytes at home are still those that were verified, to go on from elsewhere.
 
     Only weights: what one stranger's machine wrote must not run on another's, or on ours, when it is loaded. A file
@@ -136,7 +136,7 @@ async def intact(job: Job, world: World) -> Collected | None:
         if await asyncio.to_thread(_is_intact, one):
             return one
         place = Path(one.location)
-        if one.mirrored and await brought_back(job, one.attempt, one.path, place, one.sha256, world):
+        if one.mirrored and await restore_checkpoint(job, one.attempt, one.path, place, one.sha256, world):
             return one
     return None
 
@@ -152,32 +152,32 @@ async def intact_state(one: Collected) -> Path | None:
 async def collect(action: Collect, job: Job, visit: Visit, outputs: Sequence[Output], world: World) -> Write:
     try:
         async with keepalive(host_of(job, world), visit):
-            fresh, opened = await _fetched(action.file, job, visit, outputs, world)
+            fresh, opened = await _fetch_checkpoint(action.file, job, visit, outputs, world)
             sent = replace(action.file, sha256=fresh.sha256)
-            fresh = replace(fresh, mirrored=await mirrored(sent, job, world))
-            fresh = replace(fresh, state=await _fetched_state(action.state, job, visit, world))
+            fresh = replace(fresh, mirrored=await mirror_checkpoint(sent, job, world))
+            fresh = replace(fresh, state=await _fetch_state(action.state, job, visit, world))
     except Unreachable as problem:
         await drop_connection(job, world)
         return cut_off(job, now=visit.now, policy=world.policy, problem=str(problem))
     except (RemoteError, DiskFull) as problem:
-        return _failed(job, problem, visit, world.policy)
+        return _collection_failed(job, problem, visit, world.policy)
     # Only the newest has its state: it is as large as the checkpoint, and overwritten on the machine.
     older = (replace(one, state=None) for one in job.collection.checkpoints if one.location != fresh.location)
     found = [*older, fresh]
-    stay = kept(found, keep=world.policy.artifacts.keep)
+    stay = checkpoints_to_keep(found, keep=world.policy.artifacts.keep)
     after = replace(job, collection=Collection(checkpoints=tuple(stay), at=visit.now))
     gone = [replace(_row(one), location=None, verified_at=None) for one in found if one not in stay]
     state = _state_rows(action.state, fresh)
     event = NewEvent(kind="checkpoint_safe", payload=_payload(fresh, opened))
     await visit.record(wait(after, 0.0, checkpoints=(*gone, _row(fresh), *state), events=(event,)))
-    await asyncio.to_thread(_tidy, world.artifacts(job.id), stay)
+    await asyncio.to_thread(_delete_others, world.artifacts(job.id), stay)
     for one in found:
         if one.mirrored and one not in stay:
-            await forget_mirrored(job, one.attempt, one.path, world)
+            await remove_mirrored(job, one.attempt, one.path, world)
     return wait(after, 0.0)
 
 
-async def _fetched(
+async def _fetch_checkpoint(
     file: OutputFile, job: Job, visit: Visit, outputs: Sequence[Output], world: World
 ) -> tuple[Collected, SafetensorsFile | None]:
     host = host_of(job, world)
@@ -186,9 +186,9 @@ async def _fetched(
         raise TransferFailed(f"{file.path} is no longer on the machine")
     folder = world.artifacts(job.id)
     target = collected_path(folder, attempt=job.attempt, path=file.path)
-    async with metered(job, visit, "fetching") as progress:
+    async with report_progress(job, visit, "fetching") as progress:
         await pull_verified(host, file.path, target, there.sha256, parts=arriving(folder), progress=progress)
-    opened = await asyncio.to_thread(_opened, target)
+    opened = await asyncio.to_thread(_open_or_delete, target)
     step = step_of(file.path, outputs, offset=job.watching.step_offset)
     one = Collected(
         attempt=job.attempt,
@@ -204,7 +204,7 @@ async def _fetched(
     return one, opened
 
 
-async def _fetched_state(file: OutputFile | None, job: Job, visit: Visit, world: World) -> TrainerState | None:
+async def _fetch_state(file: OutputFile | None, job: Job, visit: Visit, world: World) -> TrainerState | None:
     """Where the trainer's state lies at home. One that has changed meanwhile belongs to the next checkpoint."""
     if file is None:
         return None
@@ -213,7 +213,7 @@ async def _fetched_state(file: OutputFile | None, job: Job, visit: Visit, world:
     if there is None or there.size != file.size:
         return None
     target = collected_path(folder, attempt=job.attempt, path=file.path)
-    async with metered(job, visit, "fetching") as progress:
+    async with report_progress(job, visit, "fetching") as progress:
         try:
             await pull_verified(host, file.path, target, there.sha256, parts=arriving(folder), progress=progress)
         except TransferFailed:
@@ -221,7 +221,7 @@ async def _fetched_state(file: OutputFile | None, job: Job, visit: Visit, world:
     return TrainerState(location=str(target), sha256=there.sha256)
 
 
-def _opened(target: Path) -> SafetensorsFile | None:
+def _open_or_delete(target: Path) -> SafetensorsFile | None:
     """What is in the file; one that does not open was still being written, and is not kept."""
     if target.suffix != ".safetensors":
         return None
@@ -232,14 +232,14 @@ def _opened(target: Path) -> SafetensorsFile | None:
         raise
 
 
-def _put_aside(fetched: Path, place: Path) -> None:
+def _link_aside(fetched: Path, place: Path) -> None:
     """A later attempt may fetch other bytes to the same name; the link keeps these."""
     place.parent.mkdir(parents=True, exist_ok=True)
     place.unlink(missing_ok=True)
     place.hardlink_to(fetched)
 
 
-def _failed(job: Job, problem: Exception, visit: Visit, policy: Policy) -> Write:
+def _collection_failed(job: Job, problem: Exception, visit: Visit, policy: Policy) -> Write:
     """The training goes on; it is told once until a collection works again."""
     events = () if job.collection.failed else (NewEvent(kind="collect_failed", payload={"problem": str(problem)}),)
     again = visit.now - policy.artifacts.every + min(policy.artifacts.every, _AGAIN_SECONDS)
@@ -247,14 +247,14 @@ def _failed(job: Job, problem: Exception, visit: Visit, policy: Policy) -> Write
     return wait(replace(job, collection=later), 0.0, events=events)
 
 
-def _tidy(folder: Path, stay: Sequence[Collected]) -> None:
+def _delete_others(folder: Path, stay: Sequence[Collected]) -> None:
     """After the write: a crash in between leaves a file too many, which the next collection removes.
 
     The link moves on before its old target goes: it never points at nothing.
     """
     best = next((Path(one.location) for one in best_first(stay) if one.path.endswith(".safetensors")), None)
     if best is not None:
-        link(folder / LATEST, best)
+        replace_link(folder / LATEST, best)
     states = [Path(one.state.location) for one in stay if one.state is not None]
     keep_only(folder, [*(Path(one.location) for one in stay), *states])
 

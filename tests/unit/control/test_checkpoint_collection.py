@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stationmaster.control.flow.kept_checkpoints import best_first, checkpoint_note
-from stationmaster.control.results.collecting import (
-    due,
-    kept,
-    with_newest_asked,
-    with_places,
+from stationmaster.control.results.checkpoint_collection import (
+    checkpoints_to_keep,
+    next_collection,
+    with_locations,
+    with_newest_wanted,
 )
 from stationmaster.model import Checkpoint, Collected, Collection, Job, OutputFile, State, Watching
 from stationmaster.remote.status import Status, Supervisor
@@ -39,7 +39,7 @@ def status(*files: OutputFile, wall: float = 1000.0) -> Status:
 
 
 def chosen(before: Job, *files: OutputFile, now: float = 700.0, wall: float = 1000.0) -> OutputFile | None:
-    found = due(before, status(*files, wall=wall), before=before, policy=POLICY, now=now)
+    found = next_collection(before, status(*files, wall=wall), before=before, policy=POLICY, now=now)
     return None if found is None else found.file
 
 
@@ -47,10 +47,8 @@ def test_a_settled_checkpoint_is_collected_when_its_time_has_come() -> None:
     assert chosen(running(), FILE) == FILE
     assert chosen(running(), FILE, now=599.0) is None
     assert chosen(running(collected_at=200.0), FILE) is None
-    assert (
-        due(running(), status(FILE), before=running(), policy=changed(POLICY, artifacts={"every": 0.0}), now=9e9)
-        is None
-    )
+    never = changed(POLICY, artifacts={"every": 0.0})
+    assert next_collection(running(), status(FILE), before=running(), policy=never, now=9e9) is None
 
 
 @pytest.mark.parametrize(
@@ -67,7 +65,7 @@ def test_what_changed_since_the_last_look_is_left_alone(file: OutputFile) -> Non
 
 
 def test_the_checkpoint_that_a_person_asked_for_is_waited_for_and_comes_before_its_time() -> None:
-    asked = with_newest_asked(running(collected_at=690.0), now=700.0)
+    asked = with_newest_wanted(running(collected_at=690.0), now=700.0)
     written = replace(FILE, path="output/asked.safetensors", mtime=FILE.mtime + 99.0)  # a moment ago
     assert chosen(asked, FILE, written, now=701.0) is None, "the older one is not what was asked for"
     outputs = {FILE.path: (FILE.size, FILE.mtime), written.path: (written.size, written.mtime)}
@@ -94,7 +92,7 @@ STATE = replace(FILE, path="output/optimizer.pt", kind="state", mtime=FILE.mtime
 def test_the_trainer_s_state_goes_along_with_the_checkpoint_that_it_belongs_to(
     others: tuple[OutputFile, ...], goes_along: bool
 ) -> None:
-    found = due(running(), status(FILE, *others), before=running(), policy=POLICY, now=700.0)
+    found = next_collection(running(), status(FILE, *others), before=running(), policy=POLICY, now=700.0)
     assert found is not None
     assert found.state == (STATE if goes_along else None)
 
@@ -125,7 +123,7 @@ COLLECTED = st.lists(
 
 @given(found=COLLECTED, keep=st.integers(1, 5))
 def test_best_and_latest_are_always_kept_and_no_more_than_asked_beside_them(found: list[Collected], keep: int) -> None:
-    stay = kept(found, keep=keep)
+    stay = checkpoints_to_keep(found, keep=keep)
     assert found[-1] in stay
     assert all(best in stay for best in best_first(found)[:1])
     assert len(stay) <= max(keep, 2)
@@ -147,4 +145,4 @@ def test_an_inventory_does_not_forget_where_the_same_bytes_lie() -> None:
     before = running(ONE)
     same = Checkpoint(attempt=1, path=ONE.path, kind="checkpoint", size=10, sha256=ONE.sha256)
     other = replace(same, sha256="b" * 64)
-    assert [one.location for one in with_places([same, other], before)] == ["/h/a", None]
+    assert [one.location for one in with_locations([same, other], before)] == ["/h/a", None]
