@@ -16,7 +16,7 @@ import pytest
 from stationmaster.config import load_settings
 from stationmaster.control.destinations.destinations import Destinations, open_destinations
 from stationmaster.control.flow.policy import policy_of
-from stationmaster.control.publishing.registering import PRIVATE, first_registration, step_on
+from stationmaster.control.publishing.registering import PRIVATE, continue_registration, first_registration
 from stationmaster.model import Outcome, Place, Registering, Registration, TrainedModel
 from stationmaster.station.local.station import LocalStation
 from stationmaster.store.engine import Database
@@ -68,7 +68,7 @@ def destinations(folder: Path, **environ: str) -> Destinations:
 
 
 def step(model: TrainedModel, places: Destinations, *, now: float = 100.0) -> TrainedModel:
-    return asyncio.run(step_on(model, places, retry_seconds=900, now=now))
+    return asyncio.run(continue_registration(model, places, retry_seconds=900, now=now))
 
 
 def public(hub: HubServer) -> TrainedModel:

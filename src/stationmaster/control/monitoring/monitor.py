@@ -1,4 +1,4 @@
-"""Watching any rented machines, ours or not: one look at all of them at a time, and nothing forgotten on a failure."""
+"""Watches any rented machines, ours or not: one look at all of them at a time; a failure keeps the last state."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ class Sighting:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sightings:
     machines: tuple[Sighting, ...]
-    unreadable: tuple[str, ...] = ()  # entries that make no sense, in words
+    unreadable: tuple[str, ...] = ()  # entries that could not be parsed, described
 
 
 class Source(Protocol):
-    """Where machines and their logs are looked at."""
+    """Lists machines and reads their logs."""
 
     async def machines(self) -> Sightings:
-        """All of them, in one conversation. Raises a ProviderError when there is no answer to believe."""
+        """List all machines in one call. Raises a ProviderError when there is no reliable answer."""
 
     async def log_tail(self, machine: Sighting) -> bytes:
-        """The last lines of its training log. Raises a StationmasterError that says why there are none."""
+        """Read the last lines of its training log. Raises a StationmasterError with the reason if it cannot."""
 
 
 class Monitor:
-    """Remembers the last known state of each machine. `warn` is told what went wrong, in one line each."""
+    """Keeps the last known state of each machine. `warn` gets one line per problem."""
 
     def __init__(
         self,
@@ -131,28 +131,28 @@ class Monitor:
 
 
 def with_log(metrics: InstanceMetrics, tail: bytes, *, patterns: Sequence[UserPattern] = ()) -> InstanceMetrics:
-    """The same machine with what the end of its log says; what it does not say stays as it was."""
+    """The machine with the values at the end of its log; values that are not there stay as they were."""
     lines = [_as_shown(line) for line in tail.decode(errors="replace").split("\n")]
     reader = LogReader(patterns=patterns)
     reader.feed(tail)
-    told = reader.summary()
+    read = reader.summary()
     return replace(
         metrics,
         logs=tuple(line for line in lines if line)[-LOG_LINES:],
-        epoch=_either(told.epoch, metrics.epoch),
-        total_epochs=_either(told.total_epochs, metrics.total_epochs),
-        step=_either(told.step, metrics.step),
-        total_steps=_either(told.total_steps, metrics.total_steps),
-        counts_epoch=told.step_scope is Scope.EPOCH or (metrics.counts_epoch and _same_total(told, metrics)),
-        loss=_either(told.loss, metrics.loss),
-        steps_per_second=told.steps_per_second,
-        told_eta_seconds=told.eta_seconds,
+        epoch=_either(read.epoch, metrics.epoch),
+        total_epochs=_either(read.total_epochs, metrics.total_epochs),
+        step=_either(read.step, metrics.step),
+        total_steps=_either(read.total_steps, metrics.total_steps),
+        counts_epoch=read.step_scope is Scope.EPOCH or (metrics.counts_epoch and _same_total(read, metrics)),
+        loss=_either(read.loss, metrics.loss),
+        steps_per_second=read.steps_per_second,
+        told_eta_seconds=read.eta_seconds,
         problem=None,
     )
 
 
 def _metrics(machine: Sighting, before: InstanceMetrics | None, *, now: float) -> InstanceMetrics:
-    """What the provider says, laid over what was known of the training."""
+    """The provider's values, merged with what is known of the training."""
     runtime = None if machine.started_at is None else max(0.0, now - machine.started_at)
     return replace(
         before or InstanceMetrics(id=machine.id),
@@ -172,20 +172,20 @@ def _metrics(machine: Sighting, before: InstanceMetrics | None, *, now: float) -
 def _total_cost(
     machine: Sighting, before: InstanceMetrics | None, runtime: float | None, *, now: float
 ) -> MicroDollars:
-    """From look to look at the rate of the moment: a stopped machine's lower rate must not count backwards."""
+    """Cost added from look to look at the current rate: a stopped machine's lower rate must not count backwards."""
     if before is not None and before.seen_at:
         return MicroDollars(before.total_cost + cost(machine.cost_per_hour, max(0.0, now - before.seen_at)))
     return cost(machine.cost_per_hour, runtime or 0.0)
 
 
 def _as_shown(line: str) -> str:
-    """What a terminal would show of a line that redraws itself."""
+    """What a terminal shows of a line that redraws itself."""
     return line.rstrip("\r").rpartition("\r")[2].rstrip()
 
 
-def _same_total(told: Summary, metrics: InstanceMetrics) -> bool:
-    """The line that names the epoch may have left the end of the log; the counter is the same."""
-    return told.total_steps in (None, metrics.total_steps)
+def _same_total(read: Summary, metrics: InstanceMetrics) -> bool:
+    """Whether the counter is the same, although the line with the epoch may have left the end of the log."""
+    return read.total_steps in (None, metrics.total_steps)
 
 
 def _either(new: Value | None, old: Value | None) -> Value | None:

@@ -14,7 +14,7 @@ _SECONDS_PER_STEP = 2.0
 
 
 class MockSource:
-    """Trainings that are made up: each goes on with the clock, so that screens can be tried without an account."""
+    """Made-up trainings that advance with the clock, to try screens without an account."""
 
     _KINDS = (("RTX 4090", 467_000, 400), ("A100", 1_234_000, 1500), ("H100", 1_500_000, 3000))
     _IDS = ("30007012", "30007267", "30007268")
@@ -38,7 +38,7 @@ class MockSource:
         return "\n".join(lines).encode() + b"\n"
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
     def _sighting(self, place: int) -> Sighting:
         gpu, price, _ = self._KINDS[place % len(self._KINDS)]

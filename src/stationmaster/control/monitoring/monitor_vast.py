@@ -40,8 +40,8 @@ _DOWN = ("exited", "stopped", "frozen")
 def open_vast_source(
     settings: Settings, store: Store, *, log_path: str | None, pause: Pause = asyncio.sleep
 ) -> VastSource:
-    """All accounts of the settings. One try per look: the next look comes soon, and the last state is kept; but a rate
-    limit is waited for by `pause`."""
+    """The clients of all accounts in the settings. One try per look, because the next look follows soon; only a rate
+    limit is waited for, by `pause`."""
     keys = settings.vastai.keys_by_account()
     if not keys:
         raise ConfigInvalid(
@@ -70,7 +70,7 @@ class VastSource:
     def __init__(
         self, *calls: Calls, key_path: Path, connect: Callable[[Access], Remote], log_path: str | None = None
     ) -> None:
-        """`log_path` is a pattern of file names on the machines, instead of the usual one."""
+        """`log_path` is a file name pattern on the machines that replaces the usual one."""
         self._calls = calls
         self._key_path = key_path
         self._connect = connect
@@ -78,7 +78,7 @@ class VastSource:
         self._open: dict[str, tuple[SshAccess, Remote]] = {}
 
     async def machines(self) -> Sightings:
-        """Those of all accounts; none of them if one account does not answer, for what is unknown is not gone."""
+        """The machines of all accounts. Raises if one account does not answer, because unknown is not gone."""
         answers = await asyncio.gather(*(read_telemetry(calls) for calls in self._calls))
         return Sightings(
             machines=tuple(_sighting(row, key_path=self._key_path) for answer in answers for row in answer.rows),
@@ -86,7 +86,7 @@ class VastSource:
         )
 
     async def log_tail(self, machine: Sighting) -> bytes:
-        """By the way that worked last, else by each in turn."""
+        """Use the address that worked last, else try each in turn."""
         if not self._key_path.exists():
             raise ConfigInvalid(f"there is no SSH key at {self._key_path}", hint="run `stationmaster keys setup`")
         problem = Unreachable("there is no way to log in yet")
@@ -128,7 +128,7 @@ class VastSource:
 
 
 def _sighting(row: TelemetryRow, *, key_path: Path) -> Sighting:
-    """Host keys of machines that others rented are not known to us; nothing but a log is read, nothing secret sent."""
+    """Host keys of machines that others rented are unknown; only a log is read, and no secret is sent."""
     seen = machine(row, key_path=str(key_path), job_root="")
     status = "exited" if row.actual_status in _DOWN else row.actual_status or "created"
     accesses = [replace(access, unverified=True) for access in seen.accesses if isinstance(access, SshAccess)]
@@ -137,7 +137,7 @@ def _sighting(row: TelemetryRow, *, key_path: Path) -> Sighting:
         status=status,
         label=row.label or "",
         gpu_type=(row.gpu_name or "unknown") if (row.num_gpus or 1) == 1 else f"{row.num_gpus}x {row.gpu_name}",
-        gpu_percent=row.gpu_util if status == "running" else None,  # what it said last stays after a stop
+        gpu_percent=row.gpu_util if status == "running" else None,  # the last value stays listed after a stop
         memory_percent=row.memory_percent if status == "running" else None,
         cost_per_hour=seen.price_per_hour,
         started_at=row.start_date,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stationmaster.control.flow.world import World
-from stationmaster.control.publishing.registering import step_on
+from stationmaster.control.publishing.registering import continue_registration
 from stationmaster.event_log import get_logger
 
 log = get_logger("stationmaster.registering")
@@ -18,6 +18,8 @@ async def continue_registrations(world: World) -> None:
     store, ask = world.store, world.ask_store
     for model in await ask(store.models.to_register):
         now = await ask(store.now)
-        after = await step_on(model, world.destinations, retry_seconds=world.policy.comfydeploy.retry, now=now)
+        after = await continue_registration(
+            model, world.destinations, retry_seconds=world.policy.comfydeploy.retry, now=now
+        )
         log.info("registering.step", model=model.slug, state=after.registration.state, note=after.registration.note)
         await ask(store.models.put, after)

@@ -25,12 +25,12 @@ log = get_logger("stationmaster.sweep")
 
 @dataclass(frozen=True, slots=True)
 class Sweeper:
-    """Holds nothing itself: what an earlier sweep saw is in the alerts it raised."""
+    """Keeps no state: what an earlier sweep saw is in the alerts that it raised."""
 
     world: World
 
     async def sweep(self, *, act: bool = True, doomed: Iterable[str] = ()) -> Report:
-        """Look at every machine of every provider; with `act` do what the rules say, and end those in `doomed`."""
+        """Check every machine of every provider; with `act` apply the rules, and destroy those in `doomed`."""
         report = Report()
         for name in self.world.providers:
             try:
@@ -68,11 +68,11 @@ class Sweeper:
         return [rental for rental in rentals if rental.provider == provider]
 
     async def _jobs(self, rentals: Iterable[Rental]) -> dict[str, Job]:
-        """The jobs of rentals, by id, in one go; one that was removed is missing."""
+        """The jobs of rentals by id, in one query; a removed job is missing."""
         return await self.world.ask_store(self.world.store.jobs.several, {rental.job_id for rental in rentals})
 
     async def _act(self, finding: Finding, *, now: float) -> Finding:
-        """Do what the verdict says. A store that cannot be written keeps nothing from being destroyed."""
+        """Apply the verdict. A store that cannot be written does not stop a machine from being destroyed."""
         await self._raise_alert(finding)
         try:
             if finding.verdict.act is Act.DESTROY:
@@ -99,7 +99,7 @@ class Sweeper:
         await provider.stop(finding.machine.provider_id)
 
     async def _write_down(self, finding: Finding, *, now: float) -> None:
-        """A machine that is about to be destroyed has a row, so that its end and its cost are seen to."""
+        """Record a machine that is about to be destroyed, so that its end and its cost are followed."""
         rental = finding.rental or _row_for(finding)
         if rental is None:
             return
@@ -113,12 +113,14 @@ class Sweeper:
     async def _raise_alert(self, finding: Finding) -> None:
         if finding.verdict.act is Act.LEAVE:
             return
-        said = f"machine {finding.machine.provider_id} ({finding.machine.label}): {finding.verdict.why}"
-        alert = Alert(kind=_alert_kind(finding.machine), message=said, job_id=finding.job.id if finding.job else None)
+        message = f"machine {finding.machine.provider_id} ({finding.machine.label}): {finding.verdict.why}"
+        alert = Alert(
+            kind=_alert_kind(finding.machine), message=message, job_id=finding.job.id if finding.job else None
+        )
         await self._try_to_write(self.world.store.alerts.raise_without_lease, alert)
 
     async def _confirm(self, provider: str, report: Report) -> None:
-        """Rentals that no worker's visit will see to any more are followed to their end here."""
+        """Follow rentals to their end that no worker visits any more."""
         rentals = await self._rentals(provider)
         jobs = await self._jobs(rentals)
         ours = tuple(rental for rental in rentals if _is_unattended(rental, jobs.get(rental.job_id)))
@@ -138,7 +140,7 @@ class Sweeper:
                 await self._try_to_write(self.world.store.alerts.clear_without_lease, kind)
 
     async def _destroy_quietly(self, provider: str, provider_id: str, report: Report) -> None:
-        """One machine that does not go must not keep the others from going."""
+        """Destroy one machine; a failure must not stop the others from being destroyed."""
         try:
             await self.world.provider(provider).destroy(provider_id)
         except ProviderError as problem:
@@ -158,7 +160,7 @@ class Sweeper:
 
 
 def _is_unattended(rental: Rental, job: Job | None) -> bool:
-    """Whether no worker's visit will see to this rental any more."""
+    """Whether no worker visits this rental any more."""
     return rental.surplus or job is None or job.state is State.ENDED or rental.attempt < job.attempt
 
 

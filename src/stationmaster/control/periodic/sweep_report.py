@@ -1,4 +1,4 @@
-"""What a sweep tells of the machines that it looked at."""
+"""The report of a sweep: each machine, the verdict, and what was done."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Act(StrEnum):
     LEAVE = "leave"  # in use, or not ours
     DESTROY = "destroy"
     STOP = "stop"
-    ALERT = "alert"  # a person should look
+    ALERT = "alert"  # for a person to check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One machine, what the sweep thinks of it, and whether it acted on that."""
+    """One machine, the verdict on it, and whether the sweep acted on it."""
 
     provider: str
     machine: Machine

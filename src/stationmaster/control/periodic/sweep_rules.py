@@ -22,11 +22,11 @@ class Subject:
     installation: str
     rental: Rental | None = None
     job: Job | None = None
-    known_since: float | None = None  # when a sweep first said something about it
+    known_since: float | None = None  # when a sweep first raised an alert about it
 
 
 def judge_machine(subject: Subject, *, now: float, policy: Policy) -> Verdict:
-    """What the sweep may do to one machine, the first rule that fits."""
+    """What the sweep may do to one machine: the first rule that matches."""
     label = Label.parse(subject.machine.label)
     if label is None:
         return Verdict(act=Act.LEAVE, why="not one of Stationmaster's")
@@ -76,7 +76,7 @@ def _of_live_job(machine: Machine, rental: Rental, job: Job, *, now: float, poli
 
 
 def _is_being_ended(job: Job, *, now: float, policy: Policy) -> bool:
-    """Whether a worker comes to the job, and still has the time that one gets past the limit."""
+    """Whether a worker visits the job and is within the time that it gets past the limit."""
     assert job.deadline_at is not None
     held = _is_held(job, now=now)
     awaited = job.due_at is not None and now - job.due_at < policy.sweep.grace
@@ -86,12 +86,12 @@ def _is_being_ended(job: Job, *, now: float, policy: Policy) -> bool:
 
 
 def _is_held(job: Job, *, now: float) -> bool:
-    """Whether a worker has the job in its hands at this moment."""
+    """Whether a worker holds the job's lease at this moment."""
     return job.lease_until is not None and job.lease_until > now
 
 
 def last_sign(job: Job, *, now: float) -> float:
-    """When the job last moved: a new state or a new step, or now while a worker brings its model home."""
+    """When the job last moved: a new state or a new step, or now while a worker downloads its model."""
     if _is_held(job, now=now) and job.state in (State.FETCHING_RESULTS, State.FINALIZING):
         return now
     return max(job.state_since, job.progress.at or 0.0)

@@ -1,4 +1,4 @@
-"""What a model's card says, from its line in the catalogue."""
+"""The text of a model's card, from its row in the catalogue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORDS = {
 
 
 def card_of(model: TrainedModel, samples: Sequence[Sample], licence: Mapping[str, str]) -> Card:
-    """The card; `samples` are those that lie in the repository."""
+    """The card; `samples` are those in the repository."""
     parameters = model.details.get("parameters") or {}
     return Card(
         name=model.name,
@@ -39,7 +39,7 @@ def card_of(model: TrainedModel, samples: Sequence[Sample], licence: Mapping[str
 
 
 async def licence_of(model: TrainedModel, hub: HubClient) -> Mapping[str, str]:
-    """The base model's licence: known, or stated on its own card; nothing where nobody says."""
+    """The base model's licence: a known one, or the one on its own card; empty where neither exists."""
     base = model.base_model
     if base is None or not is_repository(base):
         return {}

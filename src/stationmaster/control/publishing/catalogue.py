@@ -1,4 +1,4 @@
-"""A job's model as the catalogue has it."""
+"""A job's model as a row of the catalogue."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def is_complete(reason: Reason) -> bool:
 def entry_of(
     job: Job, reason: Reason, *, slug: str, framework: str | None, previews: tuple[SamplePicture, ...], now: float
 ) -> TrainedModel | None:
-    """The job's line in the catalogue; None when it left no model."""
+    """The job's row in the catalogue; None when it left no model."""
     file, model = job.model.file, job.model.address
     if file is None or model is None:
         return None

@@ -1,4 +1,4 @@
-"""The machine sends its model along the chain: to the Hub, else to the bucket; what arrived is verified from home."""
+"""The machine uploads its model to the first destination that works: the Hub, else the bucket. Verified from here."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from stationmaster.errors import CommandFailed, DeliveryBusy, DeliveryError, Del
 from stationmaster.model import Checkpoint, Job, OutputFile, Place
 from stationmaster.store.writes import NewEvent, Write
 
-_LONGEST_WAIT_SECONDS = 60.0  # a place that asks for more is left for the next one: the machine costs meanwhile
+_LONGEST_WAIT_SECONDS = 60.0  # a destination that asks for more is skipped: the machine costs meanwhile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deliver:
-    """The machine sends the model to one place; what is there already is not sent again."""
+    """The machine uploads the model to one destination; what is there already is not sent again."""
 
     link: str
     file: OutputFile
 
 
 async def deliver(action: Deliver, job: Job, checkpoint: Checkpoint, visit: Visit, world: World) -> Write:
-    """The model is safe at that place, or the place gets another try, or the next one its turn.
+    """Upload the model to that destination; on failure retry it, or go on with the next one.
 
-    Raises Unreachable: a machine that does not answer says nothing about the place; and BrokenModel.
+    Raises Unreachable: a machine that does not answer is no failure of the destination; and BrokenModel.
     """
     try:
         _require_trusted(job, world.policy)
@@ -51,7 +51,7 @@ async def deliver(action: Deliver, job: Job, checkpoint: Checkpoint, visit: Visi
 
 
 def not_delivered(job: Job, what: str, problem: Exception, policy: Policy) -> Write:
-    """One more try, or, after a refusal or the last one, the next in turn; that is told with the reason."""
+    """Retry, or after a refusal or the last try give this destination up with an event that gives the reason."""
     after, before = notes.with_try(job, what)
     pause = policy.retry_after(before)
     if isinstance(problem, DeliveryBusy) and problem.retry_after_seconds is not None:
@@ -64,7 +64,7 @@ def not_delivered(job: Job, what: str, problem: Exception, policy: Policy) -> Wr
 
 
 async def repository_of(job: Job, hub: HubClient, *, installation: str) -> str:
-    """The model's own repository: there, and as private as it should be."""
+    """The model's repository, created if missing and private where that is set."""
     repo = f"{await hub.namespace()}/{slug_of(job, installation=installation)}"
     await hub.ensure_repository(repo)
     return repo
@@ -76,7 +76,7 @@ def hub_place(repo: str, name: str, hub: HubClient) -> Place:
 
 def _require_trusted(job: Job, policy: Policy) -> None:
     if not may_get_secrets(access_of(job), policy):
-        raise DeliveryRefused("nobody could verify the machine's host key: no signed address goes there")
+        raise DeliveryRefused("the machine's host key is not verified, so no signed URL may go there")
 
 
 async def _to_hub(file: OutputFile, job: Job, world: World) -> Place:

@@ -17,7 +17,7 @@ log = get_logger("stationmaster.delivering")
 
 
 async def require_model(file: OutputFile, place: Place, job: Job, destinations: Destinations) -> None:
-    """The file begins as a model does, by two short reads of it there. One that does not is removed from there.
+    """Check by two short reads there that the file begins as a model does; one that does not is removed from there.
 
     Raises BrokenModel, and DeliveryError where it cannot be read.
     """
@@ -40,7 +40,7 @@ async def require_model(file: OutputFile, place: Place, job: Job, destinations: 
 
 
 async def _remove(file: OutputFile, place: Place, job: Job, destinations: Destinations) -> None:
-    """Nobody should take it for a model. What cannot be removed is in no catalogue all the same."""
+    """Remove it, so that it is not taken for a model. A file that stays is still in no catalogue."""
     try:
         if place.kind == HUB:
             assert destinations.hub is not None

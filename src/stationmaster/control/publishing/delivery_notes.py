@@ -1,4 +1,4 @@
-"""How far the delivery of a job's model is: pure, so that any worker can go on with it."""
+"""Which steps of a delivery are done, noted with the job so that any worker can go on. Pure."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from pathlib import PurePosixPath
 from stationmaster.model import Desired, Job, ModelDelivery, ModelFile, OutputFile, Place, Reason
 
 TRIES = 3
-"""How often a link of the chain, or a further step of publishing, is tried before the next has its turn."""
+"""Tries of a destination, or of a further step of publishing, before the next one."""
 
 
 def next_link(job: Job, links: tuple[str, ...]) -> str | None:
-    """Where the machine should send the model now; None when only home is left, or it is safe elsewhere already."""
+    """Where the machine should upload the model now; None when only the download is left, or it is safe already."""
     if places(job) or job.desired is Desired.CANCEL_KEEP or job.ending.reason is Reason.OUTBID:
-        return None  # what is only kept, or goes on in a further attempt, is not published
+        return None  # what is only kept, or continued by another attempt, is not published
     return next((link for link in links if not has_failed(job, link)), None)
 
 
 def delivery_of(job: Job) -> ModelDelivery:
-    """How far this attempt is; notes of an earlier one say nothing about it."""
+    """The delivery of this attempt; that of an earlier attempt does not count."""
     known = job.model.delivery
     return known if known is not None and known.attempt == job.attempt else ModelDelivery(attempt=job.attempt)
 
 
 def places(job: Job) -> tuple[Place, ...]:
-    """Where this attempt's model lies, verified, besides home."""
+    """Where this attempt's model is, verified, besides this computer."""
     return delivery_of(job).places
 
 
@@ -43,7 +43,7 @@ def with_place(job: Job, place: Place) -> Job:
 
 
 def with_failure(job: Job, what: str, problem: str) -> Job:
-    """The job with a link or step given up for good."""
+    """The job with a destination or step given up."""
     known = delivery_of(job)
     return with_delivery(job, replace(known, failed={**known.failed, what: problem}))
 
@@ -53,7 +53,7 @@ def has_failed(job: Job, what: str) -> bool:
 
 
 def with_try(job: Job, what: str) -> tuple[Job, int]:
-    """The job with one more try counted, and how many there were before."""
+    """The job with one more try counted, and the number of tries before."""
     known = delivery_of(job)
     before = known.tries.get(what, 0)
     return with_delivery(job, replace(known, tries={**known.tries, what: before + 1})), before

@@ -16,7 +16,7 @@ _LONGEST_ETAG = 256
 
 
 class MachineSource:
-    """One output of a job. Every call is one order to trackside, and raises what the way to the machine raises."""
+    """One output file on the job's machine. Every call is one order to trackside and raises RemoteError."""
 
     def __init__(self, file: OutputFile, host: Host) -> None:
         self._file = file
@@ -42,15 +42,15 @@ class MachineSource:
 
 
 def sent_by_machine(answer: Mapping[str, Any], pieces: int) -> SendResult:
-    """What the machine says that it sent: no more than it was asked to, and nothing that is no ETag.
+    """The machine's report of what it sent, bounded: no more ETags than pieces, and nothing but ETags.
 
     >>> sent_by_machine({"ok": True, "etags": ['"a"', '"b"', '"c"']}, 2).etags
     ('"a"', '"b"')
     """
-    told = answer.get("etags")
-    etags = [str(etag) for etag in told[:pieces]] if isinstance(told, list) else []
+    reported = answer.get("etags")
+    etags = [str(etag) for etag in reported[:pieces]] if isinstance(reported, list) else []
     if any(len(etag) > _LONGEST_ETAG or not etag.isprintable() for etag in etags):
-        return SendResult(problem=DeliveryRefused("the machine's answer to an upload holds something that is no ETag"))
+        return SendResult(problem=DeliveryRefused("the machine's answer to an upload contains a false ETag"))
     if answer.get("ok"):
         return SendResult(etags=tuple(etags))
     status = answer.get("status")

@@ -1,4 +1,4 @@
-"""What people ask of models that are in the catalogue: publish one that is at home, download one that is elsewhere."""
+"""Commands on models of the catalogue: publish one that is stored locally, download one that is elsewhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from stationmaster.model import Place, TrainedModel
 
 
 async def publish_from_home(model: TrainedModel, hub: HubClient) -> TrainedModel:
-    """The model with its samples and card is on the Hub, read back; repeating it sends only what is missing."""
+    """Publish the model with its samples and card, and verify it. Repeating it sends only what is missing."""
     home = model.place(HOME)
     if home is None or not await asyncio.to_thread(_is_there, home, model):
         raise IllegalMove(
@@ -43,7 +43,7 @@ async def publish_from_home(model: TrainedModel, hub: HubClient) -> TrainedModel
 
 
 async def download(model: TrainedModel, target: Path, destinations: Destinations) -> Path:
-    """A verified copy in the folder `target`, from the nearest place that has the weights. Raises NotFound."""
+    """Put a verified copy into the folder `target`, from the nearest place that has the weights. Raises NotFound."""
     goal = target / model.file_name
     await asyncio.to_thread(target.mkdir, parents=True, exist_ok=True)
     if (home := model.place(HOME)) is not None and await asyncio.to_thread(_is_there, home, model):

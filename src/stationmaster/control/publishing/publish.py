@@ -92,7 +92,7 @@ async def publish(
         return not_delivered(job, what, DeliveryRefused("it took too long"), world.policy)
     except (DeliveryError, RemoteError, TicketRefused) as problem:
         return not_delivered(job, what, problem, world.policy)
-    except OSError as problem:  # somebody has tidied up at home
+    except OSError as problem:  # a local file was deleted
         unreadable = DeliveryRefused(f"a file cannot be read at home: {problem.strerror}: {problem.filename}")
         return not_delivered(job, what, unreadable, world.policy)
 
@@ -193,7 +193,7 @@ async def _chosen(job: Job, world: World) -> tuple[ChosenSample, ...]:
 
 
 def _saved(job: Job) -> tuple[ModelFile, str]:
-    """The model as the machine had it, and where it lies now."""
+    """The model as the machine had it, and where it is now."""
     assert job.model.file is not None, "only a model that is safe is published"
     assert job.model.address is not None
     return job.model.file, job.model.address

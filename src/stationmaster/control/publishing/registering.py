@@ -1,4 +1,4 @@
-"""Models are registered with the service that makes pictures with them: started, watched, tried again later."""
+"""Registers models with ComfyDeploy, the service that generates images with them: start, poll, retry."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stationmaster.model import Registering, Registration, TrainedModel
 
 _LINK_SECONDS = 24 * 3600.0
 _LOOK_SECONDS = 5.0
-_OWN_SECONDS = 120.0  # the job itself has the first try; should its worker die, somebody else comes later
+_OWN_SECONDS = 120.0  # the job itself has the first try; should its worker die, another one continues later
 _MOST_TRIES = 12
 _LONGEST_RETRY_SECONDS = 6 * 3600.0
 
@@ -33,8 +33,10 @@ def first_registration(model: TrainedModel, policy: Policy, *, now: float) -> Re
     return Registration(note=PRIVATE if hub is not None else "not registered: not published")
 
 
-async def step_on(model: TrainedModel, destinations: Destinations, *, retry_seconds: float, now: float) -> TrainedModel:
-    """The model with its registration one step further."""
+async def continue_registration(
+    model: TrainedModel, destinations: Destinations, *, retry_seconds: float, now: float
+) -> TrainedModel:
+    """Take the model's registration one step further."""
     assert destinations.comfydeploy is not None, "only models that were to be registered come here"
     known = model.registration
     try:
@@ -50,12 +52,12 @@ async def step_on(model: TrainedModel, destinations: Destinations, *, retry_seco
         case Download.RUNNING:
             return _with(model, Registering.STARTED, note=seen.note, due_at=now + _LOOK_SECONDS)
         case _:
-            said = seen.note or "the service knows nothing of it any more"
-            return _again(model, said, retry_seconds=retry_seconds, now=now)
+            note = seen.note or "the service no longer knows the model"
+            return _again(model, note, retry_seconds=retry_seconds, now=now)
 
 
 async def download_link(model: TrainedModel, destinations: Destinations) -> str:
-    """Where anybody can download the weights: signed anew each time, since such links expire. Raises DeliveryError."""
+    """A link to the weights without credentials, signed anew each time because it expires. Raises DeliveryError."""
     hub, bucket = model.place(HUB), model.place(BUCKET)
     if hub is not None and hub.public and hub.link is not None:
         return f"{hub.link}/resolve/main/{model.file_name}"
@@ -66,7 +68,7 @@ async def download_link(model: TrainedModel, destinations: Destinations) -> str:
 
 
 def file_name_of(model: TrainedModel) -> str:
-    """Its name there: no other model of ours has it."""
+    """Its name there, unique among our models."""
     return f"{model.slug}.safetensors"
 
 

@@ -1,4 +1,4 @@
-"""The pictures that show a model: the trainer's last ones, and the text that each was made from."""
+"""Sample images of a model: the trainer's last ones, and the prompt of each."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenSample:
-    """A sample that lies at home; `path` is its place on the machine, `name` the one in a repository, `text` what it
-    shows."""
+    """A local sample; `path` is its path on the machine, `name` its name in a repository, `text` its prompt."""
 
     path: str
     name: str
@@ -33,7 +32,7 @@ class ChosenSample:
 
 
 def choose_samples(job: Job, files: Iterable[Checkpoint]) -> tuple[ChosenSample, ...]:
-    """Up to four samples of the latest step, spread over what there is; only such as are verified at home."""
+    """Up to four samples of the latest step, spread evenly over all of them; only verified local files."""
     found = [
         one
         for one in files
@@ -58,7 +57,7 @@ def choose_samples(job: Job, files: Iterable[Checkpoint]) -> tuple[ChosenSample,
 
 
 def sample_names(paths: Sequence[str]) -> list[str]:
-    """What samples are called in a repository: by their own names, with their folders where those are not distinct.
+    """Names of samples in a repository: their own names, with their folders where those are not distinct.
 
     >>> sample_names(["output/samples/0.png", "output/samples/1.png"])
     ['samples/0.png', 'samples/1.png']
@@ -86,7 +85,7 @@ def spread(values: Sequence[Value], count: int) -> list[Value]:
 def captions_of(archive: Path, *, trigger: str | None, count: int = COUNT) -> list[str]:
     """Captions spread over a packed dataset, each with the trigger; none where the set has none or is gone."""
     try:
-        with tarfile.open(archive, "r:") as tar:  # as it was packed: else every kind of compression is tried first
+        with tarfile.open(archive, "r:") as tar:  # uncompressed: "r" would try every compression first
             members = sorted((one for one in tar if _is_caption(one)), key=lambda one: one.name)
             texts = [_read(tar, one) for one in spread(members, count)]
     except (OSError, tarfile.TarError):
@@ -105,7 +104,7 @@ def with_trigger(text: str, trigger: str | None) -> str:
 
 
 def _prompts(job: Job) -> list[str]:
-    """What the trainer was asked to show, else captions of the set that it was trained on."""
+    """The prompts given to the trainer, else captions of its dataset."""
     asked = job.spec.parameters.get("sample_prompts")
     if isinstance(asked, str) and asked.strip():
         return [with_trigger(line, job.spec.trigger) for line in asked.splitlines() if line.strip()]

@@ -23,7 +23,7 @@ from stationmaster.control.machine.keepalive import keepalive
 from stationmaster.control.machine.sight import ANSWERING, Sighting, sight
 from stationmaster.control.publishing import delivery_notes as notes
 from stationmaster.control.publishing.publish import Publishing, entry, next_publishing, publish
-from stationmaster.control.publishing.registering import first_registration, step_on
+from stationmaster.control.publishing.registering import continue_registration, first_registration
 from stationmaster.control.results.job_folder import LATEST, MODEL, SUMMARY, keep_only, remove_arriving, replace_link
 from stationmaster.control.results.run_facts import facts_to_remember
 from stationmaster.errors import RemoteError
@@ -146,7 +146,7 @@ async def _register(job: Job, visit: Visit, world: World) -> Write:
     if model is None or model.registration.state is not Registering.DUE:
         return wait(done, 0.0)  # removed, or somebody else was faster
     retry = world.policy.comfydeploy.retry
-    after = await step_on(model, world.destinations, retry_seconds=retry, now=visit.now)
+    after = await continue_registration(model, world.destinations, retry_seconds=retry, now=visit.now)
     event = NewEvent(kind="registration", payload={"state": after.registration.state, "note": after.registration.note})
     return wait(done, 0.0, models=(after,), events=(event,))
 
