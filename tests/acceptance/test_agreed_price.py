@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from stationmaster.model import Job, Outcome, Reason
-from stationmaster.providers.vastai.keys import ensure_pair
+from stationmaster.providers.vastai.ssh_keys import ensure_pair
 from stationmaster.simulator.harness import simulator_thread
 from tests.support.jobs.local_world import LocalWorld, write_pictures
 from tests.support.jobs.submitting import submit

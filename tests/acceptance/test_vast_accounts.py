@@ -18,7 +18,7 @@ from stationmaster.control.periodic.sweep_report import Report
 from stationmaster.control.wiring.build import build_world
 from stationmaster.errors import ConfigInvalid
 from stationmaster.model import Desired, Outcome
-from stationmaster.providers.vastai.keys import ensure_pair
+from stationmaster.providers.vastai.ssh_keys import ensure_pair
 from stationmaster.simulator.harness import simulator_thread
 from tests.support.commands.command_line import answer_of, stationmaster
 from tests.support.jobs.local_world import LocalWorld, write_pictures

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from stationmaster.providers.vastai.keys import ensure_pair
+from stationmaster.providers.vastai.ssh_keys import ensure_pair
 from stationmaster.recipes.skeleton import write_skeleton
 from stationmaster.simulator.harness import simulator_thread
 from tests.support.commands.command_line import answer_of, stationmaster

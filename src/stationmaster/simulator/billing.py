@@ -12,7 +12,7 @@ _GIGABYTE = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Charge:
+class InstanceCharge:
     """One instance's cost on one UTC day, or on the part of it that is over."""
 
     instance_id: int
@@ -30,10 +30,10 @@ class Charge:
         return MicroDollars(self.gpu + self.disk + self.downloads + self.uploads)
 
 
-def charge_until(instance: Instance, now: float) -> Charge:
+def charge_until(instance: Instance, now: float) -> InstanceCharge:
     """Everything that the instance has cost so far, as one charge."""
     end = _billed_end(instance, now)
-    return Charge(
+    return InstanceCharge(
         instance_id=instance.id,
         label=instance.order.label,
         gpu_name=instance.offer.gpu.name,
@@ -46,16 +46,16 @@ def charge_until(instance: Instance, now: float) -> Charge:
     )
 
 
-def charges_by_day(instance: Instance, now: float) -> list[Charge]:
+def charges_by_day(instance: Instance, now: float) -> list[InstanceCharge]:
     """One charge for each UTC day of the instance's life; they add up to `charge_until` to the micro-dollar."""
     whole = charge_until(instance, now)
-    charges: list[Charge] = []
+    charges: list[InstanceCharge] = []
     start = whole.start
     while start < whole.end or not charges:
         end = min(whole.end, (start // _DAY_SECONDS + 1) * _DAY_SECONDS)
         first = not charges
         charges.append(
-            Charge(
+            InstanceCharge(
                 instance_id=whole.instance_id,
                 label=whole.label,
                 gpu_name=whole.gpu_name,

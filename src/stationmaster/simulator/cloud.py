@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 
 from stationmaster.event_log import get_logger
 from stationmaster.money import MicroDollars
-from stationmaster.simulator import refusals
+from stationmaster.simulator import api_refusals
 from stationmaster.simulator.accounts import Account, Identity
 from stationmaster.simulator.billing import charge_until
 from stationmaster.simulator.clock import Clock
-from stationmaster.simulator.faults import Fault, FaultKind, FaultPlan, Target
+from stationmaster.simulator.faults import FaultKind, FaultPlan, InjectedFault, Target
 from stationmaster.simulator.instances import Instance, SshKey
+from stationmaster.simulator.json_rows import MachineTelemetry
 from stationmaster.simulator.machines.base import Machines, MachineSpec
-from stationmaster.simulator.market import Market, Offer
+from stationmaster.simulator.market import Market, MarketOffer
 from stationmaster.simulator.records import Records
-from stationmaster.simulator.shapes import Telemetry
 
 log = get_logger("simulator")
 
@@ -66,7 +66,7 @@ class Cloud:
         self.ticking = asyncio.Lock()
         self._locks: dict[int, asyncio.Lock] = {}
         self._timers: list[tuple[float, Callable[[], Awaitable[None]]]] = []
-        self._telemetry: dict[int, tuple[float, Telemetry]] = {}
+        self._telemetry: dict[int, tuple[float, MachineTelemetry]] = {}
 
     def now(self) -> float:
         return self.clock.now()
@@ -74,14 +74,14 @@ class Cloud:
     def identify(self, token: str | None) -> Identity:
         """Whose key this is; refused when it is nobody's, or that of a destroyed instance."""
         if token is None:
-            raise refusals.login_required()
+            raise api_refusals.login_required()
         for account in self.records.accounts.values():
             if account.api_key == token:
                 return Identity(account_id=account.id)
         for instance in self.existing():
             if instance.api_key == token:
                 return Identity(account_id=instance.account_id, instance_id=instance.id)
-        raise refusals.invalid_key()
+        raise api_refusals.invalid_key()
 
     def open_account(self, name: str, api_key: str, paid_in: MicroDollars) -> Account:
         """An account with this key; one that exists already is left as it is."""
@@ -94,7 +94,7 @@ class Cloud:
 
     def account(self, identity: Identity) -> Account:
         if identity.instance_id is not None:
-            raise refusals.beyond_this_key()
+            raise api_refusals.beyond_this_key()
         return self.records.accounts[identity.account_id]
 
     def credit(self, account_id: int) -> MicroDollars:
@@ -121,13 +121,13 @@ class Cloud:
     def instance(self, identity: Identity, instance_id: int) -> Instance:
         """The instance, if this key may manage it; another account's does not exist for it."""
         if identity.instance_id not in (None, instance_id):
-            raise refusals.beyond_this_key()
+            raise api_refusals.beyond_this_key()
         instance = self.records.instances.get(instance_id)
         if instance is None or not instance.exists or instance.account_id != identity.account_id:
-            raise refusals.no_such_instance(instance_id)
+            raise api_refusals.no_such_instance(instance_id)
         return instance
 
-    def offers(self) -> list[Offer]:
+    def offers(self) -> list[MarketOffer]:
         rented = {instance.offer.machine_id for instance in self.existing()}
         listings: dict[int, int] = {}
         for instance in self.records.instances.values():
@@ -152,7 +152,7 @@ class Cloud:
         """A new key, as long and as odd as the service's; drawn from the seed, so a run can be repeated."""
         return hashlib.sha256(self.draw.randbytes(32)).hexdigest()
 
-    def take_fault(self, kind: FaultKind, operation: str, instance: Instance | None = None) -> Fault | None:
+    def take_fault(self, kind: FaultKind, operation: str, instance: Instance | None = None) -> InjectedFault | None:
         target = Target(operation=operation)
         if instance is not None:
             target = target_of(instance, operation)
@@ -182,9 +182,9 @@ class Cloud:
         self.later(self.now() + seconds, end)
         await over.wait()
 
-    async def telemetry(self, instance: Instance) -> Telemetry:
+    async def telemetry(self, instance: Instance) -> MachineTelemetry:
         """The machine's last report, asked for at most once a second; stale after a stop, unknown before the first."""
-        asked_at, known = self._telemetry.get(instance.id, (float("-inf"), Telemetry()))
+        asked_at, known = self._telemetry.get(instance.id, (float("-inf"), MachineTelemetry()))
         if instance.running_since is not None and time.monotonic() - asked_at > _TELEMETRY_SECONDS:
             known = await self.machines.telemetry(instance.id)
             self._telemetry[instance.id] = (time.monotonic(), known)

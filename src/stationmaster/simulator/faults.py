@@ -63,7 +63,7 @@ HAPPENING = frozenset(
 
 @with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class InjectedFault:
     """One armed fault; what is not given matches everything."""
 
     kind: FaultKind
@@ -107,20 +107,20 @@ class Target:
 class FaultPlan:
     """The armed faults and the tally of those that struck."""
 
-    def __init__(self, faults: Iterable[Fault] = (), *, seed: int, started_at: float) -> None:
+    def __init__(self, faults: Iterable[InjectedFault] = (), *, seed: int, started_at: float) -> None:
         self._draw = random.Random(f"{seed}/faults")
         self._started_at = started_at
         self._armed: list[_Armed] = [_Armed(fault, base=started_at) for fault in faults]
         self._strikes: list[Strike] = []
 
-    def arm(self, fault: Fault, *, now: float) -> None:
+    def arm(self, fault: InjectedFault, *, now: float) -> None:
         """Add a fault; its `at_seconds` counts from now."""
         self._armed.append(_Armed(fault, base=now))
 
     def disarm(self) -> None:
         self._armed.clear()
 
-    def take(self, kind: FaultKind, target: Target, *, now: float) -> Fault | None:
+    def take(self, kind: FaultKind, target: Target, *, now: float) -> InjectedFault | None:
         """The armed fault of this kind that strikes `target` now, counted; None if there is none."""
         for armed in self._armed:
             if armed.fault.kind is kind and armed.meets(target, now=now) and armed.strikes(self._draw):
@@ -130,7 +130,7 @@ class FaultPlan:
         return None
 
     @property
-    def armed(self) -> list[Fault]:
+    def armed(self) -> list[InjectedFault]:
         return [armed.fault for armed in self._armed]
 
     @property
@@ -151,7 +151,7 @@ class FaultPlan:
 
 
 class _Armed:
-    def __init__(self, fault: Fault, *, base: float) -> None:
+    def __init__(self, fault: InjectedFault, *, base: float) -> None:
         self.fault = fault
         self.left = fault.times
         self._skip = fault.skip
@@ -177,7 +177,7 @@ class _Armed:
         return True
 
 
-def parse_faults(document: Any) -> list[Fault]:
+def parse_faults(document: Any) -> list[InjectedFault]:
     """The faults in a document: one fault, a list of them, or `{"seed", "faults", "storm"}`.
 
     A storm is drawn from the seed: `{"kinds": […], "seconds": 60, "every_seconds": [2, 6], "fault_seconds": 3}`.
@@ -194,7 +194,7 @@ def parse_faults(document: Any) -> list[Fault]:
         raise ConfigInvalid(f"not a fault: {place}: {first['msg']}", hint=f"kinds: {known}") from invalid
 
 
-def read_faults(path: Path) -> list[Fault]:
+def read_faults(path: Path) -> list[InjectedFault]:
     """The faults of a YAML or JSON file. Raises ConfigInvalid."""
     try:
         return parse_faults(read_yaml(path.read_text(encoding="utf-8")) or [])
@@ -211,10 +211,10 @@ def storm(
     every_seconds: tuple[float, float] = (2.0, 6.0),
     kinds: Sequence[FaultKind] = tuple(FaultKind),
     fault_seconds: float = 3.0,
-) -> list[Fault]:
+) -> list[InjectedFault]:
     """Faults at seeded moments over `seconds`; every kind comes once before one comes again."""
     draw = random.Random(f"{seed}/storm")
-    faults: list[Fault] = []
+    faults: list[InjectedFault] = []
     deck: list[FaultKind] = []
     moment = draw.uniform(*every_seconds)
     while moment < seconds and kinds:
@@ -224,12 +224,12 @@ def storm(
         # An answer lost or late hurts most where money is spent, so every other one is aimed there.
         aimed = kind in (FaultKind.LOST_ANSWER, FaultKind.SLOW_ANSWER) and draw.random() < 0.5
         operation = "create" if aimed else None
-        faults.append(Fault(kind=kind, at_seconds=round(moment, 3), seconds=fault_seconds, operation=operation))
+        faults.append(InjectedFault(kind=kind, at_seconds=round(moment, 3), seconds=fault_seconds, operation=operation))
         moment += draw.uniform(*every_seconds)
     return faults
 
 
-def _storm_of(document: Any, *, seed: int) -> list[Fault]:
+def _storm_of(document: Any, *, seed: int) -> list[InjectedFault]:
     if not document:
         return []
     wanted = _STORM.validate_python(document)
@@ -251,5 +251,5 @@ class _Storm:
     fault_seconds: float = 3.0
 
 
-_FAULTS = TypeAdapter(list[Fault])
+_FAULTS = TypeAdapter(list[InjectedFault])
 _STORM = TypeAdapter(_Storm)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from stationmaster.simulator.refusals import invalid_request
+from stationmaster.simulator.api_refusals import invalid_request
 
 Query = Mapping[str, Mapping[str, Any]]
 

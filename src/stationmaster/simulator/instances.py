@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from stationmaster.money import MicroDollars
-from stationmaster.simulator.market import Offer
+from stationmaster.simulator.market import MarketOffer
 
 
-class Actual(StrEnum):
+class ActualStatus(StrEnum):
     """What the container does, as the service last heard; before the first report there is none."""
 
     CREATED = "created"
@@ -19,7 +19,7 @@ class Actual(StrEnum):
     OFFLINE = "offline"
 
 
-class Wanted(StrEnum):
+class WantedState(StrEnum):
     RUNNING = "running"
     STOPPED = "stopped"
 
@@ -54,7 +54,7 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class InstanceOrder:
     """What was asked for at creation."""
 
     image: str
@@ -70,17 +70,17 @@ class Order:
 class Instance:
     id: int
     account_id: int
-    offer: Offer
-    order: Order
+    offer: MarketOffer
+    order: InstanceOrder
     api_key: str
     marker: str
     created_at: float
     end_at: float
     ready_at: float
-    wanted: Wanted = Wanted.RUNNING
-    contract: Wanted = Wanted.RUNNING
-    scheduled: Wanted = Wanted.RUNNING
-    actual: Actual | None = None
+    wanted: WantedState = WantedState.RUNNING
+    contract: WantedState = WantedState.RUNNING
+    scheduled: WantedState = WantedState.RUNNING
+    actual: ActualStatus | None = None
     status_message: str | None = None
     running_since: float | None = None
     billed: tuple[Period, ...] = ()
@@ -93,7 +93,7 @@ class Instance:
     stuck: bool = False
     hidden_until: float = 0.0
     outbid_until: float = 0.0
-    told_status: Actual | None = None
+    told_status: ActualStatus | None = None
     told_until: float = 0.0
 
     @property
@@ -109,7 +109,7 @@ class Instance:
     def exists(self) -> bool:
         return self.destroyed_at is None
 
-    def status_told(self, now: float) -> Actual | None:
+    def shown_status(self, now: float) -> ActualStatus | None:
         """The status that the API shows, which a fault may have bent for a while."""
         return self.told_status if self.told_status is not None and now < self.told_until else self.actual
 
@@ -118,23 +118,23 @@ class Instance:
         image = self.order.image.replace(":", "_")
         return replace(
             self,
-            actual=Actual.RUNNING,
-            contract=Wanted.RUNNING,
+            actual=ActualStatus.RUNNING,
+            contract=WantedState.RUNNING,
             status_message=f"success, running {image}/{self.order.runtype.split()[0].split('_')[0]}",
             running_since=now,
             billed=(*self.billed, Period(usd_per_hour=self.gpu_usd_per_hour, start=now)),
             address=address,
         )
 
-    def went_down(self, now: float, *, message: str, wanted: Wanted = Wanted.STOPPED) -> Instance:
+    def went_down(self, now: float, *, message: str, wanted: WantedState = WantedState.STOPPED) -> Instance:
         """Not running any more; the GPU's bill ends, the disk's goes on."""
         return replace(
             self.stopped_billing(now),
             wanted=wanted,
-            contract=Wanted.STOPPED,
+            contract=WantedState.STOPPED,
             scheduled=wanted,
             # A start that was given up keeps saying created or loading; only the three states tell.
-            actual=Actual.EXITED if self.actual in (Actual.RUNNING, Actual.OFFLINE) else self.actual,
+            actual=ActualStatus.EXITED if self.actual in (ActualStatus.RUNNING, ActualStatus.OFFLINE) else self.actual,
             status_message=message,
             running_since=None,
         )

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from stationmaster.simulator.api_refusals import ApiRefusal, invalid_request
 from stationmaster.simulator.filters import matches, ordered
-from stationmaster.simulator.refusals import Refusal, invalid_request
 
 PAGE_LIMIT = 25
 _STORED_COLUMNS = frozenset(
@@ -83,7 +83,7 @@ def _position(found: Sequence[Mapping[str, Any]], token: str | None) -> int:
         content = json.loads(base64.urlsafe_b64decode(token))
         position, last_id = int(content["position"]), int(content["id"])
     except (ValueError, KeyError, TypeError):
-        raise Refusal(400, "invalid_token", "after_token is not valid") from None
+        raise ApiRefusal(400, "invalid_token", "after_token is not valid") from None
     for index, row in enumerate(found):
         if row["id"] == last_id:
             return index + 1

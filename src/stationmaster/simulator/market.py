@@ -13,7 +13,7 @@ HOURS_PER_MONTH = 720
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gpu:
+class GpuModel:
     name: str
     memory_mb: int
     compute_capability: int
@@ -23,29 +23,29 @@ class Gpu:
 
 
 GPUS = (
-    Gpu(name="RTX 3060", memory_mb=12288, compute_capability=860, usd_per_hour="0.09", performance=24.0),
-    Gpu(name="RTX 3090", memory_mb=24576, compute_capability=860, usd_per_hour="0.21", performance=52.0),
-    Gpu(name="RTX 4080", memory_mb=16376, compute_capability=890, usd_per_hour="0.26", performance=76.0),
-    Gpu(name="RTX 4090", memory_mb=24564, compute_capability=890, usd_per_hour="0.36", performance=104.0),
-    Gpu(name="RTX 5090", memory_mb=32607, compute_capability=1200, usd_per_hour="0.55", performance=190.0),
-    Gpu(name="RTX A6000", memory_mb=49140, compute_capability=860, usd_per_hour="0.45", performance=60.0),
-    Gpu(name="L40S", memory_mb=46068, compute_capability=890, usd_per_hour="0.68", performance=118.0),
-    Gpu(name="A100 PCIE", memory_mb=81920, compute_capability=800, usd_per_hour="0.95", performance=120.0),
-    Gpu(name="A100 SXM4", memory_mb=81920, compute_capability=800, usd_per_hour="1.15", performance=130.0),
-    Gpu(name="H100 SXM", memory_mb=81559, compute_capability=900, usd_per_hour="2.10", performance=310.0),
+    GpuModel(name="RTX 3060", memory_mb=12288, compute_capability=860, usd_per_hour="0.09", performance=24.0),
+    GpuModel(name="RTX 3090", memory_mb=24576, compute_capability=860, usd_per_hour="0.21", performance=52.0),
+    GpuModel(name="RTX 4080", memory_mb=16376, compute_capability=890, usd_per_hour="0.26", performance=76.0),
+    GpuModel(name="RTX 4090", memory_mb=24564, compute_capability=890, usd_per_hour="0.36", performance=104.0),
+    GpuModel(name="RTX 5090", memory_mb=32607, compute_capability=1200, usd_per_hour="0.55", performance=190.0),
+    GpuModel(name="RTX A6000", memory_mb=49140, compute_capability=860, usd_per_hour="0.45", performance=60.0),
+    GpuModel(name="L40S", memory_mb=46068, compute_capability=890, usd_per_hour="0.68", performance=118.0),
+    GpuModel(name="A100 PCIE", memory_mb=81920, compute_capability=800, usd_per_hour="0.95", performance=120.0),
+    GpuModel(name="A100 SXM4", memory_mb=81920, compute_capability=800, usd_per_hour="1.15", performance=130.0),
+    GpuModel(name="H100 SXM", memory_mb=81559, compute_capability=900, usd_per_hour="2.10", performance=310.0),
 )
 _PLACES = ("Quebec, CA", "California, US", "Texas, US", "Sweden, SE", "Germany, DE", "Poland, PL", "Japan, JP")
 _DRIVERS = (("535.183.01", 12.2), ("550.144.03", 12.4), ("570.86.10", 12.8), ("580.65.06", 13.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class MarketOffer:
     """One ask as it stands now. The ask's id changes each time its machine is listed again."""
 
     ask_id: int
     machine_id: int
     host_id: int
-    gpu: Gpu
+    gpu: GpuModel
     num_gpus: int
     gpus_in_machine: int
     cpu_cores: int
@@ -78,10 +78,10 @@ class Market:
     def __init__(self, *, seed: int, hosts: int = 120, period_seconds: float = 600.0) -> None:
         self._seed = seed
         self._period_seconds = period_seconds
-        self._drawn: tuple[int, list[Offer]] | None = None
+        self._drawn: tuple[int, list[MarketOffer]] | None = None
         self._hosts = tuple(_host(seed, index) for index in range(hosts))
 
-    def offers(self, now: float, *, rented: Collection[int], listings: Mapping[int, int]) -> list[Offer]:
+    def offers(self, now: float, *, rented: Collection[int], listings: Mapping[int, int]) -> list[MarketOffer]:
         """Offers of the machines not in `rented`; `listings` says how often each was listed before."""
         return [
             replace(offer, ask_id=offer.machine_id * 1000 + listings.get(offer.machine_id, 0) % 1000)
@@ -93,7 +93,7 @@ class Market:
         """Whether this ask was ever possible: the id names one of our machines."""
         return any(host.machine_id == ask_id // 1000 for host in self._hosts)
 
-    def _priced(self, period: int) -> list[Offer]:
+    def _priced(self, period: int) -> list[MarketOffer]:
         """Drawing prices is slow beside a search, and searches of one period share them."""
         if self._drawn is None or self._drawn[0] != period:
             listed = [host for host in self._hosts if _is_listed(host, seed=self._seed, period=period)]
@@ -104,7 +104,7 @@ class Market:
         return int(now // self._period_seconds) if self._period_seconds > 0 else 0
 
 
-def _host(seed: int, index: int) -> Offer:
+def _host(seed: int, index: int) -> MarketOffer:
     draw = random.Random(f"{seed}/host/{index}")
     # The first hosts carry each GPU once, verified and dependable, so that no search on a fresh market is empty.
     plain = index < len(GPUS)
@@ -113,7 +113,7 @@ def _host(seed: int, index: int) -> Offer:
     num_gpus = 1 if plain else draw.choice([count for count in (1, 2, 4, 8) if count <= in_machine])
     driver, cuda = _DRIVERS[-1] if plain else draw.choice(_DRIVERS)
     cores = draw.choice((16, 32, 64, 96, 128))
-    return Offer(
+    return MarketOffer(
         ask_id=0,
         machine_id=10_000 + index * 7,
         host_id=500 + index // 2,
@@ -142,7 +142,7 @@ def _host(seed: int, index: int) -> Offer:
     )
 
 
-def _priced(host: Offer, *, seed: int, period: int) -> Offer:
+def _priced(host: MarketOffer, *, seed: int, period: int) -> MarketOffer:
     draw = random.Random(f"{seed}/price/{host.machine_id}/{period}")
     rate = MicroDollars(round(host.gpu_usd_per_hour * host.num_gpus * draw.uniform(0.85, 1.25)))
     return replace(
@@ -152,6 +152,6 @@ def _priced(host: Offer, *, seed: int, period: int) -> Offer:
     )
 
 
-def _is_listed(host: Offer, *, seed: int, period: int) -> bool:
+def _is_listed(host: MarketOffer, *, seed: int, period: int) -> bool:
     plain = host.machine_id < 10_000 + len(GPUS) * 7
     return plain or random.Random(f"{seed}/listed/{host.machine_id}/{period}").random() < 0.9

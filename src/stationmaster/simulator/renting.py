@@ -9,12 +9,12 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from stationmaster.money import MicroDollars, from_dollars
-from stationmaster.simulator import refusals
+from stationmaster.simulator import api_refusals
 from stationmaster.simulator.accounts import Identity
 from stationmaster.simulator.cloud import Cloud, log
 from stationmaster.simulator.faults import FaultKind
-from stationmaster.simulator.instances import Actual, Instance, Order, Wanted
-from stationmaster.simulator.market import Offer
+from stationmaster.simulator.instances import ActualStatus, Instance, InstanceOrder, WantedState
+from stationmaster.simulator.market import MarketOffer
 
 _SCRIPT_LIMIT = 4096
 _ENVIRONMENT_LIMIT = 32768
@@ -44,13 +44,13 @@ def read_create_request(document: Any) -> CreateRequest:
         request = CreateRequest.model_validate(document)
     except ValidationError as invalid:
         first = invalid.errors()[0]
-        raise refusals.invalid_args(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from invalid
+        raise api_refusals.invalid_args(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from invalid
     if not request.image and not request.template_hash_id:
-        raise refusals.invalid_args("image or template_hash_id is required")
+        raise api_refusals.invalid_args("image or template_hash_id is required")
     if len(request.onstart or "") + len(request.args_str or "") + sum(map(len, request.args or [])) > _SCRIPT_LIMIT:
-        raise refusals.invalid_args(f"onstart and args together are longer than {_SCRIPT_LIMIT} characters")
+        raise api_refusals.invalid_args(f"onstart and args together are longer than {_SCRIPT_LIMIT} characters")
     if isinstance(request.env, dict) and len(str(request.env)) > _ENVIRONMENT_LIMIT:
-        raise refusals.invalid_args("env is too long")
+        raise api_refusals.invalid_args("env is too long")
     return request
 
 
@@ -58,17 +58,17 @@ def rent(cloud: Cloud, identity: Identity, ask_id: int, request: CreateRequest) 
     """A new instance on this ask. Raises the refusal that the service would give, some with a contract inside."""
     account = cloud.account(identity)
     if cloud.credit(account.id) <= 0:
-        raise refusals.insufficient_credit()
+        raise api_refusals.insufficient_credit()
     bid = from_dollars(request.price) if request.price is not None else None
     if bid is not None and not 1_000 <= bid <= 128_000_000:
-        raise refusals.invalid_price("price must be between 0.001 and 128")
+        raise api_refusals.invalid_price("price must be between 0.001 and 128")
     offer = _offer(cloud, ask_id)
     instance = _contract(cloud, account.id, offer, request, bid)
     refused = cloud.take_fault(FaultKind.ERROR_WITH_CONTRACT, "create", instance)
     if refused or (bid is not None and bid < offer.min_bid_usd_per_hour):
         stopped = instance.went_down(cloud.now(), message="")
         cloud.records.put_instance(stopped)
-        raise refusals.Refusal(
+        raise api_refusals.ApiRefusal(
             400, "invalid_price", "bid is below the current minimum", new_contract=instance.id, ask_id=ask_id
         )
     log.info("machine.rented", instance=instance.id, label=request.label, gpu=offer.gpu.name)
@@ -101,24 +101,24 @@ async def destroy_now(cloud: Cloud, instance_id: int) -> None:
 
 
 def start(cloud: Cloud, identity: Identity, instance_id: int) -> str | None:
-    """Wanted to run again; the text is a warning that the start is only queued."""
+    """Start the instance; returns a warning if the start is only queued."""
     instance = cloud.instance(identity, instance_id)
     if cloud.credit(instance.account_id) <= 0:
-        raise refusals.Refusal(400, "missing_billing", "Your account lacks credit; see the billing page.")
+        raise api_refusals.ApiRefusal(400, "missing_billing", "Your account lacks credit; see the billing page.")
     if cloud.now() >= instance.end_at:
-        raise refusals.invalid_args("the contract has ended")
-    if instance.wanted is Wanted.RUNNING or instance.actual is Actual.OFFLINE:
-        cloud.update(instance_id, wanted=Wanted.RUNNING)
+        raise api_refusals.invalid_args("the contract has ended")
+    if instance.wanted is WantedState.RUNNING or instance.actual is ActualStatus.OFFLINE:
+        cloud.update(instance_id, wanted=WantedState.RUNNING)
         return None
     fault = cloud.take_fault(FaultKind.START_QUEUED, "start", instance)
     taken_seconds = max(fault.seconds if fault else 0.0, instance.outbid_until - cloud.now())
     queued = taken_seconds > 0
     cloud.update(
         instance_id,
-        wanted=Wanted.RUNNING,
-        scheduled=Wanted.RUNNING,
-        contract=Wanted.STOPPED if queued else Wanted.RUNNING,
-        actual=instance.actual if queued else Actual.LOADING,
+        wanted=WantedState.RUNNING,
+        scheduled=WantedState.RUNNING,
+        contract=WantedState.STOPPED if queued else WantedState.RUNNING,
+        actual=instance.actual if queued else ActualStatus.LOADING,
         ready_at=cloud.now() + (taken_seconds if queued else cloud.pace.restart_seconds),
         stuck=False,
         status_message=None,
@@ -126,13 +126,13 @@ def start(cloud: Cloud, identity: Identity, instance_id: int) -> str | None:
     return QUEUED if queued else None
 
 
-async def stop(cloud: Cloud, instance_id: int, *, message: str, wanted: Wanted = Wanted.STOPPED) -> None:
+async def stop(cloud: Cloud, instance_id: int, *, message: str, wanted: WantedState = WantedState.STOPPED) -> None:
     """Not running; nothing of it is left but its disk, which goes on costing money."""
     async with cloud.lock(instance_id):
         instance = cloud.records.instances[instance_id]
         if not instance.exists:
             return
-        if instance.actual is Actual.RUNNING:
+        if instance.actual is ActualStatus.RUNNING:
             await cloud.note_traffic(instance_id)
             await cloud.machines.halt(instance_id)
         instance = cloud.records.instances[instance_id]
@@ -143,7 +143,7 @@ async def stop(cloud: Cloud, instance_id: int, *, message: str, wanted: Wanted =
 def set_label(cloud: Cloud, identity: Identity, instance_id: int, label: str) -> None:
     instance = cloud.instance(identity, instance_id)
     if len(label) > 1024:
-        raise refusals.Refusal(400, "label_too_long", "label is longer than 1024 characters")
+        raise api_refusals.ApiRefusal(400, "label_too_long", "label is longer than 1024 characters")
     cloud.update(instance_id, order=replace(instance.order, label=label))
 
 
@@ -153,11 +153,11 @@ async def set_bid(cloud: Cloud, identity: Identity, instance_id: int, price: flo
     minimum = instance.offer.min_bid_usd_per_hour
     bid = minimum if price is None else from_dollars(price)
     if not 1_000 <= bid <= 32_000_000 * instance.offer.num_gpus:
-        raise refusals.invalid_price("price is out of range")
+        raise api_refusals.invalid_price("price is out of range")
     cloud.records.put_instance(instance.bidding(bid, cloud.now()))
-    if bid < minimum and instance.wanted is Wanted.RUNNING:
+    if bid < minimum and instance.wanted is WantedState.RUNNING:
         await stop(cloud, instance_id, message="outbid")
-    elif bid >= minimum and instance.wanted is Wanted.STOPPED:
+    elif bid >= minimum and instance.wanted is WantedState.STOPPED:
         cloud.update(instance_id, outbid_until=0.0)
         start(cloud, identity, instance_id)
 
@@ -165,37 +165,40 @@ async def set_bid(cloud: Cloud, identity: Identity, instance_id: int, price: flo
 async def reboot(cloud: Cloud, identity: Identity, instance_id: int, *, fresh: bool) -> None:
     """Stopped and started; with `fresh` the container is made anew and what was in it is lost."""
     instance = cloud.instance(identity, instance_id)
-    await stop(cloud, instance_id, message="rebooting", wanted=Wanted.RUNNING)
+    await stop(cloud, instance_id, message="rebooting", wanted=WantedState.RUNNING)
     if fresh:
         await cloud.machines.destroy(instance.id)
     cloud.update(
-        instance_id, actual=Actual.LOADING, contract=Wanted.RUNNING, ready_at=cloud.now() + cloud.pace.restart_seconds
+        instance_id,
+        actual=ActualStatus.LOADING,
+        contract=WantedState.RUNNING,
+        ready_at=cloud.now() + cloud.pace.restart_seconds,
     )
 
 
-def _offer(cloud: Cloud, ask_id: int) -> Offer:
+def _offer(cloud: Cloud, ask_id: int) -> MarketOffer:
     gone = cloud.take_fault(FaultKind.OFFER_GONE, "create")
     if gone and gone.status == 404:
-        raise refusals.unknown_ask(ask_id)
+        raise api_refusals.unknown_ask(ask_id)
     if gone:
-        raise refusals.ask_taken(ask_id, status=gone.status or 410)
+        raise api_refusals.ask_taken(ask_id, status=gone.status or 410)
     for offer in cloud.offers():
         if offer.ask_id == ask_id:
             return offer
-    raise refusals.ask_taken(ask_id) if cloud.market.has_machine_of(ask_id) else refusals.unknown_ask(ask_id)
+    raise api_refusals.ask_taken(ask_id) if cloud.market.has_machine_of(ask_id) else api_refusals.unknown_ask(ask_id)
 
 
 def _contract(
-    cloud: Cloud, account_id: int, offer: Offer, request: CreateRequest, bid: MicroDollars | None
+    cloud: Cloud, account_id: int, offer: MarketOffer, request: CreateRequest, bid: MicroDollars | None
 ) -> Instance:
     now = cloud.now()
     instance_id = cloud.next_instance_id()
-    wanted = Wanted.STOPPED if request.target_state == "stopped" else Wanted.RUNNING
+    wanted = WantedState.STOPPED if request.target_state == "stopped" else WantedState.RUNNING
     instance = Instance(
         id=instance_id,
         account_id=account_id,
         offer=offer,
-        order=Order(
+        order=InstanceOrder(
             image=request.image or f"template/{request.template_hash_id}",
             label=request.label,
             disk_gb=request.disk,

@@ -8,8 +8,8 @@ from functools import partial
 
 from stationmaster.money import MicroDollars
 from stationmaster.simulator.cloud import Cloud, log, machine_spec, target_of
-from stationmaster.simulator.faults import HAPPENING, Fault, FaultKind
-from stationmaster.simulator.instances import Actual, Instance, Wanted
+from stationmaster.simulator.faults import HAPPENING, FaultKind, InjectedFault
+from stationmaster.simulator.instances import ActualStatus, Instance, WantedState
 from stationmaster.simulator.renting import destroy_now, stop
 
 
@@ -38,37 +38,37 @@ async def tick(cloud: Cloud) -> None:
 async def adopt_all(cloud: Cloud) -> None:
     """After a restart: take over machines that still run, and boot those that should."""
     for instance in cloud.existing():
-        if instance.actual is not Actual.RUNNING:
+        if instance.actual is not ActualStatus.RUNNING:
             continue
         address = await cloud.machines.adopt(machine_spec(instance))
         if address is not None:
             cloud.update(instance.id, address=address)
         else:
-            await stop(cloud, instance.id, message="the host was restarted", wanted=Wanted.RUNNING)
-            cloud.update(instance.id, actual=Actual.LOADING, ready_at=cloud.now())
+            await stop(cloud, instance.id, message="the host was restarted", wanted=WantedState.RUNNING)
+            cloud.update(instance.id, actual=ActualStatus.LOADING, ready_at=cloud.now())
 
 
 async def _advance(cloud: Cloud, instance: Instance) -> None:
     now = cloud.now()
     if instance.destroy_at is not None and now >= instance.destroy_at:
         await destroy_now(cloud, instance.id)
-    elif now >= instance.end_at and instance.wanted is Wanted.RUNNING:
+    elif now >= instance.end_at and instance.wanted is WantedState.RUNNING:
         await stop(cloud, instance.id, message="the contract has ended")
-    elif instance.actual is Actual.RUNNING:
+    elif instance.actual is ActualStatus.RUNNING:
         await cloud.note_traffic(instance.id)
-    elif instance.wanted is Wanted.RUNNING and instance.actual is not Actual.OFFLINE:
+    elif instance.wanted is WantedState.RUNNING and instance.actual is not ActualStatus.OFFLINE:
         _come_up(cloud, instance, now)
 
 
 def _come_up(cloud: Cloud, instance: Instance, now: float) -> None:
     created_at = instance.created_at + cloud.pace.created_seconds
     if instance.actual is None and now >= created_at:
-        cloud.update(instance.id, actual=Actual.CREATED)
+        cloud.update(instance.id, actual=ActualStatus.CREATED)
     elif instance.stuck:
         return
-    elif instance.actual is Actual.CREATED:
+    elif instance.actual is ActualStatus.CREATED:
         pulling = f"{instance.order.image.split('/')[-1]}: Pulling from {instance.order.image.split(':')[0]}"
-        cloud.update(instance.id, actual=Actual.LOADING, status_message=pulling)
+        cloud.update(instance.id, actual=ActualStatus.LOADING, status_message=pulling)
     elif now >= instance.ready_at and instance.actual is not None and instance.id not in cloud.booting:
         cloud.booting.add(instance.id)
         task = asyncio.create_task(_boot(cloud, instance.id))
@@ -80,7 +80,11 @@ async def _boot(cloud: Cloud, instance_id: int) -> None:
     try:
         async with cloud.lock(instance_id):
             instance = cloud.records.instances[instance_id]
-            if not instance.exists or instance.wanted is not Wanted.RUNNING or instance.actual is Actual.RUNNING:
+            if (
+                not instance.exists
+                or instance.wanted is not WantedState.RUNNING
+                or instance.actual is ActualStatus.RUNNING
+            ):
                 return
             address = await cloud.machines.boot(machine_spec(instance))
             await _delay_ssh(cloud, instance_id)
@@ -105,7 +109,7 @@ async def _enforce_credit(cloud: Cloud, account_id: int) -> None:
     wanted = [
         instance
         for instance in cloud.existing()
-        if instance.account_id == account_id and instance.wanted is Wanted.RUNNING
+        if instance.account_id == account_id and instance.wanted is WantedState.RUNNING
     ]
     if wanted and cloud.credit(account_id) <= 0:
         for instance in wanted:
@@ -129,12 +133,12 @@ async def _strike(cloud: Cloud) -> None:
 
 def _can(kind: FaultKind, instance: Instance) -> bool:
     """Only a machine that runs can be struck, and only one held by a bid can be outbid."""
-    if instance.actual is not Actual.RUNNING or instance.destroy_at is not None:
+    if instance.actual is not ActualStatus.RUNNING or instance.destroy_at is not None:
         return False
     return kind is not FaultKind.OUTBID or instance.order.bid_usd_per_hour is not None
 
 
-async def _happen(cloud: Cloud, instance: Instance, fault: Fault) -> None:
+async def _happen(cloud: Cloud, instance: Instance, fault: InjectedFault) -> None:
     machines, machine_id, until = cloud.machines, instance.id, cloud.now() + fault.seconds
     match fault.kind:
         case FaultKind.HOST_VANISHES:
@@ -148,7 +152,7 @@ async def _happen(cloud: Cloud, instance: Instance, fault: Fault) -> None:
             await machines.refuse_ssh(machine_id, door=fault.door, refuse=True)
             cloud.later(until, partial(machines.refuse_ssh, machine_id, door=fault.door, refuse=False))
         case FaultKind.STATUS_LIES:
-            cloud.update(machine_id, told_status=Actual.EXITED, told_until=until)
+            cloud.update(machine_id, told_status=ActualStatus.EXITED, told_until=until)
         case FaultKind.DISK_FULL:
             await machines.fill_disk(machine_id)
         case FaultKind.CLOCK_SKEW:
@@ -171,7 +175,7 @@ async def _vanish(cloud: Cloud, instance_id: int) -> None:
         await cloud.machines.halt(instance_id)
         gone = cloud.records.instances[instance_id].stopped_billing(cloud.now())
         cloud.records.put_instance(gone)
-        cloud.update(instance_id, actual=Actual.OFFLINE, running_since=None)
+        cloud.update(instance_id, actual=ActualStatus.OFFLINE, running_since=None)
 
 
 def _spend_everything(cloud: Cloud, account_id: int) -> None:

@@ -13,23 +13,29 @@ from types import TracebackType
 from typing import Any
 
 import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from stationmaster.errors import ConfigInvalid
 from stationmaster.money import from_dollars
 from stationmaster.simulator import running
-from stationmaster.simulator.app import build_app
+from stationmaster.simulator.api_refusals import ApiRefusal
 from stationmaster.simulator.clock import Clock
 from stationmaster.simulator.cloud import Cloud, Pace, log
-from stationmaster.simulator.faults import Fault, FaultPlan
-from stationmaster.simulator.gate import Connections
+from stationmaster.simulator.faults import FaultPlan, InjectedFault
 from stationmaster.simulator.listening import stop_listening
+from stationmaster.simulator.machines.api_only import ApiOnlyMachines
 from stationmaster.simulator.machines.base import Machines
 from stationmaster.simulator.machines.namespaces import NamespaceMachines
-from stationmaster.simulator.machines.paper import PaperMachines
 from stationmaster.simulator.machines.process import ProcessMachines
 from stationmaster.simulator.market import Market
+from stationmaster.simulator.middleware import App, Connections, FaultMiddleware
+from stationmaster.simulator.rate_limits import RateLimits
 from stationmaster.simulator.records import Records
+from stationmaster.simulator.routes import account, control, instances, keys, offers
 
 BACKENDS = ("process", "namespaces", "paper")
 
@@ -43,7 +49,7 @@ class SimulatorSettings:
     port: int = 0
     seed: int = 1
     backend: str = "process"
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[InjectedFault, ...] = ()
     credit_usd: float = 100.0
     hosts: int = 120
     market_period_seconds: float = 600.0
@@ -117,7 +123,7 @@ class Simulator:
 
     async def _serve(self) -> None:
         scale = self._settings.rate_limit_scale
-        app = build_app(self.cloud, rate_limit_scale=scale, connections=self._connections)
+        app = _build_app(self.cloud, rate_limit_scale=scale, connections=self._connections)
         config = uvicorn.Config(
             app,
             http=_protocol(self._connections),
@@ -176,7 +182,7 @@ def _machines(settings: SimulatorSettings) -> Machines:
         case "namespaces":
             return NamespaceMachines(folder)
         case "paper":
-            return PaperMachines()
+            return ApiOnlyMachines()
     raise ConfigInvalid(
         f"there is no simulator back end called {settings.backend!r}", hint=f"use one of {', '.join(BACKENDS)}"
     )
@@ -194,3 +200,41 @@ def _listen(host: str, port: int) -> socket.socket:
         ) from problem
     listening.listen(128)
     return listening
+
+
+def _build_app(cloud: Cloud, *, rate_limit_scale: float = 0.0, connections: Connections | None = None) -> App:
+    """The simulator's API for this cloud; `connections` is only needed to drop answers."""
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    app.state.cloud = cloud
+    app.state.results = {}
+    for part in (offers, keys, instances, account, control):
+        app.include_router(part.router)
+    app.add_exception_handler(ApiRefusal, _refuse)
+    app.add_exception_handler(ConfigInvalid, _explain)
+    app.add_exception_handler(HTTPException, _not_here)
+    app.add_exception_handler(RequestValidationError, _not_understood)
+    limits = RateLimits(scale=rate_limit_scale, monotonic=time.monotonic)
+    return FaultMiddleware(app, cloud=cloud, limits=limits, connections=connections or Connections())
+
+
+async def _refuse(request: Request, problem: Exception) -> JSONResponse:
+    assert isinstance(problem, ApiRefusal)
+    return JSONResponse(problem.body, status_code=problem.status)
+
+
+async def _explain(request: Request, problem: Exception) -> JSONResponse:
+    hint = problem.hint if isinstance(problem, ConfigInvalid) else None
+    return _error(400, "invalid_fault", str(problem), hint=hint)
+
+
+async def _not_here(request: Request, problem: Exception) -> JSONResponse:
+    status = problem.status_code if isinstance(problem, HTTPException) else 404
+    return _error(status, "not_found", f"{request.method} {request.url.path} is not part of the simulator")
+
+
+async def _not_understood(request: Request, problem: Exception) -> JSONResponse:
+    return _error(400, "invalid_args", f"{request.url.path} is not a valid path or query")
+
+
+def _error(status: int, code: str, message: str, **extra: Any) -> JSONResponse:
+    return JSONResponse({"success": False, "error": code, "msg": message, **extra}, status_code=status)

@@ -14,7 +14,7 @@ from stationmaster.control.wiring.own_machines import build_ssh_provider, known_
 from stationmaster.errors import AccessRefused, AnswerLost, NoCapacity, ProviderBusy, ProviderFault
 from stationmaster.model import Machine, MachineStatus, Requirements, SshAccess
 from stationmaster.money import MicroDollars
-from stationmaster.providers.ssh import SshProvider
+from stationmaster.providers.own_machines import SshProvider
 from stationmaster.remote.base import check
 from stationmaster.remote.connect import connect
 from stationmaster.remote.known_hosts import pin_key

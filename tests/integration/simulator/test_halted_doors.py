@@ -15,7 +15,7 @@ import pytest
 
 from stationmaster.simulator.instances import Address
 from stationmaster.simulator.machines.base import MachineSpec
-from stationmaster.simulator.machines.door import Door
+from stationmaster.simulator.machines.port_forward import PortForward
 from stationmaster.simulator.machines.process import ProcessMachines
 from tests.support.asynchronous_tests import asynchronous
 
@@ -75,7 +75,7 @@ async def test_who_comes_while_a_door_is_shut_is_cut_and_not_forgotten() -> None
     """A connection that nobody holds would stay open, and be blamed on whatever runs when it is found."""
     passed_on = asyncio.Event()
     async with await asyncio.start_server(lambda *_: passed_on.set(), "127.0.0.1", 0) as behind:
-        door = Door("127.0.0.1", behind.sockets[0].getsockname()[:2])
+        door = PortForward("127.0.0.1", behind.sockets[0].getsockname()[:2])
         port = await door.open()
         with socket.create_connection(("127.0.0.1", port)) as comer:
             for _ in range(2):  # the loop sees it, and accepts it

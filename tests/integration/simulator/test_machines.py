@@ -10,7 +10,7 @@ from typing import Any
 import asyncssh
 import pytest
 
-from stationmaster.simulator.machines.processes import find_marked
+from stationmaster.simulator.machines.marked_processes import find_marked
 from tests.support.capabilities import require
 from tests.support.vast.simulated_vast import Customer
 from tests.support.waiting import until

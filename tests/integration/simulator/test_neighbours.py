@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from stationmaster.simulator.harness import simulator_thread
-from stationmaster.simulator.machines.processes import find_marked
+from stationmaster.simulator.machines.marked_processes import find_marked
 from tests.support.vast.simulated_vast import Customer, quick_settings
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from stationmaster.model import Offer, Requirements
-from stationmaster.providers.vastai.keys import KeyPair, ensure_pair
 from stationmaster.providers.vastai.provider import VastProvider
+from stationmaster.providers.vastai.ssh_keys import KeyPair, ensure_pair
 from stationmaster.simulator.harness import simulator_thread
 from tests.support.vast.simulated_vast import Customer, quick_settings
 from tests.support.vast.vast_client_bench import OPTIONS, simulated_provider

@@ -9,7 +9,7 @@ from typing import Any
 import asyncssh
 
 from stationmaster.model import Machine, MachineStatus, Requirements, SshAccess
-from stationmaster.providers.vastai.keys import KeyPair
+from stationmaster.providers.vastai.ssh_keys import KeyPair
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.vast.vast_client_bench import OPTIONS, simulated_provider
 from tests.support.vast.vast_wishes import vast_settings

@@ -15,7 +15,7 @@ from stationmaster.money import from_dollars
 from stationmaster.providers.vastai.provider import VastProvider
 from stationmaster.providers.vastai.retries import Retries
 from tests.support.asynchronous_tests import asynchronous
-from tests.support.vast.vast_client_bench import simulated_client, simulated_provider
+from tests.support.vast.vast_client_bench import simulated_provider
 
 WANT = Requirements(gpus=1, vram_gib=24.0, disk_gib=10.0, hours=2.0)
 
@@ -285,7 +285,7 @@ async def test_a_machine_taken_away_is_stopped_and_its_disk_is_not_forgotten(acc
 
 
 @asynchronous
-async def test_a_bid_is_sent_as_a_bid_and_can_be_raised(account: Any) -> None:
+async def test_a_bid_is_sent_as_a_bid(account: Any) -> None:
     want = replace(WANT, interruptible=True)
     offer = await account.offer(want)
     assert offer.bid_per_hour is not None
@@ -295,11 +295,6 @@ async def test_a_bid_is_sent_as_a_bid_and_can_be_raised(account: Any) -> None:
     machine = await running(account.provider, provider_id)
     assert machine.interruptible
     assert machine.price_per_hour == offer.price_per_hour
-    client = simulated_client(account.url, key=account.customer.key)
-    await client.set_bid(int(provider_id), from_dollars("2.50"))
-    raised = await account.provider.describe(provider_id)
-    assert raised is not None
-    assert raised.price_per_hour > from_dollars("2.50")
 
 
 @asynchronous

@@ -21,8 +21,8 @@ from stationmaster.providers.fake import FakeProvider
 from stationmaster.providers.loopback import LoopbackProvider
 from stationmaster.providers.vastai.calls import Calls
 from stationmaster.providers.vastai.client import VastClient
-from stationmaster.providers.vastai.keys import ensure_pair
 from stationmaster.providers.vastai.provider import VastOptions, VastProvider
+from stationmaster.providers.vastai.ssh_keys import ensure_pair
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
 from tests.support.machines.own_hosts import host_behind, settings_with_hosts

@@ -11,7 +11,7 @@ import pytest
 
 from stationmaster.config import load_settings
 from stationmaster.errors import ConfigInvalid
-from stationmaster.providers import ssh_script
+from stationmaster.providers import own_machine_script
 from stationmaster.settings import SshSettings
 
 
@@ -58,7 +58,7 @@ def test_a_wrong_host_is_one_clear_line(tmp_path: Path, hosts: object, place: st
 
 
 def test_the_script_needs_no_newer_python_than_is_promised_and_nothing_but_its_library() -> None:
-    tree = ast.parse(Path(ssh_script.__file__).read_text(), feature_version=(3, 8))
+    tree = ast.parse(Path(own_machine_script.__file__).read_text(), feature_version=(3, 8))
     imported = {
         name.split(".")[0]
         for node in ast.walk(tree)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from stationmaster.money import MicroDollars, cost, from_dollars
 from stationmaster.simulator.billing import charge_until, charges_by_day
-from stationmaster.simulator.instances import Actual, Address, Instance, Order, Wanted
+from stationmaster.simulator.instances import ActualStatus, Address, Instance, InstanceOrder, WantedState
 from stationmaster.simulator.market import Market
 
 ADDRESS = Address(direct_host="127.0.0.1", direct_port=1, proxy_host="127.0.0.1", proxy_port=2)
@@ -22,7 +22,7 @@ spans = st.floats(min_value=0, max_value=400_000)
 
 
 def instance(*, bid: MicroDollars | None = None) -> Instance:
-    order = Order(
+    order = InstanceOrder(
         image="i", label="job-a", disk_gb=40.0, environment=(), onstart=None, runtype="ssh", bid_usd_per_hour=bid
     )
     return Instance(
@@ -65,12 +65,12 @@ def test_traffic_is_charged_by_the_gigabyte() -> None:
 
 
 def test_a_start_that_was_given_up_is_told_by_its_three_states() -> None:
-    given_up = replace(instance(), actual=Actual.LOADING).went_down(START, message="out of credit")
+    given_up = replace(instance(), actual=ActualStatus.LOADING).went_down(START, message="out of credit")
     assert (given_up.actual, given_up.wanted, given_up.contract, given_up.scheduled) == (
-        Actual.LOADING,
-        Wanted.STOPPED,
-        Wanted.STOPPED,
-        Wanted.STOPPED,
+        ActualStatus.LOADING,
+        WantedState.STOPPED,
+        WantedState.STOPPED,
+        WantedState.STOPPED,
     )
 
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from stationmaster.errors import ConfigInvalid
 from stationmaster.simulator.faults import (
-    Fault,
     FaultKind,
     FaultPlan,
+    InjectedFault,
     Target,
     parse_faults,
     read_faults,
@@ -20,12 +20,12 @@ from stationmaster.simulator.faults import (
 ANYTHING = Target(operation="create", label="sm-a-1", instance_id=7)
 
 
-def plan(*faults: Fault) -> FaultPlan:
+def plan(*faults: InjectedFault) -> FaultPlan:
     return FaultPlan(faults, seed=1, started_at=0.0)
 
 
 def test_a_fault_strikes_as_often_as_it_was_armed_and_is_tallied() -> None:
-    armed = plan(Fault(kind=FaultKind.SERVER_ERROR, times=2))
+    armed = plan(InjectedFault(kind=FaultKind.SERVER_ERROR, times=2))
     struck = [armed.take(FaultKind.SERVER_ERROR, ANYTHING, now=float(moment)) is not None for moment in range(4)]
     assert struck == [True, True, False, False]
     assert [(strike.at, strike.label) for strike in armed.strikes] == [(0.0, "sm-a-1"), (1.0, "sm-a-1")]
@@ -35,25 +35,25 @@ def test_a_fault_strikes_as_often_as_it_was_armed_and_is_tallied() -> None:
 @pytest.mark.parametrize(
     ("fault", "strikes"),
     [
-        (Fault(kind=FaultKind.SERVER_ERROR, operation="create"), True),
-        (Fault(kind=FaultKind.SERVER_ERROR, operation="destroy"), False),
-        (Fault(kind=FaultKind.SERVER_ERROR, label="sm-a"), True),
-        (Fault(kind=FaultKind.SERVER_ERROR, label="sm-b"), False),
-        (Fault(kind=FaultKind.SERVER_ERROR, instance_id=7), True),
-        (Fault(kind=FaultKind.SERVER_ERROR, instance_id=8), False),
-        (Fault(kind=FaultKind.SERVER_ERROR, at_seconds=10.0), False),
-        (Fault(kind=FaultKind.SERVER_ERROR, skip=1), False),
-        (Fault(kind=FaultKind.SERVER_ERROR, probability=0.0), False),
-        (Fault(kind=FaultKind.RATE_LIMITED), False),
+        (InjectedFault(kind=FaultKind.SERVER_ERROR, operation="create"), True),
+        (InjectedFault(kind=FaultKind.SERVER_ERROR, operation="destroy"), False),
+        (InjectedFault(kind=FaultKind.SERVER_ERROR, label="sm-a"), True),
+        (InjectedFault(kind=FaultKind.SERVER_ERROR, label="sm-b"), False),
+        (InjectedFault(kind=FaultKind.SERVER_ERROR, instance_id=7), True),
+        (InjectedFault(kind=FaultKind.SERVER_ERROR, instance_id=8), False),
+        (InjectedFault(kind=FaultKind.SERVER_ERROR, at_seconds=10.0), False),
+        (InjectedFault(kind=FaultKind.SERVER_ERROR, skip=1), False),
+        (InjectedFault(kind=FaultKind.SERVER_ERROR, probability=0.0), False),
+        (InjectedFault(kind=FaultKind.RATE_LIMITED), False),
     ],
 )
-def test_a_fault_meets_only_what_it_is_aimed_at(fault: Fault, strikes: bool) -> None:
+def test_a_fault_meets_only_what_it_is_aimed_at(fault: InjectedFault, strikes: bool) -> None:
     assert (plan(fault).take(FaultKind.SERVER_ERROR, ANYTHING, now=5.0) is not None) is strikes
 
 
 def test_a_fault_armed_later_counts_its_moment_from_then() -> None:
     armed = plan()
-    armed.arm(Fault(kind=FaultKind.OUTBID, at_seconds=5.0), now=100.0)
+    armed.arm(InjectedFault(kind=FaultKind.OUTBID, at_seconds=5.0), now=100.0)
     assert armed.take(FaultKind.OUTBID, ANYTHING, now=104.0) is None
     assert armed.take(FaultKind.OUTBID, ANYTHING, now=105.0) is not None
 
@@ -75,7 +75,7 @@ def test_a_file_holds_single_faults_and_a_storm(tmp_path: Path) -> None:
         "storm: {seconds: 60, every_seconds: [2, 4], kinds: [partition, outbid], fault_seconds: 1}\n"
     )
     first, *drawn = read_faults(path)
-    assert first == Fault(kind=FaultKind.LOST_ANSWER, operation="create", times=3)
+    assert first == InjectedFault(kind=FaultKind.LOST_ANSWER, operation="create", times=3)
     assert {fault.kind for fault in drawn} == {FaultKind.PARTITION, FaultKind.OUTBID}
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stationmaster.simulator.api_refusals import ApiRefusal
 from stationmaster.simulator.filters import matches, ordered
-from stationmaster.simulator.refusals import Refusal
 
 ROW = {"num_gpus": 2, "reliability": 0.97, "verified": True, "gpu_name": "RTX 4090", "geolocation": "Quebec, CA"}
 numbers = st.floats(allow_nan=False, allow_infinity=False, width=32)
@@ -46,7 +46,7 @@ def test_what_is_not_known_is_neither_more_nor_less() -> None:
 
 @pytest.mark.parametrize("query", [{"num_gpus": {"resembles": 1}}, {"num_gpus": {"gt": "many"}}])
 def test_nonsense_is_refused(query: dict[str, Any]) -> None:
-    with pytest.raises(Refusal):
+    with pytest.raises(ApiRefusal):
         matches(ROW, query)
 
 

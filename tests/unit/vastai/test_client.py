@@ -20,13 +20,13 @@ from stationmaster.errors import (
 from stationmaster.model import Offer, Requirements
 from stationmaster.money import from_dollars
 from stationmaster.providers.vastai.calls import INTERVALS, Calls
-from stationmaster.providers.vastai.client import SEARCH_CAP, Order
+from stationmaster.providers.vastai.client import SEARCH_CAP, RentOrder
 from stationmaster.providers.vastai.retries import Retries
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.vast.vast_client_bench import SECRET, Turns, instance_row, offer_row, refused, said, scripted
 from tests.support.vast.vast_wishes import vast_settings
 
-ORDER = Order(image="pytorch/pytorch:2.4", disk_gb=64.0, label="sm-abcd1234-job-1", onstart="echo hi")
+ORDER = RentOrder(image="pytorch/pytorch:2.4", disk_gb=64.0, label="sm-abcd1234-job-1", onstart="echo hi")
 LOST = httpx.ReadTimeout("no answer in time")
 UNSENT = httpx.ConnectError("connection refused")
 
@@ -68,7 +68,7 @@ async def test_an_order_says_everything_that_matters() -> None:
 @asynchronous
 async def test_a_bid_always_carries_its_price() -> None:
     script = scripted(said({"success": True, "new_contract": 7}))
-    order = Order(image="i", disk_gb=8.0, label="l", onstart="", bid_per_hour=from_dollars("0.231"))
+    order = RentOrder(image="i", disk_gb=8.0, label="l", onstart="", bid_per_hour=from_dollars("0.231"))
     await script.client().create(111, order)
     assert script.body()["price"] == 0.231
 
@@ -238,12 +238,11 @@ async def test_an_unreachable_service_is_named_with_what_to_do() -> None:
     assert "VASTAI_API_BASE_URL" in problem.value.hint
 
 
-@pytest.mark.parametrize("call", ["start", "set_bid", "add_account_key", "attach_key"])
+@pytest.mark.parametrize("call", ["start", "add_account_key", "attach_key"])
 @asynchronous
 async def test_what_may_do_harm_twice_is_sent_once(call: str) -> None:
     arguments: dict[str, tuple[Any, ...]] = {
         "start": (5,),
-        "set_bid": (5, from_dollars("0.3")),
         "add_account_key": ("ssh-ed25519 AAAA",),
         "attach_key": (5, "ssh-ed25519 AAAA"),
     }

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from stationmaster.errors import AccessRefused, ConfigInvalid, ProviderBusy
 from stationmaster.model import Offer, Requirements
 from stationmaster.money import from_dollars
-from stationmaster.providers.vastai.client import Order, VastClient
+from stationmaster.providers.vastai.client import RentOrder, VastClient
 from stationmaster.providers.vastai.provider import VastProvider
 from stationmaster.providers.vastai.retries import HURRIED, Retries
 from tests.support.asynchronous_tests import asynchronous
 from tests.support.vast.vast_client_bench import OPTIONS, said, scripted
 
-ORDER = Order(image="x", disk_gb=10.0, label="sm-abcd1234-job-1", onstart="true")
+ORDER = RentOrder(image="x", disk_gb=10.0, label="sm-abcd1234-job-1", onstart="true")
 SHAPES = {
     "text": httpx.Response(429, text="API requests too frequent"),
     "detail": said({"detail": "API requests too frequent endpoint threshold=1.0"}, 429),
@@ -28,7 +28,6 @@ SHAPES = {
 }
 CALLS: dict[str, Callable[[VastClient], Awaitable[Any]]] = {
     "start": lambda client: client.start(5),
-    "set_bid": lambda client: client.set_bid(5, from_dollars("0.3")),
     "add_account_key": lambda client: client.add_account_key("ssh-ed25519 AAAA"),
     "attach_key": lambda client: client.attach_key(5, "ssh-ed25519 AAAA"),
     "destroy": lambda client: client.destroy(5),

@@ -15,7 +15,7 @@ from stationmaster.errors import CommandFailed, ConfigInvalid, Unreachable
 from stationmaster.model import Access, SshAccess
 from stationmaster.providers.base import Pause
 from stationmaster.providers.vastai.calls import INTERVALS, Calls
-from stationmaster.providers.vastai.machines import machine
+from stationmaster.providers.vastai.machine_status import machine
 from stationmaster.providers.vastai.retries import Retries
 from stationmaster.providers.vastai.telemetry import TelemetryRow, read_telemetry
 from stationmaster.remote.base import Remote, require_success

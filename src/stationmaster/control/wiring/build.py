@@ -12,7 +12,7 @@ from stationmaster.control.flow.world import World
 from stationmaster.control.wiring.providers import PATIENT, Waiting, build_providers, ssh_key_path
 from stationmaster.delivery.bucket import open_other_bucket
 from stationmaster.delivery.token_roles import TokenRoles
-from stationmaster.providers.vastai.keys import read_pair
+from stationmaster.providers.vastai.ssh_keys import read_pair
 from stationmaster.recipes.registry import find
 from stationmaster.remote.connect import connect
 from stationmaster.remote.pyz import build_pyz

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from stationmaster.model import Access, SshAccess
-from stationmaster.providers.ssh import SshProvider
+from stationmaster.providers.own_machines import SshProvider
 from stationmaster.remote.base import Remote, check
 from stationmaster.remote.connect import connect
 from stationmaster.remote.known_hosts import pinned_keys

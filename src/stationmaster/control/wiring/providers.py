@@ -13,7 +13,7 @@ from stationmaster.control.wiring.simulator_address import simulator_address
 from stationmaster.errors import ConfigInvalid
 from stationmaster.providers.base import Pause, Provider
 from stationmaster.providers.loopback import LoopbackProvider
-from stationmaster.providers.vastai.keys import DEFAULT_KEY_PATH, ensure_pair, read_pair
+from stationmaster.providers.vastai.ssh_keys import DEFAULT_KEY_PATH, ensure_pair, read_pair
 from stationmaster.settings import Settings
 from stationmaster.settings.machines import DEFAULT_ACCOUNT, DEFAULT_JOB_ROOT, vast_name
 from stationmaster.store.store import Store

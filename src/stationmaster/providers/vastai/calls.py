@@ -14,7 +14,7 @@ import httpx
 
 from stationmaster.errors import AnswerLost, ConfigInvalid, ProviderBusy, ProviderError, ProviderFault
 from stationmaster.providers.base import Limiter, Pause
-from stationmaster.providers.vastai.exchange import Answer, Request
+from stationmaster.providers.vastai.exchange import VastAnswer, VastRequest
 from stationmaster.providers.vastai.refusals import read_refusal
 from stationmaster.providers.vastai.retries import Retries
 
@@ -25,7 +25,6 @@ INTERVALS: Mapping[str, float] = {
     "read": 2.0,
     "manage": 1.0,
     "destroy": 3.0,
-    "bid": 5.5,
     "logs": 1.0,  # not documented
     "keys": 1.0,
     "charges": 1.0,
@@ -85,7 +84,7 @@ class Calls:
         self._stopwatch = stopwatch
         self._trust: dict[str, ssl.SSLContext] = {}
 
-    async def ask(self, request: Request) -> Answer:
+    async def ask(self, request: VastRequest) -> VastAnswer:
         """The service's answer, a refusal included. Raises ProviderBusy or AnswerLost when none came."""
         failures = refusals = 0
         failed_seconds = limited_seconds = 0.0
@@ -93,7 +92,7 @@ class Calls:
         while True:
             tried_at = self._stopwatch()
             outcome = await self._try(request, spent_seconds=failed_seconds)
-            if isinstance(outcome, Answer) and outcome.is_limited:
+            if isinstance(outcome, VastAnswer) and outcome.is_limited:
                 refusals += 1
                 wait = self._limited_wait(outcome, refusals, waited_seconds=limited_seconds)
                 if wait is None:
@@ -102,7 +101,7 @@ class Calls:
                 await self._turn(request)
                 limited_seconds += wait
                 continue
-            if isinstance(outcome, Answer) and not outcome.may_pass:
+            if isinstance(outcome, VastAnswer) and not outcome.may_pass:
                 return outcome
             failures += 1
             spent = failed_seconds + self._stopwatch() - tried_at
@@ -125,7 +124,7 @@ class Calls:
             raise _silence(problem, doing="hand out the log", changes=False) from problem
         return answer.content if answer.status_code == 200 else None
 
-    async def _turn(self, request: Request) -> None:
+    async def _turn(self, request: VastRequest) -> None:
         interval = self._intervals[request.endpoint]
         if interval > 0:
             await self._limiter.wait_for_turn(
@@ -136,16 +135,16 @@ class Calls:
                 pause=self._pause,
             )
 
-    async def _try(self, request: Request, *, spent_seconds: float) -> Answer | ProviderError:
+    async def _try(self, request: VastRequest, *, spent_seconds: float) -> VastAnswer | ProviderError:
         """One try. Afterwards the limiter knows that the service has seen it, and for how long it wants no other."""
-        outcome: Answer | ProviderError
+        outcome: VastAnswer | ProviderError
         try:
             outcome = await self._once(request, spent_seconds=spent_seconds)
         except (ProviderBusy, AnswerLost) as silence:
             outcome = silence
         interval = self._intervals[request.endpoint]
         if interval > 0:
-            waits = isinstance(outcome, Answer) and outcome.is_limited and not outcome.is_quota
+            waits = isinstance(outcome, VastAnswer) and outcome.is_limited and not outcome.is_quota
             asked_seconds = min(_asked_seconds(outcome) or interval, self._retries.limited_seconds)
             await self._limiter.note_answer(
                 self._account,
@@ -155,7 +154,7 @@ class Calls:
             )
         return outcome
 
-    def _limited_wait(self, answer: Answer, refusals: int, *, waited_seconds: float) -> float | None:
+    def _limited_wait(self, answer: VastAnswer, refusals: int, *, waited_seconds: float) -> float | None:
         if answer.is_quota or not answer.request.waits_when_limited:
             return None
         return self._retries.limited_wait(
@@ -167,14 +166,14 @@ class Calls:
         )
 
     def _wait(
-        self, request: Request, failures: int, asked_seconds: float | None, *, spent_seconds: float
+        self, request: VastRequest, failures: int, asked_seconds: float | None, *, spent_seconds: float
     ) -> float | None:
         if not request.repeatable:
             return None
         turn = self._intervals[request.endpoint]
         return self._retries.wait(failures, asked_seconds, draw=self._draw(), spent_seconds=spent_seconds, turn=turn)
 
-    async def _once(self, request: Request, *, spent_seconds: float) -> Answer:
+    async def _once(self, request: VastRequest, *, spent_seconds: float) -> VastAnswer:
         url = f"{self.origin}{request.path}"
         left_seconds = max(_LEAST_SECONDS, self._retries.within_seconds - spent_seconds)
         try:
@@ -191,7 +190,7 @@ class Calls:
         refusal = read_refusal(
             answer.status_code, answer.headers, answer.content, now=self._clock(), secret=self._api_key
         )
-        return Answer(request=request, body=answer.content, refusal=refusal)
+        return VastAnswer(request=request, body=answer.content, refusal=refusal)
 
     def _http(self, url: str, *, at_most_seconds: float = math.inf) -> httpx.AsyncClient:
         return httpx.AsyncClient(
@@ -210,12 +209,12 @@ class Calls:
         return self._trust[scheme]
 
 
-def _asked_seconds(outcome: Answer | ProviderError) -> float | None:
+def _asked_seconds(outcome: VastAnswer | ProviderError) -> float | None:
     """How long the service wants to be left alone, where it says so."""
-    return outcome.refusal.retry_after_seconds if isinstance(outcome, Answer) and outcome.refusal else None
+    return outcome.refusal.retry_after_seconds if isinstance(outcome, VastAnswer) and outcome.refusal else None
 
 
-def _given(outcome: Answer | ProviderError) -> Answer:
+def _given(outcome: VastAnswer | ProviderError) -> VastAnswer:
     if isinstance(outcome, ProviderError):
         raise outcome
     return outcome

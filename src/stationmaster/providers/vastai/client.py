@@ -11,7 +11,7 @@ from typing import Any
 from stationmaster.errors import AnswerLost, ProviderBusy, ProviderFault
 from stationmaster.money import MicroDollars
 from stationmaster.providers.vastai.calls import Calls
-from stationmaster.providers.vastai.exchange import Answer, Request
+from stationmaster.providers.vastai.exchange import VastAnswer, VastRequest
 from stationmaster.providers.vastai.refusals import Refusal, error_of
 from stationmaster.providers.vastai.wire import (
     ChargePage,
@@ -21,7 +21,7 @@ from stationmaster.providers.vastai.wire import (
     KeyRow,
     LogRequested,
     OfferRow,
-    User,
+    VastUser,
     read,
     read_all,
     readable,
@@ -34,7 +34,7 @@ _CHARGES_PAGE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class RentOrder:
     """What is asked for at a create. `bid_per_hour` is always sent for an interruptible machine: without a price the
     service silently rents on demand."""
 
@@ -55,7 +55,7 @@ class Created:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Instances:
+class InstanceList:
     """All instances of the account; `complete` only when the service's own count agrees."""
 
     rows: tuple[InstanceRow, ...]
@@ -88,7 +88,7 @@ class VastClient:
                 break
         return tuple(found.values())
 
-    async def create(self, ask_id: int, order: Order) -> Created:
+    async def create(self, ask_id: int, order: RentOrder) -> Created:
         """Rent. NoCapacity, ProviderBusy, AccessRefused, ProviderError: nothing was rented. AnswerLost: who knows."""
         body = {
             "client_id": "me",
@@ -102,7 +102,7 @@ class VastClient:
             "cancel_unavail": True,  # refuse rather than leave a stopped machine behind
         }
         answer = await self._calls.ask(
-            Request(
+            VastRequest(
                 endpoint="create",
                 method="PUT",
                 path=f"/api/v0/asks/{ask_id}/",
@@ -115,32 +115,18 @@ class VastClient:
         )
         return _created(answer)
 
-    async def instances(self) -> Instances:
+    async def instances(self) -> InstanceList:
         """Every page of the list. Raises ProviderFault for an answer that is no list; such a one is never empty."""
-        rows: dict[int, InstanceRow] = {}
-        totals: set[int | None] = set()
-        tokens: set[str] = set()
-        query = {"limit": str(_PAGE), "order_by": '[{"col": "id", "dir": "asc"}]'}
-        while True:
-            answer = await self._calls.ask(
-                Request(
-                    endpoint="list", method="GET", path="/api/v1/instances/", doing="list its machines", query=query
-                )
-            )
-            page = read(InstancePage, answer.document(), what="a list of machines")
-            rows.update((row.id, row) for row in read_all(InstanceRow, page.instances, what="a machine"))
-            totals.add(page.total_instances)
-            if page.next_token is None or page.next_token in tokens:
-                break
-            tokens.add(page.next_token)
-            query = {**query, "after_token": page.next_token}
-        complete = totals == {len(rows)} and page.next_token is None
-        return Instances(rows=tuple(rows.values()), complete=complete)
+        pages = await read_instance_pages(self._calls)
+        found = [row for page in pages for row in read_all(InstanceRow, page.instances, what="a machine")]
+        rows = {row.id: row for row in found}
+        complete = {page.total_instances for page in pages} == {len(rows)} and pages[-1].next_token is None
+        return InstanceList(rows=tuple(rows.values()), complete=complete)
 
     async def instance(self, instance_id: int) -> InstanceRow | None:
         """One instance; None only when the service says that there is none."""
         answer = await self._calls.ask(
-            Request(
+            VastRequest(
                 endpoint="read",
                 method="GET",
                 path=f"/api/v0/instances/{instance_id}/",
@@ -163,7 +149,7 @@ class VastClient:
     async def destroy(self, instance_id: int) -> None:
         """Ask for its end; quiet when there is none any more."""
         answer = await self._calls.ask(
-            Request(
+            VastRequest(
                 endpoint="destroy",
                 method="DELETE",
                 path=f"/api/v0/instances/{instance_id}/",
@@ -193,26 +179,12 @@ class VastClient:
         answer.document()
         return True
 
-    async def set_bid(self, instance_id: int, price_per_hour: MicroDollars) -> None:
-        answer = await self._calls.ask(
-            Request(
-                endpoint="bid",
-                method="PUT",
-                path=f"/api/v0/instances/bid_price/{instance_id}/",
-                doing=f"change the bid for machine {instance_id}",
-                body={"client_id": "me", "price": price_per_hour / 1_000_000},
-                repeatable=False,
-                changes=True,
-            )
-        )
-        answer.document()
-
     async def log(
         self, instance_id: int, *, tail: int = 1000, attempts: int = 30, interval_seconds: float = 0.3
     ) -> str:
         """The container's log. The service writes it to an address that answers once it is there."""
         answer = await self._calls.ask(
-            Request(
+            VastRequest(
                 endpoint="logs",
                 method="PUT",
                 path=f"/api/v0/instances/request_logs/{instance_id}/",
@@ -230,7 +202,7 @@ class VastClient:
 
     async def account_keys(self) -> tuple[str, ...]:
         answer = await self._calls.ask(
-            Request(endpoint="keys", method="GET", path="/api/v0/ssh/", doing="list the account's SSH keys")
+            VastRequest(endpoint="keys", method="GET", path="/api/v0/ssh/", doing="list the account's SSH keys")
         )
         if answer.refusal is not None and answer.refusal.status == 404 and not answer.refusal.is_key_refused:
             return ()  # this is how it says that there are none
@@ -247,12 +219,12 @@ class VastClient:
         path = f"/api/v0/instances/{instance_id}/ssh/"
         await self._add_key(path, public_key, doing=f"attach the SSH key to machine {instance_id}")
 
-    async def user(self) -> User:
+    async def user(self) -> VastUser:
         """Who the key belongs to. The answer may carry keys: only what is declared is read."""
         answer = await self._calls.ask(
-            Request(endpoint="user", method="GET", path="/api/v0/users/current/", doing="say whose key this is")
+            VastRequest(endpoint="user", method="GET", path="/api/v0/users/current/", doing="say whose key this is")
         )
-        return read(User, answer.document(), what="an account")
+        return read(VastUser, answer.document(), what="an account")
 
     async def charges(self, *, since: float, until: float) -> tuple[ChargeRow, ...]:
         """What instances were billed on the days of the span. Raises ProviderFault unless every row came."""
@@ -261,7 +233,7 @@ class VastClient:
         rows: list[ChargeRow] = []
         while True:
             answer = await self._calls.ask(
-                Request(
+                VastRequest(
                     endpoint="charges", method="GET", path="/api/v0/charges/", doing="list its charges", query=query
                 )
             )
@@ -278,7 +250,7 @@ class VastClient:
         body = {**query, "order": [["dph_total", "asc"]], "limit": SEARCH_CAP}
         if floor is not None:
             body["dph_total"] = {"gte": (floor - 1) / 1_000_000}  # as many digits as the service has, and none too many
-        request = Request(
+        request = VastRequest(
             endpoint="search",
             method="POST",
             path="/api/v0/bundles/",
@@ -294,9 +266,9 @@ class VastClient:
 
     async def _manage(
         self, instance_id: int, change: Mapping[str, Any], *, doing: str, repeatable: bool = True
-    ) -> Answer:
+    ) -> VastAnswer:
         return await self._calls.ask(
-            Request(
+            VastRequest(
                 endpoint="manage",
                 method="PUT",
                 path=f"/api/v0/instances/{instance_id}/",
@@ -309,7 +281,7 @@ class VastClient:
 
     async def _add_key(self, path: str, public_key: str, *, doing: str) -> None:
         answer = await self._calls.ask(
-            Request(
+            VastRequest(
                 endpoint="keys",
                 method="POST",
                 path=path,
@@ -325,7 +297,32 @@ class VastClient:
         answer.document()
 
 
-def _created(answer: Answer) -> Created:
+async def read_instance_pages(calls: Calls, *, at_once: bool = False) -> list[InstancePage]:
+    """Read every page of the account's instances; with `at_once` further pages do not wait for the rate limit.
+
+    Stops at a page token that was seen before; the last page then has a `next_token`.
+    """
+    pages: list[InstancePage] = []
+    tokens: set[str] = set()
+    query = {"limit": str(_PAGE), "order_by": '[{"col": "id", "dir": "asc"}]'}
+    while True:
+        request = VastRequest(
+            endpoint="list",
+            method="GET",
+            path="/api/v1/instances/",
+            doing="list its machines",
+            query=query,
+            continues=at_once and bool(tokens),
+        )
+        page = read(InstancePage, (await calls.ask(request)).document(), what="a list of machines")
+        pages.append(page)
+        if page.next_token is None or page.next_token in tokens:
+            return pages
+        tokens.add(page.next_token)
+        query = {**query, "after_token": page.next_token}
+
+
+def _created(answer: VastAnswer) -> Created:
     refusal = answer.refusal
     if refusal is None:
         return Created(instance_id=_new_contract(answer))
@@ -341,7 +338,7 @@ def _is_clean(refusal: Refusal) -> bool:
     return refusal.status in (200, 429) or (400 <= refusal.status < 500 and refusal.status != 408)
 
 
-def _new_contract(answer: Answer) -> int:
+def _new_contract(answer: VastAnswer) -> int:
     try:
         return int(json.loads(answer.body)["new_contract"])
     except (ValueError, KeyError, TypeError):

@@ -12,7 +12,7 @@ from stationmaster.providers.vastai.refusals import Refusal, error_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class VastRequest:
     """`endpoint` is what rate limits are counted by, `doing` what a person reads when it fails."""
 
     endpoint: str
@@ -28,8 +28,8 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    request: Request
+class VastAnswer:
+    request: VastRequest
     body: bytes
     refusal: Refusal | None
 

@@ -10,10 +10,10 @@ from stationmaster.estimate import gpu_factor
 from stationmaster.model import Charge, Listing, Machine, Offer, Requirements
 from stationmaster.money import ZERO, MicroDollars
 from stationmaster.offers import HoursOn, Ranking, price_cap, rank
-from stationmaster.providers.vastai.client import Order, VastClient
-from stationmaster.providers.vastai.machines import machine
-from stationmaster.providers.vastai.market import candidate, disk_gb, gib, search_query
+from stationmaster.providers.vastai.client import RentOrder, VastClient
+from stationmaster.providers.vastai.machine_status import machine
 from stationmaster.providers.vastai.onstart import guard_environment, host_keys_in, onstart_script
+from stationmaster.providers.vastai.search import candidate, disk_gb, gib, search_query
 from stationmaster.providers.vastai.wire import ChargeRow, InstanceRow
 from stationmaster.settings import SweepSettings, VastSettings
 from stationmaster.settings.machines import DEFAULT_JOB_ROOT
@@ -84,7 +84,7 @@ class VastProvider:
             raise ConfigInvalid("an interruptible machine is rented by a bid, and any other without one")
         created = await self._client.create(
             int(offer.id),
-            Order(
+            RentOrder(
                 image=want.image or options.default_image,
                 disk_gb=disk_gb(want, default_gb=options.settings.default_disk_gb),
                 label=label,

@@ -75,11 +75,6 @@ class OfferRow(_Wire):
     inet_up_cost: Maybe[Price] = None
 
     @property
-    def country(self) -> str | None:
-        """The two-letter code at the end of `Quebec, CA`."""
-        return self.geolocation.rsplit(",", 1)[-1].strip().upper() if self.geolocation else None
-
-    @property
     def is_datacenter(self) -> bool:
         # `hosting_type` 1 is what the documentation's example of a data centre carries; unconfirmed.
         return bool(self.datacenter) or self.hosting_type == 1
@@ -138,7 +133,7 @@ class InstancePage(_Wire):
     next_token: Text = None
 
 
-class User(_Wire):
+class VastUser(_Wire):
     """The account; `balance` is 0 for accounts that pay ahead, so only `credit` counts."""
 
     id: int

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from stationmaster.simulator.instances import Address
-from stationmaster.simulator.shapes import Telemetry
+from stationmaster.simulator.json_rows import MachineTelemetry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class Machines(Protocol):
     async def log(self, machine_id: int) -> str:
         """The container's log: what onstart, and whoever wrote to the log target, said."""
 
-    async def telemetry(self, machine_id: int) -> Telemetry:
+    async def telemetry(self, machine_id: int) -> MachineTelemetry:
         """What the machine reports of itself."""
 
     async def take_traffic(self, machine_id: int) -> tuple[int, int]:

@@ -9,22 +9,14 @@ import signal
 from pathlib import Path
 
 from stationmaster.simulator.instances import Address
+from stationmaster.simulator.json_rows import MachineTelemetry
 from stationmaster.simulator.machines.base import MachineSpec
-from stationmaster.simulator.machines.door import Door, DoorState
+from stationmaster.simulator.machines.marked_processes import MARK
 from stationmaster.simulator.machines.namespace_disk import NamespaceDisk, python_to_show
 from stationmaster.simulator.machines.network import Network, call
-from stationmaster.simulator.machines.process_table import (
-    child_of,
-    command_of,
-    name_of,
-    parent_of,
-    processes_beside,
-    started_of,
-)
-from stationmaster.simulator.machines.processes import MARK
+from stationmaster.simulator.machines.port_forward import ForwardState, PortForward
 from stationmaster.simulator.machines.ssh_server import new_host_key
 from stationmaster.simulator.machines.stubs import write_wrong_clock
-from stationmaster.simulator.shapes import Telemetry
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _INIT = Path(__file__).with_name("namespace_init.sh")
@@ -32,6 +24,7 @@ _NAMESPACES = ("--pid", "--mount", "--uts", "--ipc", "--fork", "--kill-child", "
 _DIRECT_PORT, _PROXY_PORT = 22, 2222
 _CLOCK = "/usr/local/lib/clock"
 _BOOT_SECONDS = 30.0
+_PROC = Path("/proc")
 
 
 class NamespaceMachine:
@@ -41,7 +34,7 @@ class NamespaceMachine:
         self._folder = folder
         self._disk = NamespaceDisk(folder / "disk")
         self._network = network
-        self._proxy = Door("127.0.0.1")
+        self._proxy = PortForward("127.0.0.1")
         self._traffic = (0, 0)
         self._launcher: asyncio.subprocess.Process | None = None
         slot_file = folder / "slot"
@@ -77,7 +70,7 @@ class NamespaceMachine:
             )
         await self._wait_until_ssh_answers(self._launcher)
 
-    async def open_doors(self, known: Address | None) -> Address:
+    async def open_ports(self, known: Address | None) -> Address:
         direct = self._network.address(self.slot)
         self._proxy.target = (direct, _PROXY_PORT)
         port = await self._proxy.open(known.proxy_port if known else 0)
@@ -114,15 +107,15 @@ class NamespaceMachine:
         except OSError:
             return ""
 
-    async def telemetry(self) -> Telemetry:
+    async def telemetry(self) -> MachineTelemetry:
         query = "--query-gpu=utilization.gpu,temperature.gpu,memory.used"
         program = ("/usr/local/bin/nvidia-smi", query, "--format=csv,noheader,nounits")
         try:
             output = await call("nsenter", "-t", str(self._first_process()), "-m", "-p", *program)
         except OSError:
-            return Telemetry()  # it went down meanwhile, or its disk is full
+            return MachineTelemetry()  # it went down meanwhile, or its disk is full
         gpus = [[float(value) for value in line.split(", ")] for line in output.splitlines()]
-        return Telemetry(
+        return MachineTelemetry(
             gpu_percent=sum(gpu[0] for gpu in gpus) / len(gpus),
             gpu_celsius=gpus[0][1],
             gpu_memory_gb=sum(gpu[2] for gpu in gpus) / 1000,
@@ -138,20 +131,20 @@ class NamespaceMachine:
     def processes(self) -> list[int]:
         """All but pid 1, its helpers and the SSH servers."""
         inside = self._inside()
-        keepers = {pid for pid in inside if str(_INIT) in command_of(pid)}
+        keepers = {pid for pid in inside if str(_INIT) in _command_of(pid)}
         return [
             pid
             for pid in inside
             if pid not in keepers
-            and not name_of(pid).startswith("sshd")
-            and not (" ".join(command_of(pid)).strip() in ("sleep 0.05", "cat") and parent_of(pid) in keepers)
+            and not _name_of(pid).startswith("sshd")
+            and not (" ".join(_command_of(pid)).strip() in ("sleep 0.05", "cat") and _parent_of(pid) in keepers)
         ]
 
     async def refuse_ssh(self, *, door: str, refuse: bool) -> None:
         if not self.is_up:
             return
         if door in ("proxy", "both"):
-            await self._proxy.set(DoorState.REFUSING if refuse else DoorState.OPEN)
+            await self._proxy.set(ForwardState.REFUSING if refuse else ForwardState.OPEN)
         if door in ("direct", "both"):
             flag = self._files() / f"run/refuse-{_DIRECT_PORT}"
             if refuse:
@@ -178,8 +171,8 @@ class NamespaceMachine:
             if launcher.returncode is not None:
                 said = (self._folder / "boot.log").read_text(errors="replace").strip()
                 raise OSError(f"the machine ended at once: {said[-300:]}")
-            if first := child_of(launcher.pid):
-                (self._folder / "pid").write_text(f"{first} {started_of(first)}")
+            if first := _child_of(launcher.pid):
+                (self._folder / "pid").write_text(f"{first} {_start_time_of(first)}")
                 if await _answers(self._network.address(self.slot), _DIRECT_PORT):
                     return
             await asyncio.sleep(0.02)
@@ -189,7 +182,7 @@ class NamespaceMachine:
         """Pid 1 of the machine, by its number here; None when it is not running."""
         try:
             pid, started = (self._folder / "pid").read_text().split()
-            return int(pid) if started_of(int(pid)) == started else None
+            return int(pid) if _start_time_of(int(pid)) == started else None
         except (OSError, ValueError):
             return None
 
@@ -200,14 +193,14 @@ class NamespaceMachine:
 
     def _inside(self) -> list[int]:
         first = self._first_process()
-        return processes_beside(first) if first is not None else []
+        return _processes_beside(first) if first is not None else []
 
     def _end_ssh(self, port: int) -> None:
         """End the SSH server of this port and its sessions; what they started goes on."""
-        servers = [pid for pid in self._inside() if name_of(pid).startswith("sshd")]
-        listening = {pid for pid in servers if f"-p {port} -o PidFile" in " ".join(command_of(pid))}
+        servers = [pid for pid in self._inside() if _name_of(pid).startswith("sshd")]
+        listening = {pid for pid in servers if f"-p {port} -o PidFile" in " ".join(_command_of(pid))}
         for pid in servers:
-            if pid in listening or parent_of(pid) in listening:
+            if pid in listening or _parent_of(pid) in listening:
                 os.kill(pid, signal.SIGKILL)
 
 
@@ -234,3 +227,55 @@ async def _answers(host: str, port: int) -> bool:
         return False
     finally:
         writer.transport.abort()
+
+
+def _child_of(pid: int) -> int | None:
+    return next((child for child in _all_pids() if _parent_of(child) == pid), None)
+
+
+def _parent_of(pid: int) -> int | None:
+    fields = _stat(pid)
+    return int(fields[1]) if fields else None
+
+
+def _start_time_of(pid: int) -> str:
+    """When the process started: detects a pid that was reused; empty for one that has ended."""
+    fields = _stat(pid)
+    return fields[19] if fields and fields[0] != "Z" else ""
+
+
+def _name_of(pid: int) -> str:
+    return _read_proc(pid, "comm").decode(errors="replace").strip()
+
+
+def _command_of(pid: int) -> list[str]:
+    """The arguments of the command line."""
+    return _read_proc(pid, "cmdline").decode(errors="replace").split("\0")
+
+
+def _processes_beside(pid: int) -> list[int]:
+    """All processes in the same pid namespace, this one included."""
+    table = _table(pid)
+    return [other for other in _all_pids() if table is not None and _table(other) == table]
+
+
+def _all_pids() -> list[int]:
+    return [int(entry.name) for entry in _PROC.glob("[0-9]*")]
+
+
+def _stat(pid: int) -> list[str]:
+    return _read_proc(pid, "stat").decode(errors="replace").rpartition(")")[2].split()
+
+
+def _read_proc(pid: int, name: str) -> bytes:
+    try:
+        return (_PROC / str(pid) / name).read_bytes()
+    except OSError:
+        return b""
+
+
+def _table(pid: int) -> Path | None:
+    try:
+        return (_PROC / str(pid) / "ns/pid").readlink()
+    except OSError:
+        return None

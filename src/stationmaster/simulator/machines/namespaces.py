@@ -9,10 +9,10 @@ from pathlib import Path
 
 from stationmaster.errors import ConfigInvalid
 from stationmaster.simulator.instances import Address
+from stationmaster.simulator.json_rows import MachineTelemetry
 from stationmaster.simulator.machines.base import MachineSpec
 from stationmaster.simulator.machines.namespace_machine import SYSTEM_PATH, NamespaceMachine
 from stationmaster.simulator.machines.network import Network
-from stationmaster.simulator.shapes import Telemetry
 
 _PROGRAMS = ("ip", "unshare", "nsenter", "mount", "umount", "sshd", "setsid", "bash")
 
@@ -59,14 +59,14 @@ class NamespaceMachines:
         machine.take_slot(taken)
         api_url = f"http://{self._network.host}:{self._api_port}"
         await machine.boot(spec, api_url=api_url)
-        return await machine.open_doors(spec.address)
+        return await machine.open_ports(spec.address)
 
     async def adopt(self, spec: MachineSpec) -> Address | None:
         machine = NamespaceMachine(self._folder / str(spec.id), self._network)
         if not machine.is_up:
             return None
         self._machines[spec.id] = machine
-        return await machine.open_doors(spec.address)
+        return await machine.open_ports(spec.address)
 
     async def halt(self, machine_id: int) -> None:
         if machine := self._machines.get(machine_id):
@@ -83,9 +83,9 @@ class NamespaceMachines:
         machine = self._machines.get(machine_id)
         return machine.log() if machine is not None else ""
 
-    async def telemetry(self, machine_id: int) -> Telemetry:
+    async def telemetry(self, machine_id: int) -> MachineTelemetry:
         machine = self._machines.get(machine_id)
-        return await machine.telemetry() if machine is not None and machine.is_up else Telemetry()
+        return await machine.telemetry() if machine is not None and machine.is_up else MachineTelemetry()
 
     async def take_traffic(self, machine_id: int) -> tuple[int, int]:
         machine = self._machines.get(machine_id)

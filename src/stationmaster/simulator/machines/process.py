@@ -7,22 +7,66 @@ import resource
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import asyncssh
 
 from stationmaster.simulator.instances import Address
+from stationmaster.simulator.json_rows import MachineTelemetry
 from stationmaster.simulator.listening import stop_listening
 from stationmaster.simulator.machines.base import MachineSpec
-from stationmaster.simulator.machines.door import Door, DoorState
+from stationmaster.simulator.machines.marked_processes import MARK, end_marked, find_marked
 from stationmaster.simulator.machines.nvidia_smi import read_gpus
-from stationmaster.simulator.machines.places import places_under
-from stationmaster.simulator.machines.processes import MARK, end_marked, find_marked
-from stationmaster.simulator.machines.ssh_server import USER, Shell, listen, new_host_key
+from stationmaster.simulator.machines.port_forward import ForwardState, PortForward
+from stationmaster.simulator.machines.ssh_server import USER, MachineShell, listen, new_host_key
 from stationmaster.simulator.machines.stubs import gpu_config, write_nvidia_smi, write_wrong_clock
-from stationmaster.simulator.shapes import Telemetry
 
 _HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _MachinePaths:
+    """The paths of a machine whose root is a folder; its programs get them as `variables`."""
+
+    root: Path
+    home: Path
+    temporary: Path
+    workspace: Path
+    job_root: Path
+    host_keys: Path
+    container_log: Path
+    programs: Path
+
+    def variables(self) -> dict[str, str]:
+        """Variables that onstart, the guard and trackside read; each has the real path as its default."""
+        return {
+            "HOME": str(self.home),
+            "TMPDIR": str(self.temporary),
+            "WORKSPACE": str(self.workspace),
+            "STATIONMASTER_JOB_ROOT": str(self.job_root),  # else /opt/stationmaster/jobs
+            "STATIONMASTER_WORKSPACE": str(self.workspace),  # else /workspace
+            "STATIONMASTER_HOST_KEYS": str(self.host_keys),  # the folder of ssh_host_*_key.pub, else /etc/ssh
+            "STATIONMASTER_CONTAINER_LOG": str(self.container_log),  # else /proc/1/fd/1
+        }
+
+    def make(self) -> None:
+        folders = (self.home, self.temporary, self.workspace, self.job_root, self.host_keys, self.programs)
+        for folder in (*folders, self.home / ".ssh", self.container_log.parent):
+            folder.mkdir(parents=True, exist_ok=True)
+
+
+def _paths_under(root: Path) -> _MachinePaths:
+    return _MachinePaths(
+        root=root,
+        home=root / "root",
+        temporary=root / "tmp",
+        workspace=root / "workspace",
+        job_root=root / "opt/stationmaster/jobs",
+        host_keys=root / "etc/ssh",
+        container_log=root / "var/log/container.log",
+        programs=root / "usr/local/bin",
+    )
 
 
 class ProcessMachines:
@@ -57,7 +101,7 @@ class ProcessMachines:
 
     async def adopt(self, spec: MachineSpec) -> Address | None:
         machine = self._machine(spec)
-        return await machine.open() if machine.places.root.is_dir() else None
+        return await machine.open() if machine.paths.root.is_dir() else None
 
     async def halt(self, machine_id: int) -> None:
         if machine := self._machines.get(machine_id):
@@ -74,13 +118,13 @@ class ProcessMachines:
 
     async def log(self, machine_id: int) -> str:
         machine = self._machines.get(machine_id)
-        if machine is None or not machine.places.container_log.exists():
+        if machine is None or not machine.paths.container_log.exists():
             return ""
-        return machine.places.container_log.read_text(encoding="utf-8", errors="replace")
+        return machine.paths.container_log.read_text(encoding="utf-8", errors="replace")
 
-    async def telemetry(self, machine_id: int) -> Telemetry:
+    async def telemetry(self, machine_id: int) -> MachineTelemetry:
         machine = self._machines.get(machine_id)
-        return await asyncio.to_thread(machine.telemetry) if machine is not None else Telemetry()
+        return await asyncio.to_thread(machine.telemetry) if machine is not None else MachineTelemetry()
 
     async def take_traffic(self, machine_id: int) -> tuple[int, int]:
         machine = self._machines.get(machine_id)
@@ -92,12 +136,12 @@ class ProcessMachines:
 
     async def refuse_ssh(self, machine_id: int, *, door: str, refuse: bool) -> None:
         if machine := self._machines.get(machine_id):
-            await machine.set_doors(DoorState.REFUSING if refuse else DoorState.OPEN, which=door)
+            await machine.set_doors(ForwardState.REFUSING if refuse else ForwardState.OPEN, which=door)
 
     async def partition(self, machine_id: int, *, cut: bool) -> None:
         """The API cannot be cut off here: the machine shares this computer's loopback."""
         if machine := self._machines.get(machine_id):
-            await machine.set_doors(DoorState.SILENT if cut else DoorState.OPEN)
+            await machine.set_doors(ForwardState.SILENT if cut else ForwardState.OPEN)
 
     async def swap_host_key(self, machine_id: int) -> None:
         if machine := self._machines.get(machine_id):
@@ -123,30 +167,30 @@ class ProcessMachines:
 class _ProcessMachine:
     def __init__(self, spec: MachineSpec, folder: Path, *, path: str, api_url: str) -> None:
         self.spec = spec
-        self.places = places_under(folder / "root")
+        self.paths = _paths_under(folder / "root")
         self._folder = folder
         self._path = path
         self._api_url = api_url
         self._acceptor: asyncssh.SSHAcceptor | None = None  # None: halted, and its doors stay shut
         self._listening = asyncio.Lock()  # a fault that opens doors may strike while the machine is halted
-        self._direct = Door(_HOST)
-        self._proxy = Door(_HOST)
+        self._direct = PortForward(_HOST)
+        self._proxy = PortForward(_HOST)
         self._traffic = (0, 0)
         self._full = False
         self._skewed = False
 
     async def open(self) -> Address:
         """Files in place, SSH answering at both doors, on the ports of last time where they are free."""
-        self.places.make()
+        self.paths.make()
         (self._folder / "marker").write_text(self.spec.marker)
-        host_key = self.places.host_keys / "ssh_host_ed25519_key"
+        host_key = self.paths.host_keys / "ssh_host_ed25519_key"
         if not host_key.exists():
             new_host_key(host_key)
-        self.places.container_log.touch()
+        self.paths.container_log.touch()
         # A login shell takes the system's PATH from /etc/profile; this brings the machine's programs back.
-        (self.places.home / ".profile").write_text(f'export PATH="{self.places.programs}:$PATH"\n')
+        (self.paths.home / ".profile").write_text(f'export PATH="{self.paths.programs}:$PATH"\n')
         self.authorize(self.spec.ssh_keys)
-        write_nvidia_smi(self.places.programs, gpu_config(self.spec, marker=self.spec.marker), python=sys.executable)
+        write_nvidia_smi(self.paths.programs, gpu_config(self.spec, marker=self.spec.marker), python=sys.executable)
         await self._answer_with(host_key)
         known = self.spec.address
         return Address(
@@ -157,15 +201,15 @@ class _ProcessMachine:
         )
 
     async def run_onstart(self) -> None:
-        script = self.places.home / "onstart.sh"
+        script = self.paths.home / "onstart.sh"
         script.write_text(self.spec.onstart or "")
-        with self.places.container_log.open("ab") as container_log:
+        with self.paths.container_log.open("ab") as container_log:
             await asyncio.create_subprocess_exec(
                 *self._wrapped(["/bin/bash", str(script)]),
                 stdin=subprocess.DEVNULL,
                 stdout=container_log,
                 stderr=container_log,
-                cwd=self.places.home,
+                cwd=self.paths.home,
                 env=self._variables() | self._container_variables() | dict(self.spec.environment),
                 start_new_session=True,
             )
@@ -187,7 +231,7 @@ class _ProcessMachine:
         """Service keys go into a file of their own, beside the one that the machine's owner may write."""
         (self._folder / "service_keys").write_text("".join(f"{key}\n" for key in ssh_keys))
 
-    async def set_doors(self, state: DoorState, *, which: str = "both") -> None:
+    async def set_doors(self, state: ForwardState, *, which: str = "both") -> None:
         async with self._listening:
             if self._acceptor is None:
                 return
@@ -203,11 +247,11 @@ class _ProcessMachine:
             other = self._folder / "other_host_key"
             new_host_key(other)
             for door in (self._direct, self._proxy):
-                await door.set(DoorState.REFUSING)
+                await door.set(ForwardState.REFUSING)
             await stop_listening(self._acceptor)
             await self._answer_with(other)
             for door in (self._direct, self._proxy):
-                await door.set(DoorState.OPEN)
+                await door.set(ForwardState.OPEN)
 
     async def fill_disk(self) -> None:
         self._full = True
@@ -215,7 +259,7 @@ class _ProcessMachine:
             _forbid_files(pid)
 
     def skew_clock(self, seconds: float) -> None:
-        write_wrong_clock(self._folder / "clock", self.places.programs, seconds)
+        write_wrong_clock(self._folder / "clock", self.paths.programs, seconds)
         self._skewed = True
 
     def take_traffic(self) -> tuple[int, int]:
@@ -224,20 +268,20 @@ class _ProcessMachine:
         before, self._traffic = self._traffic, (inward, outward)
         return inward - before[0], outward - before[1]
 
-    def telemetry(self) -> Telemetry:
+    def telemetry(self) -> MachineTelemetry:
         gpus = read_gpus(gpu_config(self.spec, marker=self.spec.marker), self._folder / "service.last")
-        return Telemetry(
+        return MachineTelemetry(
             gpu_percent=float(sum(gpu["utilization.gpu"] for gpu in gpus)) / len(gpus),
             gpu_celsius=float(gpus[0]["temperature.gpu"]),
             gpu_memory_gb=sum(gpu["memory.used"] for gpu in gpus) / 1000,
             memory_gb=0.5,
-            disk_used_gb=_used_bytes(self.places.root) / 1e9,
+            disk_used_gb=_used_bytes(self.paths.root) / 1e9,
         )
 
     async def _answer_with(self, host_key: Path) -> None:
-        shell = Shell(
-            home=self.places.home,
-            authorized_keys=(self._folder / "service_keys", self.places.home / ".ssh/authorized_keys"),
+        shell = MachineShell(
+            home=self.paths.home,
+            authorized_keys=(self._folder / "service_keys", self.paths.home / ".ssh/authorized_keys"),
             variables=self._variables,
             is_full=lambda: self._full,
             wrapped=self._wrapped,
@@ -252,7 +296,7 @@ class _ProcessMachine:
 
     def _variables(self) -> dict[str, str]:
         variables = {
-            "PATH": f"{self.places.programs}:{self._path}",
+            "PATH": f"{self.paths.programs}:{self._path}",
             "LANG": "C.UTF-8",
             "USER": USER,
             "LOGNAME": USER,
@@ -262,7 +306,7 @@ class _ProcessMachine:
         }
         if self._skewed:
             variables["PYTHONPATH"] = str(self._folder / "clock")
-        return variables | self.places.variables()
+        return variables | self.paths.variables()
 
     def _container_variables(self) -> dict[str, str]:
         """What the service puts into the container; SSH sessions do not see it."""

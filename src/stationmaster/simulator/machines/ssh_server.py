@@ -29,7 +29,7 @@ _CONTROL_TERMINAL = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shell:
+class MachineShell:
     """How a command runs on the machine: where, and with which variables at that moment."""
 
     home: Path
@@ -40,7 +40,7 @@ class Shell:
     """The command line that really runs a command, at that moment."""
 
 
-async def listen(shell: Shell, host_key: Path) -> asyncssh.SSHAcceptor:
+async def listen(shell: MachineShell, host_key: Path) -> asyncssh.SSHAcceptor:
     """An SSH server on a free port of this computer."""
     return await asyncssh.listen(
         "127.0.0.1",
@@ -62,7 +62,7 @@ async def listen(shell: Shell, host_key: Path) -> asyncssh.SSHAcceptor:
 
 
 class _Server(asyncssh.SSHServer):
-    def __init__(self, shell: Shell) -> None:
+    def __init__(self, shell: MachineShell) -> None:
         self._shell = shell
         self._keys: asyncssh.SSHAuthorizedKeys | None = None
 
@@ -93,7 +93,7 @@ def _key_lines(file: Path) -> list[bytes]:
         return []
 
 
-async def _serve(shell: Shell, process: asyncssh.SSHServerProcess[bytes]) -> None:
+async def _serve(shell: MachineShell, process: asyncssh.SSHServerProcess[bytes]) -> None:
     """Run what was asked for; its exit status or signal goes back when its output has ended."""
     arguments = ["/bin/bash", "-c", process.command] if process.command else ["/bin/bash"]
     try:
@@ -113,7 +113,7 @@ async def _serve(shell: Shell, process: asyncssh.SSHServerProcess[bytes]) -> Non
         await process.wait_closed()
 
 
-async def _serve_pipes(shell: Shell, process: asyncssh.SSHServerProcess[bytes], arguments: list[str]) -> None:
+async def _serve_pipes(shell: MachineShell, process: asyncssh.SSHServerProcess[bytes], arguments: list[str]) -> None:
     stdin_read, stdin_write = os.pipe()
     stdout_read, stdout_write = os.pipe()
     stderr_read, stderr_write = os.pipe()
@@ -128,7 +128,7 @@ async def _serve_pipes(shell: Shell, process: asyncssh.SSHServerProcess[bytes], 
             feeding.cancel()
 
 
-async def _serve_terminal(shell: Shell, process: asyncssh.SSHServerProcess[bytes], arguments: list[str]) -> None:
+async def _serve_terminal(shell: MachineShell, process: asyncssh.SSHServerProcess[bytes], arguments: list[str]) -> None:
     near, far = os.openpty()
     _set_size(far, process.term_size)
     variables = {"TERM": str(process.term_type)}
@@ -144,7 +144,7 @@ async def _serve_terminal(shell: Shell, process: asyncssh.SSHServerProcess[bytes
 
 
 async def _start(
-    shell: Shell,
+    shell: MachineShell,
     process: asyncssh.SSHServerProcess[bytes],
     arguments: list[str],
     descriptors: tuple[int, int, int],
@@ -255,7 +255,7 @@ def _leave(process: asyncssh.SSHServerProcess[bytes], status: int) -> None:
 class _Files(asyncssh.SFTPServer):
     """SFTP on the real paths; a relative path begins at the machine's home, and a full disk takes nothing."""
 
-    def __init__(self, channel: asyncssh.SSHServerChannel[bytes], shell: Shell) -> None:
+    def __init__(self, channel: asyncssh.SSHServerChannel[bytes], shell: MachineShell) -> None:
         super().__init__(channel)
         self._shell = shell
 

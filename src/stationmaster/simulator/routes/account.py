@@ -7,11 +7,11 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
-from stationmaster.simulator import refusals
+from stationmaster.simulator import api_refusals
 from stationmaster.simulator.billing import charges_by_day
 from stationmaster.simulator.filters import matches
+from stationmaster.simulator.json_rows import charge_row, dollars, user_row
 from stationmaster.simulator.routes.caller import Caller, CloudDep
-from stationmaster.simulator.shapes import charge_row, dollars, user_row
 
 CHARGES_LIMIT = 500
 
@@ -60,10 +60,10 @@ def _filters(request: Request, date_column: str) -> dict[str, Any]:
     try:
         filters: dict[str, Any] = json.loads(request.query_params.get("select_filters") or "{}")
     except ValueError:
-        raise refusals.invalid_request("select_filters is not valid JSON") from None
+        raise api_refusals.invalid_request("select_filters is not valid JSON") from None
     dates = filters.get(date_column) or {}
     if "gte" not in dates or "lte" not in dates:
-        raise refusals.invalid_args(f"select_filters needs {date_column} with gte and lte")
+        raise api_refusals.invalid_args(f"select_filters needs {date_column} with gte and lte")
     return filters
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
-from stationmaster.simulator import refusals
+from stationmaster.simulator import api_refusals
 from stationmaster.simulator.accounts import Identity
 from stationmaster.simulator.cloud import Cloud
 
@@ -30,9 +30,9 @@ async def document_of(request: Request) -> dict[str, Any]:
     try:
         document = json.loads(body or b"{}")
     except ValueError:
-        raise refusals.invalid_request("Invalid json body") from None
+        raise api_refusals.invalid_request("Invalid json body") from None
     if not isinstance(document, dict):
-        raise refusals.invalid_request("Invalid json body")
+        raise api_refusals.invalid_request("Invalid json body")
     return document
 
 

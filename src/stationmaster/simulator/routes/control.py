@@ -13,8 +13,8 @@ from stationmaster.simulator.billing import charge_until, gpu_seconds
 from stationmaster.simulator.cloud import Cloud
 from stationmaster.simulator.faults import parse_faults
 from stationmaster.simulator.instances import Instance
+from stationmaster.simulator.json_rows import dollars
 from stationmaster.simulator.routes.caller import CloudDep, Document
-from stationmaster.simulator.shapes import dollars
 
 router = APIRouter(prefix="/simulator")
 

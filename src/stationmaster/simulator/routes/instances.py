@@ -9,14 +9,14 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
-from stationmaster.simulator import refusals, renting
+from stationmaster.simulator import api_refusals, renting
 from stationmaster.simulator.accounts import Identity
 from stationmaster.simulator.cloud import Cloud
 from stationmaster.simulator.faults import FaultKind
 from stationmaster.simulator.instances import Instance
+from stationmaster.simulator.json_rows import instance_row
 from stationmaster.simulator.listing import page, read_page_request
 from stationmaster.simulator.routes.caller import Caller, CloudDep, Document
-from stationmaster.simulator.shapes import instance_row
 
 DEPRECATED = {
     "success": False,
@@ -63,7 +63,7 @@ async def show_instance(cloud: CloudDep, caller: Caller, instance_id: int) -> di
     """One object under a plural key; null for what is gone, never was, or is another account's."""
     try:
         instance = cloud.instance(caller, instance_id)
-    except refusals.Refusal as refused:
+    except api_refusals.ApiRefusal as refused:
         if refused.status == 404:
             return {"instances": None}
         raise
@@ -117,7 +117,7 @@ async def act(
             cloud.instance(caller, instance_id)
             return await _request_logs(cloud, request, instance_id, document)
         case _:
-            raise refusals.Refusal(404, "not_found", f"there is no {verb} here")
+            raise api_refusals.ApiRefusal(404, "not_found", f"there is no {verb} here")
     return {"success": True}
 
 
@@ -156,7 +156,7 @@ async def _set_state(cloud: Cloud, caller: Identity, instance_id: int, state: An
     if state == "stopped":
         await renting.stop(cloud, instance_id, message="")
         return {"success": True}
-    raise refusals.invalid_args(f"state {state!r} is neither running nor stopped")
+    raise api_refusals.invalid_args(f"state {state!r} is neither running nor stopped")
 
 
 async def _request_logs(cloud: Cloud, request: Request, instance_id: int, document: dict[str, Any]) -> dict[str, Any]:

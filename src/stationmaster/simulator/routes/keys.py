@@ -8,11 +8,11 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from stationmaster.simulator import refusals
+from stationmaster.simulator import api_refusals
 from stationmaster.simulator.cloud import Cloud
 from stationmaster.simulator.instances import Instance, SshKey
+from stationmaster.simulator.json_rows import ssh_key_row
 from stationmaster.simulator.routes.caller import Caller, CloudDep, Document
-from stationmaster.simulator.shapes import ssh_key_row
 
 router = APIRouter()
 
@@ -21,7 +21,7 @@ router = APIRouter()
 async def show_keys(cloud: CloudDep, caller: Caller) -> list[dict[str, Any]]:
     account = cloud.account(caller)
     if not account.ssh_keys:
-        raise refusals.Refusal(404, "no_ssh_keys", "No SSH keys found.")
+        raise api_refusals.ApiRefusal(404, "no_ssh_keys", "No SSH keys found.")
     return [ssh_key_row(key, account_id=account.id) for key in account.ssh_keys]
 
 
@@ -37,7 +37,7 @@ async def add_key(cloud: CloudDep, caller: Caller, document: Document) -> dict[s
 async def change_key(cloud: CloudDep, caller: Caller, key_id: int, document: Document) -> dict[str, Any]:
     account = cloud.account(caller)
     if all(key.id != key_id for key in account.ssh_keys):
-        raise refusals.Refusal(400, "no_ssh_key", f"SSH key {key_id} does not exist.")
+        raise api_refusals.ApiRefusal(400, "no_ssh_key", f"SSH key {key_id} does not exist.")
     key = replace(_new_key(cloud, document), id=key_id)
     cloud.records.put_account(account.with_key(key))
     return {"success": True, "key": _answer(key, account.id)}
@@ -47,7 +47,7 @@ async def change_key(cloud: CloudDep, caller: Caller, key_id: int, document: Doc
 async def delete_key(cloud: CloudDep, caller: Caller, key_id: int) -> dict[str, Any]:
     account = cloud.account(caller)
     if all(key.id != key_id for key in account.ssh_keys):
-        raise refusals.Refusal(400, "no_ssh_key", f"SSH key {key_id} does not exist.")
+        raise api_refusals.ApiRefusal(400, "no_ssh_key", f"SSH key {key_id} does not exist.")
     cloud.records.put_account(account.without_key(key_id))
     return {"success": True}
 
@@ -78,7 +78,7 @@ async def detach_key(cloud: CloudDep, caller: Caller, instance_id: int, key_id: 
 def _new_key(cloud: Cloud, document: dict[str, Any]) -> SshKey:
     text = str(document.get("ssh_key") or "").strip()
     if not text.startswith(("ssh-", "ecdsa-", "sk-")) or len(text.split()) < 2:
-        raise refusals.invalid_args("ssh_key is not a public key")
+        raise api_refusals.invalid_args("ssh_key is not a public key")
     return SshKey(id=cloud.next_key_id(), text=text, created_at=cloud.now())
 
 

@@ -7,14 +7,14 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from stationmaster.simulator import refusals
+from stationmaster.simulator import api_refusals
 from stationmaster.simulator.cloud import Cloud
 from stationmaster.simulator.filters import matches, ordered
 from stationmaster.simulator.instances import Instance
+from stationmaster.simulator.json_rows import offer_row
 from stationmaster.simulator.market import GPUS
 from stationmaster.simulator.renting import read_create_request, rent
 from stationmaster.simulator.routes.caller import Caller, CloudDep, Document
-from stationmaster.simulator.shapes import offer_row
 
 SEARCH_LIMIT = 64
 """The most offers in one answer, whatever `limit` says. (Reported by third parties.)"""
@@ -44,7 +44,7 @@ async def search_by_query(cloud: CloudDep, q: str = "{}") -> dict[str, Any]:
     try:
         document = json.loads(q)
     except ValueError:
-        raise refusals.invalid_request("Invalid json body") from None
+        raise api_refusals.invalid_request("Invalid json body") from None
     return {"offers": _search(cloud, document)}
 
 
@@ -71,7 +71,7 @@ async def create_many(cloud: CloudDep, caller: Caller, document: Document) -> di
     for ask_id in document.get("ids") or []:
         try:
             created.append(_created(rent(cloud, caller, int(ask_id), request)))
-        except refusals.Refusal as refused:
+        except api_refusals.ApiRefusal as refused:
             created.append(refused.body)
     return {"success": any(entry["success"] for entry in created), "results": created}
 
@@ -79,7 +79,7 @@ async def create_many(cloud: CloudDep, caller: Caller, document: Document) -> di
 def _search(cloud: Cloud, document: dict[str, Any]) -> list[dict[str, Any]]:
     conditions = {name: value for name, value in document.items() if name not in _SETTINGS}
     if not all(isinstance(condition, dict) for condition in conditions.values()):
-        raise refusals.invalid_request("every filter is an object of operators")
+        raise api_refusals.invalid_request("every filter is an object of operators")
     if "id" in conditions:
         # As reported: a search by `id` finds nothing, one by `ask_contract_id` does.
         return []

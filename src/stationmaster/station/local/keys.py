@@ -11,7 +11,7 @@ from stationmaster.control.wiring.own_machines import known_hosts_file
 from stationmaster.control.wiring.providers import Waiting, build_providers, ssh_key_path
 from stationmaster.errors import RemoteError, UserError
 from stationmaster.providers.base import KnowsKeys
-from stationmaster.providers.vastai.keys import KeyPair, KeyReport, check, ensure_pair, read_pair, register
+from stationmaster.providers.vastai.ssh_keys import KeyPair, KeyReport, check, ensure_pair, read_pair, register
 from stationmaster.remote.known_hosts import fingerprint, pin_key, pinned_keys
 from stationmaster.remote.ssh_connection import fetch_host_key
 from stationmaster.settings import Settings

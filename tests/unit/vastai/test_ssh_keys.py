@@ -10,7 +10,7 @@ import asyncssh
 import pytest
 
 from stationmaster.errors import ConfigInvalid
-from stationmaster.providers.vastai.keys import check, ensure_pair, read_pair, register
+from stationmaster.providers.vastai.ssh_keys import check, ensure_pair, read_pair, register
 from tests.support.asynchronous_tests import asynchronous
 
 

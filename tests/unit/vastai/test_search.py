@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from stationmaster.model import Requirements
-from stationmaster.providers.vastai.market import candidate, disk_gb, search_query
+from stationmaster.providers.vastai.search import candidate, disk_gb, search_query
 from stationmaster.providers.vastai.wire import OfferRow, read
 from tests.support.vast.vast_client_bench import offer_row
 from tests.support.vast.vast_wishes import vast_settings

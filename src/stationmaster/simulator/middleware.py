@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from stationmaster.simulator.cloud import Cloud, target_of
-from stationmaster.simulator.faults import Fault, FaultKind, Target
+from stationmaster.simulator.faults import FaultKind, InjectedFault, Target
 from stationmaster.simulator.operations import operation_of
 from stationmaster.simulator.rate_limits import SHAPES, ErrorBody, RateLimits, too_many
 
@@ -44,7 +44,7 @@ class Connections:
             transport.abort()
 
 
-class Gate:
+class FaultMiddleware:
     """Stands before the API. Paths are taken with and without a slash at the end, as the service does."""
 
     def __init__(self, app: App, *, cloud: Cloud, limits: RateLimits, connections: Connections) -> None:
@@ -107,7 +107,7 @@ class Gate:
         self._limited += 1
         return too_many(fault.shape or SHAPES[self._limited % len(SHAPES)], threshold=threshold, wait=fault.seconds)
 
-    def _take(self, kind: FaultKind, target: Target) -> Fault | None:
+    def _take(self, kind: FaultKind, target: Target) -> InjectedFault | None:
         return self._cloud.faults.take(kind, target, now=self._cloud.now())
 
 
@@ -149,7 +149,7 @@ def _collect(answer: list[Message]) -> Send:
     return send
 
 
-async def _send_error(send: Send, fault: Fault) -> None:
+async def _send_error(send: Send, fault: InjectedFault) -> None:
     text = (fault.message or "upstream error").encode()
     await _send(send, fault.status or 502, ErrorBody(body=text, content_type="text/plain"))
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from stationmaster.money import MicroDollars
 from stationmaster.simulator.accounts import Account
-from stationmaster.simulator.billing import Charge
-from stationmaster.simulator.instances import Instance, SshKey, Wanted
-from stationmaster.simulator.market import Offer
+from stationmaster.simulator.billing import InstanceCharge
+from stationmaster.simulator.instances import Instance, SshKey, WantedState
+from stationmaster.simulator.market import MarketOffer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Telemetry:
+class MachineTelemetry:
     """What a machine last reported; nothing is known before its first report."""
 
     gpu_percent: float | None = None
@@ -23,7 +23,7 @@ class Telemetry:
     disk_used_gb: float | None = None
 
 
-def offer_row(offer: Offer, *, storage_gb: float, now: float, is_bid: bool) -> dict[str, Any]:
+def offer_row(offer: MarketOffer, *, storage_gb: float, now: float, is_bid: bool) -> dict[str, Any]:
     """One entry of `offers`, priced with `storage_gb` of disk."""
     disk = offer.disk_usd_per_hour(storage_gb)
     rate = offer.min_bid_usd_per_hour if is_bid else offer.gpu_usd_per_hour
@@ -56,7 +56,7 @@ def offer_row(offer: Offer, *, storage_gb: float, now: float, is_bid: bool) -> d
     }
 
 
-def instance_row(instance: Instance, *, now: float, telemetry: Telemetry) -> dict[str, Any]:
+def instance_row(instance: Instance, *, now: float, telemetry: MachineTelemetry) -> dict[str, Any]:
     """One instance as the list and the single read show it."""
     offer, order, address = instance.offer, instance.order, instance.address
     running = instance.running_since is not None
@@ -64,7 +64,7 @@ def instance_row(instance: Instance, *, now: float, telemetry: Telemetry) -> dic
     return _host_fields(offer) | {
         "id": instance.id,
         "label": order.label,
-        "actual_status": instance.status_told(now),
+        "actual_status": instance.shown_status(now),
         "intended_status": instance.wanted,
         "cur_state": instance.contract,
         "next_state": instance.scheduled,
@@ -128,7 +128,7 @@ def user_row(account: Account, *, credit: MicroDollars) -> dict[str, Any]:
     }
 
 
-def charge_row(charge: Charge) -> dict[str, Any]:
+def charge_row(charge: InstanceCharge) -> dict[str, Any]:
     parts = (("gpu", charge.gpu), ("disk", charge.disk), ("bwd", charge.downloads), ("bwu", charge.uploads))
     return {
         "start": charge.start,
@@ -150,7 +150,7 @@ def dollars(amount: MicroDollars) -> float:
     return amount / 1_000_000
 
 
-def _host_fields(offer: Offer) -> dict[str, Any]:
+def _host_fields(offer: MarketOffer) -> dict[str, Any]:
     return {
         "machine_id": offer.machine_id,
         "host_id": offer.host_id,
@@ -206,12 +206,12 @@ def _price_fields(gpu: MicroDollars, disk: MicroDollars) -> dict[str, float]:
     }
 
 
-def _share(offer: Offer) -> float:
+def _share(offer: MarketOffer) -> float:
     return offer.num_gpus / offer.gpus_in_machine
 
 
 def _ports(instance: Instance) -> dict[str, list[dict[str, str]]]:
     """The machine's own doors; only a `direct` run type has one for SSH."""
-    if instance.address is None or "direc" not in instance.order.runtype or instance.wanted is not Wanted.RUNNING:
+    if instance.address is None or "direc" not in instance.order.runtype or instance.wanted is not WantedState.RUNNING:
         return {}
     return {"22/tcp": [{"HostIp": "0.0.0.0", "HostPort": str(instance.address.direct_port)}]}

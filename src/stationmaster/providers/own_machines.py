@@ -1,6 +1,6 @@
 """Own machines over SSH as a provider: a job gets a slot on a host, which is a folder and the processes of its label.
 
-What happens on a host is done by `ssh_script`, one conversation each; how hosts are reached is handed in.
+What happens on a host is done by `own_machine_script`, one conversation each; how hosts are reached is handed in.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from stationmaster.errors import (
 from stationmaster.model import Label, Listing, Machine, MachineStatus, Offer, Requirements, SshAccess
 from stationmaster.money import MicroDollars
 from stationmaster.offers import least_vram_mib
-from stationmaster.providers import ssh_script
+from stationmaster.providers import own_machine_script
 from stationmaster.settings import OwnHostSettings
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ class RunOnHost(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class SshTimeouts:
     """Seconds that a conversation with a host may take."""
 
     look: float = 20.0
@@ -61,12 +61,12 @@ class SshProvider:
         *,
         run: RunOnHost,
         pinned_keys: Callable[[OwnHostSettings], tuple[str, ...]],
-        limits: Limits | None = None,
+        limits: SshTimeouts | None = None,
     ) -> None:
         self._hosts = {host.name: host for host in hosts}
         self._run = run
         self._pinned_keys = pinned_keys
-        self._limits = limits or Limits()
+        self._limits = limits or SshTimeouts()
 
     @property
     def create_limit_seconds(self) -> float:
@@ -157,12 +157,12 @@ class SshProvider:
     async def _ask(
         self, host: OwnHostSettings, verb: str, asked: Mapping[str, Any], *, limit_seconds: float
     ) -> dict[str, Any]:
-        roots = ssh_script.DEFAULT_ROOTS if host.job_root is None else (host.job_root,)
+        roots = own_machine_script.DEFAULT_ROOTS if host.job_root is None else (host.job_root,)
         arguments = json.dumps({**asked, "roots": roots, "limit_seconds": limit_seconds})
         said = await self._run(
             self._access(host),
             ["python3", "-", verb, arguments],
-            input=Path(ssh_script.__file__).read_bytes(),  # noqa: ASYNC240 (a few kilobytes of our own)
+            input=Path(own_machine_script.__file__).read_bytes(),  # noqa: ASYNC240 (a few kilobytes of our own)
             timeout=limit_seconds,
         )
         return _answer(host, said)
@@ -198,7 +198,7 @@ class SshProvider:
     def _access_to(self, host: OwnHostSettings, facts: Mapping[str, Any]) -> SshAccess:
         """Every command carries the label, by which the machine's processes are found again."""
         environment = (
-            (ssh_script.VARIABLE, str(facts["label"])),
+            (own_machine_script.VARIABLE, str(facts["label"])),
             ("STATIONMASTER_JOB_ROOT", str(facts["job_root"])),
             ("STATIONMASTER_GUARD_FOLDER", str(facts["folder"])),
             ("TMPDIR", f"{facts['folder']}/tmp"),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from stationmaster.simulator.instances import Address
+from stationmaster.simulator.json_rows import MachineTelemetry
 from stationmaster.simulator.machines.base import MachineSpec
-from stationmaster.simulator.shapes import Telemetry
 
 
-class PaperMachines:
+class ApiOnlyMachines:
     api_hosts: tuple[str, ...] = ()
 
     def __init__(self) -> None:
@@ -38,8 +38,8 @@ class PaperMachines:
     async def log(self, machine_id: int) -> str:
         return self._logs.get(machine_id, "")
 
-    async def telemetry(self, machine_id: int) -> Telemetry:
-        return Telemetry(gpu_percent=0.0, gpu_celsius=35.0, gpu_memory_gb=0.0, memory_gb=0.1, disk_used_gb=0.1)
+    async def telemetry(self, machine_id: int) -> MachineTelemetry:
+        return MachineTelemetry(gpu_percent=0.0, gpu_celsius=35.0, gpu_memory_gb=0.0, memory_gb=0.1, disk_used_gb=0.1)
 
     async def take_traffic(self, machine_id: int) -> tuple[int, int]:
         return 0, 0

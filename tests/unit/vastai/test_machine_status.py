@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stationmaster.model import Machine, MachineStatus, SshAccess
-from stationmaster.providers.vastai.machines import machine
+from stationmaster.providers.vastai.machine_status import machine
 from stationmaster.providers.vastai.wire import InstanceRow, read
 from tests.support.vast.vast_client_bench import instance_row
 

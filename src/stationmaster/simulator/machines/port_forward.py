@@ -11,13 +11,13 @@ from stationmaster.simulator.listening import stop_listening
 _CHUNK_BYTES = 256 * 1024
 
 
-class DoorState(Enum):
+class ForwardState(Enum):
     OPEN = auto()
     REFUSING = auto()  # nobody listens: connections are refused
     SILENT = auto()  # connections stand, and nothing passes: a cable pulled somewhere
 
 
-class Door:
+class PortForward:
     """Listens on this computer and passes what comes to `target`; counts the bytes each way."""
 
     def __init__(self, host: str, target: tuple[str, int] | None = None) -> None:
@@ -42,13 +42,13 @@ class Door:
         self.port = int(self._server.sockets[0].getsockname()[1])
         return self.port
 
-    async def set(self, state: DoorState) -> None:
+    async def set(self, state: ForwardState) -> None:
         """Change how the door behaves, for connections that stand and for new ones."""
-        if state is DoorState.SILENT:
+        if state is ForwardState.SILENT:
             self._audible.clear()
             return
         self._audible.set()
-        if state is DoorState.REFUSING:
+        if state is ForwardState.REFUSING:
             await self.close()
         elif self._server is None:
             await self.open(self.port)
