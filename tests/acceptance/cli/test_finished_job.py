@@ -178,7 +178,7 @@ def test_a_training_that_crashes_says_which_step_and_why_and_keeps_its_log(train
     assert ran.code == 41
     assert (ran.json()["outcome"], ran.json()["reason"]) == ("FAILED", "STEP_FAILED")
     quote = "RuntimeError: the fault `crash` was asked for at step 5"
-    assert ran.json()["explanation"] == f"step train ended with exit code 1 (try 2): {quote}"
+    assert ran.json()["explanation"] == f"step train failed with exit code 1 (try 2): {quote}"
     assert "the fault `crash` was asked for" in home.run("logs", "crash").out
 
 

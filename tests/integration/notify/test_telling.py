@@ -136,11 +136,11 @@ async def test_operators_get_alerts_by_all_their_ways(store: Store, server: Mess
         "STATIONMASTER_NOTIFY__OPERATORS__WEBHOOK_SECRET": "s",
     }
     happen(store, "job", FLAGGED)
-    store.alerts.raise_without_lease(Alert(kind="soft_limit", message="runs for 90 min", job_id="job"))
+    store.alerts.raise_without_lease(Alert(kind="soft_limit", message="has run 90 min (estimate 60 min)", job_id="job"))
     store.alerts.raise_without_lease(Alert(kind="stall", message="told to the owner already", job_id="job"))
     await tell(store, tmp_path, environ)
     assert sorted(message.service for message in server.received) == ["slack", "telegram", "webhook"]
-    assert all("Issue: runs for 90 min" in message.text for message in server.received)
+    assert all("Issue: has run 90 min" in message.text for message in server.received)
     assert store.inbox.count_unread("operators") == 1
 
 

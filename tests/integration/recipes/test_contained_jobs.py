@@ -69,7 +69,7 @@ def test_a_training_that_needs_too_much_memory_says_so(path: str, podman: Podman
         job = world.station.jobs.view(job_id).job
     assert (job.outcome, job.reason) == (Outcome.FAILED, Reason.STEP_FAILED)
     assert job.explanation is not None
-    assert "needed more memory than its container may use" in job.explanation
+    assert "exceeded the memory limit of its container" in job.explanation
     assert podman.containers() == []
 
 

@@ -79,7 +79,7 @@ def test_a_health_check_that_fails_is_an_alert_until_it_is_well_and_ends_nothing
         assert world.station.jobs.view(job_id).job.outcome is Outcome.COMPLETED
         assert len(world.told(job_id, "health_failed")) == 1
     (alert,) = alerts
-    assert alert.message == "the health check ended with exit code 4: the GPU fell off; the training goes on"
+    assert alert.message == "the health check failed with exit code 4: the GPU fell off; the training continues"
 
 
 def _running(world: RecipeWorld, job_id: str) -> bool:

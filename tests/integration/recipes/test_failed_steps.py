@@ -36,7 +36,7 @@ def test_a_training_that_makes_a_mistake_is_tried_once_and_says_which(tmp_path: 
     job, log = ended(tmp_path, scripted(train, step="    tries: 3\n    backoff: [1h]\n"))
     assert (job.outcome, job.reason) == (Outcome.FAILED, Reason.STEP_FAILED)
     quote = "AssertionError: the rank must be even"
-    assert job.explanation == f"step train ended with exit code 1 (try 1): {quote}; not tried again, it cannot pass"
+    assert job.explanation == f"step train failed with exit code 1 (try 1): {quote}; not retried, it would fail again"
     assert log.count("tried\n") == 1
 
 
@@ -44,7 +44,7 @@ def test_a_bootstrap_without_a_network_is_tried_again_and_explained(tmp_path: Pa
     said = "fatal: unable to access 'https://host.example/x/': Could not resolve host: host.example"
     fetch = {"name": "fetch", "argv": ["/bin/sh", "-c", 'echo "$0" >&2; exit 128', said], "tries": 3, "backoff": [0.05]}
     job, log = ended(tmp_path, scripted(more=f"bootstrap: [{json.dumps(fetch)}]\n"))
-    assert job.explanation == f"step fetch ended with exit code 128 (try 3): {said}"
+    assert job.explanation == f"step fetch failed with exit code 128 (try 3): {said}"
     assert log.count(said) == 3
 
 

@@ -69,8 +69,8 @@ def test_health_is_told_when_it_changes_and_only_then() -> None:
 @pytest.mark.parametrize(
     ("failure", "tail", "said"),
     [
-        ("exit", "one\nlast", "the health check ended with exit code 4: last"),
-        ("timeout", "", "the health check did not answer in time"),
+        ("exit", "one\nlast", "the health check failed with exit code 4: last"),
+        ("timeout", "", "the health check timed out"),
         ("could_not_start", "no such file", "the health check could not be started: no such file"),
     ],
 )

@@ -63,28 +63,28 @@ def explained(*steps: StepStatus, read: tuple[LogPiece, ...] = ()) -> str:
 
 def test_the_machine_s_own_judgement_is_quoted() -> None:
     said = explained(step(error=ASSERTION, cannot_pass=True))
-    assert said == f"step train ended with exit code 1 (try 1): {ASSERTION}; not tried again, it cannot pass"
+    assert said == f"step train failed with exit code 1 (try 1): {ASSERTION}; not retried, it would fail again"
 
 
 def test_an_older_trackside_leaves_the_quote_to_the_log_reader() -> None:
     said = explained(step(try_number=2), read=(piece("loading\n" + TRACEBACK),))
-    assert said == f"step train ended with exit code 1 (try 2): {ASSERTION}"
+    assert said == f"step train failed with exit code 1 (try 2): {ASSERTION}"
 
 
 def test_without_any_error_the_log_is_named() -> None:
     said = explained(step(exit_code=3), read=(piece("working\n"),))
-    assert said == "step train ended with exit code 3 (try 1); see its log"
+    assert said == "step train failed with exit code 3 (try 1); see its log"
 
 
 def test_an_error_of_another_step_is_not_quoted() -> None:
     said = explained(step(), read=(piece(TRACEBACK, stream="0.1"), piece("working\n")))
-    assert said == "step train ended with exit code 1 (try 1); see its log"
+    assert said == "step train failed with exit code 1 (try 1); see its log"
 
 
 def test_an_error_that_the_training_outlived_does_not_explain_its_missing_files() -> None:
     outlived = TRACEBACK + "".join(f"step {n}/100 loss: 0.{n}\n" for n in range(10, 30))
     said = explained(step(failure="missing_output", exit_code=0), read=(piece(outlived),))
-    assert said == "step train ended without the files it should have made (try 1); see its log"
+    assert said == "step train did not create its expected files (try 1); see its log"
 
 
 def test_the_step_that_ended_the_plan_is_explained_and_not_one_that_may_fail() -> None:
@@ -95,13 +95,13 @@ def test_the_step_that_ended_the_plan_is_explained_and_not_one_that_may_fail() -
 @pytest.mark.parametrize(
     ("changes", "how"),
     [
-        ({"failure": "timeout", "signal": 15}, "took longer than it may"),
+        ({"failure": "timeout", "signal": 15}, "exceeded its timeout"),
         (
             {"failure": "could_not_start", "error": "could not start x"},
             "could not be started (try 1): could not start x",
         ),
-        ({"exit_code": None, "signal": 9}, "was ended by SIGKILL"),
-        ({"exit_code": None, "signal": 250}, "was ended by signal 250"),
+        ({"exit_code": None, "signal": 9}, "was killed by SIGKILL"),
+        ({"exit_code": None, "signal": 250}, "was killed by signal 250"),
     ],
 )
 def test_how_it_ended_is_told(changes: dict[str, Any], how: str) -> None:

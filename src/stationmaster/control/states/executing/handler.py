@@ -1,4 +1,4 @@
-"""EXECUTING: trackside runs the plan's steps, detached. Each visit is one round trip and one judgement of it."""
+"""EXECUTING: trackside runs the plan's steps, detached. Each visit reads its status once and decides on it."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ from stationmaster.recipes.schema import Output
 from stationmaster.remote.status import Status
 from stationmaster.store.writes import NewEvent, Write
 
-# What a reason to stop means where nothing was trained yet: a stop is a cancel, a machine that was stopped is no loss.
+# A reason to stop becomes another one before the training: a stop is a cancel, and a stopped machine holds no model.
 _BEFORE_TRAINING = {Reason.STOPPED_BY_USER: Reason.CANCELLED_BY_USER, Reason.MACHINE_STOPPED: Reason.MACHINE_LOST}
-_MOST_STOPS = 4  # each ends with KILL: whatever lives on after so many is not ended by another
-_SETTLE_SECONDS = 0.1  # a supervisor that dies at once is not started again at once
+_MOST_STOPS = 4  # each ends with SIGKILL: a process that survives these also survives another
+_SETTLE_SECONDS = 0.1  # a supervisor that dies at once is not restarted in a tight loop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """trackside is not at work though the plan is not finished: start it, or start it again."""
+    """Start trackside, or start it again: it does not run although the plan is not finished."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """The training is to end; why is written down already."""
+    """Stop the training. The reason is already recorded."""
 
     grace_seconds: float
 
@@ -81,7 +81,7 @@ async def observe(visit: Visit, world: World) -> ExecutingView:
     try:
         since = since_of(job, visit.monitoring)
         status = await host_of(job, world).status(since, alone_seconds=alone_seconds(job, now=visit.now))
-        # Whether the time of a job that is to end runs, only the provider can say.
+        # Only the provider knows whether the machine of a job that is to end still bills, and so whether its time runs.
         is_due = look_is_due(job, world.policy, now=visit.now)
         sighting = await sight(visit, world) if is_due else ANSWERING
         view = replace(view, status=status, sighting=sighting)
@@ -101,7 +101,7 @@ def decide(view: ExecutingView, policy: Policy) -> Step[Action]:
     status = view.status
     write = status_write(view, status)
     job = write.job
-    # What people want and the limit come first: nothing that the machine says puts them off.
+    # Requests of the user and the limit come first: nothing that the machine reports can delay them.
     if reason := _reason_to_stop(job, now=now):
         return _stop_training(view, replace(write, job=closing_begun(job, now=now)), status, reason, policy)
     if _has_more_log(write, status):
@@ -120,7 +120,7 @@ def decide(view: ExecutingView, policy: Policy) -> Step[Action]:
 
 
 def _with_closing_time(view: ExecutingView, policy: Policy) -> ExecutingView:
-    """The same look, with the closing time counted and without the files that do not count."""
+    """The same view, with the closing time counted and only the files that the recipe declares."""
     job = closing_counted(view.visit.job, view.sighting, policy, now=view.visit.now)
     status = view.status
     if status is not None:
@@ -129,12 +129,12 @@ def _with_closing_time(view: ExecutingView, policy: Policy) -> ExecutingView:
 
 
 def _has_more_log(write: Write, status: Status) -> bool:
-    """The log is read to its end before anything is concluded from it."""
+    """Whether the log is to be read further before anything is concluded from it."""
     return status.more or bool(status.finished and write.logs)
 
 
 def _stop_training(view: ExecutingView, write: Write, status: Status, reason: Reason, policy: Policy) -> Step[Action]:
-    """The training is to end; one that does not is left as it runs, and its model is fetched all the same."""
+    """Stop the training. If that fails, leave it running and download its model anyway."""
     if stop_is_over(write.job, policy) or write.job.ending.stops >= _MOST_STOPS:
         return Step(write=_leave_running(write, reason, view))
     if status.finished:
@@ -142,12 +142,12 @@ def _stop_training(view: ExecutingView, write: Write, status: Status, reason: Re
             return Step(write=replace(write, due_in=0.0))
         return Step(write=_exited(write, status, view.outputs, now=view.visit.now))
     if not _training_began(status):
-        return _give_up(view, _BEFORE_TRAINING.get(reason, reason), "ended before the training began")
+        return _give_up(view, _BEFORE_TRAINING.get(reason, reason), "stopped before the training started")
     return _save_or_stop(view, write, reason, policy)
 
 
 def _leave_running(write: Write, reason: Reason, view: ExecutingView) -> Write:
-    """The stop had no effect, or nobody answered it: the fetch asks once more, and the machine goes after it."""
+    """The stop had no effect or no answer: FETCHING_RESULTS asks once more, and the machine is destroyed after it."""
     ending = replace(write.job.ending, reason=reason, unstopped=True, stops=0)
     job = replace(recovered(write.job), ending=ending)
     event = NewEvent(kind="stop_without_effect", payload={"reason": reason.value})
@@ -156,7 +156,7 @@ def _leave_running(write: Write, reason: Reason, view: ExecutingView) -> Write:
 
 
 def _save_or_stop(view: ExecutingView, write: Write, reason: Reason, policy: Policy) -> Step[Action]:
-    """The training is to end: first it saves, if it can, then it is stopped. Each is written down before it is done."""
+    """Have the training save, if it can, then stop it. Each is recorded before it is done."""
     job = replace(write.job, ending=replace(write.job.ending, reason=reason))
     saving = save_first(job, reason, view.stopping.save, view.visit.monitoring, now=view.visit.now)
     if saving is None:
@@ -172,10 +172,12 @@ def _give_up(view: ExecutingView, reason: Reason, explanation: str) -> Step[Acti
 
 
 def _without_answer(view: ExecutingView, policy: Policy) -> Step[Action]:
-    """No answer is not an answer: only the provider can say that the machine, and so the training, is gone."""
+    """Silence proves nothing: only the provider can report that the machine, and so the training, is gone."""
     job, sighting = view.visit.job, view.sighting
     if sighting.fate is Fate.GONE:
-        return _give_up(view, Reason.MACHINE_LOST, f"the provider says that the machine is gone{checkpoint_note(job)}")
+        return _give_up(
+            view, Reason.MACHINE_LOST, f"the provider reports that the machine is gone{checkpoint_note(job)}"
+        )
     if reason := _reason_to_stop(job, now=view.visit.now):
         job = closing_begun(job, now=view.visit.now)
         if stop_is_over(job, policy) or is_stopped_for_good(job, policy):
@@ -191,7 +193,7 @@ def _without_answer(view: ExecutingView, policy: Policy) -> Step[Action]:
 
 def _reason_to_stop(job: Job, *, now: float) -> Reason | None:
     if job.ending.reason in STOPPED_ENDINGS:
-        return job.ending.reason  # it runs again only so that its model can be fetched
+        return job.ending.reason  # the machine runs again only for its model to be downloaded
     if job.desired is Desired.STOP:
         return Reason.STOPPED_BY_USER
     if job.desired is Desired.CANCEL_KEEP:
@@ -210,7 +212,7 @@ def _training_began(status: Status) -> bool:
 def _exited(write: Write, status: Status, outputs: Sequence[Output], *, now: float) -> Write:
     assert status.finished is not None
     job = write.job
-    # Whatever it was to be ended for: a training that is done was done before.
+    # A training that finished did so before the stop.
     is_done = status.finished.result == "done"
     reason = Reason.FINISHED if is_done else job.ending.reason or Reason.STEP_FAILED
     explanation = failure_explanation(job, status) if reason is Reason.STEP_FAILED else None
@@ -240,7 +242,7 @@ async def perform(action: Action, job: Job, view: ExecutingView, world: World) -
                 case Start():
                     await host_of(job, world).start(await secrets_of(job, view.visit.recipe, world))
     except TimeoutError:
-        return _not_stopped(job, "it took too long", world.policy)
+        return _not_stopped(job, "timed out", world.policy)
     except (SecretRefused, DeliveryBusy) as problem:
         has_trained = view.status is None or _training_began(view.status)
         return held_back(job, problem, view.visit, world.policy, has_trained=has_trained)
@@ -250,22 +252,22 @@ async def perform(action: Action, job: Job, view: ExecutingView, world: World) -
         if not isinstance(problem, CommandFailed | HostKeyRefused):  # the connection itself is fine after these two
             await drop_connection(job, world)
         return cut_off(job, now=view.visit.now, policy=world.policy, problem=str(problem))
-    unheard = job.ending.stops - 1 if isinstance(action, Stop) else 0
-    return wait(job, world.policy.retry_after(unheard - 1) if unheard else _SETTLE_SECONDS)
+    earlier_stops = job.ending.stops - 1 if isinstance(action, Stop) else 0
+    return wait(job, world.policy.retry_after(earlier_stops - 1) if earlier_stops else _SETTLE_SECONDS)
 
 
 def _not_stopped(job: Job, problem: str, policy: Policy) -> Write:
-    """The machine answers, and does not stop the training: told once, and tried again after growing pauses."""
+    """The machine answers but does not stop the training: record it once, and retry after growing pauses."""
     events = (NewEvent(kind="stop_failed", payload={"problem": problem}),) if job.ending.stops == 1 else ()
     return wait(job, policy.retry_after(max(0, job.ending.stops - 1)), events=events)
 
 
 def _judged(view: ExecutingView, policy: Policy, visit: Visit, status: Status) -> tuple[Write, bool]:
-    """The same judgement as of any visit; following goes on while it only leads to more following."""
+    """The same decision as in any visit; following continues while the decision is to follow."""
     step = decide(replace(view, visit=visit, status=status, watched=True), policy)
-    assert step.write is not None, "a status that came leads to a write"
+    assert step.write is not None, "every status leads to a write"
     reads_on = step.then is None and step.write.job.state is visit.job.state
-    is_due = comparison_due(step.write.job) is not None  # by a visit, which may ask the store
+    is_due = comparison_due(step.write.job) is not None  # then end the stream: only a visit may query the store
     return step.write, (isinstance(step.then, Follow) or reads_on) and not is_due
 
 

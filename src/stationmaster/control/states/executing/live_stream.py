@@ -1,7 +1,7 @@
-"""Following a training live while somebody watches: the machine speaks when something happens, and is not asked.
+"""Streams the status of a training while a user watches it, instead of polling.
 
-What falls away leads back to polling: a dropped stream, no watcher left, or anything that needs more than reading.
-The offsets are recorded with every piece, so no line is lost or doubled on the way.
+A dropped stream, no watcher left, or anything that needs more than reading leads back to polling. The log offsets are
+recorded with every piece, so no line is lost or doubled.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from stationmaster.model import Job
 from stationmaster.remote.status import Status
 from stationmaster.store.writes import Write, can_join, joined
 
-_WATCHERS_SECONDS = 3.0  # how often it is asked whether anybody still watches
-_INTERVAL_SECONDS = 0.05  # how often the machine looks whether there is something new
+_WATCHERS_SECONDS = 3.0  # interval between checks whether a user still watches
+_INTERVAL_SECONDS = 0.05  # interval between the machine's own checks for something new
 _MOST_WAITING = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Follow:
-    """Somebody watches: stay with the machine and write down what it says as it says it."""
+    """A user watches: stream the status and record it as it comes."""
 
 
 class Judge(Protocol):
-    """What a status means for the job: what to write, and whether there is nothing to do but go on following."""
+    """Decides on a status: what to write, and whether following continues."""
 
     def __call__(self, visit: Visit, status: Status) -> tuple[Write, bool]: ...
 
 
 async def follow(job: Job, visit: Visit, world: World, judge: Judge) -> Write:
-    """Record every status as it comes; the write that ends the visit when following has to end.
+    """Record every status as it comes; return the write that ends the visit when following ends.
 
-    What comes while one write is on its way goes into the next together: a store that is slower than the machine
-    speaks makes the writes larger, not later and later.
+    Statuses that arrive during one write are joined in the next: with a slow store the writes get larger, not later
+    and later.
     """
     host = host_of(job, world)
     clock = _clock(visit)
@@ -78,7 +78,7 @@ async def follow(job: Job, visit: Visit, world: World, judge: Judge) -> Write:
 
 
 class _Inbox:
-    """What a stream has said and nobody has taken yet; a full one lets the machine wait, which then says it at once."""
+    """Statuses that wait to be processed; while it is full the machine waits, then sends all that is new at once."""
 
     def __init__(self) -> None:
         self._waiting: asyncio.Queue[Status | RemoteError | None] = asyncio.Queue(_MOST_WAITING)
@@ -93,7 +93,7 @@ class _Inbox:
             await self._waiting.put(None)
 
     async def take(self) -> list[Status]:
-        """All that waits, at least one; empty when the stream has ended. Raises the RemoteError that broke it."""
+        """All waiting statuses, at least one; empty when the stream has ended. Raises the RemoteError that broke it."""
         batch: list[Status] = []
         found = await self._waiting.get()
         while isinstance(found, Status):
@@ -120,6 +120,6 @@ async def _inbox(statuses: AsyncIterator[Status]) -> AsyncIterator[_Inbox]:
 
 
 def _clock(visit: Visit) -> Callable[[], float]:
-    """The database's time, taken on from the claim by our own clock."""
+    """The database's time, continued from the claim with our own clock."""
     began = boottime()
     return lambda: visit.now + (boottime() - began)

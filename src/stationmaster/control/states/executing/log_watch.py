@@ -1,6 +1,6 @@
-"""What the new part of a log says of the training: readings, progress, and whether it has stalled. Pure.
+"""Reads the new part of a log: readings, progress, and whether the training has stalled. Pure.
 
-The log reader and the stall watch are kept with the job between visits, so another worker can go on with them.
+The state of the log reader and the stall watch is kept with the job between visits, so another worker can continue.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from stationmaster.watch.policy import StallPolicy
 from stationmaster.watch.signs import SignsOfLife
 from stationmaster.watch.watcher import StallWatch
 
-_GRAIN_SECONDS = 30.0  # what the machine does by itself
+_GRAIN_SECONDS = 30.0  # the machine's default
 _GRAINS_PER_WINDOW = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadLog:
-    """Everything learnt from one status about the training itself."""
+    """What one status shows of the training itself."""
 
-    watching: Watching  # as the next visit goes on with it
+    watching: Watching  # for the next visit
     progress: Progress
     log_readings: tuple[Reading, ...]
     readings: tuple[StepReading, ...]
@@ -82,13 +82,13 @@ def _reader(job: Job, framework: str, patterns: Sequence[UserPattern]) -> LogRea
 
 
 def _configured_steps(job: Job) -> int | None:
-    """How many steps the trainer itself will count."""
+    """The number of steps that the trainer itself will count."""
     steps = job.spec.parameters.get("steps")
     return max(1, steps - _offset(job)) if isinstance(steps, int) else None
 
 
 def _offset(job: Job) -> int:
-    """The step from which a trainer that counts from 0 went on; reader and watch see what it counts itself."""
+    """The step that a resumed trainer started from if it counts from 0 again; reader and watch see its own count."""
     return job.watching.step_offset or 0
 
 
@@ -108,7 +108,7 @@ def _watch(job: Job, monitoring: MonitoringSettings) -> tuple[StallWatch, SignsO
 
 
 def stall_policy(monitoring: MonitoringSettings) -> StallPolicy:
-    """The detector's thresholds as the settings, or the job's own block, have them."""
+    """The detector's thresholds from the settings or the job's own monitoring block."""
     stall = monitoring.stall_detection
     policy = StallPolicy(
         enabled=stall.enabled,
@@ -122,7 +122,7 @@ def stall_policy(monitoring: MonitoringSettings) -> StallPolicy:
 
 
 def since_of(job: Job, monitoring: MonitoringSettings) -> Since:
-    """How far the job's log was read. A watch with a short window needs the rest dated finely beside that."""
+    """How far the job's log was read. A watch with a short window also needs finer timestamps for the rest."""
     read = Since.from_json(job.watching.since)
     if not monitoring.stall_detection.thresholds:
         return read
@@ -134,21 +134,21 @@ def _training_streams(status: Status) -> frozenset[str]:
 
 
 def _step_index(piece: LogPiece) -> int | None:
-    """The step in whose log the piece is."""
+    """The index of the step whose log the piece belongs to."""
     index = piece.stream.partition(".")[0]
     return int(index) if index.isdecimal() else None
 
 
 def written_at(piece: LogPiece, status: Status) -> float:
-    """When the piece's end was written: just now, unless it is only a part of what has gathered."""
+    """When the end of the piece was written: just now, unless more of the log is still to come."""
     return piece.times[-1][1] if status.more and piece.times else status.wall
 
 
 def _timed(piece: LogPiece, *, wall: float, finely: bool) -> Iterator[tuple[float, bytes]]:
     """The piece's text with the times at which its parts were written, by the machine's clock.
 
-    After a lost connection much comes at once; judged by its arrival it would look like a burst after a hang. A
-    reader thins what it gets at once, so until the first loss is known the text is fed redraw by redraw: the last one
+    After a lost connection much comes at once; judged by its arrival it would look like a burst after a hang. The
+    reader thins what it gets at once, so until the first loss is known the text is fed redraw by redraw: the last loss
     is compared with it.
     """
     begin = 0
@@ -184,7 +184,7 @@ def _progress(
 
 
 def _step_readings(job: Job, readings: Iterable[Reading], *, now: float) -> tuple[StepReading, ...]:
-    """The last reading of each step that is new; the one we were at before is told again by every redraw."""
+    """The last reading of each new step; every redraw repeats the step that was current before."""
     known = (None, job.progress.step)
     by_step = {reading.step: reading for reading in readings if reading.step is not None and reading.step not in known}
     return tuple(

@@ -80,14 +80,14 @@ def status_write(view: ExecutingView, status: Status) -> Write:
 
 
 def _with_read(watching: Watching, status: Status) -> Watching:
-    """How far the log was read, and which checkpoints were there."""
+    """With how far the log was read, and the checkpoints that exist."""
     since = Since.from_json(watching.since).after(status).to_json()
     outputs = {file.path: (file.size, file.mtime) for file in _models(status.outputs)}
     return replace(watching, since=since, outputs=outputs)
 
 
 def _next_look(view: ExecutingView, progress: Progress, monitoring: MonitoringSettings) -> float:
-    """Often at first and near the end, where something happens; otherwise at the set pace."""
+    """Short at the start and near the end, where things happen; otherwise the set interval."""
     if view.watched:
         return monitoring.watch_interval
     age = view.visit.now - view.visit.job.state_since
@@ -100,12 +100,12 @@ def _chunk(attempt: int, piece: LogPiece) -> LogChunk:
 
 
 def _checkpoints(job: Job, files: Iterable[OutputFile], outputs: Sequence[Output]) -> tuple[Checkpoint, ...]:
-    """Outputs that are new or have changed since they were last written down."""
+    """Outputs that are new or have changed since they were last recorded."""
     known = job.watching.outputs or {}
     changed = (file for file in _models(files) if known.get(file.path) != (file.size, file.mtime))
     return tuple(checkpoint_of(job, file, outputs) for file in changed)
 
 
 def _models(files: Iterable[OutputFile]) -> Iterable[OutputFile]:
-    """Samples and logs may be many; they are counted once, when they are fetched."""
+    """The checkpoints: samples and logs may be many, and are recorded once, when they are downloaded."""
     return (file for file in files if file.kind == OutputKind.CHECKPOINT)

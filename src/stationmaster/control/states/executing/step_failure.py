@@ -1,4 +1,4 @@
-"""Why a step failed, in one line for people: how it ended, and the error that its log tells. Pure."""
+"""Why a step failed, in one line for people: how it ended, and the error in its log. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from stationmaster.remote.status import Status, StepStatus
 _LONGEST_READ = 4000
 _LONGEST_QUOTE = 300
 _HOW = {
-    "timeout": "took longer than it may",
-    "missing_output": "ended without the files it should have made",
-    "unknown_exit": "ended without anybody knowing how",
+    "timeout": "exceeded its timeout",
+    "missing_output": "did not create its expected files",
+    "unknown_exit": "vanished; exit code unknown",
     "could_not_start": "could not be started",
-    "out_of_memory": "needed more memory than its container may use",
+    "out_of_memory": "exceeded the memory limit of its container",
 }
 _NOT_SHOWN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # control characters, turned text, halves, line ends
 _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -30,18 +30,18 @@ _TOKEN = re.compile(
 
 
 def failure_explanation(job: Job, status: Status) -> str:
-    """The end of the step that failed. It goes to terminals and messengers, so what the machine says is cleaned."""
+    """How the failed step ended. It is shown in terminals and messages, so the machine's text is cleaned."""
     step = _failed_step(status)
     if step is None:
         return "a step failed"
     quote = quoted(step.error or error_in_log(job, step) or "")
     how = f"step {step.name} {_how(step)} (try {step.try_number})"
     why = f": {quote}" if quote else "; see its log"
-    return how + why + ("; not tried again, it cannot pass" if step.cannot_pass else "")
+    return how + why + ("; not retried, it would fail again" if step.cannot_pass else "")
 
 
 def error_in_log(job: Job, step: StepStatus) -> str | None:
-    """The error that the log reader found in this step's log: one that ends a run, or else the last one."""
+    """The error that the log reader found in this step's log: a fatal one, or else the last one."""
     if job.watching.reader is None or job.watching.error_step != step.index:
         return None
     errors = LogReader.restore(job.watching.reader).summary().errors
@@ -51,7 +51,7 @@ def error_in_log(job: Job, step: StepStatus) -> str | None:
 
 
 def quoted(text: str) -> str:
-    """A machine's text as one short line, without what a terminal would obey and without what may be a secret.
+    """A machine's text as one short line, without control characters and without what may be a secret.
 
     >>> quoted("HTTPError: 401 for\\turl: https://me:pw@host/a?sig=x \\x1b[31mhf_abcdefghijkl")
     'HTTPError: 401 for url: https://host/a?… …'
@@ -67,7 +67,7 @@ def _without_details(url: re.Match[str]) -> str:
 
 
 def _failed_step(status: Status) -> StepStatus | None:
-    """The step that ended the plan; one that may fail can have failed before it."""
+    """The step that ended the plan: a step that is allowed to fail may have failed before it."""
     failed = [step for step in status.steps if step.state == "failed"]
     named = [step for step in failed if status.finished and step.name == status.finished.step]
     return next(iter([*named, *failed]), None)
@@ -77,8 +77,8 @@ def _how(step: StepStatus) -> str:
     if step.failure in _HOW:
         return _HOW[step.failure]
     if step.signal is not None:
-        return f"was ended by {_signal_name(step.signal)}"
-    return f"ended with exit code {step.exit_code}"
+        return f"was killed by {_signal_name(step.signal)}"
+    return f"failed with exit code {step.exit_code}"
 
 
 def _signal_name(number: int) -> str:

@@ -1,4 +1,4 @@
-"""News of a running training: each thing that people want to hear of becomes an event or an alert once. Pure."""
+"""What is new in a running training, each thing reported once: events, alerts, and the job as it is then. Pure."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from stationmaster.control.flow.step import recovered
+from stationmaster.durations import format_duration
 from stationmaster.model import Alert, Job, Progress, Reason
 from stationmaster.recipes.outputs import step_of
 from stationmaster.recipes.schema import Output
@@ -19,12 +20,12 @@ from stationmaster.watch.escalation import CLEARED, FLAGGED, TERMINATE, StallEve
 MILESTONES = (25, 50, 75)
 SOFT_LIMIT_FACTOR = 1.25
 _SOFT_LIMIT_FLOOR_SECONDS = 300.0  # the estimate of a short job is dominated by things it does not know
-_EPOCH_SHARE = 0.05  # of the run, between two epochs that are told: small datasets have hundreds of them
-_ENDED_FOR_PEOPLE = {Reason.STALLED, Reason.ANOMALY, Reason.HARD_LIMIT, Reason.MACHINE_STOPPED}
+_EPOCH_SHARE = 0.05  # of the run between two recorded epochs: small datasets have hundreds of them
+_ENDED_EARLY = {Reason.STALLED, Reason.ANOMALY, Reason.HARD_LIMIT, Reason.MACHINE_STOPPED}
 _HEALTH_ALERT = "health"
 _STALL_ALERT = "stall"
-_LONGEST_SAYING = 200
-_HEALTH_FAILURES = {"timeout": "did not answer in time", "could_not_start": "could not be started"}
+_LONGEST_QUOTE = 200
+_HEALTH_FAILURES = {"timeout": "timed out", "could_not_start": "could not be started"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +65,10 @@ def duration_news(job: Job, *, now: float) -> News:
     ran = now - job.state_since
     if ran <= max(expected * SOFT_LIMIT_FACTOR, _SOFT_LIMIT_FLOOR_SECONDS):
         return News(job=job)
-    said = f"runs for {ran / 60:.0f} min, {expected / 60:.0f} were expected; it goes on until its hard limit"
-    return News(job=job, alerts=(Alert(kind="soft_limit", job_id=job.id, message=said),))
+    message = f"has run {ran / 60:.0f} min (estimate {expected / 60:.0f} min)"
+    if job.deadline_at is not None:
+        message += f"; will be stopped at its limit of {format_duration(job.deadline_at - job.state_since)}"
+    return News(job=job, alerts=(Alert(kind="soft_limit", job_id=job.id, message=message),))
 
 
 def step_news(job: Job, steps: Sequence[StepStatus], tries: Mapping[str, int] | None = None) -> News:
@@ -88,10 +91,10 @@ def step_news(job: Job, steps: Sequence[StepStatus], tries: Mapping[str, int] | 
 
 def milestone_news(job: Job, progress: Progress) -> News:
     """The highest milestone passed since the last one that was recorded; each is recorded once a job."""
-    told = job.watching.milestone
+    reached = job.watching.milestone
     if progress.step is None or not progress.total_steps or progress.step >= progress.total_steps:
         return News(job=job)
-    passed = [percent for percent in MILESTONES if told < percent <= 100 * progress.step / progress.total_steps]
+    passed = [percent for percent in MILESTONES if reached < percent <= 100 * progress.step / progress.total_steps]
     if not passed:
         return News(job=job)
     payload = {"percent": passed[-1], **_where(progress), "loss": progress.loss, "eta_seconds": progress.eta_seconds}
@@ -118,7 +121,7 @@ def epoch_news(job: Job, progress: Progress, *, names_beginning: bool = False) -
 def stall_news(
     job: Job, event: StallEvent | None, monitoring: MonitoringSettings, outputs: Sequence[Output] = ()
 ) -> News:
-    """The stall watch's verdict, with the last checkpoint and the grace that is left; None: we do not stop it."""
+    """The stall watch's verdict, with the last checkpoint and the grace period; no grace: we do not stop it."""
     if event is None:
         return News(job=job)
     grace = monitoring.grace_period / 60 if monitoring.stall_detection.terminate else None
@@ -136,7 +139,7 @@ def stall_news(
 def _stall_alert(job: Job, event: StallEvent, monitoring: MonitoringSettings) -> Alert:
     minutes = round(monitoring.grace_period / 60)
     terminates = monitoring.stall_detection.terminate
-    ends = f"it is ended in {minutes} min unless progress resumes" if terminates else "it is left running"
+    ends = f"will be stopped in {minutes} min unless progress resumes" if terminates else "keeps running"
     return Alert(kind=_STALL_ALERT, job_id=job.id, message=f"stalled: {event.analysis.reason} ({ends})")
 
 
@@ -153,21 +156,21 @@ def health_news(job: Job, report: HealthReport | None) -> News:
     return News(
         job=after,
         events=(NewEvent(kind="health_failed", payload={"problem": problem, "exit_code": report.exit_code}),),
-        alerts=(Alert(kind=_HEALTH_ALERT, job_id=job.id, message=f"{problem}; the training goes on"),),
+        alerts=(Alert(kind=_HEALTH_ALERT, job_id=job.id, message=f"{problem}; the training continues"),),
     )
 
 
 def health_problem(report: HealthReport) -> str:
     """One line on a failed check, with the last line that it printed."""
-    how = _HEALTH_FAILURES.get(report.failure or "", f"ended with exit code {report.exit_code}")
+    how = _HEALTH_FAILURES.get(report.failure or "", f"failed with exit code {report.exit_code}")
     lines = report.tail.splitlines()
-    return f"the health check {how}" + (f": {lines[-1][:_LONGEST_SAYING]}" if lines else "")
+    return f"the health check {how}" + (f": {lines[-1][:_LONGEST_QUOTE]}" if lines else "")
 
 
 def end_events(job: Job, outputs: Sequence[Output]) -> tuple[NewEvent, ...]:
-    """A training that was stopped early, though no person asked for it."""
+    """The event of a training that was stopped early without a request of the user."""
     ending = job.ending.reason
-    if ending not in _ENDED_FOR_PEOPLE:
+    if ending not in _ENDED_EARLY:
         return ()
     saved = checkpoint_step(job, outputs, before=job.watching.spoilt_at)
     payload = {"reason": ending, "checkpointStep": saved}
@@ -175,7 +178,7 @@ def end_events(job: Job, outputs: Sequence[Output]) -> tuple[NewEvent, ...]:
 
 
 def checkpoint_step(job: Job, outputs: Sequence[Output], *, before: int | None = None) -> int | None:
-    """The step of the latest checkpoint among the machine's files, `before` its loss was no number; None for none."""
+    """The step of the latest checkpoint on the machine, if possible from `before` its loss became NaN; None: none."""
     files, offset = job.watching.outputs or (), job.watching.step_offset
     steps = [step for path in files if (step := step_of(path, outputs, offset=offset)) is not None]
     sound = [step for step in steps if before is None or step < before]

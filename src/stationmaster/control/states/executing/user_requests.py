@@ -25,24 +25,24 @@ from stationmaster.remote.host import Host, RequestState
 from stationmaster.remote.transfer import pull_verified
 from stationmaster.store.writes import NewEvent, Write
 
-_LOOK_SECONDS = 2.0  # that the first visit waits for the answer
+_LOOK_SECONDS = 2.0  # how long the first visit waits for the answer
 _AGAIN_SECONDS = 3.0  # between two looks
-_SPARE_SECONDS = 60.0  # past the time that the recipe gives, for a machine that never says so
+_SPARE_SECONDS = 60.0  # beyond the recipe's timeout, for a machine that never reports it
 _MOST_FILES = 32
 _LARGEST_SAMPLE_BYTES = 64 * 2**20
-_AT_IT = ("saving", "sampling")
+_IN_PROGRESS = ("saving", "sampling")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """Pass a person's request on to the training, or look what has become of it."""
+    """Send a user's request to the training, or check its result."""
 
     request: Request
     number: int
 
 
 def next_request(job: Job, *, now: float) -> Ask | None:
-    """The request that is to be passed on or looked after now. Before its first step a training may not know how."""
+    """The request to send or check now. Before its first step a training may not be able to answer."""
     if not job.progress.step:
         return None
     if (pending := _pending(job)) is not None:
@@ -53,7 +53,7 @@ def next_request(job: Job, *, now: float) -> Ask | None:
 
 
 async def ask(action: Ask, job: Job, visit: Visit, world: World) -> Write:
-    """Ask, once, and look; what the training made comes home. Raises RemoteError."""
+    """Ask once, check the result, and download the samples that it made. Raises RemoteError."""
     host, now = host_of(job, world), visit.now
     pending = _pending(job) or PendingRequest(
         request=action.request, number=action.number, at=now, attempt=job.attempt, looked_at=now
@@ -70,16 +70,16 @@ async def ask(action: Ask, job: Job, visit: Visit, world: World) -> Write:
 
 
 def more_to_come(found: RequestState, pending: PendingRequest, *, step: int | None) -> bool:
-    """Whether more is to come. Of several samples the first is there before the last: all are once it trains again."""
-    if found.state in _AT_IT:
+    """Whether more is to come. The first of several samples exists before the last: all do once it trains again."""
+    if found.state in _IN_PROGRESS:
         return True
     first_seen = pending.made_at_step
     return found.state == "sampled" and (first_seen is None or step == first_seen)
 
 
 def after_look(pending: PendingRequest, found: RequestState, *, step: int | None) -> PendingRequest:
-    """What is known of the request after a look: at which step the first of what it asked for was there."""
-    if pending.made_at_step is None and found.state not in _AT_IT:
+    """The request after a look, with the step at which its first result existed."""
+    if pending.made_at_step is None and found.state not in _IN_PROGRESS:
         return replace(pending, made_at_step=step)
     return pending
 
@@ -89,7 +89,7 @@ async def _pass_on(host: Host, request: Request, name: str, wait_seconds: float)
         if request is Request.SAVE:
             return await host.save(name, wait_seconds=wait_seconds)
         return await host.sample(name, wait_seconds=wait_seconds)
-    except CommandFailed as problem:  # as from a trackside that does not know the verb yet
+    except CommandFailed as problem:  # e.g. from an older trackside without this verb
         return RequestState(state="refused", problem=str(problem))
 
 
@@ -99,10 +99,10 @@ def _most_seconds(request: Request, recipe: Recipe) -> float:
 
 
 async def _finish_request(found: RequestState, action: Ask, job: Job, visit: Visit, world: World) -> Write:
-    """The request is answered: told, and what came of it is brought home."""
+    """Record the answer, and download the samples that the request made."""
     kind = f"{action.request.value}_ended"
-    state = "timed_out" if found.state in _AT_IT else quoted(found.state)
-    files = [path for path in found.files if has_safe_name(path)][-_MOST_FILES:]  # a machine may name what it likes
+    state = "timed_out" if found.state in _IN_PROGRESS else quoted(found.state)
+    files = [path for path in found.files if has_safe_name(path)][-_MOST_FILES:]  # the machine chooses these names
     payload: dict[str, Any] = {"state": state, "number": action.number, "files": files}
     if found.problem:
         payload["problem"] = quoted(found.problem)
@@ -123,7 +123,7 @@ async def _finish_request(found: RequestState, action: Ask, job: Job, visit: Vis
 async def _download_samples(
     files: Sequence[str], job: Job, visit: Visit, outputs: Sequence[Output], world: World
 ) -> tuple[Checkpoint, ...]:
-    """The samples among these files, verified; one that is too large to be a sample stays where it is."""
+    """Download and verify the samples among these files; one that is too large to be a sample is skipped."""
     host, folder = host_of(job, world), world.artifacts(job.id)
     samples = [path for path in files if _is_sample(path, outputs)]
     hashes = await host.hash(samples)
@@ -156,7 +156,7 @@ def _is_sample(path: str, outputs: Sequence[Output]) -> bool:
 
 
 def _pending(job: Job) -> PendingRequest | None:
-    """The request that is being waited for; one of an earlier attempt was lost with its machine and is made again."""
+    """The request that waits for its result; one of an earlier attempt was lost with its machine and is sent again."""
     pending = job.requests.pending
     return pending if pending is not None and pending.attempt == job.attempt else None
 

@@ -1,4 +1,4 @@
-"""The vital signs of a training, kept from visit to visit within bounds, and what is out of order in them. Pure."""
+"""The vital signs of a training, kept between visits within bounds, and the anomalies in them. Pure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def vitals_news(
     *,
     now: float,
 ) -> News:
-    """Add what the status reports to the vital signs kept so far, and judge them; each kind of trouble is news once."""
+    """Add the status to the vital signs kept so far, and judge them; each kind of anomaly is news once."""
     kept = _extended(job.watching.vitals or {}, status, log.log_readings, checkpoints, now=now)
     known = list(job.watching.anomalies)
     vitals = _vitals(job, kept, log.progress, now=now)
@@ -84,9 +84,9 @@ def _anomaly_event(finding: AnomalyFinding) -> NewEvent:
 
 
 def spoilt_from(losses: Sequence[LossPoint]) -> int | None:
-    """The step from which on the weights are no numbers, so that no checkpoint of it is taken for the best.
+    """The step from which on the weights are NaN, so that no later checkpoint counts as the best.
 
-    Some trainers show such a loss as exactly 0: the zeros at the end count as well.
+    Some trainers print such a loss as exactly 0: zeros at the end count too.
     """
     spoilt = next((point.step for point in losses if not math.isfinite(point.loss)), None)
     for point in reversed(losses):
@@ -117,7 +117,7 @@ def _extended(
 
 
 def _losses(readings: Iterable[Reading], *, now: float) -> list[Row]:
-    """(time, step, loss) rows; a loss that was not a number is None here and nan for the rules."""
+    """(time, step, loss) rows; a NaN loss is None here and nan for the rules."""
     rows: list[Row] = []
     step = None
     for reading in readings:
@@ -129,7 +129,7 @@ def _losses(readings: Iterable[Reading], *, now: float) -> list[Row]:
 
 
 def _thinned(rows: list[Row], most: int) -> list[Row]:
-    """The newest half as it is, the older half thinned out: the curve stays, the list does not grow."""
+    """The newest half unchanged, every second row of the older half: the curve stays, the list does not grow."""
     while len(rows) > most:
         half = len(rows) // 2
         rows = [*rows[:half:2], *rows[half:]]
