@@ -17,13 +17,14 @@ from typing import Any
 
 import psycopg
 
+from stationmaster.settings import DEFAULT_LOG_CAP_BYTES
 from stationmaster.store import checkpoints, events, logs, readings, runs
 from stationmaster.store.codec import rental_to_row, shallow
 from stationmaster.store.job_texts import texts_of
 from stationmaster.store.leased_writes import job_values
 from stationmaster.store.leases import Lease, LeasedWrite, Leases
 from stationmaster.store.models import model_to_row
-from stationmaster.store.store import DEFAULT_LOG_CAP_BYTES, Store
+from stationmaster.store.store import Store
 
 Row = Mapping[str, Any]
 Batch = Sequence[LeasedWrite]

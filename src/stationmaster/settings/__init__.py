@@ -37,6 +37,7 @@ from stationmaster.settings.messages import NotifySettings
 from stationmaster.settings.section import Section, checked_hours, checked_zone, section_of_defaults
 
 __all__ = [
+    "DEFAULT_LOG_CAP_BYTES",
     "LEAST_POLL_SECONDS",
     "PROVIDERS",
     "ArtifactSettings",
@@ -67,6 +68,7 @@ __all__ = [
 PROVIDERS = ("loopback", "simulator", "ssh", "vastai")
 """The providers that a job can run on."""
 _PROVIDER_ALIASES = {"local": "ssh"}
+DEFAULT_LOG_CAP_BYTES = 64 * 1024 * 1024
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
@@ -88,7 +90,7 @@ class Settings(Section):
     """Read-only Hugging Face token, sent as HF_TOKEN to the machines of trainings that declare it."""
     secrets: dict[str, SecretStr] = Field(default_factory=dict)
     """Other secrets by name. A recipe declares the names it needs; only the steps that use them get the values."""
-    log_cap_bytes: int = Field(default=64 * 1024 * 1024, ge=1024)
+    log_cap_bytes: int = Field(default=DEFAULT_LOG_CAP_BYTES, ge=1024)
     """Limit for the stored log of one job, in bytes."""
     worker: WorkerSettings = section_of_defaults()
     monitoring: MonitoringSettings = section_of_defaults()
@@ -118,7 +120,7 @@ class Settings(Section):
     @classmethod
     def _known(cls, value: str) -> str:
         name = _PROVIDER_ALIASES.get(value, value)
-        if name not in PROVIDERS and not name.startswith("vastai:"):  # an account of its own, see vastai.accounts
+        if name not in PROVIDERS and not name.startswith("vastai:"):  # one of vastai.accounts
             raise ValueError(f"there is no provider {value}; use one of: {', '.join(PROVIDERS)}")
         return name
 

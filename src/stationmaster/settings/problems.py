@@ -47,12 +47,12 @@ def problem_in_words(error: ValidationError, *, below: str = "") -> str:
     others = f" (and {more} more)" if more else ""
     if kind == "extra_forbidden":
         return f"{place} is not a setting{others}"
-    said = first["msg"].removeprefix("Value error, ")
+    problem = first["msg"].removeprefix("Value error, ")
     if kind in _WORDS:
-        said = _WORDS[kind]
+        problem = _WORDS[kind]
     elif kind in _BOUNDS:
-        said = _BOUNDS[kind](first.get("ctx", {}))
-    return f"{place}: {said}{others}" if place else f"{said}{others}"
+        problem = _BOUNDS[kind](first.get("ctx", {}))
+    return f"{place}: {problem}{others}" if place else f"{problem}{others}"
 
 
 def nearest_setting(error: ValidationError, model: type[BaseModel], *, below: str = "") -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from stationmaster.settings import DEFAULT_LOG_CAP_BYTES
 from stationmaster.store.alerts import Alerts
 from stationmaster.store.bad_machines import BadMachines
 from stationmaster.store.checkpoints import Checkpoints
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from stationmaster.store.leases import Leases
     from stationmaster.store.ledger import Ledger
     from stationmaster.store.runs import Runs
-
-DEFAULT_LOG_CAP_BYTES = 64 * 1024 * 1024
 
 
 class Store:

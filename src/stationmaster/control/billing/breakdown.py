@@ -1,4 +1,4 @@
-"""Where a job's money went: time that trained, time that stalled, time in which nothing trained. Pure."""
+"""Where a job's money went: time that trained, time that stalled, idle time. Pure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Shares:
     """The parts of a cost; together they are the whole of it."""
 
     training: MicroDollars = ZERO
-    stalled: MicroDollars = ZERO  # a training ran, but did not move
-    idle: MicroDollars = ZERO  # a machine was paid for before its training began and after it ended
+    stalled: MicroDollars = ZERO  # a training ran, but made no progress
+    idle: MicroDollars = ZERO  # a machine was billed before its training started and after it ended
 
     @property
     def total(self) -> MicroDollars:
@@ -33,7 +33,7 @@ class Shares:
 
 
 def shares_of(line: CostLine, events: Sequence[Event], *, now: float) -> Shares:
-    """What of a cost line was which, by the events of its job. An open line is counted up to `now`.
+    """The shares of a cost line, by the events of its job. An open line is counted up to `now`.
 
     Only events of KINDS_OF_PAID_TIME count: a removed job has no others.
     """

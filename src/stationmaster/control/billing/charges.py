@@ -12,10 +12,10 @@ from stationmaster.settings import BillingSettings
 
 
 def charge(reason: Reason, *, held: MicroDollars, actual: MicroDollars, billing: BillingSettings) -> MicroDollars:
-    """What of the hold an attempt is charged that ended for `reason` and cost `actual`; never more than was held.
+    """The charge for an attempt that ended for `reason` and cost `actual`; never more than was held.
 
-    Nothing where no machine was used or where it was our fault; what it cost otherwise, and at least the share that
-    is not given back where the person gave it up.
+    Zero if no machine was used or the fault was ours; otherwise its cost. For an attempt that the user cancelled it is
+    at least the share that is not refunded.
     """
     if actual <= 0 or REASONS[reason].pays is Payer.NONE:
         return ZERO
@@ -26,11 +26,11 @@ def charge(reason: Reason, *, held: MicroDollars, actual: MicroDollars, billing:
 
 
 def cost_of_attempt(attempt: int, lines: Iterable[CostLine], rentals: Iterable[Rental]) -> MicroDollars:
-    """What the attempt's own machine cost; a surplus machine was nobody's wish and is nobody's charge."""
+    """The cost of the attempt's own machine. Surplus machines are not the user's doing and are not charged."""
     own = {rental.label for rental in rentals if rental.attempt == attempt and not rental.surplus}
     return MicroDollars(sum(line.amount for line in lines if line.rental_label in own))
 
 
 def least_hold(quote: Quote, billing: BillingSettings) -> MicroDollars:
-    """The credits that must be there before anything is rented: what the job may well come to cost."""
+    """The credits needed before anything is rented: the high end of the quote."""
     return rounded_up(quote.cost_high, billing.shown_in.quantum)

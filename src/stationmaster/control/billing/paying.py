@@ -1,4 +1,4 @@
-"""How an attempt is paid for: room in the day's cap and a hold when it begins, a settlement when it is over. Pure."""
+"""How an attempt is paid for: room below the daily limit and a hold when it starts, a settlement when it ends. Pure."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _ROOM_LOOK_SECONDS = 60.0
 
 
 def payer(job: Job) -> str:
-    """Whose credits and whose cap a job counts against."""
+    """The user whose credits and daily limit a job counts against."""
     return job.spec.owner or SINGLE_USER
 
 
 def with_claim(write: Write, job: Job, policy: Policy, *, now: float) -> Write:
-    """The claim of a queued job, with its place in the day's cap and its hold, where there are such."""
+    """The claim of a queued job, with its room below the daily limit and its hold, if there are such."""
     parts: list[CreditHold | Settlement | DailyCapCheck] = []
     if policy.limits.daily_spend and job.spec.quote.cost_expected:
         parts.append(
@@ -45,7 +45,7 @@ def with_claim(write: Write, job: Job, policy: Policy, *, now: float) -> Write:
 def with_settlement(
     write: Write, job: Job, *, lines: Iterable[CostLine], rentals: Iterable[Rental], policy: Policy, now: float
 ) -> Write:
-    """The end of `job`'s attempt with the settlement of its hold, and with the next one's hold if there is a next."""
+    """The end of `job`'s attempt with the settlement of its hold, and with the hold of the next attempt, if any."""
     held = job.funding.hold
     if held is None:
         return write
@@ -70,8 +70,9 @@ def _hold(job: Job, billing: BillingSettings, *, otherwise: Write) -> CreditHold
 
 
 def _waiting_for_room(job: Job, policy: Policy) -> Write:
-    said = f"waits in the queue: {payer(job)}'s jobs may cost {format_dollars(policy.limits.daily_spend)} within a day"
-    return wait(job, _ROOM_LOOK_SECONDS, alerts=(Alert(kind=DAILY_CAP, job_id=job.id, message=said),))
+    limit = format_dollars(policy.limits.daily_spend)
+    message = f"waits in the queue: it would exceed {payer(job)}'s daily limit of {limit}"
+    return wait(job, _ROOM_LOOK_SECONDS, alerts=(Alert(kind=DAILY_CAP, job_id=job.id, message=message),))
 
 
 def _ended_in_the_queue(job: Job, billing: BillingSettings, *, now: float) -> Write:
@@ -80,23 +81,23 @@ def _ended_in_the_queue(job: Job, billing: BillingSettings, *, now: float) -> Wr
 
 
 def _ended_for_want_of_credit(settled: Write, job: Job, billing: BillingSettings, *, now: float) -> Write:
-    """In the place of a further attempt: the same facts, and the end."""
+    """Instead of another attempt: the same facts, and the end."""
     short = _short_of_credit(job, billing)
-    events = [told for told in settled.events if told.kind != "state"]
+    events = [event for event in settled.events if event.kind != "state"]
     ended = go_on(short, Move.ALL_GONE, now=now, events=(*events, outcome_event(short)))
     return replace(settled, job=ended.job, events=ended.events, due_in=None)
 
 
 def _short_of_credit(job: Job, billing: BillingSettings) -> Job:
     needed = billing.shown_in.show(least_hold(job.spec.quote, billing))
-    said = f"attempt {job.attempt + 1} needs {needed} of credits, and {payer(job)} has less"
-    return concluded(job, Reason.OUT_OF_CREDIT, explanation=said)
+    explanation = f"attempt {job.attempt + 1} needs {needed} of credits, but {payer(job)} has less"
+    return concluded(job, Reason.OUT_OF_CREDIT, explanation=explanation)
 
 
 def _settled_event(job: Job, billing: BillingSettings, *, held: int, charged: int, actual: int) -> NewEvent:
     show = billing.shown_in.show
-    said = f"{show(charged)} of {show(held)} were charged, {show(held - charged)} came back"
+    text = f"charged {show(charged)} of {show(held)}, refunded {show(held - charged)}"
     if actual > held:
-        said = f"{said}; the machine cost {format_dollars(MicroDollars(actual))}, which nobody is charged for"
-    payload = {"attempt": job.attempt, "held": held, "charged": charged, "returned": held - charged, "said": said}
+        text = f"{text}; the machine cost {format_dollars(MicroDollars(actual))}, the difference is not charged"
+    payload = {"attempt": job.attempt, "held": held, "charged": charged, "returned": held - charged, "said": text}
     return NewEvent(kind="settled", payload=payload)
