@@ -21,7 +21,7 @@ from stationmaster.settings import DEFAULT_LOG_CAP_BYTES
 from stationmaster.store import checkpoints, events, logs, readings, runs
 from stationmaster.store.codec import rental_to_row, shallow
 from stationmaster.store.job_texts import texts_of
-from stationmaster.store.leased_writes import job_values
+from stationmaster.store.leased_writes import WORKER_COLUMNS, job_values
 from stationmaster.store.leases import Lease, LeasedWrite, Leases
 from stationmaster.store.models import model_to_row
 from stationmaster.store.store import Store
@@ -30,12 +30,8 @@ Row = Mapping[str, Any]
 Batch = Sequence[LeasedWrite]
 
 _PLACE = re.compile(r"<(\w+)>")  # of a value in a statement; each driver writes it in its own way
-_SET_BY_VALUE = (
-    "state", "state_since", "seen_seq", "outcome", "reason", "explanation", "attempt", "failed_before_login",
-    "failed_after_login", "deadline_at", "unreachable_since", "progress", "memory",
-)  # fmt: skip
 _UPDATE_JOB = f"""
-UPDATE jobs SET {", ".join(f"{name} = <b_{name}>" for name in _SET_BY_VALUE)},
+UPDATE jobs SET {", ".join(f"{name} = <b_{name}>" for name in WORKER_COLUMNS)},
     lease_owner = CASE WHEN <b_keep> THEN lease_owner END,
     lease_until = CASE WHEN <b_keep> THEN lease_until END,
     version = version + <b_new_events>,

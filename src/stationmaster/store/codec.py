@@ -30,6 +30,7 @@ from stationmaster.model import (
 from stationmaster.money import MicroDollars
 from stationmaster.store.attempt_codec import attempt_from_text
 from stationmaster.store.storable_text import is_storable
+from stationmaster.store.tables import jobs
 
 Value = TypeVar("Value")
 
@@ -69,27 +70,12 @@ def progress_to_text(progress: Progress) -> str:
 def job_from_row(row: RowMapping) -> Job:
     return Job(
         spec=spec_from_text(row["spec"]),
-        created_at=row["created_at"],
         state=State(row["state"]),
-        state_since=row["state_since"],
-        version=row["version"],
         desired=Desired(row["desired"]),
-        desired_seq=row["desired_seq"],
-        seen_seq=row["seen_seq"],
-        saves_asked=row["saves_asked"],
-        samples_asked=row["samples_asked"],
         outcome=Outcome(row["outcome"]) if row["outcome"] else None,
         reason=Reason(row["reason"]) if row["reason"] else None,
-        explanation=row["explanation"],
-        attempt=row["attempt"],
-        failed_before_login=row["failed_before_login"],
-        failed_after_login=row["failed_after_login"],
-        due_at=row["due_at"],
-        deadline_at=row["deadline_at"],
-        unreachable_since=row["unreachable_since"],
-        lease_until=row["lease_until"],
         progress=known_fields(Progress, json.loads(row["progress"])),
-        ended_at=row["ended_at"],
+        **{name: row[name] for name in _UNCHANGED_JOB_COLUMNS},
         **attempt_from_text(row["memory"]),
     )
 
@@ -134,3 +120,11 @@ def _field_names(cls: type) -> tuple[str, ...]:
     if cls not in _NAMES:
         _NAMES[cls] = tuple(item.name for item in dataclasses.fields(cls))
     return _NAMES[cls]
+
+
+#: Columns that a job has as fields of the same name and value.
+_UNCHANGED_JOB_COLUMNS = tuple(
+    name
+    for name in _field_names(Job)
+    if name in jobs.c and name not in ("spec", "state", "desired", "outcome", "reason", "progress")
+)

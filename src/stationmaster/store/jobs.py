@@ -256,8 +256,6 @@ def _new_row(spec: JobSpec, now: float) -> dict[str, object]:
         "desired": Desired.RUN.value,
         "desired_seq": 0,
         "seen_seq": 0,
-        "saves_asked": 0,
-        "samples_asked": 0,
         "attempt": 0,
         "failed_before_login": 0,
         "failed_after_login": 0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -35,6 +36,15 @@ from stationmaster.store.tables import jobs
 from stationmaster.store.wake import announce_news
 from stationmaster.store.watchers import watched_column
 from stationmaster.store.writes import NewEvent, Write
+
+#: Columns that workers write from the job's field of the same name, as it is.
+_UNCHANGED = (
+    "state_since", "seen_seq", "attempt", "failed_before_login", "failed_after_login", "deadline_at",
+    "unreachable_since",
+)  # fmt: skip
+_UNCHANGED_PARAMETERS, _unchanged_values = tuple(f"b_{name}" for name in _UNCHANGED), attrgetter(*_UNCHANGED)
+WORKER_COLUMNS = ("state", "outcome", "reason", "explanation", "progress", "memory", *_UNCHANGED)
+"""Columns that workers write from the job; the update computes the others itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,13 +192,7 @@ def _with_alert_events(connection: Connection, write: Write) -> Write:
 def _update_statement(database: Database) -> ReturningUpdate[Any]:
     """The only statement that moves a job: every column that a worker may change, guarded only by the lease token."""
     now = database.now
-    parameters: dict[str, Any] = {
-        name: sa.bindparam(f"b_{name}")
-        for name in (
-            "state", "state_since", "seen_seq", "outcome", "reason", "explanation", "attempt", "failed_before_login",
-            "failed_after_login", "deadline_at", "unreachable_since", "progress", "memory",
-        )
-    }  # fmt: skip
+    parameters: dict[str, Any] = {name: sa.bindparam(f"b_{name}") for name in WORKER_COLUMNS}
     ended = sa.bindparam("b_ended", type_=sa.Boolean)
     keep = sa.bindparam("b_keep", type_=sa.Boolean)
     return (
@@ -221,16 +225,10 @@ def job_values(entry: LeasedWrite, texts: Texts) -> dict[str, Any]:
         "b_due_in": write.due_in,
         "b_ended": job.state is State.ENDED,
         "b_state": job.state.value,
-        "b_state_since": job.state_since,
-        "b_seen_seq": job.seen_seq,
         "b_outcome": job.outcome.value if job.outcome else None,
         "b_reason": job.reason.value if job.reason else None,
         "b_explanation": storable(job.explanation) if job.explanation else job.explanation,
-        "b_attempt": job.attempt,
-        "b_failed_before_login": job.failed_before_login,
-        "b_failed_after_login": job.failed_after_login,
-        "b_deadline_at": job.deadline_at,
-        "b_unreachable_since": job.unreachable_since,
         "b_progress": texts.progress[1],
         "b_memory": texts.memory,
+        **dict(zip(_UNCHANGED_PARAMETERS, _unchanged_values(job), strict=True)),
     }
