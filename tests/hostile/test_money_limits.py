@@ -206,7 +206,7 @@ def test_a_retry_without_credits_is_refused_like_the_training_itself(home: Home,
     refused = train(home, pictures, "second")
     again = home.run("retry", "first", "--id", "third", "--yes")
     assert (again.code, again.err) == (refused.code, refused.err)
-    assert (again.code, "me has $0.00 of credits" in again.err) == (60, True)
+    assert (again.code, "me has only $0.00 of credits" in again.err) == (60, True)
     assert [job.id for job in home.store.jobs.listed(with_ended=True)] == ["first"]
 
 
@@ -223,7 +223,7 @@ def test_the_money_limit_is_twice_the_high_quote(home: Home, pictures: Path) -> 
 def test_a_larger_limit_than_that_is_explained_where_it_is_shown(home: Home, pictures: Path) -> None:
     plan = train(home, pictures, "a", "--dry-run", "--json").json()
     twice = f"${2 * plan['quote']['cost_usd']['high']:.2f}"
-    why = f"the smallest limit; twice the high estimate would be {twice}"
+    why = f"the minimum limit; twice the high estimate would be {twice}"
     most = pytest.approx(1.2 * plan["quote"]["price_per_hour_usd"])
     assert plan["limits"] == {
         "max_price_per_hour_usd": most,

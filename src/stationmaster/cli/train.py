@@ -14,7 +14,7 @@ from stationmaster.cli.progress_lines import show_download
 from stationmaster.cli.recipe_options import given_parameters, parse_pairs
 from stationmaster.cli.render import job_json, quote_lines, terms_json
 from stationmaster.cli.submitting import Submission, submit_confirmed
-from stationmaster.station.job_file import JobFile, problems_in_words, read_job_file
+from stationmaster.station.job_file import JobFile, invalid_as_user_error, read_job_file
 from stationmaster.station.proposals import Terms
 
 
@@ -65,7 +65,7 @@ def train(
     """
     as_json = as_json or options_of(context).as_json
     written = JobFile() if job_file is None else read_job_file(job_file)
-    with problems_in_words():
+    with invalid_as_user_error():
         given = JobFile(
             recipe=recipe,
             dataset=dataset,

@@ -1,6 +1,6 @@
-"""The only door for faces (CLI, API, page, terminal): one typed interface per noun, the same on the store or over HTTP.
+"""The only interface for faces (CLI, API): one typed protocol per noun, which could also be served over HTTP.
 
-`base.Station` holds the nouns; each module beside it is one noun's interface with the values that it speaks in.
+`base.Station` holds the nouns; each module beside it has the protocol of one noun and its values.
 `local/` answers from the store of this installation.
 """
 

@@ -1,4 +1,4 @@
-"""The files that were fetched from a job's machines."""
+"""The files that were downloaded from a job's machines."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Protocol
 
 class Artifacts(Protocol):
     def pull(self, job_id: str, target: Path) -> Sequence[Path]:
-        """Copy a job's fetched files to a folder and verify them; each file keeps the path that it had on the machine.
+        """Copy a job's downloaded files to a folder and verify them; each file keeps its path on the machine.
 
-        Raises NotFound where nothing is at home yet, TransferFailed for a file that has changed, UserError
-        for a folder that cannot be written to.
+        Raises NotFound if there are none yet, TransferFailed for a file that has changed, UserError for a folder that
+        is not writable.
         """

@@ -1,4 +1,4 @@
-"""One installation as every face sees it: its nouns."""
+"""The protocol of one installation: its nouns."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from stationmaster.station.users import Users
 
 
 class Station(Protocol):
-    """One installation. Every method of every noun raises StationmasterError, and nothing else, for what a person can
-    cause.
+    """One installation. For problems that a person can cause, every method raises a StationmasterError and nothing
+    else.
     """
 
     @property
@@ -65,6 +65,6 @@ class Station(Protocol):
     def monitoring(self) -> Monitoring: ...
 
     def now(self) -> float:
-        """The store's time, which all times of jobs are in."""
+        """The time of the store, which all times of jobs use."""
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Checks: is everything in place for trainings to run?"""
+"""Checks of this installation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerService:
-    """What a service manager needs to know to keep a worker of this installation alive."""
+    """What a service manager needs to keep a worker of this installation running."""
 
     python: str
     home: str
@@ -25,9 +25,9 @@ class WorkerService:
 
 class Checks(Protocol):
     def results(self) -> Sequence[CheckResult]:
-        """Version, settings, store, worker, open alerts, disk, bucket, tools. What cannot be checked is a result too;
-        nothing is repaired.
+        """Version, settings, store, worker, open alerts, disk, bucket, tools. A check that cannot run has a
+        failed result; nothing is repaired.
         """
 
     def worker_service(self) -> WorkerService:
-        """Opens and writes nothing."""
+        """Neither opens the store nor writes anything."""

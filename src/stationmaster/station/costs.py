@@ -14,7 +14,7 @@ __all__ = ["Costs", "PaidLine", "Shares"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaidLine:
-    """A cost line, and what of it was which."""
+    """A cost line, and its split into training, stalled and idle time."""
 
     line: CostLine
     shares: Shares
@@ -22,4 +22,4 @@ class PaidLine:
 
 class Costs(Protocol):
     def lines(self, job_id: str | None = None) -> Sequence[PaidLine]:
-        """Oldest first: a job's, or all there is."""
+        """The lines of a job, or all lines; oldest first."""

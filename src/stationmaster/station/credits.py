@@ -1,4 +1,4 @@
-"""Credits: what users can spend, every movement of it, and the proof that it adds up."""
+"""Credits: the balances of users, every change to them, and a check that they add up."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GRANT_KINDS: Mapping[str, EntryKind] = {
     "top-up": EntryKind.TOP_UP,
     "reward": EntryKind.REWARD,
 }
-"""What credits can be given as, by the word people use for it."""
+"""The kinds of credits that can be given, by their names in commands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,29 +67,29 @@ class RefundRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreditChange:
-    changed: bool  # False: it was done before under the same key
+    changed: bool  # False: already done under the same key
     account: CreditAccount  # as it is now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refunded:
     job_id: str
-    amount: MicroDollars  # zero where it was done before under the same key
+    amount: MicroDollars  # zero if already done under the same key
 
 
 class Credits(Protocol):
-    """Every method but `are_on` raises ConfigInvalid where credits are off."""
+    """Every method but `are_on` raises ConfigInvalid if credits are off."""
 
     def are_on(self) -> bool: ...
 
     def unit(self) -> Unit:
-        """What amounts are shown and typed in."""
+        """The unit in which amounts are shown and typed."""
 
     def accounts(self) -> Sequence[CreditAccount]:
-        """Of everyone who has or had credits, by name."""
+        """The accounts of all users who have or had credits, by name."""
 
     def account(self, user: str) -> CreditAccount:
-        """Raises NotFound for someone who was neither added nor ever had credits."""
+        """Raises NotFound for a user who was never added and never had credits."""
 
     def grant(self, grant: Grant) -> CreditChange:
         """Raises NotFound as `account` does, and UserError for an amount or a lifetime that is not above zero, for an
@@ -107,7 +107,7 @@ class Credits(Protocol):
         """
 
     def entries(self, user: str | None = None) -> Iterator[LedgerEntry]:
-        """Every movement, oldest first: of everyone, or of one user. Raises NotFound as `account` does, at once."""
+        """Every entry, oldest first: of all users, or of one. Raises NotFound as `account` does, at once."""
 
     def prove(self) -> LedgerProof:
         """Check every account, lot, hold and charge against the entries."""

@@ -1,4 +1,4 @@
-"""Datasets: judged, repaired and packed before money is spent."""
+"""Datasets: checked, repaired and packed before money is spent."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedDataset:
-    """An archive that is whole and on the disk. `sha256` and `size` are the archive file's own."""
+    """A complete archive on disk. `sha256` and `size` are those of the archive file."""
 
     path: Path
     sha256: str
     size: int
     files: int
-    fingerprint: str  # of the files' names and contents, however they are packed
+    fingerprint: str  # of the files' names and contents, independent of the packing
     manifest: Path  # a file beside it with every file's SHA-256
 
 
@@ -54,9 +54,9 @@ class SampleSet:
 
 
 class Datasets(Protocol):
-    """A dataset that lies elsewhere, in a bucket or on the Hub, is fetched into the cache first; only what changed is.
+    """A dataset in a bucket or on the Hub is downloaded into the cache first, only as far as it changed.
 
-    That raises NotFound, DatasetInvalid, DiskFull, ConfigInvalid without a key, DeliveryRefused, DeliveryBusy.
+    The download raises NotFound, DatasetInvalid, DiskFull, ConfigInvalid without a key, DeliveryRefused, DeliveryBusy.
     """
 
     def rules_of(self, recipe: str, *, trigger: str | None = None) -> DatasetRules:
@@ -65,18 +65,18 @@ class Datasets(Protocol):
     def check(
         self, source: DatasetReference, rules: DatasetRules, *, progress: Progress | None = None
     ) -> DatasetReport:
-        """Everything that is wrong with a dataset, and how to put it right.
+        """Check a dataset; the report lists every problem and its fix.
 
-        Raises NotFound where there is none, DatasetInvalid for an archive that cannot be read, DiskFull.
+        Raises NotFound if there is none, DatasetInvalid for an archive that cannot be read, DiskFull.
         """
 
     def repair(
         self, source: DatasetReference, target: Path, rules: DatasetRules, *, progress: Progress | None = None
     ) -> DatasetReport:
-        """Write a repaired copy to a new folder; the report is on the copy, and says what was done. The dataset itself
-        stays as it is.
+        """Write a repaired copy to a new folder; the report is about the copy and lists the repairs. The dataset itself
+        is not changed.
 
-        Raises as `check` does, and UserError for a folder that is there already or cannot be written to.
+        Raises as `check` does, and UserError for a folder that exists or cannot be written.
         """
 
     def pack(
@@ -90,9 +90,9 @@ class Datasets(Protocol):
     ) -> PackedDataset:
         """Write a dataset as one tar file, and its manifest beside it; the same content gives the same bytes.
 
-        A folder as target names the file by its hash. Raises as `check` does, and UserError where the file would take
-        the place of something that is no archive (unless `force`d), or cannot be written.
+        If the target is a folder, the file is named after its hash. Raises as `check` does, and UserError if the file
+        would overwrite something that is not an archive (unless `force`), or cannot be written.
         """
 
     def write_sample(self, folder: Path | None = None) -> SampleSet:
-        """Paint the demo's images into a folder, by default one at home; repeating it changes nothing."""
+        """Draw the demo's images into a folder, by default one in the home; repeating it changes nothing."""

@@ -1,4 +1,4 @@
-"""What happened in a job and what its training printed and measured, in order."""
+"""The events, log and readings of a job, in order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Events(Protocol):
 
 class Logs(Protocol):
     def of_job(self, job_id: str, *, after_seq: int = 0) -> Sequence[tuple[int, LogChunk]]:
-        """The next pieces of log with their numbers; ask again with the last number until nothing comes."""
+        """The next pieces of log with their numbers; repeat with the last number until the result is empty."""
 
 
 class Readings(Protocol):

@@ -1,4 +1,4 @@
-"""Machines: every one that may bill, ours or not, with what the safety net thinks of it."""
+"""Machines: all that may cost money, ours or not, with the verdict of the sweep."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["Act", "DestroyedMachines", "Finding", "Fleet", "FleetMachine", "Inst
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """Which machines are to end: those of this installation, unless another one is named."""
+    """Machines to destroy: those of this installation, unless another one is named."""
 
     installation: str | None = None
-    with_foreign: bool = False  # machines that no Stationmaster rented, too
+    with_foreign: bool = False  # also machines that no Stationmaster rented
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetMachine:
-    """One machine that is to end, as its provider lists it."""
+    """One machine to destroy, as its provider lists it."""
 
     provider_id: str
     label: str
@@ -35,24 +35,24 @@ class DestroyedMachines:
 
 class Instances(Protocol):
     def look(self) -> Report:
-        """Every machine of every provider with the sweep's verdict; nothing is done, and nothing needs to be written.
+        """Every machine of every provider with the sweep's verdict. Changes nothing, and needs no writable home.
 
         A provider that does not answer is listed in the report's problems.
         """
 
     def sweep(self) -> Report:
-        """Look and act on the verdicts: destroy machines that no job needs; stop, with their disk kept, those that
-        still have the only copy of a model. May be repeated.
+        """Act on the verdicts: destroy machines that no job needs; stop, but keep the disk of, those that still have
+        the only copy of a model. May be repeated.
 
-        Raises ConfigInvalid where the home cannot be written to.
+        Raises ConfigInvalid if the home is not writable.
         """
 
     def machines_of(self, fleet: Fleet) -> Sequence[FleetMachine]:
-        """The machines of a fleet, by a look. Nothing is done."""
+        """The machines of a fleet, as the providers list them. Changes nothing."""
 
     def destroy(self, machines: Sequence[FleetMachine], *, count: int) -> DestroyedMachines:
-        """Cancel the jobs of these machines and destroy them at once with what is on them, beside a sweep.
+        """Cancel the jobs of these machines and destroy them at once, data included; also sweep.
 
-        `count` is what a person typed. Raises UserError, with nothing done, where it is not the number of machines;
-        ConfigInvalid where the home cannot be written to.
+        `count` is the number that a person typed. Raises UserError, with nothing done, if it is not the number of
+        machines, and ConfigInvalid if the home is not writable.
         """

@@ -1,4 +1,4 @@
-"""A job as people and programs write it down: a YAML file, a command's options, or a request's body."""
+"""The description of a job: a YAML file, the options of a command, or the body of a request."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Dollars = str | int | float
 
 
 class Execution(BaseModel):
-    """Where to run it, as the original texts write it."""
+    """The provider, as `execution.provider`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -36,7 +36,7 @@ class Execution(BaseModel):
 
 
 class JobFile(BaseModel):
-    """Every value is optional: a file may leave to the command line what the command line gives."""
+    """Every value is optional: the command line can add what a file leaves out."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -44,7 +44,7 @@ class JobFile(BaseModel):
     dataset: StrictStr | None = None
     name: Name | None = None
     trigger: Name | None = None
-    steps: Any = None  # one of the recipe's parameters, which checks it
+    steps: Any = None  # a parameter of the recipe, which checks it
     parameters: dict[StrictStr, Any] | None = None
     provider: Name | None = None
     account: Name | None = None
@@ -78,17 +78,17 @@ class JobFile(BaseModel):
         return value
 
     def overlaid(self, given: JobFile) -> Self:
-        """These values with what was given laid over them; parameters are merged."""
+        """These values, overridden by the given ones; parameters are merged."""
         values = given.model_dump(exclude_none=True)
         values["parameters"] = {**(self.parameters or {}), **(given.parameters or {})}
         return self.model_copy(update=values)
 
     def request(self) -> TrainRequest:
-        """Raises UserError where something that every job needs is missing or cannot be meant."""
+        """Raises UserError if a required value is missing or not valid."""
         if not self.recipe:
-            raise UserError("no recipe was given", hint="add --recipe; `stationmaster recipes list` shows them")
+            raise UserError("no recipe given", hint="pass --recipe; `stationmaster recipes list` lists them")
         if not self.dataset:
-            raise UserError("no dataset was given", hint="add --dataset FOLDER")
+            raise UserError("no dataset given", hint="pass --dataset FOLDER")
         provider = self.provider or (self.execution.provider if self.execution is not None else None)
         steps = {} if self.steps is None else {"steps": self.steps}
         return TrainRequest(
@@ -109,20 +109,20 @@ class JobFile(BaseModel):
 
 
 def read_job_file(path: Path) -> JobFile:
-    """The job in a file; a folder that it names as dataset is meant from where the file lies. Raises UserError."""
+    """Read a job file; the path of its dataset is relative to the file. Raises UserError."""
     try:
         data = read_yaml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise NotFound(
-            f"there is no file {path}", hint="name a file with the job's options, or give them here"
+            f"there is no file {path}", hint="give the path of a job file, or pass the options here"
         ) from None
     except OSError as problem:
-        raise UserError(f"{path} cannot be read: {problem.strerror}", hint="name a file that you may read") from None
+        raise UserError(f"{path} cannot be read: {problem.strerror}", hint="choose a file that you can read") from None
     except ValueError as problem:
-        raise UserError(f"{path} cannot be read: {problem}", hint="it must be YAML in UTF-8") from None
+        raise UserError(f"{path} cannot be read: {problem}", hint="write it as YAML in UTF-8") from None
     if not isinstance(data, dict):
-        raise UserError(f"{path} must hold options by name", hint="for example: recipe: tiny-lora@1")
-    with problems_in_words(f"{path}: "):
+        raise UserError(f"{path} must contain options by name", hint="for example: recipe: tiny-lora@1")
+    with invalid_as_user_error(f"{path}: "):
         job = JobFile.model_validate(with_trainer_monitoring(data, path))
     if not job.dataset or not isinstance(source := parse_reference(job.dataset), Path):
         return job
@@ -130,24 +130,24 @@ def read_job_file(path: Path) -> JobFile:
 
 
 @contextmanager
-def problems_in_words(place: str = "") -> Iterator[None]:
-    """A job that cannot be meant so is a UserError, whose text begins with the place."""
+def invalid_as_user_error(place: str = "") -> Iterator[None]:
+    """Turn a ValidationError into a UserError that starts with the place."""
     try:
         yield
     except ValidationError as error:
-        raise _in_words(error, place) from None
+        raise _user_error(error, place) from None
 
 
 def price(name: str, value: Dollars | None) -> MicroDollars | None:
-    """An amount of dollars as people write it. Raises UserError."""
+    """Parse an amount of dollars. Raises UserError."""
     if value is None:
         return None
     try:
         amount = from_dollars(value)
     except (TypeError, ValueError) as problem:
-        raise UserError(f"{name}: {problem}", hint="write dollars, as in 1.50") from None
+        raise UserError(f"{name}: {problem}", hint="write dollars, for example 1.50") from None
     if amount <= 0:
-        raise UserError(f"{name} must be above zero", hint="write dollars, as in 1.50; leave it out for no limit")
+        raise UserError(f"{name} must be above zero", hint="write dollars, for example 1.50; leave it out for no limit")
     return amount
 
 
@@ -155,34 +155,39 @@ def _hours(value: Any) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _MOST_HOURS:
-        raise UserError(f"max_hours: {value!r} is not a number of hours", hint="write hours, as in 1.5")
+        raise UserError(f"max_hours: {value!r} is not a number of hours", hint="write hours, for example 1.5")
     return float(value)
 
 
-def _in_words(error: ValidationError, place: str) -> UserError:
-    """The first of the problems, names that nobody knows before all others."""
+def _user_error(error: ValidationError, place: str) -> UserError:
+    """The first problem; unknown names come before all others."""
     problems = error.errors(include_url=False)
     first = next((one for one in problems if one["type"] == "extra_forbidden"), problems[0])
     where, kind = first["loc"], first["type"]
     name = str(where[0]) if where else ""
     if name == "execution":
-        return UserError(f"{place}execution must hold a provider alone", hint="as in execution: {provider: vastai}")
+        return UserError(
+            f"{place}execution must contain only a provider", hint="for example: execution: {provider: vastai}"
+        )
     if kind == "extra_forbidden":
         known = [*JobFile.model_fields, *_OTHER_NAMES]
         near = difflib.get_close_matches(name, known, n=1)
         return UserError(f"{place}{name} is not an option", hint=f"did you mean {near[0]}?" if near else None)
     if kind == "string_type" and name == "parameters":
         return UserError(
-            f"{place}parameters: {first['input']!r} is not a name", hint="`recipes show` lists a recipe's own"
+            f"{place}parameters: {first['input']!r} is not a name",
+            hint="`stationmaster recipes show` lists a recipe's parameters",
         )
     if kind == "string_type":
-        return UserError(f"{place}{name} must be text", hint=f'write it in quotes, as in {name}: "x"')
+        return UserError(f"{place}{name} must be text", hint=f'write it in quotes, for example {name}: "x"')
     if kind == "dict_type":
-        return UserError(f"{place}{name} must be a table of names and values", hint=f"as in {name}: {{name: 1}}")
+        return UserError(f"{place}{name} must be a table of names and values", hint=f"for example: {name}: {{name: 1}}")
     if kind == "string_too_long":
-        return UserError(f"{place}{name} is longer than {LONGEST_NAME} characters", hint="choose a shorter one")
-    said = first["msg"].removeprefix("Value error, ")
+        return UserError(f"{place}{name} is longer than {LONGEST_NAME} characters", hint="shorten it")
+    problem = first["msg"].removeprefix("Value error, ")
     hint = (
-        "write dollars, as in 1.50" if name in ("max_price", "max_spend") else "take them out; it must be YAML in UTF-8"
+        "write dollars, for example 1.50"
+        if name in ("max_price", "max_spend")
+        else "remove them; the file must be YAML in UTF-8"
     )
-    return UserError(f"{place}{said}", hint=hint)
+    return UserError(f"{place}{problem}", hint=hint)

@@ -1,4 +1,4 @@
-"""Jobs: finding them, seeing how they stand, and wanting something of them."""
+"""Jobs: find them, show them, stop or cancel them, send them requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from stationmaster.money import MicroDollars
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobView:
-    """A job with all that belongs to it, as faces show it. `now` is the store's time of the look."""
+    """A job with everything that belongs to it, as faces show it. `now` is the store's time of the view."""
 
     job: Job
     now: float
@@ -42,15 +42,15 @@ class Wanted:
     """The answer to stop, cancel, save and sample."""
 
     job: Job
-    note: str  # what will happen now, in words
+    note: str  # what happens now, as a sentence
 
 
 class Jobs(Protocol):
     def find(self, reference: str) -> Job:
-        """The job meant by an id, a unique beginning of one, or a name. Raises NotFound."""
+        """The job with this id, unique beginning of an id, or name. Raises NotFound."""
 
     def with_id(self, job_id: str) -> Job | None:
-        """The job with this very id, if there is one."""
+        """The job with exactly this id, if it exists."""
 
     def view(self, job_id: str) -> JobView:
         """Raises NotFound."""
@@ -59,15 +59,15 @@ class Jobs(Protocol):
         """Newest first."""
 
     def watch(self, job_id: str) -> Iterator[JobView]:
-        """The job now, and again whenever something changed (or a second passed), until it has ended."""
+        """The job now, and again after every change or second, until it ends."""
 
     def desire(self, job_id: str, desired: Desired) -> Wanted:
-        """Ask for a stop or a cancel. Raises AlreadyEnded once an outcome is written."""
+        """Request a stop or a cancel. Raises AlreadyEnded once the job has an outcome."""
 
     def ask(self, job_id: str, request: Request) -> Wanted:
-        """Ask a training for a checkpoint or for samples, now or once it runs. Raises AlreadyEnded, and IllegalMove
-        where the training is over or its recipe cannot be asked.
+        """Request a checkpoint or samples of a training, now or once it runs. Raises AlreadyEnded, and IllegalMove if
+        the training is over or its recipe does not support this.
         """
 
     def remove(self, job_id: str) -> None:
-        """Forget an ended job, its files at home included. Raises NotFound, IllegalMove."""
+        """Delete an ended job with its local files. Raises NotFound, IllegalMove."""

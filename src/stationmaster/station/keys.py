@@ -1,4 +1,4 @@
-"""The SSH key pair that lets us in on rented machines, and the host keys of a person's own machines."""
+"""The SSH key pair for rented machines, and the host keys of a person's own machines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PublicKey:
         return " ".join(self.line.split()[2:])
 
     def is_same_as(self, other: PublicKey) -> bool:
-        """Whatever their comments are."""
+        """Ignores the comments."""
         return self.line.split()[:2] == other.line.split()[:2]
 
 
@@ -37,12 +37,12 @@ class AccountKeys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyStanding:
-    """Our key pair, and how it stands with every provider that keeps keys."""
+    """Our key pair, and whether each provider that keeps keys has it."""
 
     private_path: str
     public_path: str
     public: PublicKey
-    made: bool  # just now
+    made: bool  # created by this call
     providers: Mapping[str, AccountKeys]
 
 
@@ -50,10 +50,10 @@ class KeyStanding:
 class OfferedHostKey:
     """The key that a machine shows, beside those that a person has confirmed for it."""
 
-    host: str  # as it was named
+    host: str  # as typed
     key: PublicKey
     pinned: tuple[PublicKey, ...]
-    file: str  # where confirmed keys are kept
+    file: str  # with the confirmed keys
 
     @property
     def is_new(self) -> bool:
@@ -62,19 +62,19 @@ class OfferedHostKey:
 
 class Keys(Protocol):
     def setup(self) -> KeyStanding:
-        """There is a key pair, made if there was none, and every provider knows it. May be repeated.
+        """Create a key pair if there is none, and register it with every provider. May be repeated.
 
         Raises ConfigInvalid for a pair that cannot be used, ProviderError.
         """
 
     def check(self) -> KeyStanding:
-        """Nothing is changed. Raises ConfigInvalid where there is no pair, ProviderError."""
+        """Changes nothing. Raises ConfigInvalid if there is no pair, ProviderError."""
 
     def offered_by(self, host: str) -> OfferedHostKey:
-        """What a machine shows: by its name in ssh.hosts, or as ADDRESS[:PORT].
+        """The host key of a machine, given by its name in ssh.hosts or as ADDRESS[:PORT].
 
-        Raises UserError for what names no machine, RemoteError for one that does not answer.
+        Raises UserError for an invalid name, RemoteError for a machine that does not answer.
         """
 
     def pin(self, host: str, key: PublicKey) -> None:
-        """From now on this key, which a person has compared, is the machine's, and the only one. Raises UserError."""
+        """Pin this key, which a person has compared, as the only host key of the machine. Raises UserError."""

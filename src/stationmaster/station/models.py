@@ -1,4 +1,4 @@
-"""The catalogue: models that were trained, and where they can be had."""
+"""The catalogue of trained models, with their locations."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class Models(Protocol):
         """Newest first."""
 
     def find(self, reference: str) -> TrainedModel:
-        """The model meant by a slug, the beginning of one, a name or a job. Raises NotFound."""
+        """The model with this slug, beginning of a slug, name or job. Raises NotFound."""
 
     def publish(self, reference: str) -> TrainedModel:
-        """Put a model that is at home on the Hub, with samples and card; what is there already is not sent again."""
+        """Publish a local model to the Hub, with samples and card; files already there are not uploaded again."""
 
     def download(self, reference: str, target: Path) -> Path:
-        """A verified copy of a model in a folder, from wherever it lies.
+        """Copy a model to a folder, from any of its locations, and verify it.
 
-        Raises NotFound, DeliveryError, TransferFailed, and UserError for a folder that cannot be written to.
+        Raises NotFound, DeliveryError, TransferFailed, and UserError for a folder that is not writable.
         """

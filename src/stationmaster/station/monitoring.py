@@ -1,4 +1,4 @@
-"""Watching any machines rented at Vast.ai, also those that Stationmaster did not rent."""
+"""Monitoring of machines rented at Vast.ai, including those that Stationmaster did not rent."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ __all__ = ["InstanceHealth", "InstanceMetrics", "InstancesSummary", "MonitorLook
 class Watched:
     """Which machines are watched, and where their logs are."""
 
-    ids: tuple[str, ...] = ()  # all of them if empty
-    only_running: bool = False  # leaves out what was never seen to run
-    log_path: str | None = None  # a pattern of file names on the machines, instead of the usual one
-    made_up: bool = False  # machines that are not there, to try a face without an account
+    ids: tuple[str, ...] = ()  # all machines if empty
+    only_running: bool = False  # excludes machines that were never seen running
+    log_path: str | None = None  # a glob on the machines, instead of the default one
+    made_up: bool = False  # invented machines, to try a face without an account
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitorLook:
-    """One look at all watched machines, and what went wrong meanwhile, in one line each."""
+    """One update of all watched machines, and the problems since the last one, in one line each."""
 
     snapshot: Snapshot
     warnings: tuple[str, ...]
@@ -36,8 +36,9 @@ class MonitorLook:
 
 class Monitoring(Protocol):
     def looks(self, watched: Watched, *, every_seconds: float) -> Generator[MonitorLook, None, None]:
-        """A look now, and again and again; who has seen enough closes it. What does not answer is shown as last known.
+        """An update now and at every interval, until the caller closes it. Machines that do not answer are shown as
+        last known.
 
-        Raises UserError for what is no machine's id, ConfigInvalid where no account is set up, AccessRefused for a key
-        that never worked.
+        Raises UserError for an invalid machine id, ConfigInvalid if no account is set up, AccessRefused for a key that
+        never worked.
         """

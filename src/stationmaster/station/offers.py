@@ -1,4 +1,4 @@
-"""Offers: what can be rented now for a recipe, what the job would cost on each, and what was left out."""
+"""Offers: what can be rented now for a recipe, what the job would cost on each, and what was excluded."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ __all__ = ["LeftOut", "LeftOutGroup", "OfferSearch", "Offers", "RankedOffer", "R
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferSearch:
-    """What is looked for: machines that satisfy a recipe's needs."""
+    """A search for machines that can run a recipe."""
 
     recipe: str
     provider: str | None = None  # None: the one of the settings
     account: str | None = None  # which of the provider's accounts
-    hours: float = 1.0  # that the job takes on an RTX 4090
-    max_price: MicroDollars | None = None  # for an hour
-    interruptible: bool = False  # bids: cheaper, may be taken away
+    hours: float = 1.0  # duration of the job on an RTX 4090
+    max_price: MicroDollars | None = None  # per hour
+    interruptible: bool = False  # cheaper, but can be outbid
 
 
 class Offers(Protocol):
     def ranking(self, search: OfferSearch) -> Ranking:
-        """What fits now, best first, and why the rest does not. Rents nothing.
+        """The offers that fit now, best first, and why the others do not. Rents nothing.
 
         Raises NotFound and RecipeInvalid for the recipe, ConfigInvalid for the provider and its account, UserError for
-        hours that no job takes, and ProviderError where the provider gives no answer.
+        hours out of range, and ProviderError if the provider does not answer.
         """

@@ -1,4 +1,4 @@
-"""Proposals: what a training would take and cost, shown to a person, and submitted as it was shown."""
+"""Proposals: the time and cost of a training, shown to a person and submitted exactly as shown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stationmaster.station.datasets import Progress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainRequest:
-    """What a person asks for, before anything is checked."""
+    """A request for a training, not checked yet."""
 
     recipe: str
     dataset: DatasetReference
@@ -24,7 +24,7 @@ class TrainRequest:
     provider: str | None = None
     account: str | None = None
     id: str | None = None
-    owner: str | None = None  # whom the messages go to; None: the single user of the settings
+    owner: str | None = None  # who gets the notifications; None: the single user of the settings
     max_price: MicroDollars | None = None
     max_hours: float | None = None
     max_spend: MicroDollars | None = None
@@ -33,7 +33,7 @@ class TrainRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryRequest:
-    """A new job like an ended one; `resume` goes on from the old job's best checkpoint."""
+    """A new job like an ended one; with `resume` it continues from the old job's best checkpoint."""
 
     job: str  # an id, a unique beginning of one, or a name
     resume: bool = False
@@ -42,7 +42,7 @@ class RetryRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimateRequest:
-    """A question about time and money, before there is even a dataset."""
+    """A request for an estimate of time and cost, without a dataset."""
 
     recipe: str
     images: int
@@ -68,7 +68,7 @@ class PlannedStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What a request comes to: checked in full. Nothing is rented."""
+    """The terms of a fully checked request: plan, price and limits. Nothing is rented."""
 
     name: str
     recipe: str
@@ -88,7 +88,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """Terms that are kept for a while, so that what a person says yes to is what is submitted."""
+    """Terms that are stored for a while, so that exactly what a person confirms is submitted."""
 
     id: str
     owner: str | None
@@ -101,7 +101,7 @@ class Proposal:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
     job: Job
-    created: bool  # False: a job with this id was there already
+    created: bool  # False: a job with this id already existed
 
 
 class Proposals(Protocol):
@@ -112,18 +112,18 @@ class Proposals(Protocol):
         """
 
     def propose(self, request: TrainRequest | RetryRequest, *, progress: Progress | None = None) -> Proposal:
-        """Check a request as `check` does and keep what came of it, the packed dataset included, until it expires.
+        """Check a request as `check` does and store the result, with the packed dataset, until it expires.
 
-        Raises ConfigInvalid where the provider's machines would not let us in.
+        Raises ConfigInvalid if the provider's machines would refuse our login.
         """
 
     def find(self, proposal_id: str) -> Proposal:
-        """Raises NotFound for one that never was, was withdrawn, or has expired."""
+        """Raises NotFound for one that never existed, was withdrawn, or has expired."""
 
     def submit(self, proposal_id: str) -> Accepted:
         """Queue the job exactly as it was proposed; nothing is searched or read again. Repeating it changes nothing.
 
-        Raises NotFound as `find` does, OutOfCredit where the owner's credits do not suffice any more.
+        Raises NotFound as `find` does, OutOfCredit if the owner no longer has enough credits.
         """
 
     def withdraw(self, proposal_id: str) -> None:

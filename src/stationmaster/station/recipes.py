@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Protocol
 from stationmaster.recipes.problems import Problem
 
 if TYPE_CHECKING:
-    from stationmaster.recipes.schema import Recipe  # takes long to load, and most faces never look at a recipe
+    from stationmaster.recipes.schema import Recipe  # slow to import, and most commands need no recipe
 
 __all__ = ["Problem", "RecipeList", "Recipes"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecipeList:
-    """The recipes that can be used, by name and version, and what is wrong with the others."""
+    """The valid recipes, by name and version, and the problems of the others."""
 
     recipes: tuple[Recipe, ...]
     problems: tuple[Problem, ...]
@@ -25,9 +25,9 @@ class RecipeList:
 
 class Recipes(Protocol):
     def listed(self, *, with_older: bool = False) -> RecipeList:
-        """Every recipe in its newest version, or in every version. A broken one is a problem and hides no other.
+        """Every recipe in its newest version, or in every version. An invalid one is a problem and hides no other.
 
-        Raises NotFound where a folder of recipes that the settings name is not there.
+        Raises NotFound if a folder of recipes in the settings does not exist.
         """
 
     def find(self, reference: str) -> Recipe:
@@ -37,13 +37,13 @@ class Recipes(Protocol):
         """
 
     def lint(self, path: Path) -> Sequence[Problem]:
-        """Everything that is wrong with the recipe in a file, or in the folder that holds it; empty if it can be used.
+        """All problems of the recipe in a file or folder; empty if it is valid.
 
-        Raises NotFound where there is no recipe.
+        Raises NotFound if there is no recipe.
         """
 
     def write_skeleton(self, folder: Path) -> Path:
-        """The file of a new, commented recipe that works as it is, in a folder of the recipe's name.
+        """Write a new, commented recipe that works, in a folder with the recipe's name, and return its file.
 
-        Raises UserError if the folder is there already, cannot be written, or cannot be a recipe's name.
+        Raises UserError if the folder exists, cannot be written, or has a name that no recipe can have.
         """

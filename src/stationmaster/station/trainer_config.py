@@ -1,4 +1,4 @@
-"""A job's file may keep the shape of a trainer's config: what it says of watching is read where it stands."""
+"""Monitoring settings in a job file that has the shape of a trainer's config."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHAPE = "config: {process: [{monitoring: {sample_interval_seconds: 5}}]}"
 def with_trainer_monitoring(data: dict[Any, Any], file: Path) -> dict[Any, Any]:
     """The file's values with `config.process[].monitoring` under `monitoring`, whose own values win.
 
-    Raises UserError for anything else below `config`: a value that nobody reads must not look as if it counted.
+    Raises UserError for anything else below `config`: a value that is not used must not look as if it were.
 
     >>> with_trainer_monitoring({"config": {"process": [{"monitoring": {"enabled": False}}]}}, Path("job.yaml"))
     {'monitoring': {'enabled': False}}
@@ -42,21 +42,21 @@ def _found(config: Any, file: Path) -> dict[str, Any]:
             blocks.append(block)
     if len(blocks) > 1:
         raise UserError(
-            f"{file}: config.process has {len(blocks)} different monitoring blocks, and a job is one training",
-            hint="keep one of them, or make a job of each",
+            f"{file}: config.process has {len(blocks)} different monitoring blocks, but a job is one training",
+            hint="keep one of them, or submit a job for each",
         )
     return blocks[0] if blocks else {}
 
 
 def _only(table: Any, key: str, *, at: str, file: Path) -> Any:
-    """The one value that is read of a table; None where there is none."""
+    """The only value of a table that is used; None if it is missing."""
     if table is None:
         return None
     if not isinstance(table, dict):
         raise UserError(f"{file}: {at} must be a table of names and values", hint=f"write {_SHAPE}")
     if other := next((name for name in table if name != key), None):
         raise UserError(
-            f"{file}: {at}.{other} is not read from a job's file, only {at}.{key} is",
-            hint="give the recipe's parameters under `parameters`",
+            f"{file}: {at}.{other} is not supported in a job file, only {at}.{key} is",
+            hint="put the recipe's parameters under `parameters`",
         )
     return table.get(key)

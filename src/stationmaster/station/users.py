@@ -1,4 +1,4 @@
-"""Users: the people who get messages about their jobs, and how each wants to be reached."""
+"""Users: the people who get notifications about their jobs, and their channels."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class UserChanges:
     telegram_id: str | None = None
     discord_id: str | None = None
     email: str | None = None
-    inbox: bool | None = None  # whether a message in the inbox counts as delivered
+    inbox: bool | None = None  # whether a notification in the inbox counts as delivered
     quiet: str | None = None  # hours, such as 22:00-07:00
     time_zone: str | None = None  # of those hours, such as Europe/Berlin
-    mute: tuple[str, ...] = ()  # kinds of messages to stop sending
-    unmute: tuple[str, ...] = ()  # kinds of messages to send again
+    mute: tuple[str, ...] = ()  # kinds of notifications to stop sending
+    unmute: tuple[str, ...] = ()  # kinds of notifications to send again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class ListedUser:
 
 class Users(Protocol):
     def listed(self) -> Sequence[ListedUser]:
-        """Everyone who was added, by name. The single user of the settings is not among them."""
+        """All users that were added, by name, without the single user of the settings."""
 
     def find(self, name: str) -> User:
         """Raises NotFound."""

@@ -41,7 +41,7 @@ def told(ran: Ran, code: int, *words: str) -> None:
 
 JOB_FILES = [
     ("recipe: [tiny", 2, ["job.yaml", "YAML"]),
-    ("- just\n- a list\n", 2, ["must hold options by name"]),
+    ("- just\n- a list\n", 2, ["must contain options by name"]),
     ("recipe: tiny-lora@1\ndata_set: x\n", 2, ["data_set is not an option", "did you mean dataset?"]),
     ("recipe: tiny-lora@1\nprovider: [x]\ndataset: .\n", 2, ["provider must be text"]),
     ("recipe: tiny-lora@1\ndataset: .\nparameters: 7\n", 2, ["parameters must be a table"]),
@@ -62,12 +62,12 @@ JOB_FILES = [
         ["trigger contains characters that are not valid"],
     ),
     ('recipe: tiny-lora@1\ndataset: .\nparameters: {"a\\0": 1}\n', 2, ["contains characters that are not valid text"]),
-    ("recipe: tiny-lora@1\ndataset: .\nexecution: 5\n", 2, ["execution must hold a provider alone", "hint: "]),
-    ("recipe: tiny-lora@1\ndataset: .\nexecution: {nope: 1}\n", 2, ["execution must hold a provider alone"]),
+    ("recipe: tiny-lora@1\ndataset: .\nexecution: 5\n", 2, ["execution must contain only a provider", "hint: "]),
+    ("recipe: tiny-lora@1\ndataset: .\nexecution: {nope: 1}\n", 2, ["execution must contain only a provider"]),
     (
         "recipe: tiny-lora@1\ndataset: .\nname: 7\n",
         2,
-        ["name must be text", 'hint: write it in quotes, as in name: "x"'],
+        ["name must be text", 'hint: write it in quotes, for example name: "x"'],
     ),
     ("recipe: tiny-lora@1\ndataset: .\nmax_price: 0\n", 2, ["max_price must be above zero", "hint: "]),
     ("recipe: tiny-lora@1\ndataset: .\nmonitoring: {gracePeriod: x}\n", 3, ["monitoring.gracePeriod", "hint: "]),

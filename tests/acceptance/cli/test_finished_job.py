@@ -193,4 +193,4 @@ def test_copies_to_where_nothing_can_be_written_are_refused_with_a_hint(trained:
     for command in (("pull", "done", "/proc/x"), ("models", "download", "cats", "/proc/x")):
         ran = home.run(*command)
         assert ran.code == 2, ran.err
-        assert ran.err.splitlines()[1] == "hint: choose a folder that you may write to"
+        assert ran.err.splitlines()[1] == "hint: choose a folder that you can write to"

@@ -54,10 +54,10 @@ def test_a_person_is_added_changed_listed_and_removed(terminal: Terminal) -> Non
     ("words", "said"),
     [
         (("users", "set", "bob"), "there is no user bob"),
-        (("users", "add", "me"), "me is in the settings"),
+        (("users", "add", "me"), "me is a reserved name"),
         (("users", "add", "bob", "--quiet", "late"), "quiet: 'late' is not a span of hours"),
         (("users", "add", "bob", "--time-zone", "Mars"), "--time-zone: Mars is not a time zone"),
-        (("users", "add", "bob", "--mute", "noise"), "noise is not a kind of message"),
+        (("users", "add", "bob", "--mute", "noise"), "noise is not a kind of notification"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(terminal: Terminal, words: tuple[str, ...], said: str) -> None:

@@ -21,7 +21,7 @@ def test_a_station_in_order_tells_what_it_is_made_of(world: LocalWorld) -> None:
     assert told.keys() == {"version", "settings", "store", "worker", "disk", "ssh", "rsync", "demo"}
     assert [name for name, result in told.items() if not result.ok and name != "disk"] == []
     assert world.store.installation_id in told["store"].detail
-    assert "none is needed" in told["worker"].detail
+    assert "not needed" in told["worker"].detail
 
 
 def test_a_job_that_no_worker_takes_is_told_with_a_hint(world: LocalWorld, pictures: Path) -> None:

@@ -111,7 +111,7 @@ def test_nothing_ends_and_no_job_is_cancelled_where_the_number_is_wrong(world: L
     before = labels(world.station.instances)
     machines = world.station.instances.machines_of(Fleet())
     for count in (0, len(machines) + 1):
-        with pytest.raises(UserError, match=f"{count} was typed, but {len(machines)}"):
+        with pytest.raises(UserError, match=f"{count} was typed, but there are {len(machines)}"):
             world.station.instances.destroy(machines, count=count)
     assert labels(world.station.instances) == before
     assert world.station.jobs.find("busy").desired is Desired.RUN

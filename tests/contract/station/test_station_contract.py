@@ -184,7 +184,7 @@ def test_a_job_that_has_not_ended_is_neither_removed_nor_retried(world: LocalWor
         world.station.jobs.remove("mine")
     with pytest.raises(IllegalMove, match="has not ended"):
         world.station.proposals.propose(RetryRequest(job="mine"))
-    with pytest.raises(NotFound, match="nothing at home"):
+    with pytest.raises(NotFound, match="no downloaded files yet"):
         world.station.artifacts.pull("mine", world.folder / "pulled")
 
 
@@ -278,7 +278,7 @@ def test_a_place_where_nothing_can_be_written_is_a_person_s_error_with_a_hint(
         with pytest.raises(UserError) as caught:
             copy("done", tmp_path / "file" / "below")
         assert str(tmp_path / "file") in str(caught.value)
-        assert caught.value.hint == "choose a folder that you may write to"
+        assert caught.value.hint == "choose a folder that you can write to"
 
 
 def test_the_model_has_its_well_known_names_at_home(finished: LocalWorld) -> None:

@@ -65,8 +65,8 @@ def test_an_empty_text_removes_a_value_but_there_is_always_a_time_zone(world: Lo
         ({"quiet": "late"}, "--quiet: 'late' is not a span of hours"),
         ({"quiet": "22:00-22:00"}, "--quiet: '22:00-22:00' is an empty span of hours"),
         ({"time_zone": "Mars"}, "--time-zone: Mars is not a time zone"),
-        ({"mute": ("epoch", "noise")}, "noise is not a kind of message"),
-        ({"unmute": ("noise",)}, "noise is not a kind of message"),
+        ({"mute": ("epoch", "noise")}, "noise is not a kind of notification"),
+        ({"unmute": ("noise",)}, "noise is not a kind of notification"),
     ],
 )
 def test_a_value_that_is_not_valid_is_refused_and_nothing_is_written(
@@ -94,7 +94,7 @@ def test_a_name_that_nobody_can_have_is_refused(world: LocalWorld, name: str) ->
 
 def test_a_name_is_taken_once(world: LocalWorld) -> None:
     ann = world.station.users.add("ann", UserChanges(telegram_id="17"))
-    with pytest.raises(UserError, match="there is a user ann already"):
+    with pytest.raises(UserError, match="user ann already exists"):
         world.station.users.add("ann", UserChanges(telegram_id="18"))
     assert world.station.users.find("ann") == ann
     world.station.users.remove("ann")

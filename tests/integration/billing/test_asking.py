@@ -41,7 +41,7 @@ def test_a_paid_training_is_refused_without_credits_and_charged_what_it_cost_wit
 ) -> None:
     with LocalWorld(tmp_path, **PAID) as world:
         request = world.request(pictures, id="paid")
-        with pytest.raises(OutOfCredit, match=r"me has \$0.00 of credits"):
+        with pytest.raises(OutOfCredit, match=r"me has only \$0.00 of credits"):
             submit(world.station, request)
         ledger = world.ledger
         ledger.grant("me", from_dollars(50), note="to begin with")
@@ -65,7 +65,7 @@ def test_a_job_that_no_day_has_room_for_is_refused_and_one_that_must_wait_says_s
         LocalWorld(
             tmp_path, STATIONMASTER_LOOPBACK__PRICE_PER_HOUR=PRICE, STATIONMASTER_LIMITS__DAILY_SPEND="0.01"
         ) as world,
-        pytest.raises(UserError, match="a day's jobs may cost"),
+        pytest.raises(UserError, match="above the daily limit of"),
     ):
         world.station.proposals.check(world.request(pictures))
     with LocalWorld(

@@ -51,9 +51,9 @@ def test_a_model_that_the_token_may_read_is_no_obstacle(hub: HubServer, tmp_path
     ("repository", "token", "said", "hint"),
     [
         ("owner/closed", HUB_TOKEN, "HF_TOKEN has no access to it", "accept the licence at {url}/owner/closed"),
-        ("owner/open", "", "the Hub does not give it without HF_TOKEN", "set HF_READ_TOKEN; accept the licence at"),
-        ("owner/open", "hf_wrong", "the Hub does not know HF_TOKEN", "make a new token and set HF_READ_TOKEN"),
-        ("owner/none", HUB_TOKEN, "the Hub has no such model, or hides it", "correct the model's name"),
+        ("owner/open", "", "the Hub refuses it without HF_TOKEN", "set HF_READ_TOKEN; accept the licence at"),
+        ("owner/open", "hf_wrong", "the Hub rejects HF_TOKEN", "create a new token and set HF_READ_TOKEN"),
+        ("owner/none", HUB_TOKEN, "the Hub has no such model, or it is private", "correct the model's name"),
     ],
 )
 def test_a_model_that_is_refused_is_refused_before_anything_is_rented(
@@ -61,7 +61,7 @@ def test_a_model_that_is_refused_is_refused_before_anything_is_rented(
 ) -> None:
     with pytest.raises(UserError) as refused:
         gated(tmp_path, repository, hub.url, **({"HF_TOKEN": token} if token else {}))
-    assert str(refused.value) == f"scripted@1 needs {repository}, and {said}"
+    assert str(refused.value) == f"scripted@1 needs {repository}, but {said}"
     assert hint.format(url=hub.url) in (refused.value.hint or "")
     assert "hf_" not in f"{refused.value}{refused.value.hint}"
 
@@ -109,13 +109,13 @@ def test_a_token_that_may_write_is_refused_for_a_rented_machine_when_the_job_is_
 def test_a_hub_that_cannot_be_asked_about_a_token_is_a_note(hub: HubServer, tmp_path: Path) -> None:
     hub.refuse("GET /api/whoami-v2", 503)
     (note,) = token_checked(hub, tmp_path, "vastai", HF_TOKEN=HUB_TOKEN)
-    assert note == "whether HF_TOKEN can only read could not be checked: HTTPStatusError"
+    assert note == "could not check whether HF_TOKEN is read-only: HTTPStatusError"
 
 
 def test_several_machines_need_a_provider_that_has_them(tmp_path: Path) -> None:
     recipe = scripted(more="nodes: 2\nlauncher: torchrun\n").replace("shell: |", "argv: [python3, train.py]\n    #")
     recipe = recipe[: recipe.index("    #")]
-    with pytest.raises(UserError, match="trains on 2 machines at once, loopback gives 1"):
+    with pytest.raises(UserError, match="trains on 2 machines, but loopback offers 1"):
         preview(tmp_path, recipe)
 
 

@@ -85,7 +85,7 @@ def test_a_wish_of_a_crashed_worker_is_passed_on_once(world: LocalWorld, picture
 def test_a_training_is_asked_once_it_runs_and_not_when_it_is_to_end(world: LocalWorld, pictures: Path) -> None:
     with world:
         submit(world.station, world.request(pictures, id="job", parameters=LONG))
-        assert "as soon as it trains" in world.station.jobs.ask("job", Request.SAVE).note
+        assert "as soon as it starts" in world.station.jobs.ask("job", Request.SAVE).note
         world.work_until(partial(is_answered, world, 1), what="the save")
         world.station.jobs.desire("job", Desired.STOP)
         with pytest.raises(IllegalMove, match="is already stopping"):

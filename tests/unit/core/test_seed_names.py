@@ -53,8 +53,8 @@ def test_the_job_s_own_block_wins_and_the_same_block_twice_is_one(tmp_path: Path
         ({"process": {"monitoring": {}}}, "config.process must be a list"),
         ({"process": [7]}, r"config.process\[0\] must be a table"),
         ({"process": [{"monitoring": [1]}]}, r"config.process\[0\].monitoring must be a table"),
-        ({"name": "cats"}, "config.name is not read"),
-        ({"process": [{"train": {"steps": 9}}]}, r"config.process\[0\].train is not read"),
+        ({"name": "cats"}, "config.name is not supported"),
+        ({"process": [{"train": {"steps": 9}}]}, r"config.process\[0\].train is not supported"),
         (
             {"process": [{"monitoring": {"enabled": x}} for x in (True, False)]},
             "config.process has 2 different monitoring blocks",

@@ -1,1 +1,1 @@
-"""The station on the store itself: what a person with a laptop uses, and what the API serves."""
+"""The station of this computer, which answers from its store."""

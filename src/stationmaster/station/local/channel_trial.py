@@ -23,7 +23,7 @@ async def try_channels(installation: Installation, user: str, text: str) -> list
         if not recipient.routes:
             raise NotifyRefused(
                 f"No notification channel for user {user}",
-                hint=f"give them one: stationmaster users set {user} --telegram-id …, and set the bot's token",
+                hint=f"add one: stationmaster users set {user} --telegram-id …, and set the bot's token",
             )
         return await _try_each(messaging, [recipient], _message(text, installation.store))
 

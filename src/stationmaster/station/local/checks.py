@@ -1,4 +1,4 @@
-"""What `doctor` looks at: this computer, its store and worker, and the bucket."""
+"""The checks of `doctor`: this computer, its store and worker, and the bucket."""
 
 from __future__ import annotations
 
@@ -57,18 +57,18 @@ def _worker(store: Store, settings: Settings) -> CheckResult:
     if worker is not None:
         return CheckResult("worker", True, f"running (pid {worker.pid}, version {worker.version}, log {worker.log})")
     if waiting:
-        hint = "any command starts one; `stationmaster doctor --service` prints a unit that keeps it alive"
-        return CheckResult("worker", False, f"none is running and {waiting} job(s) or machine(s) wait", hint)
-    return CheckResult("worker", True, "none is running, none is needed")
+        hint = "any command starts one; `stationmaster doctor --service` prints a systemd unit that keeps it running"
+        return CheckResult("worker", False, f"not running, but {waiting} job(s) or machine(s) need one", hint)
+    return CheckResult("worker", True, "not running, not needed")
 
 
 def _disk(settings: Settings) -> CheckResult:
     free = shutil.disk_usage(settings.home).free / 1024**3
-    return CheckResult("disk", free > 1, f"{free:.1f} GiB free", "" if free > 1 else "free some room for models")
+    return CheckResult("disk", free > 1, f"{free:.1f} GiB free", "" if free > 1 else "free some disk space for models")
 
 
 def _bucket_results(settings: Settings) -> Iterator[CheckResult]:
-    """Nothing where no bucket is set; else whether it can be written to."""
+    """Whether the bucket is writable; nothing if none is set."""
     try:
         bucket = open_bucket(settings.bucket)
         if bucket is None:
@@ -80,7 +80,7 @@ def _bucket_results(settings: Settings) -> Iterator[CheckResult]:
     except StationmasterError as problem:
         yield CheckResult("bucket", False, str(problem), problem.hint or "")
         return
-    yield CheckResult("bucket", True, f"{bucket.location()} can be written, and {checked}")
+    yield CheckResult("bucket", True, f"{bucket.location()} is writable and {checked}")
 
 
 def _tool_results() -> Iterator[CheckResult]:
@@ -92,4 +92,6 @@ def _tool_results() -> Iterator[CheckResult]:
 def _demo() -> CheckResult:
     there = find_spec("numpy") is not None
     hint = "" if there else "pip install 'stationmaster[demo]'"
-    return CheckResult("demo", True, "NumPy is there" if there else "NumPy is missing: the demo cannot run", hint)
+    return CheckResult(
+        "demo", True, "NumPy is installed" if there else "NumPy is not installed: the demo cannot run", hint
+    )

@@ -1,4 +1,4 @@
-"""What machines cost, with what of it trained, stalled and idled."""
+"""What machines cost, split into training, stalled and idle time."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ class LocalCosts:
     def lines(self, job_id: str | None = None) -> Sequence[PaidLine]:
         lines = self._store.costs.listed() if job_id is None else self._store.costs.of_job(job_id)
         now = self._store.now()
-        told = {name: self._events.of_job(name) for name in {line.job_id for line in lines}}
-        return [PaidLine(line=line, shares=shares_of(line, told[line.job_id], now=now)) for line in lines]
+        events = {name: self._events.of_job(name) for name in {line.job_id for line in lines}}
+        return [PaidLine(line=line, shares=shares_of(line, events[line.job_id], now=now)) for line in lines]

@@ -1,4 +1,4 @@
-"""Credits in the store's ledger; what is asked of it is checked here, for every face alike."""
+"""Credits in the store's ledger; requests are checked here, for every face."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LocalCredits:
     def unit(self) -> Unit:
         if not self._billing.enabled:
             raise ConfigInvalid(
-                "credits are switched off", hint="set billing.enabled, or STATIONMASTER_BILLING__ENABLED=1"
+                "credits are off", hint="to use them, set billing.enabled, or STATIONMASTER_BILLING__ENABLED=1"
             )
         return self._billing.shown_in
 
@@ -93,7 +93,7 @@ class LocalCredits:
     def _known(self, user: str) -> str:
         store = self._installation.store
         if user != SINGLE_USER and store.users.find(user) is None and user not in store.ledger.users():
-            raise NotFound(f"there is no user {user}", hint=f"add them: stationmaster users add {user}")
+            raise NotFound(f"there is no user {user}", hint=f"to add them, run stationmaster users add {user}")
         return user
 
     def _job_id(self, reference: str) -> str:
@@ -110,21 +110,19 @@ def _require_above_zero(amount: MicroDollars) -> None:
 
 
 def _require_possible(amount: MicroDollars) -> None:
-    """The store's columns hold no more."""
+    """The store's columns cannot hold more."""
     if abs(amount) > LARGEST_AMOUNT:
-        raise UserError(
-            f"{amount} micro-dollars is not an amount of money", hint=f"the most is {LARGEST_AMOUNT} micro-dollars"
-        )
+        raise UserError(f"{amount} micro-dollars is too large", hint=f"the maximum is {LARGEST_AMOUNT} micro-dollars")
 
 
 def _require_reason(reason: str) -> None:
     if not reason.strip():
-        raise UserError("the reason is empty", hint="say why: it stands in the statement")
+        raise UserError("the reason is empty", hint="give one: the statement shows it")
 
 
 def _require_lifetime(seconds: float | None) -> None:
     if seconds is not None and not 0 < seconds <= LONGEST_SECONDS:
         raise UserError(
             "expires: must be above zero" if seconds <= 0 else "expires: must be at most a hundred years",
-            hint="write it as 30d; leave it out for credits that stay",
+            hint="for example: 30d; leave it out if they never expire",
         )

@@ -1,4 +1,4 @@
-"""Datasets on this computer, or brought to its cache."""
+"""Datasets on this computer, or downloaded into its cache."""
 
 from __future__ import annotations
 
@@ -62,6 +62,6 @@ class LocalDatasets:
 
     def write_sample(self, folder: Path | None = None) -> SampleSet:
         place = self._settings.home / "demo" / "images" if folder is None else folder
-        with user_errors_of_files("choose a folder that you may write to"):
+        with user_errors_of_files("choose a folder that you can write to"):
             write_sample_set(place)
         return SampleSet(folder=place, trigger=TRIGGER)

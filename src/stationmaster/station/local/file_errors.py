@@ -1,4 +1,4 @@
-"""What the system says of a file that a person named, in the words of our own errors."""
+"""Errors of the operating system about a path that a person gave, as UserError."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from stationmaster.errors import UserError
 
 _NOT_THE_NAME = (errno.ENOSPC, errno.EDQUOT, errno.EPIPE)
-"""Errors that another name would not mend."""
+"""Errors that another path would not solve."""
 
 
 @contextmanager
 def user_errors_of_files(hint: str) -> Iterator[None]:
-    """A folder or file that cannot be used raises UserError with this hint."""
+    """Raise UserError with this hint for a folder or file that cannot be used."""
     try:
         yield
     except OSError as problem:

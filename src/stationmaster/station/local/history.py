@@ -1,4 +1,4 @@
-"""What happened in a job, what its training printed and measured, read from the store."""
+"""The events, log and readings of a job, from the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every noun of the local station works with: the settings, the store, the providers."""
+"""What every noun of the local station uses: settings, store, providers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Installation:
-    """One installation on this computer. Its store is opened by the first question that needs it."""
+    """One installation on this computer. Its store is opened by the first call that needs it."""
 
     def __init__(self, settings: Settings, environ: Mapping[str, str], *, pause: Pause = asyncio.sleep) -> None:
-        """`pause` is how a provider's rate limit is waited for, which a person should see."""
+        """`pause` waits for a provider's rate limit; the CLI makes it visible."""
         self.settings = settings
         self.environ = environ
         self.pause = pause
@@ -33,13 +33,13 @@ class Installation:
 
     @cached_property
     def readable_store(self) -> Store:
-        """The store for a look, which asks nothing of the home: it may be one that can only be read."""
+        """The store for reading only: the home need not be writable."""
         from stationmaster.control.wiring.open_store import open_store
 
         return self.store if "store" in self.__dict__ else open_store(self.settings, writable=False)
 
     def provider(self, name: str | None, account: str | None = None) -> Provider:
-        """The provider of this name, else the settings' one, under one of its accounts. Raises ConfigInvalid."""
+        """The named provider, by default that of the settings, with one of its accounts. Raises ConfigInvalid."""
         from stationmaster.control.wiring.providers import (
             find_provider,  # loads every provider, which few questions need
         )

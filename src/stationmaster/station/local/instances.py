@@ -1,4 +1,4 @@
-"""Every provider's machines, compared with the store; ended where they are not needed, or where a person says so."""
+"""The machines of all providers, compared with the store; destroys those not needed, or those that a person names."""
 
 from __future__ import annotations
 
@@ -39,14 +39,17 @@ class LocalInstances:
 
     def destroy(self, machines: Sequence[FleetMachine], *, count: int) -> DestroyedMachines:
         if count != len(machines):
-            raise UserError(f"{count} was typed, but {len(machines)} machine(s) would end; nothing was done")
+            raise UserError(
+                f"{count} was typed, but there are {len(machines)} machine(s) to destroy; nothing was done",
+                hint=f"check them with `stationmaster instances`, then type {len(machines)}",
+            )
         cancelled = self._cancel_jobs_of(machines)
         doomed = frozenset(machine.provider_id for machine in machines)
         report = asyncio.run(self._sweep(self._installation.store, act=True, doomed=doomed))
         return DestroyedMachines(report=report, cancelled=cancelled)
 
     def _cancel_jobs_of(self, machines: Sequence[FleetMachine]) -> tuple[str, ...]:
-        """A job whose machine is taken away would rent another one."""
+        """Cancel the jobs first: a job whose machine is destroyed rents another one."""
         store = self._installation.store
         labels = [Label.parse(machine.label) for machine in machines]
         cancelled = []
@@ -58,7 +61,7 @@ class LocalInstances:
 
     async def _sweep(self, store: Store, *, act: bool, doomed: frozenset[str] = frozenset()) -> Report:
         settings = self._installation.settings
-        # Only a look may give up soon: what is to be ended is asked for as patiently as a worker does.
+        # Only a look may give up early; to destroy machines, retry as patiently as a worker does.
         waiting = Waiting(hurried=not act, pause=self._installation.pause)
         world = build_world(settings, self._installation.environ, store, waiting=waiting)
         try:

@@ -1,4 +1,4 @@
-"""Jobs of this installation: looked up in the store, and wanted something of through it."""
+"""Jobs of this installation, in the store."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _INTEREST_SECONDS = 10.0
 _LOOK_SECONDS = 1.0
 
 _ASKED = {
-    Request.SAVE: "the training is asked to save {WHEN}; the checkpoint comes home, and it goes on",
-    Request.SAMPLE: "the training is asked for samples {WHEN}; they come home, and it goes on",
+    Request.SAVE: "the training saves a checkpoint {WHEN}; the checkpoint is downloaded and the training continues",
+    Request.SAMPLE: "the training makes samples {WHEN}; they are downloaded and the training continues",
 }
 
 
@@ -35,7 +35,7 @@ class LocalJobs:
     def find(self, reference: str) -> Job:
         found = self._store.jobs.matching(reference)
         if len(found) > 1:
-            raise NotFound(f"{reference} is the beginning of {len(found)} jobs' ids", hint="write more of the id")
+            raise NotFound(f"{reference} matches the ids of {len(found)} jobs", hint="type more of the id")
         if not found:
             raise NotFound(f"there is no job {reference}", hint="run `stationmaster jobs --all` to see them")
         return found[0]
@@ -83,19 +83,17 @@ class LocalJobs:
         return Wanted(job=job, note=_what_follows(job, job.desired))
 
     def ask(self, job_id: str, request: Request) -> Wanted:
-        from stationmaster.recipes.registry import find  # pydantic's recipe schema, which `jobs` has no need of
+        from stationmaster.recipes.registry import find  # pydantic's recipe schema, which `jobs` does not need
 
         recipe = find(self._store.jobs.get(job_id).spec.recipe, folders=self._settings.recipes).recipe
         if request is Request.SAVE and recipe.stop.save is None:
-            raise IllegalMove(
-                f"{recipe.reference} cannot be asked to save", hint="its trainer saves by itself now and then"
-            )
+            raise IllegalMove(f"{recipe.reference} cannot save on request", hint="its trainer saves at intervals")
         if request is Request.SAMPLE and (recipe.samples is None or recipe.samples.now is None):
             raise IllegalMove(
-                f"{recipe.reference} cannot be asked for samples", hint="see its parameters for when it makes some"
+                f"{recipe.reference} cannot make samples on request", hint="see its parameters for when it makes them"
             )
         asked = self._store.jobs.ask(job_id, request)
-        when = "after its running step" if asked.state is State.EXECUTING else "as soon as it trains"
+        when = "after the current step" if asked.state is State.EXECUTING else "as soon as it starts"
         return Wanted(job=asked, note=_ASKED[request].format(WHEN=when))
 
     def remove(self, job_id: str) -> None:
@@ -110,7 +108,7 @@ class LocalJobs:
         shutil.rmtree(shell_folder(self._settings.home, job_id), ignore_errors=True)
 
     def _remove_local_model(self, job_id: str) -> None:
-        """The job's files at home go: a model that lay nowhere else leaves the catalogue with them."""
+        """Remove the model from the catalogue, or only its local copy if it is stored elsewhere too."""
         model = self._store.models.of_job(job_id)
         if model is None:
             return
@@ -127,11 +125,11 @@ def _access(job: Job) -> Access | None:
 
 def _what_follows(job: Job, desired: Desired) -> str:
     if desired in (Desired.STOP, Desired.CANCEL_KEEP) and is_parked(job):
-        return "the stopped machine is started once more, so that its model can be fetched"
+        return "the stopped machine is started once more to download its model"
     if desired is Desired.STOP and job.state in (State.FETCHING_RESULTS, State.FINALIZING):
-        return "the training is over already and the model is being brought home; nothing changes"
+        return "the training has already ended and the model is being downloaded; nothing changes"
     if desired is Desired.STOP and job.state is State.EXECUTING:
-        return "the training is being stopped; its best checkpoint will be brought home"
+        return "the training is being stopped; then its best checkpoint is downloaded"
     if desired is Desired.CANCEL_KEEP:
-        return "the training is being stopped; its best checkpoint will be brought home, then the machine goes"
-    return "the machine is being given back; nothing is kept"
+        return "the training is being stopped; then its best checkpoint is downloaded and the machine released"
+    return "the machine is being released; nothing is kept"

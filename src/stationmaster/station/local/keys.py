@@ -47,7 +47,7 @@ class LocalKeys:
             line = asyncio.run(fetch_host_key(server.address, server.port, timeout=_ANSWER_SECONDS))
         except RemoteError as problem:
             problem.hint = problem.hint or (
-                "check the address and the port, and that the machine is on and its SSH server runs"
+                "check the address and port, and that the machine and its SSH server are running"
             )
             raise
         known = pinned_keys(file, server.address, server.port)
@@ -75,11 +75,11 @@ class LocalKeys:
         )
 
     async def _ask_all(self, pair: KeyPair, ask: _Ask) -> dict[str, KeyReport]:
-        """What `ask` learns from every provider that keeps keys."""
+        """The result of `ask` for every provider that keeps keys."""
         installation = self._installation
         waiting = Waiting(hurried=True, pause=installation.pause)
         providers = build_providers(self._settings, installation.environ, installation.store, waiting=waiting)
-        # The simulator has a pair of its own, made and registered by itself.
+        # The simulator creates and registers its own pair.
         keepers: dict[str, KnowsKeys] = {
             name: provider
             for name, provider in providers.items()
@@ -93,7 +93,7 @@ def _public_key(line: str) -> PublicKey:
 
 
 def _ssh_server(host: str, settings: Settings) -> _SshServer:
-    """Where the host's SSH server is: by its name in the settings, else as written."""
+    """The address of the host's SSH server, from the settings or as typed."""
     known = next((each for each in settings.ssh.hosts if each.name == host), None)
     if known is not None:
         return _SshServer(address=known.address, port=known.port or 22)
@@ -101,5 +101,5 @@ def _ssh_server(host: str, settings: Settings) -> _SshServer:
     if not colon:
         address, port = host, "22"
     if not is_host(address) or not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
-        raise UserError(f"{host!r} is not a host", hint="write a name from ssh.hosts, or ADDRESS:PORT")
+        raise UserError(f"{host!r} is not a host", hint="use a name in ssh.hosts, or ADDRESS:PORT")
     return _SshServer(address=address, port=int(port))

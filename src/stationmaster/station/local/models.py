@@ -1,4 +1,4 @@
-"""The catalogue in the store; what a person asks of its models is waited for here."""
+"""The catalogue in the store; publishing and downloading run to the end here."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class LocalModels:
             raise NotFound(f"there is no model {reference}", hint="run `stationmaster models list` to see them")
         if len(found) > 1:
             slugs = ", ".join(model.slug for model in found[:5])
-            raise NotFound(f"{reference} may be any of {len(found)} models", hint=f"name one of them: {slugs}")
+            raise NotFound(f"{reference} matches {len(found)} models", hint=f"choose one of: {slugs}")
         return found[0]
 
     def publish(self, reference: str) -> TrainedModel:
-        """The model is on the Hub, and so in the catalogue. Raises ConfigInvalid without a token, DeliveryError."""
+        """Publish the model and update the catalogue. Raises ConfigInvalid without a token, DeliveryError."""
         published = asyncio.run(_publish(self.find(reference), self._settings))
         if published.registration.state is Registering.NO:
             due = first_registration(published, policy_of(self._settings), now=self._store.now())
@@ -47,8 +47,8 @@ class LocalModels:
         return published
 
     def download(self, reference: str, target: Path) -> Path:
-        """A verified copy in the folder. Raises NotFound, DeliveryError, TransferFailed, UserError."""
-        with user_errors_of_files("choose a folder that you may write to"):
+        """Copy the model to the folder and verify it. Raises NotFound, DeliveryError, TransferFailed, UserError."""
+        with user_errors_of_files("choose a folder that you can write to"):
             return asyncio.run(_download(self.find(reference), target, self._settings, self._store))
 
 

@@ -1,4 +1,4 @@
-"""Looks at rented machines: one event loop for as long as somebody watches, so that connections stay open."""
+"""Monitors rented machines; one event loop for all updates, so that connections stay open."""
 
 from __future__ import annotations
 
@@ -53,4 +53,4 @@ class LocalMonitoring:
 def _require_ids(ids: tuple[str, ...]) -> None:
     wrong = next((word for word in ids if not word.isdigit()), None)
     if wrong is not None:
-        raise UserError(f"{wrong!r} is not the id of a machine", hint="write --instances 30007012,30007267")
+        raise UserError(f"{wrong!r} is not the id of a machine", hint="for example: --instances 30007012,30007267")

@@ -1,4 +1,4 @@
-"""Offers of the providers that are set up here."""
+"""Offers of the providers in the settings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LocalOffers:
 
     def ranking(self, search: OfferSearch) -> Ranking:
         if not _LEAST_HOURS <= search.hours <= _MOST_HOURS:
-            raise UserError(f"hours: {search.hours} is not a number of hours", hint="write hours, as in 1.5")
+            raise UserError(f"hours: {search.hours} is not a number of hours", hint="write hours, for example 1.5")
         provider = self._installation.provider(search.provider, search.account)
         recipe = find(search.recipe, folders=self._installation.settings.recipes).recipe
         return asyncio.run(_ranking(provider, _requirements(recipe.needs, search)))
@@ -42,7 +42,7 @@ def _requirements(needs: Needs, search: OfferSearch) -> Requirements:
 
 
 async def _ranking(provider: Provider, want: Requirements) -> Ranking:
-    """A provider without a market of its own has only its offers; each then takes the hours that were given."""
+    """Rank the offers. For a provider without its own ranking, each offer takes the given hours."""
     if isinstance(provider, RanksOffers):
         return await provider.ranking(want)
     chosen = [

@@ -1,6 +1,6 @@
-"""What only this computer can do: its background worker, its simulator, a shell on a job's machine.
+"""Processes of this computer: the background worker, the simulator, a shell on a job's machine.
 
-None of this is part of the Station protocol: a station that is reached over HTTP has its processes elsewhere.
+They are not part of the Station protocol: a station behind HTTP has its processes elsewhere.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from stationmaster.station.local.jobs import LocalJobs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HelpingWorker:
-    """A live worker of this home, and what a command should know of it."""
+    """A live worker of this home, and how it differs from this command."""
 
     pid: int
     log: Path
-    is_new: bool  # started just now
-    missing: tuple[str, ...] = ()  # what this command's settings allow and the worker cannot do
-    other_settings: tuple[str, ...] = ()  # names of settings that it has and this command has not, or the other way
+    is_new: bool  # started by this call
+    missing: tuple[str, ...] = ()  # abilities that this command's settings have and the worker lacks
+    other_settings: tuple[str, ...] = ()  # names of settings that differ from this command's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedWorker:
-    """What became of the worker before a job is submitted."""
+    """The worker before a job is submitted."""
 
-    is_new: bool  # started in the place of another one
+    is_new: bool  # replaced another one
     other_settings: tuple[str, ...] = ()  # of the one that was replaced
 
 
@@ -56,13 +56,13 @@ class Shell:
     """A command line that opens a shell on a machine."""
 
     argv: tuple[str, ...]
-    environment: Mapping[str, str] = field(default_factory=dict)  # beside the person's own
-    folder: Path | None = None  # where it begins, for a machine on this computer
-    warning: str | None = None  # what the person has to know before they type
+    environment: Mapping[str, str] = field(default_factory=dict)  # added to the person's own
+    folder: Path | None = None  # its working folder, for a machine on this computer
+    warning: str | None = None  # to print before the shell opens
 
 
 class LocalProcesses:
-    """`command`, wherever it is asked for, is the command line that runs Stationmaster again with the same options."""
+    """The parameter `command` is the command line that runs Stationmaster again with the same options."""
 
     def __init__(self, installation: Installation) -> None:
         self._installation = installation
@@ -70,7 +70,7 @@ class LocalProcesses:
         self.home = installation.settings.home
 
     def wake_worker(self, command: Sequence[str]) -> WokenWorker | None:
-        """A worker is started where something waits and none is alive. Raises StoreError when none comes up."""
+        """Start a worker if work is waiting and none is alive. Raises StoreError if it does not start."""
         store = self._installation.store
         waiting = store.jobs.count_needing_a_worker() + store.outbox.count_pending()
         if not waiting or running_worker(self.home) is not None:
@@ -79,10 +79,9 @@ class LocalProcesses:
         return WokenWorker(pid=worker.pid, log=worker.log, waiting=waiting)
 
     def prepare_worker(self, command: Sequence[str]) -> PreparedWorker:
-        """Before a job is written: a live worker has this command's settings, or makes room for one that has.
+        """Before a job is written: replace a live worker that has other settings than this command.
 
-        A worker that can do neither goes on, but gets no job whose money it would count by other rules: raises
-        UserError.
+        One that cannot be replaced keeps running. Raises UserError if it would count the job's money by other rules.
         """
         ours = digests_of(self._settings)
         changed_at = files_changed_at(self._installation.environ, self.home)
@@ -94,14 +93,13 @@ class LocalProcesses:
         if not is_new and (money := of_money(others)):
             raise UserError(
                 f"the worker (pid {worker.pid}) runs with other settings than this command: {', '.join(money)}",
-                hint=f"write them into {self.home / 'config.toml'}, which it reads by itself, or start it anew from "
-                "here",
+                hint=f"write them into {self.home / 'config.toml'}, which it reloads, or restart it from here",
             )
         return PreparedWorker(is_new=is_new, other_settings=tuple(others) if is_new else ())
 
     def helping_worker(self, command: Sequence[str]) -> HelpingWorker:
-        """A live worker that can do what this command's settings allow; one that somebody runs in a terminal is not
-        ended, and what it lacks is told. Raises StoreError when none comes up.
+        """A live worker that can do what this command's settings allow. One that runs in a terminal is not stopped; the
+        result lists what it lacks. Raises StoreError if none starts.
         """
         worker, is_new = self._fitting_worker(command)
         if is_new:
@@ -114,11 +112,11 @@ class LocalProcesses:
 
     @property
     def simulator_folder(self) -> Path:
-        """Where the simulator of this home and its machines lie."""
+        """The folder of this home's simulator and its machines."""
         return simulator_home(self.home)
 
     def has_simulator(self) -> bool:
-        """Whether a simulator of this home runs, so that machines can be rented there."""
+        """Whether a simulator of this home is running."""
         return simulator_address(self.home) is not None
 
     def announce_simulator(self, url: str, *, api_key: str, rate_limit_scale: float) -> None:
@@ -128,15 +126,15 @@ class LocalProcesses:
         remove_simulator_address(self.home)
 
     def shell(self, job: str) -> Shell:
-        """A shell on the machine of the job meant. Raises NotFound, IllegalMove where it has no machine now, and
-        HostKeyRefused where the machine's host keys should be known and are not.
+        """A shell on the machine of a job. Raises NotFound, IllegalMove if it has no machine now, and HostKeyRefused if
+        the machine's host keys should be known and are not.
         """
         jobs = LocalJobs(self._installation)
         found = jobs.find(job)
         access = jobs.view(found.id).access
         if access is None:
             raise IllegalMove(
-                f"job {found.id} has no machine now: it is {found.state}", hint="see `stationmaster jobs`"
+                f"job {found.id} has no machine now: it is {found.state}", hint="check it with `stationmaster jobs`"
             )
         if isinstance(access, LocalAccess):
             return self._shell_here(access, found.id)
@@ -155,8 +153,10 @@ class LocalProcesses:
     def _shell_there(self, access: SshAccess, job_id: str) -> Shell:
         folder = shell_folder(self.home, job_id)
         argv = shell_command(access, folder=folder, config_path=self._settings.ssh.config_path)
-        said = f"the host key of {access.host} could not be verified: another machine may answer; type no secret there"
-        return Shell(argv=argv, warning=said if access.unverified else None)
+        warning = (
+            f"the host key of {access.host} could not be verified: it may be another machine; type no secret there"
+        )
+        return Shell(argv=argv, warning=warning if access.unverified else None)
 
     def _fitting_worker(self, command: Sequence[str]) -> tuple[Running, bool]:
         return ensure_worker(

@@ -1,4 +1,4 @@
-"""Proposals of this installation: checked, packed and kept; submitted without a second look at anything but credits."""
+"""Proposals of this installation: checked, packed and stored; submitting checks only the credits again."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from stationmaster.station.proposals import (
 from stationmaster.store.proposals import StoredProposal
 
 _VALID_SECONDS = 3600.0
-"""How long a proposal waits for its yes. Its price stays confirmed all the while: no worker pays more."""
+"""How long a proposal can be submitted. Its price stays valid that long: no worker pays more."""
 
 
 class LocalProposals:
@@ -65,7 +65,7 @@ class LocalProposals:
         self._require_key(request.provider, request.account)
         checked = self._check(request, job_id=checked_id(request.id), progress=progress)
         proposal = self._store_proposal(self._make_spec(checked, request), checked.terms)
-        if not self._is_packed(proposal):  # removed meanwhile, with the last other job that had it
+        if not self._is_packed(proposal):  # removed meanwhile, with the last other job that used it
             self._pack(checked)
         return proposal
 
@@ -139,7 +139,7 @@ class LocalProposals:
         proposal = self._store_proposal(spec, terms)
         if not self._is_packed(proposal):
             self._store.proposals.remove(proposal.id)
-            self._ended_job(request.job)  # which says so
+            self._ended_job(request.job)  # raises NotFound for the dataset
         return proposal
 
     def _store_proposal(self, spec: JobSpec, terms: Terms) -> Proposal:
@@ -151,7 +151,7 @@ class LocalProposals:
         return Path(self._store.proposals.get(proposal.id).spec.dataset.archive).is_file()
 
     def _make_spec(self, checked: Checked, request: TrainRequest) -> JobSpec:
-        """The specification, with the dataset packed at home under its own hash."""
+        """Pack the dataset locally under its hash, and return the specification."""
         terms, dataset = checked.terms, self._pack(checked)
         return JobSpec(
             id=checked.job_id,
@@ -174,7 +174,7 @@ class LocalProposals:
         folder.mkdir(parents=True, exist_ok=True)
         with open_dataset(checked.dataset.path) as source:
             packed = pack_into(source, folder)
-        write_manifest(packed)  # by which a machine that pulls the files itself is checked
+        write_manifest(packed)  # to verify a machine that downloads the files itself
         return DatasetRef(
             source=checked.dataset.source,
             archive=str(packed.path),
@@ -190,21 +190,21 @@ class LocalProposals:
             raise IllegalMove(f"job {old.id} has not ended", hint=f"stop it first: stationmaster stop {old.id}")
         if not Path(old.spec.dataset.archive).is_file():
             raise NotFound(
-                f"the packed dataset of job {old.id} is no longer at home",
-                hint=f"start it anew: stationmaster train --dataset {old.spec.dataset.source}",
+                f"the packed dataset of job {old.id} no longer exists",
+                hint=f"start a new job: stationmaster train --dataset {old.spec.dataset.source}",
             )
         return old
 
     def _best_checkpoint(self, job: Job) -> Checkpoint:
         if find(job.spec.recipe, folders=self._settings.recipes).recipe.resume is None:
-            raise IllegalMove(f"{job.spec.recipe} cannot go on from a checkpoint", hint="leave out --resume")
+            raise IllegalMove(f"{job.spec.recipe} cannot resume from a checkpoint", hint="leave out --resume")
         safe = [
             one
             for one in self._store.checkpoints.of_job(job.id)
             if is_resumable(one) and is_available(one, self._settings) and not _is_gone(one)
         ]
         if not safe:
-            raise NotFound(f"job {job.id} has no verified checkpoint at home", hint="leave out --resume")
+            raise NotFound(f"job {job.id} has no verified local checkpoint", hint="leave out --resume")
         best = max(safe, key=lambda one: (one.attempt, one.step is None, one.step or 0))
         if "://" in str(best.location):
             folder = self._settings.home / "jobs" / job.id
@@ -213,13 +213,13 @@ class LocalProposals:
         return best if best.step is not None else replace(best, step=job.progress.step)
 
     def _require_key(self, provider: str | None, account: str | None = None) -> None:
-        """Raises ConfigInvalid where a machine rented there would take a key pair that is not here."""
+        """Raises ConfigInvalid if the provider's machines need a key pair that is not here."""
         found = self._installation.provider(provider, account)
         if isinstance(found, NeedsKey):
             found.require_key()
 
     def _require_owner(self, name: str | None) -> None:
-        """Raises NotFound for a user that was not added: the job's notifications would reach no one."""
+        """Raises NotFound for an unknown user: the job's notifications would reach no one."""
         if name is None or name == SINGLE_USER or self._store.users.find(name) is not None:
             return
         known = ", ".join([SINGLE_USER, *(user.name for user in self._store.users.listed())])

@@ -15,7 +15,7 @@ from stationmaster.settings import Settings
 
 
 class LocalService:
-    """One process of this home. It reads its settings again when their files change. Raises ConfigInvalid."""
+    """One process of this home. It reloads its settings when their files change. Raises ConfigInvalid."""
 
     def __init__(self, environ: Mapping[str, str], *, home: Path | None = None, log_level: str | None = None) -> None:
         self._source = SettingsSource(environ, overrides={"home": home, "log_level": log_level})

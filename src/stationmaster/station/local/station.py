@@ -1,7 +1,7 @@
-"""The local station: each noun is loaded by the first question to it.
+"""The local station: each noun is imported when it is first used.
 
-Recipes, providers and places of delivery take longer to load than `stationmaster jobs` takes to answer; so the nouns'
-modules are imported here, one by one, and nowhere else late.
+Recipes, providers and destinations take longer to import than `stationmaster jobs` takes to run. All these late imports
+are here, one per noun.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 class LocalStation:
     def __init__(self, settings: Settings, environ: Mapping[str, str], *, pause: Pause = asyncio.sleep) -> None:
-        """`pause` is how a provider's rate limit is waited for, which a person should see."""
+        """`pause` waits for a provider's rate limit; the CLI makes it visible."""
         self.installation = Installation(settings, environ, pause=pause)
 
     @property

@@ -1,4 +1,4 @@
-"""Users in the store; their values are checked here, for every face alike."""
+"""Users in the store; their values are checked here, for every face."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class LocalUsers:
     def add(self, name: str, values: UserChanges) -> User:
         _require_free_name(name)
         if self._users.find(name) is not None:
-            raise UserError(f"there is a user {name} already", hint=f"change them: stationmaster users set {name} …")
+            raise UserError(f"user {name} already exists", hint=f"to change them, run stationmaster users set {name} …")
         return self._put(_changed(User(name=name), values))
 
     def change(self, name: str, changes: UserChanges) -> User:
         _require_free_name(name)
         found = self._users.find(name)
         if found is None:
-            raise NotFound(f"there is no user {name}", hint=f"add them: stationmaster users add {name} …")
+            raise NotFound(f"there is no user {name}", hint=f"to add them, run stationmaster users add {name} …")
         return self._put(_changed(found, changes))
 
     def remove(self, name: str) -> None:
@@ -71,10 +71,13 @@ class LocalUsers:
 
 def _require_free_name(name: str) -> None:
     if name in (SINGLE_USER, OPERATORS):
-        raise UserError(f"{name} is in the settings", hint="see the settings notify.… in docs/reference/settings.md")
+        raise UserError(
+            f"{name} is a reserved name", hint="configure it with the settings notify.…: docs/reference/settings.md"
+        )
     if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
         raise UserError(
-            f"a user's name has 1 to {_LONGEST_NAME} printable characters", hint="as in: stationmaster users add ann"
+            f"a user's name has 1 to {_LONGEST_NAME} printable characters",
+            hint="for example: stationmaster users add ann",
         )
 
 
@@ -100,13 +103,13 @@ def _require_valid(name: str, value: str, check: Callable[[str], str]) -> None:
         check(value)
     except ValueError as problem:
         option = name.replace("_", "-")
-        raise UserError(f"--{option}: {problem}", hint=f"--{option} '' takes it away") from None
+        raise UserError(f"--{option}: {problem}", hint=f"to remove it, pass --{option} ''") from None
 
 
 def _require_kinds(names: Sequence[str]) -> None:
     for name in names:
         if name not in PRIORITIES:
-            raise UserError(f"{name} is not a kind of message", hint=f"use one of: {', '.join(PRIORITIES)}")
+            raise UserError(f"{name} is not a kind of notification", hint=f"use one of: {', '.join(PRIORITIES)}")
 
 
 def _new_or_old(new: str | None, old: str | None) -> str | None:

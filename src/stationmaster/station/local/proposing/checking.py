@@ -1,4 +1,4 @@
-"""A request is checked in full, once: recipe, parameters, names, dataset, secrets, offers, price and limits."""
+"""Checks a request completely, once: recipe, parameters, names, dataset, secrets, offers, price and limits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SHOWN_ROOT = "/opt/stationmaster/jobs"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """A request that can be carried out: its terms, and what only making the job needs beside them."""
+    """A valid request: its terms, and what else is needed to create the job."""
 
     stored: StoredRecipe
     job_id: str
@@ -52,7 +52,7 @@ def check_request(
     past_runs: PastRuns,
     progress: Progress | None = None,
 ) -> Checked:
-    """The request's terms. Raises the UserError that names what to change."""
+    """Check the request and return its terms. Raises UserError with what to change."""
     stored = find(request.recipe, folders=settings.recipes)
     parameters = resolve(stored.recipe, request.parameters)
     name = checked_name(request.name or request.dataset.name or stored.recipe.name)
@@ -91,7 +91,7 @@ def check_request(
 
 
 def check_again(spec: JobSpec, settings: Settings, provider: Provider, *, past_runs: PastRuns) -> Terms:
-    """What a further job like this one would take and cost now. Raises UserError as `check_request` does."""
+    """The terms of a new job like this one. Raises UserError as `check_request` does."""
     stored = find(spec.recipe, folders=settings.recipes)
     parameters = resolve(stored.recipe, dict(spec.parameters))
     run_notes = _check_can_run(stored, parameters, settings, provider)
@@ -137,7 +137,7 @@ def _terms(
 
 
 def _planned_steps(work: Work, identity: JobIdentity) -> tuple[PlannedStep, ...]:
-    """An unknown name in a template is an error here, not on the rented machine."""
+    """Render the plan now: an unknown name in a template fails here, not on the rented machine."""
     root = str(PurePosixPath(_SHOWN_ROOT) / identity.id)
     plan = render_plan(work.recipe, parameters=work.parameters, job=identity, machine_root=root)
     return tuple(PlannedStep(name=step.name, argv=step.argv, env=step.env) for step in plan.steps)
@@ -145,7 +145,7 @@ def _planned_steps(work: Work, identity: JobIdentity) -> tuple[PlannedStep, ...]
 
 def _check_dataset(folder: Path, rules: Dataset, trigger: str | None) -> DatasetReport:
     if not folder.exists():
-        raise NotFound(f"there is no dataset at {folder}", hint="give the folder that holds the images and captions")
+        raise NotFound(f"there is no dataset at {folder}", hint="pass the folder with the images and captions")
     with open_dataset(folder) as source:
         report = check(source, rules_of(rules, trigger=trigger))
     report.raise_for_errors()
@@ -155,7 +155,7 @@ def _check_dataset(folder: Path, rules: Dataset, trigger: str | None) -> Dataset
 def _check_can_run(
     stored: StoredRecipe, parameters: Mapping[str, ParameterValue], settings: Settings, provider: Provider
 ) -> tuple[str, ...]:
-    """What to tell of a recipe for which the provider and the secrets suffice. Raises UserError where they do not."""
+    """Check that the provider and the secrets suffice, and return notes. Raises UserError if they do not."""
     _require_nodes(stored, provider)
     require_secrets(stored.recipe, settings)
     notes = check_tokens(stored.recipe, settings, provider=provider.name)
@@ -166,6 +166,6 @@ def _require_nodes(stored: StoredRecipe, provider: Provider) -> None:
     most = provider.most_nodes if isinstance(provider, HasClusters) else 1
     if stored.recipe.nodes > most:
         raise UserError(
-            f"{stored.recipe.reference} trains on {stored.recipe.nodes} machines at once, {provider.name} gives {most}",
+            f"{stored.recipe.reference} trains on {stored.recipe.nodes} machines, but {provider.name} offers {most}",
             hint="use a provider that has clusters, or a recipe for one machine",
         )

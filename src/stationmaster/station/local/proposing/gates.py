@@ -1,4 +1,4 @@
-"""What a recipe needs that only a person can grant, asked before anything is rented: secrets, and gated models."""
+"""Secrets and access to gated models that a recipe needs, checked before anything is rented."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _HAS_NO_SUCH_FILE = "EntryNotFound"
 
 
 def require_secrets(recipe: Recipe, settings: Settings) -> None:
-    """Raises UserError for a secret that the recipe's steps get and that nobody has set."""
+    """Raises UserError for a secret that the recipe's steps need and that is not set."""
     for name in recipe.secrets:
         if secret_of(settings, name) is None:
             raise UserError(f"{recipe.reference} needs the secret {name}, which is not set", hint=_how_to_set(name))
 
 
 def check_tokens(recipe: Recipe, settings: Settings, *, provider: str) -> tuple[str, ...]:
-    """Whether the Hub's tokens among the secrets may go to the provider's machines. Raises SecretRefused if not.
+    """Check that the Hub tokens among the secrets may be sent to the provider's machines. Raises SecretRefused if not.
 
-    A Hub that does not answer is a note: the worker asks again before anything is rented.
+    If the Hub does not answer, returns a note: the worker checks again before anything is rented.
     """
     if not recipe.secrets:
         return ()
@@ -54,25 +54,25 @@ def _check_token(name: str, token: str, settings: Settings) -> str | None:
         if only_reads(answer.raise_for_status().json()["auth"]["accessToken"]):
             return None
     except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError) as problem:
-        return f"whether {name} can only read could not be checked: {type(problem).__name__}"
+        return f"could not check whether {name} is read-only: {type(problem).__name__}"
     raise may_write(name)
 
 
 def check_gates(recipe: Recipe, parameters: Mapping[str, ParameterValue], settings: Settings) -> tuple[str, ...]:
-    """Whether the gated models can be had with the secrets that are set. Raises UserError if one is refused.
+    """Check that the secrets give access to the gated models. Raises UserError if one is refused.
 
-    A Hub that does not answer is no refusal: it is a note.
+    If the Hub does not answer, returns a note.
     """
     notes = (_check(recipe, gated, parameters, settings) for gated in recipe.gated)
     return tuple(note for note in notes if note is not None)
 
 
 def _check(recipe: Recipe, gated: Gated, parameters: Mapping[str, ParameterValue], settings: Settings) -> str | None:
-    import httpx  # only the few recipes with gated models need it, and it takes long to import
+    import httpx  # slow to import, and only recipes with gated models need it
 
     repository = render(gated.repository, {"parameters": parameters})
     if not _REPOSITORY.fullmatch(repository):
-        return None  # a folder on the machine: nobody can say from here
+        return None  # a folder on the machine: cannot be checked from here
     url = f"{settings.hub.url.rstrip('/')}/{repository}"
     token = secret_of(settings, gated.secret)
     headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
@@ -89,14 +89,17 @@ def _check(recipe: Recipe, gated: Gated, parameters: Mapping[str, ParameterValue
 
 def _refused(recipe: Recipe, gated: Gated, repository: str, url: str, status: int, *, has_token: bool) -> UserError:
     if not has_token:
-        said, hint = f"the Hub does not give it without {gated.secret}", f"{_how_to_set(gated.secret)}; {_accept(url)}"
+        problem, hint = f"the Hub refuses it without {gated.secret}", f"{_how_to_set(gated.secret)}; {_accept(url)}"
     elif status == 401:
-        said, hint = f"the Hub does not know {gated.secret}", f"make a new token and {_how_to_set(gated.secret)}"
+        problem, hint = f"the Hub rejects {gated.secret}", f"create a new token and {_how_to_set(gated.secret)}"
     elif status == 404:
-        said, hint = "the Hub has no such model, or hides it", "correct the model's name, or ask its owner for access"
+        problem, hint = (
+            "the Hub has no such model, or it is private",
+            "correct the model's name, or ask its owner for access",
+        )
     else:
-        said, hint = f"{gated.secret} has no access to it", _accept(url)
-    return UserError(f"{recipe.reference} needs {repository}, and {said}", hint=hint)
+        problem, hint = f"{gated.secret} has no access to it", _accept(url)
+    return UserError(f"{recipe.reference} needs {repository}, but {problem}", hint=hint)
 
 
 def _how_to_set(name: str) -> str:

@@ -1,7 +1,7 @@
-"""A recipe's hooks.py: called at home when a job is submitted, in a process of its own with a limit of time and memory.
+"""A recipe's hooks.py: run locally when a job is submitted, in a separate process with limits of time and memory.
 
-It is the recipe author's code and runs with the rights of whoever submits; the process keeps it from harming this one
-by accident, not from reading what this user may read.
+It is the recipe author's code and runs with the rights of the user who submits. The separate process protects this one
+from accidents; it does not keep the code from reading what the user can read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from stationmaster.recipes.registry import StoredRecipe
 _LIMIT_SECONDS = 30.0
 _LIMITS = {"RLIMIT_CPU": 20, "RLIMIT_AS": 2 * 1024**3, "RLIMIT_FSIZE": 0}  # seconds; bytes; no file of any size
 _WARNING = "warning: "
-_LONGEST_SAYING = 300
+_LONGEST_MESSAGE = 300
 
 #: Sets its own limits, where the system has them. Prints go to standard error; the answer alone to standard output.
 _RUNNER = """\
@@ -45,7 +45,7 @@ json.dump({"parameters": parameters, "problems": problems}, answer_to)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookResult:
-    """What the hooks made of a request."""
+    """The parameters after the hooks, and their warnings."""
 
     parameters: dict[str, ParameterValue]
     notes: tuple[str, ...] = ()
@@ -62,12 +62,15 @@ def run_hooks(
         return HookResult(parameters=dict(parameters))
     asked = {"parameters": dict(parameters), "dataset": dict(dataset), "limits": _LIMITS}
     answer = _answer(stored, asked)
-    said = [str(problem) for problem in answer["problems"]]
-    errors = [text for text in said if not text.startswith(_WARNING)]
+    problems = [str(problem) for problem in answer["problems"]]
+    errors = [text for text in problems if not text.startswith(_WARNING)]
     if errors:
         more = f"; {len(errors) - 1} more" if len(errors) > 1 else ""
-        raise DatasetInvalid(f"{stored.recipe.reference}: {errors[0]}{more}", hint="the recipe's own check says so")
-    notes = tuple(text.removeprefix(_WARNING) for text in said)
+        raise DatasetInvalid(
+            f"{stored.recipe.reference}: {errors[0]}{more}",
+            hint="this comes from the recipe's own check; change the dataset or the parameters",
+        )
+    notes = tuple(text.removeprefix(_WARNING) for text in problems)
     return HookResult(parameters=resolve(stored.recipe, answer["parameters"]), notes=notes)
 
 
@@ -89,14 +92,16 @@ def _answer(stored: StoredRecipe, asked: Mapping[str, Any]) -> dict[str, Any]:
         raise _failed(stored, f"took longer than {_LIMIT_SECONDS:.0f} s") from None
     if done.returncode != 0:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
-        raise _failed(stored, lines[-1][:_LONGEST_SAYING] if lines else f"ended with {done.returncode}")
+        raise _failed(stored, lines[-1][:_LONGEST_MESSAGE] if lines else f"exit code {done.returncode}")
     try:
         answer = json.loads(done.stdout)
     except ValueError:
-        raise _failed(stored, "gave no answer that can be read") from None
+        raise _failed(stored, "did not print a valid answer") from None
     return dict(answer)
 
 
 def _failed(stored: StoredRecipe, why: str) -> RecipeInvalid:
     name = f"{stored.recipe.reference}: {stored.recipe.hooks}"
-    return RecipeInvalid(f"{name}: {why}", hint="the recipe's author can mend it; `recipes lint` names the file")
+    return RecipeInvalid(
+        f"{name}: {why}", hint="ask the recipe's author to fix it; `stationmaster recipes lint` names the file"
+    )

@@ -1,4 +1,4 @@
-"""A job's own limits of time and money, written when it is submitted, and what a person should hear of them first."""
+"""The limits of a job's time and money, set when it is submitted, and the notes about them that are shown first."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from stationmaster.settings import Settings
 from stationmaster.store.store import Store
 
 _FACTOR = 2
-"""How much more than the high figure of its quote a job may take and cost, unless somebody says otherwise."""
+"""By default a job may take and cost this many times the high figure of its quote."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     max_seconds: float
     max_spend: MicroDollars  # 0: none, for what costs nothing
-    spend_note: str | None = None  # why the money limit is not what it usually is
+    spend_note: str | None = None  # why the money limit is not the usual one
     notes: tuple[str, ...] = ()
 
 
 def limits_of(
     quote: Quote, settings: Settings, *, max_hours: float | None = None, max_spend: MicroDollars | None = None
 ) -> Limits:
-    """The limits that were given, else those that follow from the quote. Raises ConfigInvalid."""
+    """The given limits, by default those that follow from the quote. Raises ConfigInvalid."""
     if max_hours is not None and max_hours <= 0:
         raise ConfigInvalid("--max-hours must be above zero")
     seconds = _usual_seconds(quote, settings) if max_hours is None else max_hours * 3600
@@ -39,7 +39,7 @@ def limits_of(
     return Limits(
         max_seconds=seconds,
         max_spend=spend,
-        spend_note=f"the smallest limit; twice the high estimate would be {format_dollars(twice)}"
+        spend_note=f"the minimum limit; twice the high estimate would be {format_dollars(twice)}"
         if is_raised
         else None,
         notes=(*_short_limits(quote, seconds, spend), *over_cap(quote, seconds, settings)),
@@ -47,14 +47,14 @@ def limits_of(
 
 
 def limits_again(spec: JobSpec, quote: Quote, settings: Settings) -> Limits:
-    """The limits of a job like `spec` at another quote: what was given stays, what followed from the quote follows."""
+    """The limits of a job like `spec` with a new quote: given limits stay, the others follow from the new quote."""
     given_hours = spec.max_seconds / 3600 if spec.max_seconds != _usual_seconds(spec.quote, settings) else None
     given_spend = spec.max_spend if spec.max_spend != _usual_spend(spec.quote, settings) else None
     return limits_of(quote, settings, max_hours=given_hours, max_spend=given_spend)
 
 
 def over_cap(quote: Quote, max_seconds: float, settings: Settings) -> Iterator[str]:
-    """A word about trainings that take longer than a machine usually may."""
+    """A warning if the estimate exceeds the cap for machines without a job."""
     if quote.hours_expected * 3600 > settings.sweep.cap:
         expected, cap = format_duration(quote.hours_expected * 3600), format_duration(settings.sweep.cap)
         yield (
@@ -68,30 +68,30 @@ def _usual_seconds(quote: Quote, settings: Settings) -> float:
 
 
 def _usual_spend(quote: Quote, settings: Settings) -> MicroDollars:
-    """Twice the high figure; a few cents more or less must not end a short job whose machine was slow to boot."""
+    """Twice the high figure or a minimum: a few cents must not stop a short job whose machine was slow to boot."""
     if not quote.cost_high:
         return ZERO
     return MicroDollars(max(quote.cost_high * _FACTOR, settings.limits.min_spend))
 
 
 def _short_limits(quote: Quote, max_seconds: float, max_spend: MicroDollars) -> Iterator[str]:
-    """What a person should hear before a training is begun that will not be let to its end."""
-    ended = "the training would be ended before it is done"
+    """Warnings about limits that would stop the training before its end."""
+    consequence = "the training would be stopped early"
     if max_seconds < quote.hours_expected * 3600:
-        yield f"the time limit is below the estimate of {format_duration(quote.hours_expected * 3600)}: {ended}"
+        yield f"the time limit is below the estimate of {format_duration(quote.hours_expected * 3600)}: {consequence}"
     if quote.cost_expected and max_spend < quote.cost_expected:
-        yield f"the money limit is below the estimate of {format_dollars(quote.cost_expected)}: {ended}"
+        yield f"the money limit is below the estimate of {format_dollars(quote.cost_expected)}: {consequence}"
 
 
 def budget_notes(store: Store, quote: Quote, owner: str | None, policy: Policy) -> tuple[str, ...]:
-    """What to tell beside the price. Raises OutOfCredit, or UserError for a job that no day has room for."""
+    """Notes to show with the price. Raises OutOfCredit, or UserError for a job that exceeds the daily limit."""
     user = owner or SINGLE_USER
     if policy.billing.enabled and quote.cost_high:
         show, needed = policy.billing.shown_in.show, least_hold(quote, policy.billing)
         account = store.ledger.account(user)
         if account.balance < needed:
             raise OutOfCredit(
-                f"the job may cost {show(needed)}, {user} has {show(account.balance)} of credits",
+                f"the job may cost {show(needed)}, but {user} has only {show(account.balance)} of credits",
                 hint="train fewer --steps, wait for running jobs to end, or ask the operator for credits",
             )
     return _cap_notes(store, quote, user, policy)
@@ -103,7 +103,7 @@ def _cap_notes(store: Store, quote: Quote, user: str, policy: Policy) -> tuple[s
         return ()
     if quote.cost_expected > cap:
         raise UserError(
-            f"the job is expected to cost {format_dollars(quote.cost_expected)}, and a day's jobs may cost "
+            f"the job is expected to cost {format_dollars(quote.cost_expected)}, above the daily limit of "
             f"{format_dollars(cap)}",
             hint="train fewer --steps, or raise limits.daily_spend",
         )
@@ -111,5 +111,5 @@ def _cap_notes(store: Store, quote: Quote, user: str, policy: Policy) -> tuple[s
     if used + quote.cost_expected <= cap:
         return ()
     return (
-        f"{format_dollars(used)} of the day's {format_dollars(cap)} are used: the job waits in the queue until then",
+        f"{format_dollars(used)} of the limit of {format_dollars(cap)} per day are used: the job waits in the queue until it fits",
     )

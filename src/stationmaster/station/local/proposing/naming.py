@@ -12,11 +12,11 @@ _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # without letters that look like
 
 
 def checked_id(job_id: str | None) -> str:
-    """The id asked for, or a fresh one. It becomes part of paths and of machines' labels, so not any text will do."""
+    """The given id, or a new one. It becomes part of paths and of machine labels, so few characters are allowed."""
     if job_id is None:
         return fresh_id()
     if not _ID.fullmatch(job_id):
-        raise UserError(f"{job_id!r} cannot be a job's id", hint="use up to 40 lower-case letters, digits and dashes")
+        raise UserError(f"{job_id!r} is not a valid job id", hint="use up to 40 lower-case letters, digits and dashes")
     return job_id
 
 
@@ -25,7 +25,7 @@ def fresh_id() -> str:
 
 
 def checked_name(name: str) -> str:
-    """A name people can read; what becomes a file name is made safe where it does."""
+    """A printable name; code that uses it as a file name makes it safe."""
     if not name.strip() or len(name) > 120 or any(not letter.isprintable() for letter in name):
-        raise UserError(f"{name!r} cannot be a job's name", hint="use up to 120 printable characters")
+        raise UserError(f"{name!r} is not a valid job name", hint="use up to 120 printable characters")
     return name.strip()

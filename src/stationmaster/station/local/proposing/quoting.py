@@ -1,4 +1,4 @@
-"""What a training would take and cost: the recipe's model, past runs like it, and what can be rented now."""
+"""The quote of a training: from the recipe's time model, past runs like it, and the current offers."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from stationmaster.providers.base import Provider
 from stationmaster.recipes.parameters import ParameterValue
 from stationmaster.recipes.schema import Recipe
 
-_START_SECONDS = 180.0  # until a rented machine can be logged in to, and to give it back
-_SLOW_START_SECONDS = 600.0  # the same where the image is large and the network is not
-_BYTES_PER_SECOND = 4e6  # of a dataset on its way to the machine
+_START_SECONDS = 180.0  # until a rented machine accepts a login, plus its release
+_SLOW_START_SECONDS = 600.0  # the same with a large image and a slow network
+_BYTES_PER_SECOND = 4e6  # of the dataset's upload to the machine
 _SLOW_BYTES_PER_SECOND = 1e6
-_TRAFFIC_SHARE_OF_DISK = 0.5  # of the disk that a recipe asks for, what is downloaded and brought home; roughly
+_TRAFFIC_SHARE_OF_DISK = 0.5  # roughly: downloads to and from the machine, relative to the recipe's disk
 
 PastRuns = Callable[[str], Sequence[FinishedRun]]
-"""Runs that ended well, by the recipe's reference."""
+"""Returns the successful runs of a recipe, given by its reference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What is to be quoted."""
+    """The training to quote."""
 
     recipe: Recipe
     parameters: Mapping[str, ParameterValue]
@@ -39,7 +39,7 @@ class Work:
 
 
 def quote_work(work: Work, provider: Provider, *, past_runs: PastRuns, home: Path) -> tuple[Quote, tuple[str, ...]]:
-    """Hours and cost on the best offer there is, and what was assumed. Raises UserError where nothing fits."""
+    """Hours and cost on the best offer, and the assumptions. Raises UserError if no offer fits."""
     start_seconds, slow_start_seconds = _start_seconds(work, provider)
     want = _want(work, start_seconds)
     offer = _best_offer(work.recipe, want, provider, home)
@@ -59,9 +59,9 @@ def quote_work(work: Work, provider: Provider, *, past_runs: PastRuns, home: Pat
 
 
 def _start_seconds(work: Work, provider: Provider) -> tuple[float, float]:
-    """What is paid for beside the training, usually and where it takes long: boot, dataset, release.
+    """The paid time besides the training, usual and slow: boot, dataset, release.
 
-    A money limit that follows from the quote must not end a training because its machine was slow to come.
+    A money limit that follows from the quote must not stop a training because its machine was slow to start.
     """
     if provider.name == "loopback":
         return 0.0, 0.0
@@ -90,10 +90,10 @@ def _best_offer(recipe: Recipe, want: Requirements, provider: Provider, home: Pa
         _require_room(home, want.disk_gib)
     if not offers:
         raise UserError(
-            f"{provider.name} has nothing to offer that fits {recipe.reference}",
+            f"no offer of {provider.name} fits {recipe.reference}",
             hint=f"it needs {want.gpus} GPU with {want.vram_gib:g} GiB and {want.disk_gib:g} GiB of disk; raise the "
-            "price cap (--max-price, VASTAI_MAX_BID_PER_HOUR), allow other GPUs (VASTAI_PREFERRED_GPUS), or wait for "
-            "the market to change: `stationmaster offers` says what was left out",
+            "price cap (--max-price, VASTAI_MAX_BID_PER_HOUR), allow other GPUs (VASTAI_PREFERRED_GPUS), or try again "
+            "later: `stationmaster offers` shows why offers were left out",
         )
     return offers[0]
 
@@ -102,8 +102,8 @@ def _require_room(home: Path, needed_gib: float) -> None:
     free_gib = shutil.disk_usage(home).free / 1024**3
     if free_gib < needed_gib:
         raise DiskFull(
-            f"{home} has {free_gib:.2f} GiB of disk free, the training needs {needed_gib:g}",
-            hint="free some room, or set STATIONMASTER_HOME to a larger disk",
+            f"{home} has {free_gib:.2f} GiB of free disk, the training needs {needed_gib:g} GiB",
+            hint="free some disk space, or set STATIONMASTER_HOME to a folder on a larger disk",
         )
 
 
@@ -126,7 +126,7 @@ def _quote(expected: Estimate, offer: Offer, want: Requirements) -> Quote:
 
 
 def _require_provider_credit(quote: Quote, provider: Provider) -> None:
-    """A key that is refused and an account that is empty are told now, and not by a job that fails in a minute."""
+    """Raise now if the key is refused or the account is empty, instead of letting the job fail in a minute."""
     problem = asyncio.run(credit_problem(quote, provider))
     if problem is not None:
         raise AccessRefused(problem, hint="add credit at https://cloud.vast.ai/billing/, or train fewer --steps")
