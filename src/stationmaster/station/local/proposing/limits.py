@@ -111,5 +111,5 @@ def _cap_notes(store: Store, quote: Quote, user: str, policy: Policy) -> tuple[s
     if used + quote.cost_expected <= cap:
         return ()
     return (
-        f"{format_dollars(used)} of the limit of {format_dollars(cap)} per day are used: the job waits in the queue until it fits",
+        f"{format_dollars(used)} of the daily {format_dollars(cap)} are used: the job waits in the queue until it fits",
     )
