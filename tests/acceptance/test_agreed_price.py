@@ -91,5 +91,5 @@ def test_a_job_that_waited_in_vain_ends_with_that_reason_and_rents_nothing(
     bench.world.work_until_ended("mine")
     view = bench.world.station.jobs.view("mine")
     assert (view.job.outcome, view.job.reason) == (Outcome.FAILED_PROVISIONING, Reason.NO_OFFER)
-    assert "nothing within what was agreed to" in str(view.job.explanation)
+    assert "no offer within the agreed limits" in str(view.job.explanation)
     assert (view.cost, [rental.provider_id for rental in view.rentals if rental.provider_id]) == (0, [])

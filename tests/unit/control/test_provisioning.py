@@ -245,7 +245,7 @@ def test_a_job_for_which_nothing_was_offered_that_was_agreed_to_ends_with_that_r
     ended = after(decide(seen(requested(), listing(), others=market, job=last, now=90.0 + 901), POLICY))
     assert (ended.outcome, ended.reason) == (Outcome.FAILED_PROVISIONING, Reason.NO_OFFER)
     assert ended.explanation is not None
-    assert "nothing within what was agreed to" in ended.explanation
+    assert "no offer within the agreed limits" in ended.explanation
     assert "it has RTX 4090 at $0.420 per hour" in ended.explanation
 
 

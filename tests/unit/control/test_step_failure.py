@@ -89,7 +89,7 @@ def test_an_error_that_the_training_outlived_does_not_explain_its_missing_files(
 
 def test_the_step_that_ended_the_plan_is_explained_and_not_one_that_may_fail() -> None:
     optional = step("samples", index=0, error="KeyError: 'x'")
-    assert explained(optional, step("upload", error="OSError: y")).startswith("step upload ended")
+    assert explained(optional, step("upload", error="OSError: y")).startswith("step upload failed")
 
 
 @pytest.mark.parametrize(

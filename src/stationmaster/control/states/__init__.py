@@ -1,1 +1,1 @@
-"""What is done to jobs in each state, one file per state: observe, decide, perform."""
+"""What is done to jobs in each state, a module or folder per state: observe, decide, perform."""

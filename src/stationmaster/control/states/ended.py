@@ -1,4 +1,4 @@
-"""ENDED: nothing more happens. A wish that came too late is marked as seen."""
+"""ENDED: nothing more happens. A request that came too late is marked as seen."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ async def observe(visit: Visit, _world: World) -> Visit:
 def decide(visit: Visit, policy: Policy) -> Step[NoReturn]:
     job = visit.job
     if wants_out(job):
-        said = "cancelled before anything was rented"
-        return Step(write=give_up(job, Reason.CANCELLED_BY_USER, now=visit.now, explanation=said))
+        explanation = "cancelled before anything was rented"
+        return Step(write=give_up(job, Reason.CANCELLED_BY_USER, now=visit.now, explanation=explanation))
     write = go_on(replace(job, attempt=1), Move.CLAIMED, now=visit.now)
     return Step(write=with_claim(write, job, policy, now=visit.now))
 

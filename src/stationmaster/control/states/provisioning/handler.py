@@ -1,8 +1,8 @@
 """PROVISIONING: an attempt with a unique label exists, and the provider may be billing.
 
-Each visit looks for the label before it asks for anything: found, adopt the newest machine and release the others;
-absent, and the create was never sent or cleanly refused, create; unanswered, wait out the provider's time limit, look
-again in full, and only then repeat on the same offer.
+Each visit looks for the label before it asks for anything. Found: adopt the newest machine and release the others.
+Absent, and the create was never sent or was cleanly refused: create. Unanswered: wait for the provider's time limit,
+list everything again, and only then repeat the create on the same offer.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from stationmaster.model import (
 from stationmaster.store.writes import NewEvent, Write
 
 _USELESS = (MachineStatus.FAILED, MachineStatus.STOPPED, MachineStatus.OFFLINE)
-_REFUSALS = 3  # of the last offer that is left
+_REFUSALS = 3  # of the only offer left
 _MOST_REFUSALS = 10
 _ABSENCES = 2  # complete listings in a row without a machine before it counts as missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoRental:
-    """The attempt has no live rental: none was written down yet, or it has ended."""
+    """The attempt has no live rental: none was recorded yet, or it has ended."""
 
     visit: Visit
     installation: str
-    was_ended: bool = False  # something else, the sweep, ended this attempt's machine
+    was_ended: bool = False  # the sweep destroyed this attempt's machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,22 +73,22 @@ class Listed:
     rental: Rental
     listing: Listing
     create_limit_seconds: float
-    surplus: frozenset[str] = frozenset()  # machines that are written down as such
+    surplus: frozenset[str] = frozenset()  # machines recorded as surplus
     market: Market | None = None
 
     @property
     def machines(self) -> list[Machine]:
-        """Machines with the label, newest first, except those that are on their way out already."""
+        """Machines with the label, newest first, without those that are being destroyed as surplus."""
         return [each for each in labelled(self.listing, self.rental.label) if each.provider_id not in self.surplus]
 
     @property
     def create_limit_over(self) -> float:
-        """When an earlier create can no longer come true."""
+        """When an earlier create can no longer take effect."""
         return (self.rental.create_sent_at or 0.0) + self.create_limit_seconds
 
     @property
     def may_create(self) -> bool:
-        """Nothing of ours is there, and no earlier create can still come true."""
+        """No machine of ours exists, and no earlier create can still take effect."""
         rental = self.rental
         if rental.state is not RentalState.REQUESTED or self.machines:
             return False
@@ -102,7 +102,7 @@ ProvisioningView = NoRental | NoAnswer | Listed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Create:
-    """Ask the provider for the machine; the intent and the time of asking are written already."""
+    """Ask the provider for the machine. The intent and the time of asking are already recorded."""
 
     rental: Rental
     offer: Offer
@@ -137,19 +137,19 @@ async def observe(visit: Visit, world: World) -> ProvisioningView:
 def decide(view: ProvisioningView, policy: Policy) -> Step[Action]:
     job, now = view.visit.job, view.visit.now
     if wants_out(job):
-        return Step(write=_give_up(view, Reason.CANCELLED_BY_USER, "cancelled while a machine was sought"))
+        return Step(write=_give_up(view, Reason.CANCELLED_BY_USER, "cancelled while looking for a machine"))
     if is_late(job, now=now):
         return Step(write=_give_up(view, Reason.HARD_LIMIT, "the limit was reached before a machine was ready"))
     if isinstance(view, NoRental):
-        if view.was_ended:  # one attempt is one rental: what is written of that machine stays
-            said = "the safety net ended the machine before it was ready"
-            return Step(write=_give_up(view, Reason.MACHINE_NOT_READY, said))
+        if view.was_ended:  # one attempt is one rental: the record of that machine stays
+            explanation = "the sweep destroyed the machine before it was ready"
+            return Step(write=_give_up(view, Reason.MACHINE_NOT_READY, explanation))
         return Step(write=_intent(view))
     if isinstance(view, NoAnswer) and isinstance(view.problem, AccessRefused):
         return Step(write=_give_up(view, Reason.ACCESS_REFUSED, str(view.problem)))
     if now - job.state_since > policy.limits.ready:
         return Step(write=_out_of_time(view, policy))
-    if isinstance(view, NoAnswer):  # a market that did not answer is not an empty one
+    if isinstance(view, NoAnswer):  # no answer does not mean that there are no offers
         after, seconds, _ = failed_try(job, policy)
         return Step(write=wait(after, seconds, alerts=_slow_alerts(view, policy)))
     if view.rental.state is RentalState.REQUESTED:
@@ -158,7 +158,7 @@ def decide(view: ProvisioningView, policy: Policy) -> Step[Action]:
 
 
 def _intent(view: NoRental) -> Write:
-    """First of all the rental is written down: a machine that we forget can only be one that we never asked for."""
+    """Record the rental before anything else: so every machine that we ask for is known."""
     job = view.visit.job
     label = str(Label(installation=view.installation, job=job.id, attempt=job.attempt))
     rental = Rental(
@@ -202,7 +202,7 @@ def _market(view: ProvisioningView) -> Market | None:
 
 
 def _wait_for_an_offer(view: Listed, market: Market, policy: Policy) -> Write:
-    """Wait rather than rent above the agreed price: the market may have a fitting offer in a minute."""
+    """Wait rather than rent above the agreed price: a matching offer may appear within a minute."""
     after, seconds, failures = failed_try(view.visit.job, policy)
     event = NewEvent(
         kind="waiting_for_offer", payload={"agreed": agreed_limits(after.spec), "offered": market.next_best}
@@ -213,21 +213,16 @@ def _wait_for_an_offer(view: Listed, market: Market, policy: Policy) -> Write:
 def _out_of_time(view: NoAnswer | Listed, policy: Policy) -> Write:
     job, waited = view.visit.job, format_duration(policy.limits.ready)
     market = _market(view)
-    if (
-        market
-        and view.rental.offer is None
-        and not market.offers
-        and not market.waits_for_room
-        and market.secret_problem is None
-    ):
-        said = f"{job.spec.provider} offered nothing within what was agreed to ({agreed_limits(job.spec)}) for {waited}"
+    if market is not None and view.rental.offer is None and market.has_no_offer:
+        agreed = agreed_limits(job.spec)
+        explanation = f"{job.spec.provider} had no offer within the agreed limits ({agreed}) for {waited}"
         if best := market.next_best:
-            said = f"{said}; it has {best}"
-        return _give_up(view, Reason.NO_OFFER, said)
-    said = f"no machine could be logged in to within {waited}"
-    if why := job.machine.login_problem:
-        said = f"{said}: {why}"
-    return _give_up(view, Reason.MACHINE_NOT_READY, said)
+            explanation = f"{explanation}; its best other offer is {best}"
+        return _give_up(view, Reason.NO_OFFER, explanation)
+    explanation = f"no machine was ready for login within {waited}"
+    if problem := job.machine.login_problem:
+        explanation = f"{explanation}: {problem}"
+    return _give_up(view, Reason.MACHINE_NOT_READY, explanation)
 
 
 def _discarding(machines: list[Machine]) -> Discard:
@@ -242,11 +237,11 @@ def _until_reachable(view: Listed, policy: Policy) -> Step[Action]:
     extra = [each for each in machines if each is not machine]
     if extra:
         return Step(write=with_surplus(job, rental, extra, now=view.visit.now), then=_discarding(extra))
-    if rental.absent_listings:  # it is there after all: only looks in a row count
+    if rental.absent_listings:  # it is there after all: only absences in a row count
         return Step(write=wait(job, 0.0, rentals=(replace(rental, absent_listings=0),)))
-    if machine.status in _USELESS:  # nothing is on it yet: another one is sooner ready than this one is back
-        said = machine.message or f"the provider says that the machine is {machine.status.value.lower()}"
-        return Step(write=_give_up(view, Reason.MACHINE_NOT_READY, said))
+    if machine.status in _USELESS:  # it holds no data yet: another machine is ready sooner than this one is back
+        explanation = machine.message or f"the provider reports that the machine is {machine.status.value.lower()}"
+        return Step(write=_give_up(view, Reason.MACHINE_NOT_READY, explanation))
     if machine.status is not MachineStatus.RUNNING or not machine.accesses:
         return Step(write=wait(job, policy.provider_look_seconds, alerts=_slow_alerts(view, policy)))
     return Step(then=LogIn(rental=rental, machine=machine))
@@ -297,7 +292,7 @@ async def _create(action: Create, job: Job, view: ProvisioningView, world: World
     provider = world.provider(job.spec.provider)
     want = requirements(job, view.visit.recipe)
     unsent = replace(action.rental, create_sent_at=None, offer=None)
-    view.visit.guard.check()  # the last thing before sending: a process that slept here must not rent
+    view.visit.guard.check()  # the last check before sending: a process that was suspended here must not rent
     try:
         provider_id = await provider.create(action.offer, label=action.rental.label, want=want)
     except NoCapacity as problem:
@@ -310,7 +305,7 @@ async def _create(action: Create, job: Job, view: ProvisioningView, world: World
     except AnswerLost as problem:
         event = NewEvent(kind="create_unanswered", payload={"problem": str(problem)})
         return wait(job, provider.create_limit_seconds, events=(event,))
-    except ProviderError as problem:  # any other refusal: nothing was rented, and asking again would not help
+    except ProviderError as problem:  # any other refusal: nothing was rented, and a retry would not help
         return replace(_give_up(view, Reason.NO_OFFER, str(problem)), rentals=(unsent,))
     machine = Machine(
         provider_id=provider_id,
@@ -325,7 +320,7 @@ async def _create(action: Create, job: Job, view: ProvisioningView, world: World
 
 
 def _offer_refused(action: Create, job: Job, view: ProvisioningView, policy: Policy, problem: str) -> Write:
-    """Somebody else was quicker: the next best offer is asked for, and the attempt is lost only when there is none."""
+    """Another customer was quicker: try the next best offer; the attempt is lost only when there is none."""
     refused = (*job.machine.refused_offers, action.offer.id)
     market = _market(view)
     others = market is not None and any(offer.id not in refused for offer in market.offers)

@@ -1,4 +1,4 @@
-"""What can be rented for a job now: within what the person agreed to, the provider's credit, and the room there."""
+"""What can be rented for a job now: within what the user agreed to, the account's credit, and the limit of machines."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from stationmaster.recipes.schema import Recipe
 class Market:
     """What could be rented now."""
 
-    asked_at: float  # when the create is about to be sent: a look at the market may take long
-    offers: tuple[Offer, ...] = ()  # within what the person agreed to
-    others: tuple[Offer, ...] = ()  # that would do, but cost more than was agreed to, or are slower
-    no_credit: str | None = None  # why the provider's credit does not suffice
-    secret_problem: SecretRefused | DeliveryBusy | None = None  # why a secret that the recipe needs would not be sent
-    waits_for_room: bool = False  # as many machines are rented there as may be
+    asked_at: float  # when the create is about to be sent: the search may take long
+    offers: tuple[Offer, ...] = ()  # within what the user agreed to
+    others: tuple[Offer, ...] = ()  # that would do, but cost more than agreed or are slower
+    no_credit: str | None = None  # why the provider account's credit is too small
+    secret_problem: SecretRefused | DeliveryBusy | None = None  # why a secret that the recipe needs cannot be sent
+    waits_for_room: bool = False  # the limit of rented machines there is reached
 
     def best_offer(self, job: Job) -> Offer | None:
-        """The best that was not refused in this attempt; else the best of all: what was taken may be free again."""
+        """The best that was not refused in this attempt; else the best of all, which may be free again."""
         refused = job.machine.refused_offers
         return next((offer for offer in self.offers if offer.id not in refused), next(iter(self.offers), None))
 
     @property
     def has_no_offer(self) -> bool:
-        """It was searched, and nothing in it is within what the person agreed to."""
+        """Offers were searched, and none is within what the user agreed to."""
         return not self.offers and not self.waits_for_room and self.secret_problem is None
 
     @property
     def next_best(self) -> str | None:
-        """The best offer that would do but was not agreed to, in words."""
+        """The best offer outside what the user agreed to, in words."""
         if not self.others:
             return None
         best = self.others[0]
@@ -82,8 +82,8 @@ def requirements(job: Job, recipe: Recipe) -> Requirements:
 
 
 def within_agreed(offers: Iterable[Offer], spec: JobSpec) -> list[Offer]:
-    """Offers that a person has agreed to, in their order: no dearer by the hour than was shown, on a GPU that is as
-    fast as the one that was shown. What costs nothing needs no agreement.
+    """Offers within what the user agreed to, in their order: no higher price per hour than was shown, and a GPU that is
+    as fast as the one shown. What costs nothing needs no agreement.
     """
     if spec.quote.price_per_hour <= 0:
         return list(offers)
@@ -97,18 +97,18 @@ def agreed_limits(spec: JobSpec) -> str:
 
 
 async def credit_problem(quote: Quote, provider: Provider) -> str | None:
-    """Why the account's credit is too small for the job; None if it is not, or if the provider knows no credit."""
+    """Why the account's credit is too small for the job; None if it suffices, or if the provider has no credit."""
     if not isinstance(provider, KnowsMoney) or not quote.cost_high:
         return None
     credit = await provider.credit()
     if credit >= quote.cost_high:
         return None
     needed, left = format_dollars(quote.cost_high), format_dollars(credit)
-    return f"{provider.name} has {left} of credit, the job may cost {needed}"
+    return f"the {provider.name} account has {left} of credit; the job can cost up to {needed}"
 
 
 async def is_full(rental: Rental, world: World) -> bool:
-    """Whether other jobs have rented, or are about to, as many machines of this provider as the settings allow."""
+    """Whether other jobs rent, or are about to rent, as many machines of this provider as the settings allow."""
     most = world.policy.max_rentals.get(rental.provider)
     if most is None:
         return False

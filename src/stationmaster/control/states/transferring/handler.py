@@ -1,4 +1,4 @@
-"""TRANSFERRING_DATA: the machine is ours and healthy. Trackside, recipe, dataset and plan go there, verified."""
+"""TRANSFERRING_DATA: the machine is ready. Send trackside, recipe, dataset and plan, and verify them."""
 
 from __future__ import annotations
 
@@ -61,15 +61,15 @@ class TransferringView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
-    """Everything the training needs is put in place; what is there already is not sent again."""
+    """Send everything the training needs; what is there already is not sent again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """What is worth telling of a transfer that is done."""
+    """What a finished transfer reports."""
 
-    resumed: Collected | None  # the earlier attempt's checkpoint that the training goes on from
-    how: str | None  # the event that says how the dataset came, unless it was sent
+    resumed: Collected | None  # the earlier attempt's checkpoint that the training resumes from
+    how: str | None  # the kind of the event for a dataset that need not be sent
 
 
 async def observe(visit: Visit, world: World) -> TransferringView:
@@ -81,15 +81,15 @@ async def observe(visit: Visit, world: World) -> TransferringView:
 def decide(view: TransferringView, policy: Policy) -> Step[Send]:
     job, now = view.visit.job, view.visit.now
     if wants_out(job):
-        return _give_up(view, Reason.CANCELLED_BY_USER, "cancelled before the training began")
+        return _give_up(view, Reason.CANCELLED_BY_USER, "cancelled before the training started")
     if view.sighting.fate in (Fate.GONE, Fate.STOPPED):
-        said = f"the provider says that the machine is {view.sighting.fate.value.lower()}"
-        return _give_up(view, Reason.MACHINE_LOST, said)
+        explanation = f"the provider reports that the machine is {view.sighting.fate.value.lower()}"
+        return _give_up(view, Reason.MACHINE_LOST, explanation)
     if is_late(job, now=now):
-        return _give_up(view, Reason.HARD_LIMIT, "the limit was reached before the training began")
+        return _give_up(view, Reason.HARD_LIMIT, "the limit was reached before the training started")
     if now - job.state_since > policy.limits.transfer:
-        said = f"the dataset could not be sent within {policy.limits.transfer / 60:.0f} min"
-        return _give_up(view, Reason.TRANSFER_FAILED, said)
+        explanation = f"the dataset could not be sent within {policy.limits.transfer / 60:.0f} min"
+        return _give_up(view, Reason.TRANSFER_FAILED, explanation)
     if view.sighting.fate is Fate.MISSING:
         return Step(write=wait(missed(job, view.sighting), policy.provider_look_seconds))
     return Step(then=Send())
@@ -131,7 +131,7 @@ def _resume_events(resumed: Collected | None) -> tuple[NewEvent, ...]:
 
 
 def _send_failed(job: Job, problem: RemoteError | DiskFull, *, now: float, world: World) -> Write:
-    """The machine answered, and said no: a few tries, then another machine."""
+    """The machine answered with an error: retry a few times, then use another machine."""
     after, seconds, failures = failed_try(job, world.policy)
     event = NewEvent(kind="transfer_failed", payload={"problem": str(problem)})
     if failures + 1 < _MOST_FAILURES:
@@ -141,7 +141,7 @@ def _send_failed(job: Job, problem: RemoteError | DiskFull, *, now: float, world
 
 
 async def _send(job: Job, visit: Visit, world: World) -> Sent:
-    """Everything is there."""
+    """Send everything; what is there already is not sent again. Raises RemoteError and DiskFull."""
     host = host_of(job, world)
     await host.install(world.trackside)
     saved = await best_intact(job, world) if visit.recipe.resume is not None else None
@@ -153,7 +153,7 @@ async def _send(job: Job, visit: Visit, world: World) -> Sent:
 async def _send_all(
     job: Job, host: Host, stored: StoredRecipe, world: World, saved: Collected | None, progress: Progress
 ) -> str | None:
-    """Everything is there; the event that says how the dataset came, unless it was sent."""
+    """Send everything; return the kind of the event for a dataset that need not be sent."""
     checkpoint = job.spec.resume_from if saved is None else saved.location
     resume = None if checkpoint is None else _RESUME
     step = resume_step(job, saved)
@@ -170,12 +170,12 @@ async def _send_all(
     if state is not None:
         files.append(Sending(local=state, path=_STATE, sha256=await world.ask_store(_sha256, state)))
     how = await _send_files(job, host, files, stored.recipe, world, progress)
-    await host.unpack(_ARCHIVE, _DATASET, job.spec.dataset.sha256)  # nothing is done to what was pulled
+    await host.unpack(_ARCHIVE, _DATASET, job.spec.dataset.sha256)  # skipped for a downloaded dataset
     return how
 
 
 async def _resume_state(job: Job, saved: Collected | None, recipe: Recipe) -> Path | None:
-    """What the trainer reads beside the checkpoint, where the recipe says that it does and it lies here."""
+    """The trainer's state beside the checkpoint, if the recipe uses one and it is stored here."""
     if recipe.resume is None or recipe.resume.state is None:
         return None
     if saved is not None:
@@ -201,12 +201,12 @@ async def _send_files(
 
 
 def resume_step(job: Job, saved: Collected | None) -> int | None:
-    """The training step of the checkpoint that the attempt goes on from; None for none, or where nobody knows."""
+    """The training step of the checkpoint that the attempt resumes from; None for none, or if unknown."""
     return job.spec.resume_step if saved is None else saved.step
 
 
 def step_offset(job: Job, saved: Collected | None, recipe: Recipe) -> int | None:
-    """What is added to the steps that the trainer counts, where it counts from 0 again after a resume."""
+    """What to add to the trainer's own step count if it counts from 0 again after a resume."""
     return resume_step(job, saved) if recipe.resume is not None and recipe.resume.counts_from_zero else None
 
 
