@@ -10,6 +10,7 @@ import time
 import traceback
 from typing import Any
 
+import trackside.steps.last_error  # noqa: F401 (import it now: home may replace the archive later)
 from trackside.machine import clock
 from trackside.machine.gpu import GpuProbe
 from trackside.machine.process import is_alive
@@ -34,14 +35,14 @@ _PAUSE_AFTER_TROUBLE_SECONDS = 5.0
 
 
 def supervise(root: Root) -> None:
-    """Take the plan to its end. The caller holds the supervisor's lock in this process."""
+    """Run the plan to its end. The caller holds the supervisor's lock in this process."""
     supervisor = Supervisor(root, read_plan(root))
     child_ended = _wake_on_child()
-    _log("supervisor %d begins" % os.getpid())
+    _log("supervisor %d started" % os.getpid())
     while True:
         try:
             finished = supervisor.turn()
-        except Exception:  # noqa: BLE001 - whatever fails here (a full disk), the step must keep its supervisor
+        except Exception:  # noqa: BLE001 - any failure here (a full disk) must not end the step's supervisor
             _log(traceback.format_exc())
             time.sleep(_PAUSE_AFTER_TROUBLE_SECONDS)
             continue
@@ -52,7 +53,7 @@ def supervise(root: Root) -> None:
 
 
 class Supervisor:
-    """One turn at a time; all that must survive it is on disk, except the secrets."""
+    """Runs the plan turn by turn; all its state is on disk, except the secrets."""
 
     def __init__(self, root: Root, plan: Plan) -> None:
         self._root = root
@@ -70,7 +71,7 @@ class Supervisor:
         self._health = HealthProbe(root, plan)
 
     def turn(self) -> Finished | None:
-        """Do the next thing, if it is time for one; the end when the plan has come to it."""
+        """Do the next action, if one is due; return how the plan finished, or None."""
         self._reap()
         arrived = look_for_secrets(self._root)
         self._secrets.update(arrived or {})
@@ -82,16 +83,16 @@ class Supervisor:
         self._perform(action, facts)
         self._publish(facts, action)
         if arrived is not None:
-            discard_secrets(self._root)  # only now: `start` takes their disappearance for the receipt
+            discard_secrets(self._root)  # only now: `start` takes their removal as the confirmation
         self._beat(facts)
         self._calm = action.running if isinstance(action, Watch) else None
         return action if isinstance(action, Finished) else None
 
     def wait(self, child_ended: int) -> None:
-        """Sleep until there may be something to do: a child's end is told, all else is looked for.
+        """Sleep until there may be something to do: a child's exit wakes us, everything else is polled.
 
-        Beside a step that simply runs this costs next to nothing: our own shim's end is told, and for one that an
-        earlier supervisor left behind a glance at its process is enough.
+        While a step runs this costs almost nothing: our own shim's exit wakes us, and for a shim that an earlier
+        supervisor started it is enough to check its process.
         """
         if self._calm is None:
             _sleep(child_ended, _POLL_SECONDS)
@@ -124,7 +125,7 @@ class Supervisor:
         self._shim = (spawn_in_session(command, env={**os.environ, **secrets}), action)
 
     def _reap(self) -> None:
-        """Forget a shim that ended. One that could not even begin its try (disk full) is not repeated at once."""
+        """Reap a shim that ended. One that could not even start its try (disk full) is not repeated at once."""
         if self._shim is None:
             return
         pid, started = self._shim
@@ -162,7 +163,7 @@ class Supervisor:
             write_record(self._root.latest, self._heartbeat(running, facts, log_size))
 
     def _mark_ends(self, facts: Facts) -> None:
-        """The last bytes of a log are dated by the end of its try."""
+        """Date the last bytes of a log by the end of its try."""
         for seen in (seen for tries in facts.tries for seen in tries):
             if seen.verdict is not None and not seen.settled:
                 self._mark(seen, seen.verdict.ended.wall)
@@ -184,7 +185,7 @@ class Supervisor:
 
 
 def _wake_on_child() -> int:
-    """A descriptor that becomes readable when a child ends, so that nothing waits for the next poll."""
+    """Return a descriptor that becomes readable when a child ends, so that no end waits for the next poll."""
     readable, writable = os.pipe()
     os.set_blocking(readable, False)
     os.set_blocking(writable, False)
@@ -203,4 +204,4 @@ def _log(text: str) -> None:
     try:
         print("%.3f %s" % (time.time(), text), file=sys.stderr, flush=True)
     except OSError:
-        pass  # a full disk silences the log, not the supervisor
+        pass  # a full disk stops the log, not the supervisor
