@@ -1,4 +1,4 @@
-"""What runs beside the training: standard library only, Python 3.8 or newer."""
+"""The program that runs a job's steps on the machine: standard library only, Python 3.8 or newer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Before the machine is given back: nothing of the job runs any more, and the recipe has cleaned up behind itself."""
+"""Before the machine is returned: stop everything of the job and run the recipe's cleanup."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _TAIL_CHARACTERS = 2000
 
 
 def clean_up(root: Root, plan: Plan, *, grace_seconds: float) -> dict[str, Any]:
-    """End the job's steps and containers, then start the recipe's cleanup, once; repeated calls say how it goes.
+    """Stop the job's steps and containers, then start the recipe's cleanup, once; repeated calls return its state.
 
-    The answer's state: `nothing` to do, `running`, `done`, or `failed` with what the steps printed last.
+    The answer's state: `nothing` to do, `running`, `done`, or `failed` with the end of the steps' logs.
     """
     stop(root, plan, grace_seconds=grace_seconds)
     part = Root(root.path, part=CLEANUP)

@@ -1,6 +1,6 @@
-"""Our own modules as files beside the job: Python keeps no compiled code for an archive, and home asks often.
+"""Unpack our own modules beside the job: Python caches no compiled code for an archive, and home calls often.
 
-Where the archive brings code that was compiled for this very Python there is nothing to keep.
+An archive with code compiled for this Python version needs no cache.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import trackside
 
 
 def use_code_cache(own_folder: str) -> None:
-    """Import further modules from the cache of this very archive, if there is one."""
+    """Import further modules from this archive's cache, if any. Call it before importing a folder of ours."""
     archive = archive_path()
     if archive is not None and not _is_compiled():
         cached = os.path.join(_cache_folder(own_folder, archive), "trackside")
         if os.path.isdir(cached):
             trackside.__path__.insert(0, cached)
-            sys.dont_write_bytecode = False  # many images say so; what one call compiles the next one finds
+            sys.dont_write_bytecode = False  # many images disable it; here the next call uses what this one compiles
 
 
 def fill_code_cache(own_folder: str) -> None:
-    """Make the cache of this archive, whole or not at all. Without it everything works, only slower."""
+    """Create this archive's cache, whole or not at all. Without it everything works, only slower."""
     archive = archive_path()
     if archive is None or _is_compiled() or os.path.isdir(_cache_folder(own_folder, archive)):
         return
@@ -41,7 +41,7 @@ def fill_code_cache(own_folder: str) -> None:
 
 
 def archive_path() -> str | None:
-    """The archive that trackside runs from; None where it is installed as a package."""
+    """Return the archive that trackside runs from; None where it is installed as a package."""
     archive = getattr(trackside.__loader__, "archive", None)
     return os.path.abspath(archive) if archive is not None else None
 

@@ -1,7 +1,7 @@
-"""What trackside raises; a person or home sees one line of it.
+"""The errors of trackside; each is printed as one line on stderr.
 
-TracksideError    the call could not be done (exit status 1)
-└── Misuse        the call itself makes no sense (exit status 2)
+TracksideError    the verb failed (exit status 1)
+└── Misuse        the command line or the input is invalid (exit status 2)
 """
 
 from __future__ import annotations

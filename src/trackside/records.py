@@ -1,4 +1,4 @@
-"""Small JSON files that are seen whole or not at all."""
+"""Small files that a reader sees whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Mapping
 
 
 def read_record(path: str) -> dict[str, Any] | None:
-    """The JSON object in a file; None when there is no such file or it is damaged."""
+    """Return the JSON object in a file; None when the file is missing or damaged."""
     try:
         with open(path, "rb") as file:
             found = json.loads(file.read())
@@ -18,7 +18,7 @@ def read_record(path: str) -> dict[str, Any] | None:
 
 
 def write_record(path: str, record: Mapping[str, Any], *, durable: bool = False) -> None:
-    """Replace the file in one move; `durable` also waits for the disk."""
+    """Replace the file by a rename; `durable` also waits for the disk."""
     write_text(path, json.dumps(record) + "\n", durable=durable)
 
 
@@ -38,7 +38,7 @@ def write_text(path: str, text: str, *, durable: bool = False) -> None:
 
 
 def remove_file(path: str) -> None:
-    """After this the file is not there; quietly if it was not."""
+    """Remove the file if it is there."""
     try:
         os.unlink(path)
     except FileNotFoundError:

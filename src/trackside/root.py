@@ -1,4 +1,4 @@
-"""Where everything lies under a job's root."""
+"""The paths under a job's root."""
 
 from __future__ import annotations
 
@@ -28,13 +28,12 @@ CLEANUP = "cleanup"
 class Root:
     """The job's folder on the machine and the names in it.
 
-    The cleanup is a part with a folder of its own beside the job's steps, so that it is run, told and found again in
-    the same way as they are.
+    The cleanup is a part with its own folder, so that its steps are run, reported and found again like the job's.
     """
 
     def __init__(self, path: str, *, part: str = "") -> None:
         if part not in ("", CLEANUP):
-            raise Misuse("there is no part %r" % part)
+            raise Misuse("unknown part: %r" % part)
         self.path = os.path.realpath(path)
         self.part = part
         self.plan = os.path.join(self.path, "plan.json")
@@ -65,7 +64,7 @@ class Root:
             os.makedirs(os.path.join(self.path, name), exist_ok=True)
 
     def inside(self, relative: str) -> str:
-        """The full path of something under the root; Misuse if it leaves it."""
+        """Return the full path of something under the root. Raises Misuse for a path that leaves it."""
         if not stays_inside(relative):
             raise Misuse("%r is not a path inside the job's folder" % relative)
         return os.path.join(self.path, relative)
@@ -74,7 +73,7 @@ class Root:
         return TryFolder(os.path.join(self.steps, stream_name(step, number)))
 
     def tries(self) -> list[tuple[int, int]]:
-        """Every (step, try) that was ever started, in order."""
+        """Return every (step, try) that was ever started, in order."""
         try:
             names = os.listdir(self.steps)
         except FileNotFoundError:
@@ -84,7 +83,7 @@ class Root:
 
 
 def stream_name(step: int, number: int) -> str:
-    """How the log of one try is called between home and trackside."""
+    """Return the name of one try's log, as home and trackside use it."""
     return "%d.%d" % (step, number)
 
 

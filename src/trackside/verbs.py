@@ -1,4 +1,4 @@
-"""The verbs: parse, call, print JSON."""
+"""The verbs: parse the command line, call, print JSON."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from trackside.root import Root
 from trackside.steps.plan import read_plan
 
 _USAGE = """usage: trackside --root ROOT [--part cleanup] VERB
-  start [--secrets-stdin]                    start the plan, once
-  status [--since JSON] [--max-bytes N] [--alone S]   tell how it goes; S as in visit
-  follow [--since JSON] [--interval S]       tell it again and again
-  stop [--grace S]                           end the running step and start no other
-  save --id ID [--wait S]                    ask the training for a checkpoint, once per ID, and look for it
-  sample --id ID [--wait S]                  ask the training for samples in the same way
+  start [--secrets-stdin]                    start the plan, once; secrets as JSON on stdin
+  status [--since JSON] [--max-bytes N] [--alone S]   print the job's status; S as in visit
+  follow [--since JSON] [--interval S]       print a status on every change
+  stop [--grace S]                           stop the running step and start no other
+  save --id ID [--wait S]                    request a checkpoint, once per ID, and wait for it
+  sample --id ID [--wait S]                  request samples in the same way
   check                                      run the recipe's health check now
-  cleanup [--grace S]                        end everything, then run the recipe's cleanup, once
-  logs [--step N] [--tail N]                 print the steps' logs as one text
-  hash [--chunks N] [--end-writers] PATH...  SHA-256 of files, or of each N bytes of them; first ends
-                                             every rsync that still writes to them
-  take ARCHIVE --sha256 HEX [--room N]       a kept archive is in place; else N bytes are made free
-  keep ARCHIVE --sha256 HEX --most-bytes N --most-age S   later jobs may take it
+  cleanup [--grace S]                        stop everything, then run the recipe's cleanup, once
+  logs [--step N] [--tail N]                 print the logs of all steps, or of step N
+  hash [--chunks N] [--end-writers] PATH...  print the SHA-256 of files, or of each N bytes;
+                                             --end-writers first ends every rsync that writes to them
+  take ARCHIVE --sha256 HEX [--room N]       take an archive from the cache; else make N bytes free
+  keep ARCHIVE --sha256 HEX --most-bytes N --most-age S   add an archive to the cache for later jobs
   unpack ARCHIVE DIR --sha256 HEX            verify an archive and unpack it
-  inventory                                  all outputs with their SHA-256
-  visit --alone S                            a training may go on for S seconds without a visit
-  acknowledge                                all is safe at home, the machine may go
-  read [--bytes N] PATH                      the first N bytes of a file (512)
-  upload                                     a file goes to a bucket or the Hub; the signed requests come on stdin
-  download                                   files come from a bucket; the order with their addresses comes on stdin
-  preflight                                  disk, GPUs, driver: can this machine train?
+  inventory                                  print all outputs with their SHA-256
+  visit --alone S                            allow a training to run S seconds without a visit
+  acknowledge                                record that all results are safe: the machine may be destroyed
+  read [--bytes N] PATH                      print the first N bytes of a file (default 512)
+  upload                                     upload a file to a bucket or the Hub; reads signed requests from stdin
+  download                                   download files from a bucket; reads their addresses from stdin
+  preflight                                  check disk, GPUs and driver
 """
 
 _LARGEST_CHUNK_BYTES = 1 << 26  # read into memory at once
-_LARGEST_READ_BYTES = 1 << 20  # more goes by rsync or a signed request, not as one answer
+_LARGEST_READ_BYTES = 1 << 20  # larger files need rsync or a signed request
 
 Options = Dict[str, str]
 
 
 def run_verb(argv: list[str]) -> int:
-    """Run one verb; the exit status. Trouble is one line on stderr."""
+    """Run one verb and return its exit status. An error is printed as one line on stderr."""
     try:
         return _run(argv)
     except BrokenPipeError:
-        # Nobody listens any more; without this Python complains once more when it closes stdout.
+        # The reader is gone; without this Python reports the error again when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     except TracksideError as error:
@@ -58,7 +58,7 @@ def run_verb(argv: list[str]) -> int:
         return 1
 
 
-# getopt instead of argparse, which takes as long to import and set up as the whole rest of a status.
+# getopt, because importing and setting up argparse takes as long as all the rest of a status.
 def _run(argv: list[str]) -> int:
     try:
         given, rest = getopt.getopt(argv, "", ["root=", "part=", "help"])
@@ -73,13 +73,13 @@ def _run(argv: list[str]) -> int:
     except getopt.GetoptError as error:
         raise Misuse(str(error)) from error
     if not verb.fewest <= len(arguments) <= verb.most:
-        raise Misuse("%s does not take %d arguments" % (rest[0], len(arguments)))
+        raise Misuse("wrong number of arguments for %s: %d" % (rest[0], len(arguments)))
     chosen = Root(root, part=dict(given).get("--part", ""))
     return verb.run(chosen, {name[2:]: value for name, value in options}, arguments)
 
 
 def _start(root: Root, options: Options, arguments: list[str]) -> int:
-    # Each verb imports what it needs when it runs, so that none pays for the others.
+    # Each verb imports what it needs when it runs, so that no other verb pays for it.
     from trackside.report.status import build_status
     from trackside.steps.handover import parse_secrets
     from trackside.steps.start import start
@@ -193,7 +193,7 @@ def _unpack(root: Root, options: Options, arguments: list[str]) -> int:
     from trackside.transfer.unpack import unpack
 
     if "sha256" not in options:
-        raise Misuse("unpack needs --sha256")
+        raise Misuse("--sha256 is missing")
     answer = unpack(root, arguments[0], arguments[1], sha256=options["sha256"])
     _print(answer)
     return 0 if answer["ok"] else 1
@@ -252,7 +252,7 @@ def _preflight(root: Root, options: Options, arguments: list[str]) -> int:
 def _supervise(root: Root, options: Options, arguments: list[str]) -> int:
     from trackside.steps.supervise import supervise
 
-    # Ours from here on: no shim or step may inherit it, or the next supervisor could not begin.
+    # No shim or step may inherit the lock, or the next supervisor could not start.
     os.set_inheritable(int(arguments[0]), False)
     supervise(root)
     return 0
@@ -267,7 +267,7 @@ def _shim(root: Root, options: Options, arguments: list[str]) -> int:
 
 def _id(options: Options) -> str:
     if not options.get("id"):
-        raise Misuse("a request needs --id")
+        raise Misuse("--id is missing")
     return options["id"]
 
 

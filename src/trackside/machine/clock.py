@@ -1,4 +1,4 @@
-"""Moments on this machine: wall clock, seconds since boot, and which boot."""
+"""Points in time on this machine: wall clock, seconds since boot, and which boot."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def now() -> Moment:
 
 
 def moment_from_record(record: Mapping[str, Any] | None) -> Moment | None:
-    """The moment a record tells of; None when it tells of none."""
+    """Return the moment in a record; None when it holds none."""
     try:
         return Moment(wall=float(record["wall"]), monotonic=float(record["monotonic"]), boot_id=str(record["boot_id"]))  # type: ignore[index]
     except (KeyError, TypeError, ValueError):
@@ -33,7 +33,7 @@ def moment_from_record(record: Mapping[str, Any] | None) -> Moment | None:
 
 
 def seconds_between(earlier: Moment, later: Moment) -> float | None:
-    """Seconds from one moment to the other; None across a reboot, where nobody knows."""
+    """Return the seconds between two moments; None across a reboot, where they are unknown."""
     elapsed = later.monotonic - earlier.monotonic
     return elapsed if earlier.boot_id == later.boot_id and elapsed >= 0 else None
 
@@ -51,7 +51,7 @@ def seconds_since_boot() -> float:
 
 
 def boot_id() -> str:
-    """Which boot of the machine this is; empty where the system does not say (TRACKSIDE_BOOT_ID overrides)."""
+    """Return an id of the machine's current boot; empty where the system has none (TRACKSIDE_BOOT_ID overrides)."""
     given = os.environ.get("TRACKSIDE_BOOT_ID")
     return given if given else _boot_id_of_kernel()
 

@@ -1,4 +1,4 @@
-"""What nvidia-smi says of the GPUs, asked at most every few seconds and never waited for long."""
+"""GPU readings from nvidia-smi, at most one every few seconds, with a short timeout."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _QUERY = (
 
 
 class GpuProbe:
-    """One question to nvidia-smi at a time, its answer left in a file; `poll` never waits."""
+    """Runs one nvidia-smi at a time and leaves its output in a file; `poll` never waits."""
 
     def __init__(self, answer_path: str) -> None:
         self._answer = answer_path
@@ -29,7 +29,7 @@ class GpuProbe:
         self._asked_at = 0.0
 
     def poll(self, monotonic: float) -> bool:
-        """Ask when it is time, take the answer when it is there; True while one is awaited."""
+        """Start nvidia-smi when it is due and take its output when it has ended; True while it runs."""
         if self._pid:
             self._take_answer(monotonic)
         elif self._program and (not self._asked_at or monotonic - self._asked_at >= REFRESH_SECONDS):
@@ -37,7 +37,7 @@ class GpuProbe:
         return bool(self._pid)
 
     def ask_and_wait(self) -> None:
-        """One fresh answer, or none within the limit."""
+        """Get one fresh answer, or none within the timeout."""
         while self.poll(time.monotonic()):
             time.sleep(0.01)
 
@@ -68,7 +68,7 @@ class GpuProbe:
 
 
 def read_gpus(answer_path: str, *, wall: float) -> list[dict[str, Any]] | None:
-    """The GPUs of the last answer; None when there is none that is fresh."""
+    """Return the GPUs of the last answer; None when there is no recent one."""
     try:
         with open(answer_path, encoding="utf-8", errors="replace") as file:
             is_fresh = abs(wall - os.fstat(file.fileno()).st_mtime) <= _STALE_SECONDS
@@ -78,7 +78,7 @@ def read_gpus(answer_path: str, *, wall: float) -> list[dict[str, Any]] | None:
 
 
 def parse_gpus(text: str) -> list[dict[str, Any]]:
-    """One entry per line of nvidia-smi's CSV; a value that it does not know is None.
+    """Return one entry per line of nvidia-smi's CSV; a value that it does not know is None.
 
     >>> parse_gpus("0, NVIDIA H200, 12, 143771, [N/A]")[0]["utilization_percent"] is None
     True
@@ -102,6 +102,6 @@ def _number(text: str) -> int | None:
 
 
 def find_on_path(name: str) -> str | None:
-    """Where a program lies; None if there is none that can be run."""
+    """Return the path of a program; None if no executable one is found."""
     candidates = (os.path.join(folder, name) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep))
     return next((path for path in candidates if os.path.isfile(path) and os.access(path, os.X_OK)), None)

@@ -1,7 +1,7 @@
-"""What home tells the guard of a rented machine: how long it may go on alone, and that all is safe.
+"""Files that home leaves for the guard of a rented machine: how long it may run alone, and that all results are safe.
 
-The guard is a few lines of shell that run beside us; it reads these files in the folder of all jobs. A machine that
-several jobs share has none, and names a folder of each job's own where they do no harm.
+The guard is a shell script on the machine; it reads these files in the folder that holds all jobs. A machine that
+several jobs share has no guard, and its environment names a folder for each job where these files do no harm.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _ACKNOWLEDGED_FILE = ".acknowledged"
 
 
 def visit(root: Root, *, alone_seconds: float) -> None:
-    """Home was here; a training may go on for so long without another visit."""
+    """Record a visit: a training may run for `alone_seconds` without another one."""
     write_text(_beside(root, _GUARD_FILE), "%d %d\n" % (alone_seconds, _uptime()))
 
 
 def acknowledge(root: Root) -> None:
-    """Everything of worth is safe at home: the machine may be destroyed."""
+    """Record that all results are safe at home: the machine may be destroyed."""
     write_text(_beside(root, _ACKNOWLEDGED_FILE), "")
 
 
@@ -32,7 +32,7 @@ def _beside(root: Root, name: str) -> str:
 
 
 def _uptime() -> float:
-    """The clock that the guard reads: seconds since boot, or the wall clock where there is no such file."""
+    """Read the guard's clock: seconds since boot, or the wall clock where that file is missing."""
     try:
         with open(os.environ.get("STATIONMASTER_UPTIME", "/proc/uptime"), encoding="ascii") as file:
             return float(file.read().split()[0])

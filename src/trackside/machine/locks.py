@@ -1,4 +1,4 @@
-"""File locks that live exactly as long as the processes holding them."""
+"""File locks that last exactly as long as the processes that hold them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Iterator
 
 
 def try_lock(descriptor: int) -> bool:
-    """Take the lock on an open file for as long as any copy of the descriptor is open; False if somebody has it."""
+    """Lock an open file until every copy of the descriptor is closed; False if another process holds the lock."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -19,7 +19,7 @@ def try_lock(descriptor: int) -> bool:
 
 @contextmanager
 def one_at_a_time(folder: str) -> Iterator[None]:
-    """Wait until nobody else is between the two ends of such a block on this folder."""
+    """Let one process at a time run such a block on this folder; the others wait."""
     # A file, opened for writing: network file systems lock nothing else.
     descriptor = os.open(os.path.join(folder, ".turn"), os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -30,7 +30,7 @@ def one_at_a_time(folder: str) -> Iterator[None]:
 
 
 def is_locked(path: str) -> bool:
-    """Whether some process holds the lock. Askers share it for an instant, so they never disturb each other."""
+    """Whether a process holds the lock. It takes a shared lock for an instant, so callers never block each other."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:

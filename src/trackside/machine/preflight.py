@@ -1,4 +1,4 @@
-"""Whether this machine can train: looked at before any data is sent to it."""
+"""Check whether this machine can train, before any data is sent to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TOOLS = ("python3", "rsync", "docker", "podman", "nvidia-smi")
 
 
 def preflight(root: Root, *, wall: float) -> dict[str, Any]:
-    """Disk, memory, GPUs, driver, and whether GPU memory can really be had."""
+    """Return disk, memory, GPUs, driver, and whether GPU memory can really be allocated."""
     os.makedirs(root.path, exist_ok=True)
     answer = os.path.join(root.path, ".preflight-gpu")
     GpuProbe(answer).ask_and_wait()
@@ -35,9 +35,9 @@ def preflight(root: Root, *, wall: float) -> dict[str, Any]:
 
 
 def try_allocation() -> str | None:
-    """ "ok" when the first GPU gives memory, else what the driver says; None where there is no CUDA driver to ask.
+    """Allocate memory on the first GPU: "ok", else the driver's error; None where there is no CUDA driver.
 
-    By the driver itself: frameworks belong to the recipe, and nvidia-smi also works on a GPU that is stuck.
+    This calls the driver itself: frameworks belong to the recipe, and nvidia-smi also works on a GPU that hangs.
     """
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
@@ -56,12 +56,12 @@ def try_allocation() -> str | None:
     for name, call in calls:
         result = call()
         if result != 0:
-            return "%s answers error %d" % (name, result)
+            return "%s returned error %d" % (name, result)
     return "ok"
 
 
 def cuda_version() -> float | None:
-    """The newest CUDA that the driver can run, as 12.4; None where there is no CUDA driver to ask."""
+    """Return the newest CUDA version that the driver supports, e.g. 12.4; None where there is no CUDA driver."""
     version = ctypes.c_int()
     try:
         if ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version)) != 0:

@@ -1,4 +1,4 @@
-"""Which process this is, beyond its number: pid, start time and boot."""
+"""Identify a process by pid, start time and boot, so that a reused pid is not mistaken for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Process(NamedTuple):
 
 
 def identify(pid: int, *, boot_id: str) -> Process | None:
-    """The process now running under this number; None when there is none."""
+    """Return the process that now has this pid; None when there is none."""
     seen = _look_at(pid)
     if seen is None:
         return None
@@ -40,7 +40,7 @@ def process_from_record(record: Mapping[str, Any] | None) -> Process | None:
 
 
 def is_alive(process: Process, *, boot_id: str) -> bool:
-    """Whether that very process still runs. One that nobody has reaped yet is dead."""
+    """Return whether exactly that process still runs. A zombie counts as dead."""
     if process.boot_id != boot_id:
         return False
     seen = _look_at(process.pid)
@@ -48,13 +48,13 @@ def is_alive(process: Process, *, boot_id: str) -> bool:
 
 
 def signal_group(process: Process, number: int, *, boot_id: str) -> None:
-    """Signal the group of a living process; nothing happens if it is gone."""
+    """Signal the group of a living process; do nothing if it is gone."""
     if is_alive(process, boot_id=boot_id):
         _kill_group(process.group, number)
 
 
 def signal_process(process: Process, number: int, *, boot_id: str) -> bool:
-    """Signal that very process and none of its children; False if it is gone."""
+    """Signal exactly that process and none of its children; False if it is gone."""
     if not is_alive(process, boot_id=boot_id):
         return False
     try:
@@ -65,9 +65,9 @@ def signal_process(process: Process, number: int, *, boot_id: str) -> bool:
 
 
 def kill_leftovers(process: Process, *, boot_id: str) -> None:
-    """KILL what a dead process left behind in its group (data loaders that still hold GPU memory).
+    """Kill what a dead process left in its group (data loaders that still hold GPU memory).
 
-    A number stays reserved while its group has members, so another process under it means that the group is gone.
+    A pid stays reserved while its group has members, so another process with that pid means that the group is gone.
     """
     if process.boot_id != boot_id:
         return
@@ -110,7 +110,7 @@ def _kill_group(group: int, number: int) -> None:
     try:
         os.killpg(group, number)
     except (ProcessLookupError, PermissionError):
-        pass  # gone between the look and the signal; macOS says EPERM for a group of zombies
+        pass  # gone between the check and the signal; macOS returns EPERM for a group of zombies
 
 
 _HAS_PROC = os.path.exists("/proc/self/stat")

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def read_memory() -> dict[str, int] | None:
-    """Main memory in bytes; None where the system does not say."""
+    """Return main memory in bytes; None where the system has no /proc/meminfo."""
     try:
         with open("/proc/meminfo", encoding="ascii", errors="replace") as file:
             return parse_meminfo(file.read())
@@ -36,6 +36,6 @@ def parse_meminfo(text: str) -> dict[str, int] | None:
 
 
 def read_disk(path: str) -> dict[str, Any]:
-    """Size of the disk that holds `path`, and what of it an ordinary user can still write."""
+    """Return the size of the disk that holds `path`, and how much an ordinary user can still write."""
     seen = os.statvfs(path)
     return {"total_bytes": seen.f_blocks * seen.f_frsize, "free_bytes": seen.f_bavail * seen.f_frsize}

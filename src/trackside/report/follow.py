@@ -1,4 +1,4 @@
-"""The status again and again, whenever there is something new."""
+"""Print a status whenever there is something new."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import select
 from typing import Any, Hashable
 
-import trackside.report.thinning  # noqa: F401 (at once: home may replace the archive later)
+import trackside.report.thinning  # noqa: F401 (import it now: home may replace the archive later)
 from trackside.machine import clock
 from trackside.report.outputs import list_outputs
 from trackside.report.status import Since, build_status, next_since
@@ -20,27 +20,27 @@ _OUTPUTS_SECONDS = 1.0
 
 
 def follow(root: Root, plan: Plan, since: Since, *, interval_seconds: float, source: int, sink: int) -> None:
-    """Write one status per line to `sink`: at once, on every news, and as a sign of life. Ends with either end."""
-    news = News(root, plan)
-    told_at = None
+    """Write one status per line to `sink`: now, on changes, and as a heartbeat. Ends when `source` or `sink` closes."""
+    changes = Changes(root, plan)
+    written_at = None
     while True:
         moment = clock.seconds_since_boot()
-        is_new = news.is_any(moment)
-        if is_new or told_at is None or moment - told_at >= _HEARTBEAT_SECONDS:
+        is_new = changes.is_any(moment)
+        if is_new or written_at is None or moment - written_at >= _HEARTBEAT_SECONDS:
             answer = build_status(root, plan, with_log=since)
             since = next_since(since, answer)
-            told_at = moment
+            written_at = moment
             if not _write_line(sink, answer):
                 return
             if answer["more"]:
-                news.forget()
+                changes.forget()
                 continue
         if _is_closed(source, interval_seconds):
             return
 
 
-class News:
-    """Whether anything home would want to know has changed since the last question; cheap to ask."""
+class Changes:
+    """Whether anything that home wants to know has changed since the last check; cheap to call."""
 
     def __init__(self, root: Root, plan: Plan) -> None:
         self._root = root
@@ -90,7 +90,7 @@ def _write_line(sink: int, answer: dict[str, Any]) -> bool:
 
 
 def _is_closed(source: int, seconds: float) -> bool:
-    """Wait; True as soon as nobody is at the other end any more."""
+    """Wait; True as soon as the other end has closed."""
     readable, _, _ = select.select([source], [], [], seconds)
     if not readable:
         return False

@@ -1,4 +1,4 @@
-"""New bytes of a step's log since a position that home remembers."""
+"""Read the new bytes of a step's log since a position that home remembers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Chunk(NamedTuple):
 
 
 def read_new(path: str, position: Position | None, *, limit_bytes: int) -> Chunk | None:
-    """What was written since `position`, at most `limit_bytes` of it; None when there is nothing new."""
+    """Return what was written since `position`, at most `limit_bytes`; None when there is nothing new."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:
@@ -53,7 +53,7 @@ def read_new(path: str, position: Position | None, *, limit_bytes: int) -> Chunk
 
 
 def parse_positions(record: Any) -> dict[str, Position]:
-    """The positions in `--since`; one that makes no sense is read as unknown, which sends the log from its start."""
+    """Return the positions in `--since`; an invalid one counts as unknown, which sends the log from its start."""
     positions = {}
     for stream, found in record.items() if isinstance(record, dict) else ():
         try:

@@ -27,7 +27,7 @@ def write_logs(root: Root, sink: BinaryIO, *, step: int | None, tail_lines: int 
 
 
 def _begin_of_tail(paths: list[str], lines: int) -> tuple[list[str], int]:
-    """The paths that hold the last lines, and where in the first of them those begin."""
+    """Return the paths that hold the last lines, and the offset in the first where they begin."""
     if lines <= 0:
         return [], 0
     wanted = lines
@@ -36,7 +36,7 @@ def _begin_of_tail(paths: list[str], lines: int) -> tuple[list[str], int]:
         for offset, piece in _pieces_backwards(paths[index]):
             end = len(piece)
             if is_end:
-                end -= piece.endswith(b"\n")  # the last line's own end parts it from nothing
+                end -= piece.endswith(b"\n")  # the end of the last line does not separate two lines
                 is_end = False
             found = piece.rfind(b"\n", 0, end)
             while found >= 0:

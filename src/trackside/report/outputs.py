@@ -12,7 +12,7 @@ from trackside.steps.plan import Plan
 
 
 def list_outputs(root: Root, plan: Plan) -> list[dict[str, Any]]:
-    """Every declared output that is there, once, by path; the first pattern that matches gives the kind."""
+    """Return every declared output that exists, once, by path; the first matching pattern gives the kind."""
     found: dict[str, dict[str, Any]] = {}
     for output in plan.outputs:
         for path in map(readable_name, matching_files(root, output.pattern)):
@@ -23,7 +23,7 @@ def list_outputs(root: Root, plan: Plan) -> list[dict[str, Any]]:
 
 
 def take_inventory(root: Root, plan: Plan) -> list[dict[str, Any]]:
-    """Every declared output with its SHA-256; a file that has not changed since is not read again."""
+    """Return every declared output with its SHA-256; unchanged files are not read again."""
     from trackside.transfer.hashing import sha256_of_steady_file  # loads OpenSSL, which no other verb needs
 
     known = read_record(root.hashes) or {}
@@ -45,9 +45,10 @@ def take_inventory(root: Root, plan: Plan) -> list[dict[str, Any]]:
 
 
 def readable_name(path: str) -> str:
-    """The path itself where its name is text, else one that is, hard-linked to the same file.
+    """Return the path itself if it is valid UTF-8, else a readable one, hard-linked to the same file.
 
-    Where no link can be made, the file is still told by that name, and fetching it fails for all to see.
+    Home stores paths in a database, as text. Where no link can be made the readable name is still reported, and
+    downloading it fails visibly.
     """
     try:
         path.encode()
@@ -67,7 +68,7 @@ def _add(found: dict[str, dict[str, Any]], path: str, relative: str, kind: str) 
 
 
 def _mark(path: str) -> list[int] | None:
-    """What changes when a file does."""
+    """Return values that change when the file does."""
     try:
         seen = os.stat(path)
     except OSError:
@@ -82,6 +83,6 @@ def _link(path: str, readable: str) -> None:
     try:
         os.makedirs(os.path.dirname(readable), exist_ok=True)
         os.link(path, fresh)
-        os.replace(fresh, readable)  # at once, also over the link to a file that has been replaced since
+        os.replace(fresh, readable)  # atomic, also over the link to a file that has been replaced since
     except OSError:
         return

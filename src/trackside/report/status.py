@@ -1,4 +1,4 @@
-"""The one answer that tells home everything, computed from files alone."""
+"""The status: everything that home wants to know about a job, computed from files alone."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _FORMAT = 1
 _MARKS_PER_STREAM = 128
 _MARKS_APART_SECONDS = 30.0  # fine beside the windows of the stall watch; each keeps a redraw for home to read
 _STREAM_OVERHEAD_BYTES = 256 + 40 * _MARKS_PER_STREAM
-_SMALLEST_READ_BYTES = 1024  # even when the rest of the answer is too long: home must get on
+_SMALLEST_READ_BYTES = 1024  # even when the rest of the answer is too long: home must make progress
 
 
 class Since(NamedTuple):
-    """What home has seen already, and how finely it wants the rest to be dated."""
+    """What home has seen already, and the seconds between time marks that it wants for the rest."""
 
     log: dict[str, Position]
     grain_seconds: float = _MARKS_APART_SECONDS
 
 
 def parse_since(text: str | None) -> Since:
-    """The argument of --since. Raises Misuse if it is not a JSON object."""
+    """Parse the argument of --since. Raises Misuse if it is not a JSON object."""
     if text is None:
         return Since(log={})
     try:
@@ -60,7 +60,7 @@ def parse_since(text: str | None) -> Since:
 def build_status(
     root: Root, plan: Plan, *, with_log: Since | None, max_bytes: int = DEFAULT_MAX_BYTES
 ) -> dict[str, Any]:
-    """The status object; `with_log` None leaves the log out. Its JSON stays within `max_bytes`."""
+    """Return the status object; `with_log` None leaves the log out. Its JSON stays within `max_bytes`."""
     now = clock.now()
     supervised = is_supervised(root)
     pid = supervisor_pid(root)
@@ -93,13 +93,13 @@ def build_status(
 
 
 def next_since(since: Since, answer: dict[str, Any]) -> Since:
-    """What home has seen once it has read this answer."""
+    """Return what home has seen after this answer."""
     seen = {entry["stream"]: Position(inode=entry["inode"], offset=entry["end"]) for entry in answer["log"]}
     return since._replace(log={**since.log, **seen})
 
 
 def _secrets_held(root: Root, pid: int | None) -> frozenset[str]:
-    """Names of the secrets that the living supervisor has, or finds as soon as it looks."""
+    """Return the names of the secrets that the living supervisor has or is about to find."""
     state = read_record(root.state) or {}
     held = state.get("secrets_held", []) if state.get("supervisor") == pid else []
     return frozenset([*held, *(look_for_secrets(root) or {})])
@@ -113,7 +113,7 @@ def _is_training_alive(plan: Plan, facts: Facts) -> bool:
 
 
 def _gpus(root: Root, wall: float) -> list[dict[str, Any]] | None:
-    """The supervisor's last reading, or our own where it takes none."""
+    """Return the supervisor's last reading, or take one where it has none."""
     found = read_gpus(root.gpu, wall=wall)
     if found is None:
         try:
@@ -125,7 +125,7 @@ def _gpus(root: Root, wall: float) -> list[dict[str, Any]] | None:
 
 
 def _add_outputs(answer: dict[str, Any], outputs: list[dict[str, Any]], *, room_bytes: int) -> None:
-    """As many outputs as there is room for, newest first when not all fit; `inventory` has no such limit."""
+    """Add as many outputs as fit, newest first when not all do; `inventory` has no such limit."""
     answer["outputs"] = outputs
     if len(json.dumps(outputs)) <= room_bytes:
         return
@@ -161,7 +161,7 @@ def _add_log(answer: dict[str, Any], root: Root, since: Since, *, max_bytes: int
 
 
 def _log_entry(stream: str, chunk: Chunk, marks_path: str, *, grain_seconds: float) -> dict[str, Any]:
-    """The chunk with its redraws thinned; `times` says when how much of its data had been written."""
+    """Return the chunk with thinned redraws; `times` has when how much of its data had been written."""
     from trackside.report.thinning import thin_redraws  # its patterns take a while: only when needed
 
     marks = read_marks(

@@ -1,11 +1,11 @@
-"""Fewer redraws of progress bars, the same text otherwise."""
+"""Drop most redraws of progress bars; the text stays the same otherwise."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple, Sequence, Tuple
 
-# A piece is what is written up to and with a line end, or up to a bare return, after which it is drawn over.
+# A piece ends with a line end, or with a bare carriage return, after which it is overwritten.
 _PIECE = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _PERCENT = re.compile(rb"\d{1,3}(?:\.\d+)?%")
 _DIGITS = re.compile(rb"\d+")
@@ -16,15 +16,15 @@ _Bar = Tuple[bytes, bool]
 
 class Thinned(NamedTuple):
     data: bytes
-    places: list[int]  # where the places asked for are now
+    places: list[int]  # where the given places are now
 
 
 def thin_redraws(data: bytes, places: Sequence[int] = ()) -> Thinned:
-    """The same bytes without the middle of each run of redraws of one bar.
+    """Return the same bytes without the middle of each run of redraws of one bar.
 
-    First and last of a run stay, and so do the first and the last piece of `data`, whole or not: answers can be
-    joined again without a reader noticing where they were parted. What was written up to one of the rising `places`
-    stays as well: it is what the bar showed at a time that is known.
+    First and last of a run stay, and so do the first and the last piece of `data`, complete or not: answers can be
+    joined again without a visible seam. What was written up to one of the ascending `places` stays as well: it is what
+    the bar showed at a known time.
     """
     if data.count(b"\r") < 3:
         return Thinned(data, list(places))
@@ -47,16 +47,16 @@ def thin_redraws(data: bytes, places: Sequence[int] = ()) -> Thinned:
 
 
 def cut_between_pieces(data: bytes) -> bytes:
-    """`data` up to the end of its last complete piece; all of it if no piece is complete."""
+    """Return `data` up to the end of its last complete piece; all of it if no piece is complete."""
     end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
     return data[:end] if end else data
 
 
 def _bar(piece: bytes) -> _Bar | None:
-    """What stays the same while one bar is redrawn; None for text that is no bar.
+    """Return what stays the same while one bar is redrawn; None for text that is not a bar.
 
-    With a percentage that is the text before it, otherwise the text without its numbers. A loss that turns
-    into nan makes it another bar, so that the turn is always seen.
+    That is the text before a percentage, otherwise the text without its numbers. A loss that becomes nan makes it
+    another bar, so that this change is never dropped.
     """
     text = piece.rstrip(b"\r\n")
     percent = _PERCENT.search(text)

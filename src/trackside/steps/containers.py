@@ -1,4 +1,4 @@
-"""Steps in containers: what is said to docker or podman to run, signal, look at and remove one."""
+"""Steps in containers: the docker or podman commands that run, signal, inspect and remove them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INITS_OF_PODMAN = ("/usr/libexec/podman/catatonit", "/usr/lib/podman/catatonit"
 
 
 class ContainerState(NamedTuple):
-    """What the engine says of a container."""
+    """What the engine reports about a container."""
 
     is_running: bool
     has_run: bool
@@ -27,20 +27,20 @@ class ContainerState(NamedTuple):
 
 
 def container_of(root: Root, step: int, number: int) -> str:
-    """The name of the container of one try: the same again for the same try, another one for every other."""
+    """Return the container name of one try: always the same for it, and different for every other."""
     return container_name(root, stream_name(step, number))
 
 
 def container_name(root: Root, what: str) -> str:
-    """The name of a container of this job, told apart from those of all other jobs on the machine."""
+    """Return the name of a container of this job, different from those of all other jobs on the machine."""
     job = re.sub(r"[^a-zA-Z0-9_.-]", "", os.path.basename(root.path))[:40]
     return "sm-%s-%08x-%s%s" % (job, zlib.crc32(root.path.encode()), root.part and root.part + "-", what)
 
 
 def run_command(container: Container, step: Step, *, root: Root, name: str) -> list[str]:
-    """The command that runs a step in a container and stays until it ends, with its output.
+    """Return the command that runs a step in a container, prints its output and exits with it.
 
-    Secrets are named, not written: the engine takes their values from its own environment.
+    It names secrets without their values: the engine takes them from its own environment.
     """
     return [
         container.engine,
@@ -48,8 +48,8 @@ def run_command(container: Container, step: Step, *, root: Root, name: str) -> l
         "--name=%s" % name,
         "--label=%s=%s" % (_LABEL, root.path),
         "--pull=never",
-        "--sig-proxy=false",  # signals are sent to the container itself, and once
-        "--log-driver=none",  # what it prints is in the step's log already
+        "--sig-proxy=false",  # we signal the container itself, once
+        "--log-driver=none",  # its output is in the step's log already
         *_init(container),
         *_limits(container),
         *_user(container),
@@ -58,20 +58,20 @@ def run_command(container: Container, step: Step, *, root: Root, name: str) -> l
         "--workdir=%s" % root.inside(step.cwd),
         *("--env=%s=%s" % pair for pair in sorted(step.env.items()) if pair[0] not in step.secrets),
         *("--env=%s" % secret for secret in step.secrets),
-        "--entrypoint=%s" % step.argv[0],  # an image's own would get our command as its arguments
+        "--entrypoint=%s" % step.argv[0],  # the image's own entrypoint would get our command as arguments
         container.image,
         *step.argv[1:],
     ]
 
 
 def exec_command(container: Container, step: Step, argv: list[str], *, root: Root, name: str) -> list[str]:
-    """The command that runs another program in the container of a step that runs."""
+    """Return the command that runs another program in a running step's container."""
     settings = ["--env=%s=%s" % pair for pair in sorted(step.env.items()) if pair[0] not in step.secrets]
     return [container.engine, "exec", "--workdir=%s" % root.inside(step.cwd), *settings, name, *argv]
 
 
 def look_at(container: Container, name: str) -> ContainerState | None:
-    """What the engine knows of the container; None when it has none by that name or does not answer."""
+    """Return the container's state; None when the engine has no such container or does not answer."""
     answer = _ask(container, "inspect", "--type=container", "--format={{json .State}}", name)
     try:
         state = json.loads(answer) if answer is not None else None
@@ -81,22 +81,22 @@ def look_at(container: Container, name: str) -> ContainerState | None:
 
 
 def send_signal(container: Container, name: str, number: int) -> bool:
-    """Signal the container's first process; False when there is none that runs."""
+    """Signal the container's first process; False when none is running."""
     return _ask(container, "kill", "--signal=%d" % number, name) is not None
 
 
 def await_end(container: Container, name: str) -> None:
-    """Wait for the end of a container whose `run` is gone."""
+    """Wait until a container ends whose `run` is gone."""
     _ask(container, "wait", name, limit_seconds=None)
 
 
 def remove(container: Container, name: str) -> None:
-    """The container is gone, running or not."""
+    """Remove the container, running or not."""
     _ask(container, "rm", "--force", "--volumes", name)
 
 
 def remove_all(root: Root, plan: Plan) -> None:
-    """No container of this job is left on the machine."""
+    """Remove every container of this job from the machine."""
     if plan.container is None:
         return
     listed = _ask(plan.container, "ps", "--all", "--quiet", "--filter=label=%s=%s" % (_LABEL, root.path))
@@ -105,7 +105,7 @@ def remove_all(root: Root, plan: Plan) -> None:
 
 
 def _init(container: Container) -> list[str]:
-    """A first process that passes signals on: a trainer that is the first one itself would not hear most of them."""
+    """Run an init that forwards signals: a trainer that is process 1 itself would ignore most of them."""
     has_one = container.engine == "docker" or any(os.path.exists(path) for path in _INITS_OF_PODMAN)
     return ["--init"] if has_one else []
 
@@ -115,7 +115,7 @@ def _limits(container: Container) -> list[str]:
     if container.shm_bytes:
         limits.append("--shm-size=%d" % container.shm_bytes)
     if container.memory_bytes:
-        # The same for both: a step that swaps is as good as dead.
+        # The same limit for both: a step that swaps makes no progress.
         limits += ["--memory=%d" % container.memory_bytes, "--memory-swap=%d" % container.memory_bytes]
     if container.gpus:
         limits.append("--gpus=all" if container.engine == "docker" else "--device=nvidia.com/gpu=all")
@@ -123,7 +123,7 @@ def _limits(container: Container) -> list[str]:
 
 
 def _user(container: Container) -> list[str]:
-    """What the container writes into the job's folder belongs to whoever runs trackside."""
+    """Make the files that the container writes belong to the user that runs trackside."""
     if os.geteuid() == 0:
         return []
     if container.engine == "podman":
@@ -143,7 +143,7 @@ def _seen(state: dict[str, Any]) -> ContainerState:
 
 
 def _ask(container: Container, *arguments: str, limit_seconds: float | None = _LIMIT_SECONDS) -> bytes | None:
-    """The engine's answer; None if it refuses, is not there, or takes too long."""
+    """Return the engine's output; None if it fails, is missing or times out."""
     import subprocess  # slow to import, needed only for containers
 
     try:

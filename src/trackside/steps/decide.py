@@ -1,4 +1,4 @@
-"""What an ended try counts as, and what happens next. Pure: no clock, no files."""
+"""Decide what an ended try counts as and what to do next. Pure: no clock, no files."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class StartTry(NamedTuple):
 
 
 class Watch(NamedTuple):
-    """A try runs and is left alone."""
+    """A try is running; nothing to do."""
 
     running: Try
 
 
 class EndTry(NamedTuple):
-    """A try has used up its time or is to stop: it gets the stop signal, and KILL once `force` is set."""
+    """A try is over its timeout or must stop: send the stop signal, and KILL once `force` is set."""
 
     running: Try
     why: str  # "stop" or "timeout"
@@ -48,14 +48,14 @@ Action = Union[StartTry, Watch, EndTry, WaitBackoff, WaitForSecrets, Finished]
 
 
 class ExpectedFiles(NamedTuple):
-    """What a try was expected to leave behind: every pattern has a file; and all of them are whole, and some are."""
+    """The files that a try must write. `present`: each pattern has one; `whole`: there are some, all complete."""
 
     present: bool
     whole: bool
 
 
 def decide(plan: Plan, facts: Facts) -> Action:
-    """The next thing to do for this plan. A step that is done is never begun again."""
+    """Return the next action for this plan. A step that is done never starts again."""
     for index, step in enumerate(plan.steps):
         tries = facts.tries[index]
         if not tries:
@@ -69,10 +69,10 @@ def decide(plan: Plan, facts: Facts) -> Action:
 
 
 def judge(ended: Exit, *, stop: StopRequest | None, stopping: Stopping | None, expected: ExpectedFiles) -> Verdict:
-    """What an ended try counts as.
+    """Return what an ended try counts as.
 
     One that ended before we asked keeps its own result. An unknown exit counts as done only if its expected files
-    prove it; without any expectation nothing does.
+    prove it; without expected files it counts as failed.
     """
     if stop is not None and not _ended_before(ended, stop.at):
         return _verdict(ended, "stopped", "stopped")
@@ -90,13 +90,13 @@ def judge(ended: Exit, *, stop: StopRequest | None, stopping: Stopping | None, e
 
 
 def is_given_up(step: Step, last: Try) -> bool:
-    """Whether the plan goes on without this step: it may fail, and no further try follows."""
+    """Return whether the plan continues without this step: it is optional, and no further try follows."""
     failed = last.verdict is not None and last.verdict.result == "failed"
     return step.optional and failed and _is_last(step, last)
 
 
 def secrets_needed(plan: Plan, facts: Facts) -> tuple[str, ...]:
-    """Names of the secrets that steps still to be run would want and that nobody holds."""
+    """Return the names of the secrets that later steps need and the supervisor does not have."""
     if isinstance(decide(plan, facts), Finished):
         return ()
     names = {
@@ -118,7 +118,7 @@ def _begin(step: Step, start: StartTry, facts: Facts) -> Action:
 
 def _watch(step: Step, running: Try, plan: Plan, facts: Facts) -> Action:
     if facts.stop is not None:
-        # `stop` does this itself; the supervisor carries it through if that call was cut off.
+        # `stop` does this itself; the supervisor completes it if that call was interrupted.
         waited = seconds_between(facts.stop.at, facts.now)
         return EndTry(running=running, why="stop", force=waited is not None and waited >= facts.stop.grace_seconds)
     if running.stopping is not None:
@@ -139,14 +139,14 @@ def _after_failure(step: Step, last: Try, verdict: Verdict, facts: Facts) -> Act
         return Finished(result="stopped", step=step.name, exit_code=verdict.exit_code, at=facts.stop.at.wall)
     waited = seconds_between(verdict.ended, facts.now)
     backoff = step.backoff_after(last.number)
-    # Across a reboot nobody knows how long it was: a reboot takes longer than most pauses, so go on.
+    # Across a reboot the time is unknown: a reboot takes longer than most pauses, so continue.
     if waited is not None and waited < backoff:
         return WaitBackoff(step=last.step, seconds=backoff - waited)
     return _begin(step, StartTry(step=last.step, number=last.number + 1), facts)
 
 
 def _is_last(step: Step, last: Try) -> bool:
-    """Whether no try follows this one, should it fail: there are no more, or the next would fail in the same way."""
+    """Whether no try follows this one if it fails: none is left, or the next would fail in the same way."""
     return last.number >= step.tries or (last.verdict is not None and last.verdict.cannot_pass)
 
 
@@ -155,7 +155,7 @@ def _last_end(facts: Facts) -> float:
 
 
 def _ended_before(ended: Exit, asked: Moment) -> bool:
-    """An end that nobody saw has no trustworthy time; had it come before we asked, its verdict would be on disk."""
+    """The time of an unknown exit cannot be trusted; had it come before we asked, its verdict would be on disk."""
     return ended.known and is_before(ended.ended, asked)
 
 

@@ -1,4 +1,4 @@
-"""Whether the files a step promised are there and whole."""
+"""Check whether the files that a step must write are there and complete."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _LARGEST_JSON_BYTES = 1 << 24
 _LARGEST_HEADER_BYTES = 100_000_000  # what the safetensors library itself accepts
 
 
-def look_for(root: Root, patterns: tuple[str, ...]) -> ExpectedFiles:
-    """What is there of the expected files; nothing expected is present but proves nothing."""
+def check_expected(root: Root, patterns: tuple[str, ...]) -> ExpectedFiles:
+    """Check the expected files; an empty list counts as present but proves nothing."""
     found = [list(matching_files(root, pattern)) for pattern in patterns]
     present = all(found)
     whole = bool(found) and present and all(is_whole(path) for paths in found for path in paths)
@@ -23,13 +23,13 @@ def look_for(root: Root, patterns: tuple[str, ...]) -> ExpectedFiles:
 
 
 def matching_files(root: Root, pattern: str) -> Iterable[str]:
-    """Full paths of the regular files under the root that match, sorted."""
+    """Return the full paths of matching regular files under the root, sorted."""
     full_pattern = os.path.join(glob.escape(root.path), pattern)
     return (path for path in sorted(glob.glob(full_pattern, recursive=True)) if os.path.isfile(path))
 
 
 def newest_whole(root: Root, pattern: str) -> str | None:
-    """The full path of the matching file that was changed last, of those that are whole and not empty."""
+    """Return the full path of the newest matching file that is complete and not empty."""
     found = []
     for path in matching_files(root, pattern):
         try:
@@ -42,14 +42,14 @@ def newest_whole(root: Root, pattern: str) -> str | None:
 
 
 def is_whole(path: str) -> bool:
-    """Whether a file can be the end of its writing; of most kinds nobody can tell."""
+    """Return whether a file looks complete; for most kinds that cannot be checked, and the answer is True."""
     if path.endswith(".safetensors"):
         return is_whole_safetensors(path)
     return is_whole_json(path) if path.endswith(".json") else True
 
 
 def is_whole_json(path: str) -> bool:
-    """Whether a .json file can be read to its end. A very long one is not read, and counts as whole."""
+    """Return whether a .json file can be parsed. A very long one is not read, and counts as complete."""
     try:
         if os.path.getsize(path) > _LARGEST_JSON_BYTES:
             return True
@@ -61,7 +61,7 @@ def is_whole_json(path: str) -> bool:
 
 
 def is_whole_safetensors(path: str) -> bool:
-    """Whether header and data of a .safetensors file fit together; a file cut off while saving does not."""
+    """Return whether header and size of a .safetensors file match; in a file cut off while saving they do not."""
     try:
         size = os.path.getsize(path)
         with open(path, "rb") as file:

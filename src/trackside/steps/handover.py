@@ -1,4 +1,4 @@
-"""Secrets on their way from `start` to the supervisor: a 0600 file in memory, removed as soon as it is taken."""
+"""Pass secrets from `start` to the supervisor: a 0600 file in memory, removed as soon as it is read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LARGEST_BYTES = 1_000_000
 
 
 def parse_secrets(text: bytes) -> dict[str, str]:
-    """The secrets in what home sent. Raises Misuse without repeating any of it."""
+    """Parse the secrets that home sent. Raises Misuse without repeating any of them."""
     try:
         secrets = json.loads(text)["secrets"]
     except (ValueError, KeyError, TypeError):
@@ -27,19 +27,19 @@ def parse_secrets(text: bytes) -> dict[str, str]:
 
 
 def leave_secrets(root: Root, secrets: Mapping[str, str]) -> None:
-    """Put the secrets where the supervisor of this root looks for them."""
+    """Write the secrets where the supervisor of this root looks for them."""
     content = json.dumps({"root": root.path, "secrets": dict(secrets)}).encode()
     for path in _places(root):
         try:
             _write_private(path, content)
         except OSError:
-            continue  # no such folder, or another user holds the name: the next place
+            continue  # no such folder, or another user has a file of that name: try the next place
         return
-    raise TracksideError("the secrets could not be handed to the supervisor: no place to write them")
+    raise TracksideError("cannot pass the secrets to the supervisor: no folder is writable")
 
 
 def look_for_secrets(root: Root) -> dict[str, str] | None:
-    """The secrets left for this root, if any. They stay until discarded."""
+    """Return the secrets left for this root, if any. They stay until discarded."""
     for path in _places(root):
         try:
             content = _read_private(path)
@@ -63,7 +63,7 @@ def discard_secrets(root: Root) -> None:
 
 
 def _places(root: Root) -> tuple[str, str]:
-    """In memory where there is a folder for it, else beside our other files."""
+    """In memory where /dev/shm exists, else beside our other files."""
     try:
         seen = os.stat(root.own)
     except OSError:

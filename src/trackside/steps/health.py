@@ -1,4 +1,4 @@
-"""The recipe's health check, asked again and again beside the steps: what it said last is in a file."""
+"""The recipe's health check, run at intervals beside the steps; its last result is in a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TAIL_BYTES = 2000
 
 
 class HealthProbe:
-    """Starts the check when it is time, as a process of its own; `poll` never waits."""
+    """Starts the check when it is due, in a separate process; `poll` never waits."""
 
     def __init__(self, root: Root, plan: Plan) -> None:
         self._root = root
@@ -35,14 +35,14 @@ class HealthProbe:
             return
         waited = None if self._last is None else seconds_between(self._last, facts.now)
         if self._last is None or waited is None:
-            self._last = facts.now  # the step of that name has just said that all is well
+            self._last = facts.now  # the step of that name has just passed
         elif waited >= self._health.every_seconds:
             self._last = facts.now
             self._pid = spawn_in_session(own_command(self._root, "check"), env=os.environ)
 
 
 def check_health(root: Root, plan: Plan) -> dict[str, Any]:
-    """Run the check once, write down what it says, and say it. It takes no longer than it may."""
+    """Run the check once within its timeout, record its result and return it."""
     if plan.health is None:
         return {"ok": None, "failure": None, "exit_code": None, "tail": ""}
     began = clock.now()

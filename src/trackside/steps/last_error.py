@@ -1,4 +1,4 @@
-"""The error that ended a try, found at the end of its log, and whether another try would meet it again."""
+"""Find the error that ended a try at the end of its log, and whether another try would fail in the same way."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from trackside.steps.permanent_errors import Raised, is_permanent, mentions_temp
 _TAIL_BYTES = 1 << 16
 _LONGEST_LINE = 2400
 _LONGEST_ERROR = 400
-_MOST_LINES_AFTER = 40  # what programs say between the exception that ends them and their end
+_MOST_LINES_AFTER = 40  # output of programs after the exception that ends them
 _MOST_WRAPPERS = 4
 _NEAR_LINES = 40
 _SIGNALS_OF_SHELLS = range(129, 193)  # a shell adds the signal's number to 128
-_NOT_RUNNABLE = (126, 127)  # how a shell says that a program may not be run, or is not there
+_NOT_RUNNABLE = (126, 127)  # a shell's exit codes for a program that is not executable or missing
 
 _HEADER = "Traceback (most recent call last)"
 _FRAME = re.compile(r'  ?File "[^"]{1,400}", line \d+')
@@ -32,7 +32,7 @@ _SIGNALLED = re.compile(
     r"died with <Signals\.(SIG\w+)|terminated with signal (SIG\w+)|Signal \d+ \((SIG\w+)\)|exitcode *: -(\d+)"
 )
 _WRAPPED_STATUS = re.compile(r"non-zero exit status (\d+)|exitcode *: (\d+)|exit code (\d+)")
-_NOISE = re.compile(r"closing signal|destroy_process_group")  # what launchers and torch say at any end
+_NOISE = re.compile(r"closing signal|destroy_process_group")  # what launchers and torch print at every exit
 _OURS = "trackside: "
 _ROOT_CAUSE = "Root Cause (first observed failure)"  # torchrun: the processes named before it were ended because of it
 _USAGE_ERROR = re.compile(r"[\w./-]{1,120}: error: ")
@@ -41,7 +41,7 @@ _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _COUNTER = re.compile(r"\b\d+/(\d+) \[")
 _GOES_ON = re.compile(r"\bloss\b|\bsaved\b|\bsaving\b", re.IGNORECASE)
-_TELLING = re.compile(
+_ERROR_LINE = re.compile(
     r"^(?:\S{1,80}: )?(?:error|fatal|panic)\b ?:? ?\S|(?-i:\b(?:ERROR|CRITICAL|FATAL)\b)|^E: "
     r"|: (?:not found|command not found|no such file or directory|permission denied)$|no space left on device"
     r"|^trackside: could not start |error response from daemon",
@@ -50,7 +50,7 @@ _TELLING = re.compile(
 
 
 class LastError(NamedTuple):
-    """One line that says what went wrong, if any does; and whether it would be the same at every further try."""
+    """The line that names the error, if there is one; and whether every further try would fail in the same way."""
 
     text: str | None
     cannot_pass: bool
@@ -69,7 +69,7 @@ class _Traceback(NamedTuple):
 
 
 def read_last_error(path: str, *, exit_code: int | None) -> LastError:
-    """What the end of a log says of the end of its try. A log that cannot be read says nothing."""
+    """Find the error at the end of a try's log; nothing if the log cannot be read."""
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
@@ -80,56 +80,56 @@ def read_last_error(path: str, *, exit_code: int | None) -> LastError:
 
 
 def find_last_error(text: str, *, exit_code: int | None) -> LastError:
-    """The same of a text. `exit_code` None: the try never began to run."""
+    """Find the error in a text. `exit_code` None: the try never started to run."""
     lines = [_shortened(line) for line in _ESCAPE.sub("", text).replace("\r", "\n").split("\n")]
     for _ in range(_MOST_WRAPPERS):
         if exit_code in _SIGNALS_OF_SHELLS:
-            return _UNKNOWN  # it was killed: what it had printed before did not end it
+            return _UNKNOWN  # it was killed: no error that it printed before ended it
         found = next((each for each in reversed(_tracebacks(lines)) if not each.is_elsewhere), None)
         if found is None or name_of(found.chain[-1].line) not in _WRAPPERS:
-            return _judged(lines, found, exit_code)
-        # A launcher that tells of its child's end: the cause is what the child printed before it.
-        told = "\n".join(lines[found.begin :])
-        told = told[max(0, told.rfind(_ROOT_CAUSE)) :]
-        signalled = _SIGNALLED.search(told)
+            return _judge(lines, found, exit_code)
+        # A launcher reports its child's exit: the cause is what the child printed before it.
+        report = "\n".join(lines[found.begin :])
+        report = report[max(0, report.rfind(_ROOT_CAUSE)) :]
+        signalled = _SIGNALLED.search(report)
         if signalled:
             name = next(filter(None, signalled.groups()))
-            said = "signal %s" % name if name.isdigit() else name
-            return LastError(text="a process of it was ended by %s" % said, cannot_pass=False)
-        status = _WRAPPED_STATUS.search(told)
+            shown = "signal %s" % name if name.isdigit() else name
+            return LastError(text="a process of the step was killed by %s" % shown, cannot_pass=False)
+        status = _WRAPPED_STATUS.search(report)
         exit_code = int(next(filter(None, status.groups()))) if status else exit_code
         lines = lines[: found.begin]
     return _UNKNOWN
 
 
-def _judged(lines: Sequence[str], ending: _Traceback | None, exit_code: int | None) -> LastError:
+def _judge(lines: Sequence[str], ending: _Traceback | None, exit_code: int | None) -> LastError:
     after = [line for line in lines[ending.end + 1 if ending else 0 :] if line.strip()]
     if exit_code == _USAGE_STATUS and after and _USAGE_ERROR.match(after[-1]):
         return LastError(text=_clean(after[-1]), cannot_pass=not mentions_temporary(after[-1:]))
     if ending is not None and not _went_on(after):
         cannot_pass = will_recur(ending.chain) and not mentions_temporary(_without_noise(after))
         return LastError(text=_clean(ending.chain[-1].line), cannot_pass=cannot_pass)
-    return _told_in_words(after[-_NEAR_LINES:], exit_code)
+    return _error_line(after[-_NEAR_LINES:], exit_code)
 
 
-def _told_in_words(lines: Sequence[str], exit_code: int | None) -> LastError:
-    """The last line that tells an error, of a program that does not end with a traceback."""
-    line = next((line for line in reversed(lines) if _TELLING.search(line.strip())), None)
+def _error_line(lines: Sequence[str], exit_code: int | None) -> LastError:
+    """Return the last line that names an error, for a program that does not end with a traceback."""
+    line = next((line for line in reversed(lines) if _ERROR_LINE.search(line.strip())), None)
     is_there = exit_code not in _NOT_RUNNABLE
     if line is None:
         return LastError(text=None, cannot_pass=not is_there and not mentions_temporary(lines))
-    lasts = is_permanent(line, around=lines) if is_there else not mentions_temporary(lines)
-    return LastError(text=_clean(line), cannot_pass=lasts)
+    permanent = is_permanent(line, around=lines) if is_there else not mentions_temporary(lines)
+    return LastError(text=_clean(line), cannot_pass=permanent)
 
 
 def _went_on(lines: Sequence[str]) -> bool:
-    """Whether the program worked on after its traceback: then that was caught, and something else ended it."""
+    """Whether the program kept working after its traceback: then it was caught, and something else ended it."""
     spoken = [line for line in lines if not line.startswith("wandb:")]
     bars = {(found[1], found[0]) for found in map(_COUNTER.search, spoken) if found}
-    # A bar is drawn once more when it is closed at the end: only one that moves shows that something went on.
+    # A bar is drawn once more when it is closed at the end: only one that moves shows that work continued.
     moves = len(bars) > len({total for total, _ in bars})
-    says_so = any(_GOES_ON.search(line) and not _COUNTER.search(line) for line in spoken)
-    return moves or says_so or len(spoken) > _MOST_LINES_AFTER
+    mentions_progress = any(_GOES_ON.search(line) and not _COUNTER.search(line) for line in spoken)
+    return moves or mentions_progress or len(spoken) > _MOST_LINES_AFTER
 
 
 def _without_noise(lines: Sequence[str]) -> list[str]:
@@ -137,7 +137,7 @@ def _without_noise(lines: Sequence[str]) -> list[str]:
 
 
 def _tracebacks(lines: Sequence[str]) -> list[_Traceback]:
-    """Every traceback in the lines, by where it ends; the lines of each process of a launcher are read apart."""
+    """Return the tracebacks in the lines, by where they end; a launcher's processes are read separately."""
     by_rank: dict[str, list[tuple[int, str]]] = {}
     for index, line in enumerate(lines):
         rank = _RANK.match(line)
@@ -150,7 +150,7 @@ def _tracebacks(lines: Sequence[str]) -> list[_Traceback]:
 def _tracebacks_of_one(numbered: Sequence[tuple[int, str]]) -> list[_Traceback]:
     found: list[_Traceback] = []
     begin: int | None = None  # of the traceback that is being read
-    link: bool | None = None  # the next traceback belongs to the last one: as its effect, or raised while handling it
+    link: bool | None = None  # the next traceback belongs to the last one: caused by it, or raised while handling it
     is_elsewhere = False
     before = ""  # the last line that was not empty
     for index, line in numbered:
@@ -173,7 +173,7 @@ def _tracebacks_of_one(numbered: Sequence[tuple[int, str]]) -> list[_Traceback]:
 
 
 def _is_exception(line: str, before: str) -> bool:
-    """Whether a line of a traceback is its last one; other output may have come between its frames."""
+    """Whether a line of a traceback is its last one; other output may appear between its frames."""
     found = _EXCEPTION.match(line)
     if found is None or line.startswith(_BOX):
         return False
@@ -182,12 +182,12 @@ def _is_exception(line: str, before: str) -> bool:
 
 
 def _shortened(line: str) -> str:
-    """A long line's beginning and end: a launcher puts the whole command between what it has to say."""
+    """Keep a long line's beginning and end: a launcher prints the whole command in between."""
     return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 400] + line[-400:]
 
 
 def _clean(line: str) -> str:
-    """The line as one that can be shown: no control characters, single spaces, not too long."""
+    """Clean the line for display: no control characters, single spaces, limited length."""
     rank = _RANK.match(line)
     text = " ".join(_CONTROL.sub(" ", line[rank.end() :] if rank else line).split())
     text = text[len(_OURS) :] if text.startswith(_OURS) else text

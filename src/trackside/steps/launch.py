@@ -1,4 +1,4 @@
-"""How trackside starts itself again, from its archive or from an installed package."""
+"""Start trackside again, from its archive or from an installed package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trackside.steps.plan import Step
 
 
 def own_command(root: Root, *arguments: str) -> list[str]:
-    """The command line that runs this very trackside, whatever the working folder or PYTHONPATH will be."""
+    """Return the command line that runs this trackside, independent of working folder and PYTHONPATH."""
     archive = archive_path()
     if archive is not None:
         itself = [archive]
@@ -27,20 +27,20 @@ def own_command(root: Root, *arguments: str) -> list[str]:
 
 
 def detach(command: list[str], *, log_path: str, keep: int, in_daemon: Callable[[], None]) -> None:
-    """Run a command as a daemon that holds nothing of ours but the descriptor `keep`.
+    """Run a command as a daemon that inherits only the descriptor `keep`.
 
-    Returns once it runs under its own session, after `in_daemon` was called in it. Raises TracksideError otherwise.
+    Returns once it runs in its own session, after `in_daemon` was called in it. Raises TracksideError otherwise.
     """
-    told, tell = os.pipe()
+    readable, writable = os.pipe()
     child = os.fork()
     if child == 0:
-        _become_daemon(command, log_path=log_path, keep=keep, tell=tell, in_daemon=in_daemon)
-    os.close(tell)
+        _become_daemon(command, log_path=log_path, keep=keep, writable=writable, in_daemon=in_daemon)
+    os.close(writable)
     os.waitpid(child, 0)
-    with open(told, "rb") as pipe:
+    with open(readable, "rb") as pipe:
         problem = pipe.read()  # ends when exec closes the other end
     if problem:
-        raise TracksideError("the supervisor could not be started: %s" % problem.decode("utf-8", "replace"))
+        raise TracksideError("cannot start the supervisor: %s" % problem.decode("utf-8", "replace"))
 
 
 def spawn_in_session(command: list[str], *, env: Mapping[str, str]) -> int:
@@ -56,12 +56,12 @@ def spawn_in_session(command: list[str], *, env: Mapping[str, str]) -> int:
 
 
 def step_environment(step: Step) -> dict[str, str]:
-    """Ours, which carries the step's secrets already, and the plan's, which must not hide them."""
+    """Return our environment, which has the step's secrets already, and the plan's, which must not override them."""
     return {**os.environ, **{name: value for name, value in step.env.items() if name not in step.secrets}}
 
 
 def _become_daemon(
-    command: list[str], *, log_path: str, keep: int, tell: int, in_daemon: Callable[[], None]
+    command: list[str], *, log_path: str, keep: int, writable: int, in_daemon: Callable[[], None]
 ) -> NoReturn:
     try:
         os.setsid()
@@ -69,12 +69,12 @@ def _become_daemon(
             os._exit(0)
         os.umask(0o077)
         _point_standard_streams(log_path)
-        _close_all_but({0, 1, 2, keep, tell})
+        _close_all_but({0, 1, 2, keep, writable})
         os.set_inheritable(keep, True)
         in_daemon()
         os.execv(command[0], command)
     except OSError as error:
-        os.write(tell, str(error).encode())
+        os.write(writable, str(error).encode())
     finally:
         os._exit(127)
 
@@ -87,7 +87,9 @@ def _point_standard_streams(log_path: str) -> None:
 
 
 def _close_all_but(kept: set[int]) -> None:
-    """An SSH session ends only when nobody holds its pipes; the limit of descriptors can be a billion, so ask."""
+    """Close the descriptors that are open: an SSH session ends only when no process holds its pipes.
+
+    The limit of descriptors can be a billion, so list them."""
     for folder in ("/proc/self/fd", "/dev/fd"):
         try:
             descriptors = [int(name) for name in os.listdir(folder)]

@@ -1,4 +1,4 @@
-"""The facts on disk: which tries there are, which of them runs, how the others ended."""
+"""Read the facts on disk: which tries exist, which one runs, how the others ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trackside.records import read_record, remove_file, write_record
 from trackside.root import Root, TryFolder
 from trackside.steps.containers import container_of, remove
 from trackside.steps.decide import judge
-from trackside.steps.expected import look_for
+from trackside.steps.expected import check_expected
 from trackside.steps.plan import Plan
 from trackside.steps.tries import (
     Exit,
@@ -27,7 +27,7 @@ from trackside.steps.tries import (
 
 
 class Observer:
-    """Reads the facts as often as asked and remembers those that can no longer change."""
+    """Reads the facts and caches those that can no longer change."""
 
     def __init__(self, root: Root, plan: Plan) -> None:
         self._root = root
@@ -38,9 +38,9 @@ class Observer:
         self._stop: StopRequest | None = None
 
     def observe(self, *, now: Moment, secrets_held: frozenset[str] = frozenset()) -> Facts:
-        """Everything known now. A try that ended without a verdict on disk is judged here, but nothing is written."""
+        """Return everything known now. Judges a try that ended without a verdict on disk, but writes nothing."""
         tries: list[list[Try]] = [[] for _ in self._plan.steps]
-        # The stop first: a try that ends after this look is judged by the next one.
+        # The stop first: a try that ends after this is judged by the next call.
         stop = self._read_stop()
         for step, number in self._root.tries():
             if step < len(tries):
@@ -76,7 +76,7 @@ class Observer:
         ended = exit_from_record(read_record(folder.exit))
         if ended is None and is_running:
             return seen
-        expected = look_for(self._root, self._plan.steps[step].expect)
+        expected = check_expected(self._root, self._plan.steps[step].expect)
         ended = ended or _unseen_exit(folder, now)
         verdict = judge(ended, stop=stop, stopping=seen.stopping, expected=expected)
         return seen._replace(verdict=_with_error(verdict, folder))
@@ -95,7 +95,7 @@ class Observer:
         process = self._read_process(key, folder)
         if process is None:
             return locks.is_locked(folder.started)
-        # The step is its first process: what that left behind may still hold the lock, and the step is over.
+        # The step ends with its first process: what that left behind may still hold the lock.
         if is_alive(process, boot_id=now.boot_id):
             return True
         return shim is not None and is_alive(shim, boot_id=now.boot_id)
@@ -110,9 +110,9 @@ class Observer:
 
 
 def settle(root: Root, plan: Plan, facts: Facts) -> bool:
-    """Put every verdict reached so far on disk; True if there was one to write. May be repeated by anybody.
+    """Write every verdict reached so far to disk; True if there was one. Any process may call it again.
 
-    A try that did not do its work also leaves no processes behind: they would hold the next one's GPU memory.
+    For a try that is not done it also kills leftover processes: they would hold the next try's GPU memory.
     """
     unsettled = [seen for tries in facts.tries for seen in tries if not seen.settled]
     ended = [(seen, seen.verdict) for seen in unsettled if seen.verdict is not None]
@@ -132,7 +132,7 @@ def running_try(facts: Facts) -> Try | None:
 
 
 def forget_training(root: Root, process: Process | None) -> None:
-    """Remove training.pid if it speaks of this process."""
+    """Remove training.pid if it names this process."""
     try:
         with open(root.training_pid, encoding="ascii") as file:
             noted = file.read().strip()
@@ -143,7 +143,7 @@ def forget_training(root: Root, process: Process | None) -> None:
 
 
 def _with_error(verdict: Verdict, folder: TryFolder) -> Verdict:
-    """The verdict with what the log says of it. A try that others ended did not end by an error of its own."""
+    """Add the error in the log to the verdict. A try that was killed did not end by its own error."""
     if verdict.failure not in ("exit", "could_not_start") or verdict.signal is not None:
         return verdict
     from trackside.steps.last_error import read_last_error  # its patterns take a while: only when a try has failed
@@ -153,7 +153,7 @@ def _with_error(verdict: Verdict, folder: TryFolder) -> Verdict:
 
 
 def _unseen_exit(folder: TryFolder, now: Moment) -> Exit:
-    """An end that nobody saw, dated by the last sign of life."""
+    """An unknown exit, dated by the last write to the log."""
     ago = max(0.0, now.wall - (_modified(folder.log) or now.wall))
     ended = Moment(wall=now.wall - ago, monotonic=now.monotonic - ago, boot_id=now.boot_id)
     return Exit(code=None, signal=None, known=False, could_not_start=False, ended=ended)

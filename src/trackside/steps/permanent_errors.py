@@ -1,7 +1,7 @@
-"""Which errors are the same at every try on the same machine, and which may be gone at the next.
+"""Which errors are permanent on a machine, and which are temporary.
 
-A try too many costs minutes of a rented GPU; a try too few costs the run. So only what is certain to come again is
-told as such: an error that no line here names is tried again.
+A try too many costs minutes of a rented GPU; a try too few costs the run. So only what is certain to recur counts as
+permanent: an error that no line here names is retried.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, Sequence
 
-#: Mistakes in code or settings: the same program with the same arguments makes them again, whatever the message says.
-#: ValueError and RuntimeError are not among them: a loss that is no number or a broken download are told so, too; some
+#: Mistakes in code or settings: the same program with the same arguments repeats them, with any message.
+#: ValueError and RuntimeError are not among them: a loss of NaN or a broken download raise them, too; some
 #: of their wordings are below.
 _MISTAKES = frozenset(
     (
-        "AssertionError",  # a check of the trainer's own
+        "AssertionError",  # a check inside the trainer
         "AttributeError",  # packages whose versions do not fit
         "ImportError",  # what is installed does not change between tries
         "IndentationError",
@@ -34,9 +34,9 @@ def _any_of(*wordings: str) -> re.Pattern[str]:
     return re.compile("|".join(wordings), re.IGNORECASE)
 
 
-#: May be gone at the next try. Looked for before the wordings that stay: a refusal for now is no refusal.
+#: May be gone at the next try. Checked before the permanent wordings: a temporary refusal is not permanent.
 _TEMPORARY = _any_of(
-    # The network, on either side of it: minutes later it may be there.
+    # The network, on either side: minutes later it may work.
     r"connection ?(?:error|reset|refused|aborted|broken|closed|timed)",
     r"connect(?:ion)?timeout|read ?timeout|timeouterror|\btimed out\b|\btime-?out\b",
     r"temporary failure|name resolution|name or service not known|could not resolve|getaddrinfo",
@@ -44,59 +44,59 @@ _TEMPORARY = _any_of(
     r"\bssl(?:error|eoferror|: )|proxyerror|network is unreachable|no route to host|unexpected eof|early eof",
     r"(?:couldn't|could not|cannot|can't|failed to|unable to) (?:connect|reach)",
     r"localentrynotfound|the remote end hung up",
-    # A server that has too much to do, or is being repaired.
+    # A server that is overloaded or under maintenance.
     r"\b(?:429|5\d\d)(?: (?:client|server) error|\b.{0,20}(?:gateway|unavailable|internal server))",
     r"(?:http|status)(?: error| code)?:? ?(?:429|5\d\d)\b",
     r"too many requests|rate.?limit|service unavailable|bad gateway|internal server error",
-    # Other processes, and the links between them.
+    # Other processes, and the connections between them.
     r"\bnccl|distbackend|collective operation|\bgloo\b|worker \(pid.{0,20}\) (?:is killed|exited)|broken pipe",
-    # Memory: a program beside it may have held some, and fragments gather over thousands of steps; a further try
+    # Memory: another program may have held some, and fragmentation grows over thousands of steps; a further try
     # begins with an empty GPU and, where the recipe can, at the last checkpoint.
     r"out ?of ?memory|cannot allocate memory|memoryerror|alloc_failed|resource temporarily unavailable",
-    # A signal that came to the program as an exception.
+    # A signal that the program received as an exception.
     r"keyboardinterrupt|\bsigterm\b|\bsigkill\b",
-    # Disks and file systems that answer again.
+    # Disks and file systems that recover.
     r"input/output error|stale file handle|device or resource busy",
 )
 
-#: Stays as it is on this machine, with these settings, until a person changes something.
+#: Permanent on this machine with these settings, until a person changes something.
 _PERMANENT = _any_of(
     # The disk does not empty itself between two tries.
     r"no space left on device|storagefull|\berrno 28\b|disk quota exceeded",
-    # Not let in: a licence that was not accepted, a token that is wrong. And what is not there at all.
+    # No access: a licence that was not accepted, a wrong token. And what does not exist.
     r"gated ?repo|\b40[134] (?:client error|unauthorized|forbidden|not found)|error 40[134]\b",
     r"repositorynotfound|revisionnotfound|entrynotfound|is not a valid model identifier",
     r"access to model .{0,120}restricted|authentication failed|pull access denied|manifest unknown",
     r"invalid (?:user|access|api|auth)\w* ?(?:token|key|credentials)|invalid username or password",
-    # No GPU that this program can use: driver and card are the machine's own.
+    # No GPU that this program can use: driver and card belong to the machine.
     r"no nvidia driver|cuda driver initialization failed|no cuda(?:-capable device| gpus are available)",
     r"not compiled with cuda|driver version is insufficient|nvidia driver on your system is too old",
     r"no kernel image is available|libcuda\.so|could not select device driver",
-    # Settings that the trainer does not take.
+    # Settings that the trainer rejects.
     r"unrecognized arguments?|arguments? (?:is|are) required|argument \S{1,80}: (?:invalid|expected|not allowed)",
     r"invalid choice|no such option|mutually exclusive",
     r"(?:scanner|parser|composer|constructor|representer|yaml|tomldecode)error\b",
     r"validationerror\b|\d validation errors? for|multipleinvalid|omegaconf|config\w{0,20}(?:error|exception)\b",
     r"no such file or directory.{0,200}\.(?:ya?ml|toml|ini|cfg)\b",
-    # Most trainers refuse a setting with a ValueError. One that speaks of numbers which went astray is none of these.
+    # Most trainers refuse a setting with a ValueError. One about numbers that diverged is not among these.
     r"valueerror: (?!.{0,300}\b(?:nan|inf\w*|finite|loss|gradients?)\b).{0,200}\b(?:"
     r"must (?:be (?:specified|provided|set|given|one of|greater|less|larger|divisible|between|positive|at least)"
     r"|specify|provide|have)|(?:is|are) required|should be one of|unknown|unrecognized|unsupported|not supported"
     r"|invalid (?:value|option|argument|parameter|choice|type|setting))\b",
-    # Weights of another shape than the model that is to take them.
+    # Weights of another shape than the model's.
     r"error\(s\) in loading state_dict|size mismatch for ",
 )
 
 
 class Raised(NamedTuple):
-    """An exception as its traceback ends."""
+    """An exception: the last line of its traceback."""
 
     line: str
     has_cause: bool  # it was raised because of the one before it, not only while that one was handled
 
 
 def name_of(line: str) -> str:
-    """The exception's own name, without its modules.
+    """Return the exception's name without its modules.
 
     >>> name_of("huggingface_hub.errors.GatedRepoError: 403 Client Error.")
     'GatedRepoError'
@@ -105,10 +105,10 @@ def name_of(line: str) -> str:
 
 
 def will_recur(chain: Sequence[Raised]) -> bool:
-    """Whether the exception at the end of a chain comes at every try.
+    """Return whether the exception at the end of a chain recurs at every try.
 
-    A mistake made while a lost connection was handled is gone with the lost connection. One that was named as the cause
-    of another makes that one as lasting as itself; one that was only being handled does not.
+    A mistake made while a lost connection was handled disappears with the lost connection. A permanent error makes one
+    that names it as its cause permanent too; one raised only while handling it is not.
     """
     if any(name_of(each.line) not in _MISTAKES and _TEMPORARY.search(each.line) for each in chain):
         return False
@@ -121,7 +121,7 @@ def will_recur(chain: Sequence[Raised]) -> bool:
 
 
 def is_permanent(line: str, *, around: Sequence[str]) -> bool:
-    """Whether what a program said in words stays so; not if the lines around it tell of something that may pass."""
+    """Return whether an error line is permanent; not if the lines around it mention a temporary error."""
     return _PERMANENT.search(line) is not None and not mentions_temporary(around)
 
 

@@ -1,4 +1,4 @@
-"""The plan that home wrote: steps, what they must leave behind, and what to watch for."""
+"""The plan that home wrote: steps, the files they must write, outputs, health check and requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class PlanInvalid(TracksideError):
 
 
 class Again(NamedTuple):
-    """What a further try of a step gets in addition, where the one before has left a file of the pattern."""
+    """Extra arguments for a further try of a step, if the one before left a file of the pattern."""
 
     pattern: str
     argv: Tuple[str, ...]
@@ -43,7 +43,7 @@ class Step(NamedTuple):
     again: Again | None = None
 
     def backoff_after(self, number: int) -> float:
-        """Seconds to wait after the try with this number failed; the last given value repeats."""
+        """Return the seconds to wait after the try with this number failed; the last value repeats."""
         if not self.backoff_seconds:
             return 0.0
         return self.backoff_seconds[min(number, len(self.backoff_seconds)) - 1]
@@ -61,7 +61,7 @@ class Mount(NamedTuple):
 
 
 class Container(NamedTuple):
-    """What contained steps run in."""
+    """The container for steps that run in one."""
 
     engine: str
     image: str
@@ -73,14 +73,14 @@ class Container(NamedTuple):
 
 
 class HealthCheck(NamedTuple):
-    """A step that is run beside the others, again and again."""
+    """A step that runs beside the others at an interval."""
 
     step: Step
     every_seconds: float
 
 
 class TrainingRequest(NamedTuple):
-    """How the training is asked for something: by a signal, by a file or by a command."""
+    """How to request something from the training: by a signal, a file or a command."""
 
     signal: int | None
     touch: str | None
@@ -103,7 +103,7 @@ class Plan(NamedTuple):
 
 
 def read_plan(root: Root) -> Plan:
-    """The plan of this root, or of the part of it that the root stands for. Raises PlanInvalid with one clear line."""
+    """Read the plan of this root or of its part. Raises PlanInvalid."""
     plan = _read(root)
     if not root.part:
         return plan
@@ -115,14 +115,14 @@ def _read(root: Root) -> Plan:
         with open(root.plan, "rb") as file:
             found = json.loads(file.read())
     except FileNotFoundError:
-        raise PlanInvalid("there is no plan at %s" % root.plan) from None
+        raise PlanInvalid("no plan at %s" % root.plan) from None
     except (OSError, ValueError) as error:
         raise PlanInvalid("the plan at %s cannot be read: %s" % (root.plan, error)) from error
     return parse_plan(found)
 
 
 def parse_plan(found: Any) -> Plan:
-    """The plan in a decoded JSON object; keys that only a newer home knows are ignored."""
+    """Parse the plan in a decoded JSON object; ignores keys that only a newer home knows."""
     try:
         if found["format"] != FORMAT:
             raise PlanInvalid("the plan has format %r; this trackside reads format %d" % (found["format"], FORMAT))
@@ -218,7 +218,7 @@ def _parse_request(found: Any) -> TrainingRequest | None:
         return None
     number, touch, argv = found.get("signal"), found.get("touch"), _texts(found.get("argv", ()))
     if [number is not None, touch is not None, bool(argv)].count(True) != 1:
-        raise ValueError("a training is asked by one of a signal, a file and a command")
+        raise ValueError("a request needs exactly one of signal, touch and argv")
     return TrainingRequest(
         signal=None if number is None else _signal_number(number),
         touch=None if touch is None else _inside(touch),
@@ -230,19 +230,19 @@ def _parse_request(found: Any) -> TrainingRequest | None:
 
 def _texts(values: Any) -> tuple[str, ...]:
     if isinstance(values, str):
-        raise ValueError("%r is one text where a list of texts is needed" % values)
+        raise ValueError("%r is a string, not a list of strings" % values)
     return tuple(_text(value) for value in values)
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or "\0" in value:
-        raise ValueError("%r is not a text" % (value,))
+        raise ValueError("%r is not a string" % (value,))
     return value
 
 
 def _variable(name: Any) -> str:
     if not _text(name) or "=" in name:
-        raise ValueError("%r is not a name of an environment variable" % name)
+        raise ValueError("%r is not a name for an environment variable" % name)
     return str(name)
 
 
@@ -253,7 +253,7 @@ def _inside(relative: Any) -> str:
 
 
 def _mountable(path: Any) -> str:
-    """Engines part source, target and options by colons and commas."""
+    """Check a path for a mount: engines separate source, target and options by colons and commas."""
     if not _text(path).startswith("/") or any(sign in path for sign in ":,\n"):
         raise ValueError("%r cannot be mounted" % path)
     return str(path)

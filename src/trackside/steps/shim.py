@@ -29,23 +29,23 @@ _KILLED = 128 + signal.SIGKILL
 
 
 class Command(NamedTuple):
-    """What is run for a step: its own program, or the engine that runs it in a container."""
+    """The command that runs a step: its own program, or the engine that runs it in a container."""
 
     argv: Tuple[str, ...]
     env: Mapping[str, str]
 
 
 def run_shim(root: Root, index: int, number: int) -> None:
-    """Run one try of one step to its end. Does nothing if this try was ever begun or a stop was asked."""
+    """Run one try of one step to its end. Does nothing if this try was ever started or a stop was requested."""
     plan = read_plan(root)
     step = plan.steps[index]
     folder = root.try_folder(index, number)
-    # A stop is written under the same lock: either it keeps us from beginning, or it finds our try.
+    # A stop is written under the same lock: either we see it and do not start, or it finds our try.
     with locks.one_at_a_time(root.steps):
         lock = None if os.path.exists(root.stop) else _claim(folder)
     if lock is None:
         return
-    step = _going_on(root, step, folder) if number > 1 else step
+    step = _with_resume_arguments(root, step, folder) if number > 1 else step
     if step.unless is not None and next(iter(matching_files(root, step.unless)), None) is not None:
         _skip(folder, step.unless)
     elif step.contained and plan.container is not None:
@@ -54,18 +54,18 @@ def run_shim(root: Root, index: int, number: int) -> None:
         _run(root, step, folder, lock)
 
 
-def _going_on(root: Root, step: Step, folder: TryFolder) -> Step:
-    """The step as a further try runs it: it goes on from what the one before has left, if there is something."""
+def _with_resume_arguments(root: Root, step: Step, folder: TryFolder) -> Step:
+    """Return the step for a further try: it resumes from what the one before left, if anything."""
     path = None if step.again is None else newest_whole(root, step.again.pattern)
     if step.again is None or path is None:
         return step
-    _tell(folder, "goes on from %s" % os.path.relpath(path, root.path))
+    _note(folder, "goes on from %s" % os.path.relpath(path, root.path))
     marks = {step.again.path: path, step.again.folder: os.path.dirname(path)}
     return step._replace(argv=(*step.argv, *(_replaced(argument, marks) for argument in step.again.argv)))
 
 
-def _tell(folder: TryFolder, text: str) -> None:
-    """One line in the step's log; a full disk keeps it from being written, not the step from running."""
+def _note(folder: TryFolder, text: str) -> None:
+    """Write one line to the step's log; the step runs even if a full disk prevents that."""
     line = "".join(letter if letter.isprintable() else "?" for letter in text)
     try:
         with open(folder.log, "a", encoding="utf-8", errors="replace") as log:
@@ -75,13 +75,13 @@ def _tell(folder: TryFolder, text: str) -> None:
 
 
 def _replaced(argument: str, marks: Mapping[str, str]) -> str:
-    # Each text once, in one pass: what was put in is not looked through for marks.
+    # In one pass: inserted text is not searched for marks.
     found = re.split("(%s)" % "|".join(map(re.escape, marks)), argument)
     return "".join(marks.get(part, part) for part in found)
 
 
 def _skip(folder: TryFolder, pattern: str) -> None:
-    _tell(folder, "%s is there already, nothing to do" % pattern)
+    _note(folder, "%s is there already, nothing to do" % pattern)
     _write_exit(folder, code=0, signal_number=None)
 
 
@@ -98,7 +98,7 @@ def _run(root: Root, step: Step, folder: TryFolder, lock: int) -> None:
 
 
 def _run_contained(root: Root, plan: Plan, step: Step, folder: TryFolder, lock: int, name: str) -> None:
-    """The engine's `run` is the step's process; how the step ended is the engine's word, whatever became of `run`."""
+    """Run the step by the engine's `run`; the engine reports how it ended, even if `run` itself was killed."""
     container = plan.container
     assert container is not None
     for mount in container.mounts:
@@ -119,7 +119,7 @@ def _run_contained(root: Root, plan: Plan, step: Step, folder: TryFolder, lock: 
 
 
 def _await_run(container: Container, name: str, pid: int, folder: TryFolder) -> int:
-    """The status with which `run` ended; which process the container is, is written down as soon as it is known."""
+    """Wait for `run` and return its status; record the container's process as soon as it is known."""
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
@@ -132,7 +132,7 @@ def _await_run(container: Container, name: str, pid: int, folder: TryFolder) -> 
 
 
 def _await_orphan(container: Container, name: str, root: Root) -> containers.ContainerState | None:
-    """`run` is gone and its container is not: it goes on to its own end, unless a stop was asked."""
+    """Wait for a container that outlived its `run`; kill it if a stop was requested."""
     if os.path.exists(root.stop):
         containers.send_signal(container, name, signal.SIGKILL)
     containers.await_end(container, name)
@@ -140,8 +140,10 @@ def _await_orphan(container: Container, name: str, root: Root) -> containers.Con
 
 
 def _is_out_of_memory(container: Container, seen: containers.ContainerState) -> bool:
-    """The engine's word, where it has one. Older kernels do not tell it: under a limit, a KILL that came from nobody
-    here is taken for it (one that did come from here is judged as a stop or a timeout)."""
+    """Whether the step ran out of memory: the engine reports it, but not on older kernels.
+
+    Under a memory limit a KILL counts as such too; our own KILL is judged as a stop or a timeout instead.
+    """
     return seen.out_of_memory or (container.memory_bytes is not None and seen.exit_code == _KILLED)
 
 
@@ -153,8 +155,8 @@ def _forget(root: Root, step: Step, folder: TryFolder) -> None:
 def _claim(folder: TryFolder) -> int | None:
     """Make the try's folder appear with `started` in it, written and locked; None if it was there before.
 
-    Built aside and renamed: a folder that is not empty cannot be renamed over, so only one ever succeeds,
-    and nobody sees `started` without its lock.
+    Built under another name and renamed: a rename cannot replace a folder that is not empty, so only one process ever
+    succeeds, and `started` is never visible without its lock.
     """
     staged = TryFolder("%s.%d.staged" % (folder.path, os.getpid()))
     os.mkdir(staged.path, 0o700)
@@ -178,24 +180,24 @@ def _claim(folder: TryFolder) -> int | None:
 
 
 def _start(step: Step, command: Command, root: Root, folder: TryFolder, lock: int) -> tuple[bool, int]:
-    """Fork the step; whether it failed before its program ran, and its pid."""
-    told, tell = os.pipe()
+    """Fork the step; return whether it failed before its program ran, and its pid."""
+    readable, writable = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _become_step(step, command, root, folder, lock, tell)
-    os.close(tell)
-    with open(told, "rb") as pipe:
+        _become_step(step, command, root, folder, lock, writable)
+    os.close(writable)
+    with open(readable, "rb") as pipe:
         failed = bool(pipe.read())  # ends when exec closes the other end
     return failed, pid
 
 
-def _become_step(step: Step, command: Command, root: Root, folder: TryFolder, lock: int, tell: int) -> NoReturn:
+def _become_step(step: Step, command: Command, root: Root, folder: TryFolder, lock: int, writable: int) -> NoReturn:
     try:
         log = os.open(folder.log, os.O_WRONLY | os.O_APPEND)
         try:
             _reset_signals()
             os.setsid()
-            # Written by the step's own process: a shim killed right after the fork leaves no step without a name.
+            # Written by the step's own process: a shim killed right after the fork leaves no unidentified step.
             _write_process(step, root, folder)
             os.makedirs(root.inside(step.cwd), exist_ok=True)
             os.chdir(root.inside(step.cwd))
@@ -204,13 +206,13 @@ def _become_step(step: Step, command: Command, root: Root, folder: TryFolder, lo
             os.execvpe(command.argv[0], command.argv, command.env)
         except (OSError, TracksideError) as error:
             os.write(log, ("trackside: could not start %s: %s\n" % (command.argv[0], error)).encode())
-            os.write(tell, b"failed")
+            os.write(writable, b"failed")
     finally:
         os._exit(127)
 
 
 def _reset_signals() -> None:
-    """A program expects the defaults: Python ignores SIGPIPE, and a shell's `&` ignores SIGINT, for all children."""
+    """Restore the defaults that programs expect: Python ignores SIGPIPE, a shell's `&` ignores SIGINT."""
     for name in ("HUP", "INT", "QUIT", "TERM", "PIPE", "XFSZ", "CHLD", "USR1", "USR2"):
         signal.signal(getattr(signal, "SIG" + name), signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
@@ -219,7 +221,7 @@ def _reset_signals() -> None:
 def _write_process(step: Step, root: Root, folder: TryFolder) -> Process:
     myself = identify(os.getpid(), boot_id=clock.boot_id())
     if myself is None:
-        raise TracksideError("its process cannot be seen")
+        raise TracksideError("cannot identify its process")
     write_record(folder.process, myself.as_record())
     if step.training:
         write_text(root.training_pid, "%d\n" % myself.pid)
@@ -233,7 +235,7 @@ def _point_standard_streams(log: int) -> None:
 
 
 def _reserve_exit(folder: TryFolder) -> None:
-    """Room for exit.json is taken beforehand: a training that fills the disk still gets its exit code written."""
+    """Reserve room for exit.json: its exit code can be written even after a training filled the disk."""
     with open(folder.exit + ".reserved", "wb") as file:
         file.write(b" " * _RESERVED_BYTES)
 

@@ -1,4 +1,4 @@
-"""Starting the supervisor, once, however often it is asked for."""
+"""Start the supervisor, once, however often it is called."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RECEIPT_LIMIT_SECONDS = 0.7
 
 
 def start(root: Root, plan: Plan, *, secrets: dict[str, str]) -> None:
-    """After this a supervisor is alive and has the secrets, unless the plan is finished. May be repeated."""
+    """Make sure that a supervisor runs and has the secrets, unless the plan is finished. May be repeated."""
     root.make_folders()
     if not root.part:
         fill_code_cache(root.own)
@@ -48,7 +48,7 @@ def _launch(root: Root, lock: int) -> None:
 
 
 def _await_receipt(root: Root) -> None:
-    """Wait until the supervisor has taken the secrets; if it has died meanwhile, they do not stay behind."""
+    """Wait until the supervisor has read the secrets; remove them if it has died."""
     deadline = clock.seconds_since_boot() + _RECEIPT_LIMIT_SECONDS
     while look_for_secrets(root) is not None and clock.seconds_since_boot() < deadline:
         time.sleep(_POLL_SECONDS)

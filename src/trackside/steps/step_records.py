@@ -1,4 +1,4 @@
-"""Steps and their end as home reads them."""
+"""The steps and the plan's end as JSON for home."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trackside.steps.tries import Facts, Try
 
 
 def step_records(plan: Plan, facts: Facts) -> list[dict[str, Any]]:
-    """One record per step. A failed try that will be followed by another leaves its step `pending`."""
+    """Return one record per step. After a failed try its step is `pending` if another try follows."""
     is_finished = isinstance(decide(plan, facts), Finished)
     return [
         {

@@ -1,4 +1,4 @@
-"""Ending a step: its own signal first, KILL when the grace is over."""
+"""Stop a step: its stop signal first, KILL after the grace period."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _KILL_LIMIT_SECONDS = 30.0
 
 
 def stop(root: Root, plan: Plan, *, grace_seconds: float) -> None:
-    """After this no step runs and none will start. May be repeated, and needs no supervisor.
+    """Stop the running step; none will start after it. May be repeated, and needs no supervisor.
 
     Raises TracksideError if a process survives KILL, which only a broken driver or disk can cause.
     """
     observer = Observer(root, plan)
-    # What ended before the stop keeps its own verdict.
+    # A try that ended before the stop keeps its own verdict.
     settle(root, plan, observer.observe(now=clock.now()))
     root.make_own_folders()
     with one_at_a_time(root.steps):
@@ -37,11 +37,11 @@ def stop(root: Root, plan: Plan, *, grace_seconds: float) -> None:
 
 
 def ask_to_end(root: Root, plan: Plan, running: Try, *, why: str) -> None:
-    """Send the stop signal once: trainers take a second one as an order to give up saving."""
+    """Send the stop signal once: on a second one trainers abort their saving."""
     if running.process is None:
-        return  # still being started: the next look knows its process
+        return  # still starting: the next call knows its process
     folder = root.try_folder(running.step, running.number)
-    with one_at_a_time(folder.path):  # `stop` and the supervisor may both be at it
+    with one_at_a_time(folder.path):  # `stop` and the supervisor may both do this
         noted = stopping_from_record(read_record(folder.stopping))
         if noted is not None and noted.signalled:
             return
@@ -53,12 +53,12 @@ def ask_to_end(root: Root, plan: Plan, running: Try, *, why: str) -> None:
 
 def force_to_end(root: Root, plan: Plan, running: Try) -> None:
     if running.process is not None and not _send(root, plan, running, signal.SIGKILL):
-        # No container to kill: what is still on its way to one goes.
+        # No container to kill: kill the engine's `run` that is about to start one.
         signal_group(running.process, signal.SIGKILL, boot_id=clock.boot_id())
 
 
 def _send(root: Root, plan: Plan, running: Try, number: int) -> bool:
-    """The signal went to the step, or there is no step any more; False while a container is on its way."""
+    """Signal the step, if it still runs; False while its container is not there yet."""
     assert running.process is not None
     if plan.container is None or not plan.steps[running.step].contained:
         signal_group(running.process, number, boot_id=clock.boot_id())

@@ -1,4 +1,4 @@
-"""The lock that makes a supervisor the only one, and says who it is."""
+"""The lock that allows one supervisor at a time; its file holds that supervisor's process."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _LIMIT_SECONDS = 2.0
 
 
 def is_supervised(root: Root) -> bool:
-    """Whether a supervisor is alive, or about to be."""
+    """Return whether a supervisor is alive or starting."""
     return locks.is_locked(root.supervisor_lock)
 
 
 def supervisor_pid(root: Root) -> int | None:
-    """The last supervisor's pid; None if there never was one."""
+    """Return the last supervisor's pid; None if there never was one."""
     found = process_from_record(read_record(root.supervisor_lock))
     return found.pid if found else None
 
 
 def take_supervisor_lock(root: Root) -> int | None:
-    """A descriptor that holds the lock, to be handed to the supervisor; None if one is alive."""
+    """Take the lock for a new supervisor and return its descriptor; None if one is alive."""
     lock = os.open(root.supervisor_lock, os.O_RDWR | os.O_CREAT, 0o600)
     deadline = clock.seconds_since_boot() + _LIMIT_SECONDS
     while not locks.try_lock(lock):
@@ -38,14 +38,14 @@ def take_supervisor_lock(root: Root) -> int | None:
             os.close(lock)
             if is_held:
                 return None
-            raise TracksideError("somebody who is no supervisor holds %s" % root.supervisor_lock)
-        # Somebody asks for an instant whether a supervisor lives, or starts one right now.
+            raise TracksideError("a process that is not a supervisor holds %s" % root.supervisor_lock)
+        # Another process checks for a supervisor at this instant, or is starting one.
         time.sleep(_POLL_SECONDS)
     return lock
 
 
 def sign_supervisor_lock(lock: int) -> None:
-    """Write into the lock file that this process holds it; in place, for a renamed file would be another lock."""
+    """Write this process into the lock file; in place, because a renamed file would be another lock."""
     myself = identify(os.getpid(), boot_id=clock.boot_id())
     os.ftruncate(lock, 0)
     os.pwrite(lock, json.dumps(myself.as_record() if myself else {}).encode(), 0)

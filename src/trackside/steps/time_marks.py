@@ -1,4 +1,4 @@
-"""When a log had which length: about one mark a second, so that home can date its lines."""
+"""Record when a log had which length, about once a second, so that home can date its lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Mark(NamedTuple):
 
 
 class MarkWriter:
-    """Notes the length of one log whenever it has changed."""
+    """Records the length of one log whenever it has changed."""
 
     def __init__(self, *, log_path: str, marks_path: str) -> None:
         self._log = log_path
@@ -23,13 +23,13 @@ class MarkWriter:
         self._noted = _last_length(marks_path)
 
     def note(self, wall: float) -> int:
-        """The log's length now, noted if it is news."""
+        """Return the log's current length, and record it if it has changed."""
         try:
             length = os.stat(self._log).st_size
         except OSError:
             return 0
         if length != self._noted:
-            # A log that shrank begins anew, and so do its marks: they must rise for the search to work.
+            # A log that shrank starts over, and so do its marks: the search needs ascending lengths.
             mode = "ab" if length > self._noted else "wb"
             with open(self._marks, mode) as file:
                 file.write(_MARK.pack(length, wall))
@@ -38,7 +38,7 @@ class MarkWriter:
 
 
 def read_marks(path: str, *, start: int, end: int, limit: int, apart_seconds: float = 0.0) -> list[Mark]:
-    """Marks with start < length <= end; thinned to `limit` that are so far apart, the last always kept."""
+    """Return marks with start < length <= end, `apart_seconds` apart and at most `limit`; always the last."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:
@@ -56,7 +56,7 @@ def read_marks(path: str, *, start: int, end: int, limit: int, apart_seconds: fl
         every = max(1, -(-len(marks) // limit))
         return marks[::-every][::-1]
     except struct.error:
-        return []  # begun anew while we read: the next look finds the new marks
+        return []  # truncated while we read: the next call finds the new marks
     finally:
         os.close(descriptor)
 
@@ -82,7 +82,7 @@ def _last_length(path: str) -> int:
 
 
 def _first_index(count: int, holds: Callable[[int], bool]) -> int:
-    """The first index for which `holds`, which stays true once true; `count` if there is none."""
+    """Return the first index for which `holds`, which stays true once true; `count` if there is none."""
     low, high = 0, count
     while low < high:
         middle = (low + high) // 2

@@ -26,11 +26,11 @@ _TAIL_BYTES = 2000
 
 
 class RequestRefused(Exception):
-    """The command that asks could not be run, or said no."""
+    """The command that makes the request could not be run, or failed."""
 
 
 class RequestKind(NamedTuple):
-    """One kind of request: how it is made, where it is noted, and the word for being at it."""
+    """One kind of request: how it is made, the file that records it, and its two states."""
 
     how: TrainingRequest | None
     record: str
@@ -39,40 +39,40 @@ class RequestKind(NamedTuple):
 
 
 def save(root: Root, plan: Plan, *, request: str, wait_seconds: float) -> dict[str, Any]:
-    """Ask for a checkpoint once per `request`, then look for up to `wait_seconds`; repeated, it looks again.
+    """Request a checkpoint once per `request`, then wait for it up to `wait_seconds`; a repeated call only waits.
 
-    The answer's state: `saved` with the files, `saving`, `timed_out`, `not_running` (no training to ask), `refused`
-    with the problem (the command that asks has failed), `impossible` (the recipe declares no way).
+    The answer's state: `saved` with the files, `saving`, `timed_out`, `not_running` (no training runs), `refused` with
+    the problem (the command that makes the request failed), `impossible` (the recipe declares no such request).
     """
     return _ask_and_look(root, plan, RequestKind(plan.save, root.save, "saving", "saved"), request, wait_seconds)
 
 
 def sample(root: Root, plan: Plan, *, request: str, wait_seconds: float) -> dict[str, Any]:
-    """Ask for samples in the same way; the states `sampled` and `sampling` in the place of `saved` and `saving`."""
+    """Request samples in the same way; the states are `sampled` and `sampling` instead of `saved` and `saving`."""
     return _ask_and_look(
         root, plan, RequestKind(plan.sample, root.sample, "sampling", "sampled"), request, wait_seconds
     )
 
 
-def _ask_and_look(root: Root, plan: Plan, asking: RequestKind, request: str, wait_seconds: float) -> dict[str, Any]:
-    if asking.how is None:
+def _ask_and_look(root: Root, plan: Plan, kind: RequestKind, request: str, wait_seconds: float) -> dict[str, Any]:
+    if kind.how is None:
         return _answer("impossible")
     try:
-        asked = _ask_once(root, plan, asking.how, asking.record, request)
+        asked = _ask_once(root, plan, kind.how, kind.record, request)
     except RequestRefused as problem:
         return _answer("refused", problem=str(problem))
     if asked is None:
         return _answer("not_running")
     deadline = clock.seconds_since_boot() + wait_seconds
     while True:
-        answer = _look(root, plan, asking, asking.how, asked)
-        if answer["state"] != asking.doing or clock.seconds_since_boot() >= deadline:
+        answer = _look(root, plan, kind, kind.how, asked)
+        if answer["state"] != kind.doing or clock.seconds_since_boot() >= deadline:
             return answer
         time.sleep(_POLL_SECONDS)
 
 
 def touch(path: str) -> None:
-    """The file is there and its time is now, even if a training takes it away the moment it appears."""
+    """Create the file or set its time to now, even if a training removes it the moment it appears."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
     try:
         os.utime(descriptor)
@@ -81,7 +81,7 @@ def touch(path: str) -> None:
 
 
 def _ask_once(root: Root, plan: Plan, how: TrainingRequest, noted: str, request: str) -> dict[str, Any] | None:
-    """The record of this request: what was there before it, and when it was made. None if there is nobody to ask."""
+    """Make the request unless it was made; return its record: time and files before it. None if no training runs."""
     root.make_own_folders()
     with one_at_a_time(root.own):
         record = read_record(noted) or {}
@@ -90,7 +90,7 @@ def _ask_once(root: Root, plan: Plan, how: TrainingRequest, noted: str, request:
         training = _running_training(root, plan)
         if training is None:
             return None
-        # Before the asking: a file that appears in between is proof, not the past.
+        # Before the request: a file that appears in between is its result.
         record = {"id": request, "asked": False, "before": _marks(root, how), **clock.now().as_record()}
         write_record(noted, record, durable=True)
         if not _ask(root, plan, how, training):
@@ -125,7 +125,7 @@ def _ask(root: Root, plan: Plan, how: TrainingRequest, training: Try) -> bool:
 
 
 def _run(root: Root, plan: Plan, how: TrainingRequest, training: Try) -> bool:
-    """The command that asks has run where the training runs. Raises RequestRefused with what it said if it failed."""
+    """Run the request's command where the training runs. Raises RequestRefused with its output if it failed."""
     import subprocess  # slow to import, needed only here
 
     step = plan.steps[training.step]
@@ -147,27 +147,25 @@ def _run(root: Root, plan: Plan, how: TrainingRequest, training: Try) -> bool:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RequestRefused(str(error)) from error
     if done.returncode != 0:
-        said = done.stdout[-_TAIL_BYTES:].decode("utf-8", "replace").strip()
-        raise RequestRefused("exit code %d: %s" % (done.returncode, said))
+        output = done.stdout[-_TAIL_BYTES:].decode("utf-8", "replace").strip()
+        raise RequestRefused("exit code %d: %s" % (done.returncode, output))
     return True
 
 
-def _look(
-    root: Root, plan: Plan, asking: RequestKind, how: TrainingRequest, asked: Mapping[str, Any]
-) -> dict[str, Any]:
+def _look(root: Root, plan: Plan, kind: RequestKind, how: TrainingRequest, asked: Mapping[str, Any]) -> dict[str, Any]:
     now = clock.now()
     new = [path for path, mark in _marks(root, how).items() if asked["before"].get(path) != mark]
     written = [path for path in new if _is_written(root.inside(path), now.wall)]
     if written:
-        return _answer(asking.done, files=written)
+        return _answer(kind.done, files=written)
     at = moment_from_record(asked)
     if _is_over(at, now, how):
         return _answer("timed_out")
     if _running_training(root, plan) is None:
-        # It ended meanwhile: what it has left by now is all that will come.
+        # The training has ended: no more files will come.
         left = [path for path in new if is_whole(root.inside(path))]
-        return _answer(asking.done, files=left) if left else _answer("not_running")
-    return _answer(asking.doing)
+        return _answer(kind.done, files=left) if left else _answer("not_running")
+    return _answer(kind.doing)
 
 
 def _is_over(at: Moment | None, now: Moment, how: TrainingRequest) -> bool:
@@ -176,9 +174,9 @@ def _is_over(at: Moment | None, now: Moment, how: TrainingRequest) -> bool:
 
 
 def _is_written(path: str, wall: float) -> bool:
-    """Whole; and where nobody can tell that from its content, not touched for a moment.
+    """Whether a file is complete; where its content does not show that, it must be unchanged for a moment.
 
-    A time in the future comes from another clock and says nothing.
+    A time in the future comes from another clock and is ignored.
     """
     try:
         age = wall - os.stat(path).st_mtime

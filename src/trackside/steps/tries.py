@@ -1,4 +1,4 @@
-"""One try of a step: how it goes, how it ended, what was made of that."""
+"""One try of a step: its process, its exit, its verdict."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trackside.machine.process import Process
 
 
 class Exit(NamedTuple):
-    """How a process ended. Not `known` when nobody was there to see it (shim killed, machine rebooted)."""
+    """How a process ended. Not `known` when no shim recorded it (shim killed, machine rebooted)."""
 
     code: int | None
     signal: int | None
@@ -29,7 +29,7 @@ class Exit(NamedTuple):
 
 
 class Stopping(NamedTuple):
-    """We are ending this try ourselves: why, since when, and whether it has its signal already."""
+    """We are stopping this try: why, since when, and whether the signal was sent."""
 
     why: str  # "stop" or "timeout"
     at: Moment
@@ -48,8 +48,8 @@ class Verdict(NamedTuple):
     signal: int | None
     exit_known: bool
     ended: Moment
-    error: str | None = None  # one line of its log that says what went wrong
-    cannot_pass: bool = False  # it would be the same at every further try
+    error: str | None = None  # the line of its log that names the error
+    cannot_pass: bool = False  # every further try would fail in the same way
 
     def as_record(self) -> dict[str, Any]:
         return {
@@ -65,7 +65,7 @@ class Verdict(NamedTuple):
 
 
 class StopRequest(NamedTuple):
-    """Somebody asked for the end of everything, and grants a running step this long for it."""
+    """A request to stop everything, with the grace period for a running step."""
 
     at: Moment
     grace_seconds: float
@@ -89,7 +89,7 @@ class Try(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """All that is known at one moment; what happens next follows from this and the plan alone."""
+    """Everything known at one moment; the next action follows from this and the plan alone."""
 
     now: Moment
     tries: Tuple[Tuple[Try, ...], ...]  # by step, in order of their numbers

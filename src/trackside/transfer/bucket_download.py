@@ -1,4 +1,4 @@
-"""Files come to this machine from a bucket by addresses that home signed, each verified, all of them or none."""
+"""Download files from a bucket by signed addresses, each verified, all of them or none."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ class _Order(NamedTuple):
     files: List[_File]
 
 
-class _Lost(Exception):
-    """A file could not be had whole."""
+class _DownloadFailed(Exception):
+    """A file could not be downloaded completely."""
 
 
 def download(root: Root, text: bytes) -> dict[str, Any]:
-    """The order's files are in its folder, verified, or why not. Raises Misuse, without any address.
+    """Download the order's files into its folder, verified; return the result. Raises Misuse, without any address.
 
-    They replace what was there in one go; what came before a lost connection is not fetched again.
+    They replace what was there at once; what arrived before a lost connection is not downloaded again.
     """
     order = _read_order(text)
     name = os.path.normpath(order.directory)
     target = root.inside(name)
     if name.split("/")[0] in (".", ".trackside"):
-        raise Misuse("%r cannot be replaced by files from a bucket" % order.directory)
+        raise Misuse("cannot download into %r" % order.directory)
     marker = os.path.join(root.unpacked, "%s.json" % name.replace("%", "%25").replace("/", "%2F"))
     root.make_own_folders()
     with one_at_a_time(root.unpacked):
@@ -58,7 +58,7 @@ def download(root: Root, text: bytes) -> dict[str, Any]:
             return {"ok": True, "files": len(order.files), "fetched": 0}
         try:
             fetched = _fetch_all(order, target + ".fetching")
-        except _Lost as problem:
+        except _DownloadFailed as problem:
             return {"ok": False, "problem": str(problem)}
         _replace(target + ".fetching", target)
         write_record(marker, {"sha256": order.fingerprint, "files": len(order.files), "inode": _inode(target)})
@@ -80,7 +80,7 @@ def _read_order(text: bytes) -> _Order:
 
 
 def _fetch_all(order: _Order, folder: str) -> int:
-    """Every file is whole in `folder`, and nothing else; how many had to be fetched."""
+    """Make `folder` hold every file, complete, and nothing else; return how many were downloaded."""
     os.makedirs(folder, exist_ok=True)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         fetched = sum(pool.map(lambda file: _fetch(file, os.path.join(folder, file.path)), order.files))
@@ -99,7 +99,7 @@ def _fetch(file: _File, path: str) -> bool:
     problem = ""
     for _ in range(_TRIES):
         try:
-            _go_on(file, path + ".part")
+            _download_rest(file, path + ".part")
         except urllib.error.HTTPError as error:
             with error:
                 problem = "the bucket answered %d" % error.code
@@ -112,25 +112,25 @@ def _fetch(file: _File, path: str) -> bool:
         if _is_whole(file, path + ".part"):
             os.replace(path + ".part", path)
             return True
-        problem = "what came does not have SHA-256 %s" % file.sha256
+        problem = "the download does not have SHA-256 %s" % file.sha256
         os.unlink(path + ".part")
-    raise _Lost("%s: %s" % (file.path, problem))
+    raise _DownloadFailed("%s: %s" % (file.path, problem))
 
 
-def _go_on(file: _File, part: str) -> None:
-    """Add to the part what it lacks; begin anew where the other side does not know ranges."""
+def _download_rest(file: _File, part: str) -> None:
+    """Append to the part what it lacks; start over where the server does not support ranges."""
     have = os.path.getsize(part) if os.path.exists(part) else 0
     if have == file.size:
-        open(part, "ab").close()  # an empty file is made, not fetched
+        open(part, "ab").close()  # an empty file is created, not downloaded
         return
     have = have if have < file.size else 0
     request = urllib.request.Request(file.url, headers={"Range": "bytes=%d-" % have} if have else {})
     with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:
-        _add(answer, part, anew=answer.status != 206)
+        _add(answer, part, start_over=answer.status != 206)
 
 
-def _add(answer: Any, part: str, *, anew: bool) -> None:
-    with open(part, "wb" if anew else "ab") as target:
+def _add(answer: Any, part: str, *, start_over: bool) -> None:
+    with open(part, "wb" if start_over else "ab") as target:
         shutil.copyfileobj(answer, target, _CHUNK_BYTES)
 
 

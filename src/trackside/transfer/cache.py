@@ -1,8 +1,7 @@
-"""Archives that stay on the machine for later jobs, each under its own SHA-256.
+"""A cache of archives for later jobs on the machine, each named by its SHA-256, beside the jobs' folders.
 
-They lie beside the jobs' folders. The archive in a job's folder and the kept one are the same file under two names, so
-keeping costs no room while the job is there, and whoever removes one leaves the other alone. Nothing here is believed:
-home asks for the hash of what it took, as of everything.
+The archive in a job's folder and the cached one are hard links to the same file: caching needs no extra room while the
+job is there, and removing one leaves the other. Nothing here is trusted: home verifies the hash of what it took.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import NamedTuple
 
 from trackside.errors import Misuse
 from trackside.machine.locks import one_at_a_time
+from trackside.records import remove_file
 from trackside.root import Root
 
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
@@ -27,9 +27,9 @@ class CachedArchive(NamedTuple):
 
 
 def take(root: Root, sha256: str, path: str, *, room_bytes: int, now: float) -> bool:
-    """Whether the archive with this hash, if it was kept, is now at `path` in the job's folder, and was not before.
+    """Link the cached archive with this hash to `path` in the job's folder; False if it is not cached or `path` exists.
 
-    The oldest of the others are removed until `room_bytes` are free for the archive and what is made of it.
+    Removes the oldest of the others until `room_bytes` are free for the archive and what is made from it.
     """
     kept, target = _place(root, sha256), root.inside(path)
     if not os.path.isdir(root.cache):
@@ -46,13 +46,13 @@ def take(root: Root, sha256: str, path: str, *, room_bytes: int, now: float) -> 
 
 
 def keep(root: Root, sha256: str, path: str, *, most_bytes: int, most_seconds: float, now: float) -> bool:
-    """The archive at `path` is kept if it is not too big; others that are too old or too many are removed."""
+    """Cache the archive at `path`; False if it is too big. Removes others that are too old or too many."""
     kept, source = _place(root, sha256), root.inside(path)
     os.makedirs(root.cache, mode=0o700, exist_ok=True)
     with one_at_a_time(root.cache):
         is_kept = os.path.getsize(source) <= most_bytes
         if is_kept:
-            # What was kept may have been damaged; what is at `path` has just been verified.
+            # The cached file may be damaged; the one at `path` has just been verified.
             _link_or_copy(source, kept)
             os.utime(kept, (now, now))
         _prune(root.cache, most_bytes=most_bytes, oldest=now - most_seconds)
@@ -66,16 +66,16 @@ def _place(root: Root, sha256: str) -> str:
 
 
 def _link_or_copy(source: str, target: str) -> None:
-    """Whole or not at all: the new name appears by a link or a rename."""
+    """Create `target` whole or not at all, by a link or a rename."""
     unfinished = target + _UNFINISHED
-    _remove(unfinished)
+    remove_file(unfinished)
     try:
         os.link(source, unfinished)
-    except OSError:  # some file systems have no second names
+    except OSError:  # some file systems have no hard links
         shutil.copyfile(source, unfinished)
-    # A rename between two names of one file does nothing at all, and leaves both.
+    # A rename between two links to one file does nothing, and leaves both.
     os.replace(unfinished, target)
-    _remove(unfinished)
+    remove_file(unfinished)
 
 
 def _make_room(cache: str, room_bytes: int, *, except_for: str) -> None:
@@ -83,7 +83,7 @@ def _make_room(cache: str, room_bytes: int, *, except_for: str) -> None:
         if shutil.disk_usage(cache).free >= room_bytes:
             return
         if archive.path != except_for:
-            _remove(archive.path)
+            remove_file(archive.path)
 
 
 def _prune(cache: str, *, most_bytes: int, oldest: float) -> None:
@@ -91,21 +91,14 @@ def _prune(cache: str, *, most_bytes: int, oldest: float) -> None:
     for archive in _kept(cache):
         total += archive.size
         if total > most_bytes or archive.used_at < oldest:
-            _remove(archive.path)
+            remove_file(archive.path)
 
 
 def _kept(cache: str) -> list[CachedArchive]:
-    """All archives, the one used last first; only names that this module gives."""
+    """Return all archives, the last used first; only names that this module creates."""
     found = []
     for name in os.listdir(cache):
         if _SHA256.match(name):
             status = os.lstat(os.path.join(cache, name))
             found.append(CachedArchive(path=os.path.join(cache, name), size=status.st_size, used_at=status.st_mtime))
     return sorted(found, key=lambda archive: (-archive.used_at, archive.path))
-
-
-def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass  # which is what is wanted

@@ -1,4 +1,4 @@
-"""SHA-256 of files of any size, a piece at a time."""
+"""Hash files of any size with SHA-256, a piece at a time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _PIECE_BYTES = 1 << 20
 
 
 def hash_files(root_path: str, paths: list[str]) -> dict[str, Any]:
-    """SHA-256 and size of each path as given, relative ones under the root; None for what is no file."""
+    """Return SHA-256 and size of each path as given, relative ones under the root; None for what is not a file."""
     return {path: _hash_file(os.path.join(root_path, path)) for path in paths}
 
 
 def hash_chunks(root_path: str, paths: list[str], chunk_bytes: int) -> dict[str, Any]:
-    """Size and the SHA-256 of each successive piece of `chunk_bytes`, the last one shorter; None: it is no file."""
+    """Return size and the SHA-256 of each successive piece of `chunk_bytes`, the last one shorter; None: not a file."""
     return {path: _hash_chunks(os.path.join(root_path, path), chunk_bytes) for path in paths}
 
 
@@ -29,7 +29,7 @@ def sha256_of(file: BinaryIO) -> str:
 
 
 def sha256_of_steady_file(path: str) -> str | None:
-    """The hash of a file that did not change while it was read; None if it did or is gone."""
+    """Return the hash of a file that did not change while it was read; None if it did or is gone."""
     try:
         with open(path, "rb") as file:
             before = os.fstat(file.fileno())

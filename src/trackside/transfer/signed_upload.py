@@ -1,4 +1,4 @@
-"""One file goes from this machine to a bucket or the Hub by signed requests; this machine holds no key."""
+"""Upload one file to a bucket or the Hub by signed requests; this machine has no key."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from trackside.machine.locks import one_at_a_time
 from trackside.root import Root
 from trackside.transfer.web import Busy, Refused, Web
 
-#: Requests that expired are had anew by home, so none is begun long after it came.
+#: Signed requests expire and home makes new ones, so none is started long after it arrived.
 _BEGIN_WITHIN_SECONDS = 600.0
 
-#: A door that does not open is no loss: home then hands the requests over itself.
-_PATIENCE_AT_THE_DOOR_SECONDS = 5.0
+#: If home's address does not answer, home sends the requests itself: do not wait long.
+_PATIENCE_WITH_HOME_SECONDS = 5.0
 
 
 class _Order(NamedTuple):
     path: str
     size: int
     requests: list[dict[str, Any]]
-    door: str | None
+    home_url: str | None
     token: str
     begin_within_seconds: float
 
@@ -31,23 +31,23 @@ class _Order(NamedTuple):
 def upload(
     root: Root, text: bytes, *, web: Web | None = None, clock: Callable[[], float] = time.monotonic
 ) -> dict[str, Any]:
-    """Send what the order's requests ask for; what came of it. Raises Misuse, without any address.
+    """Send what the order's requests ask for; return the result. Raises Misuse, without any address.
 
-    An order names either the signed requests, or the door of home where they are had for a token. Whatever came
-    of it, `etags` is what the requests that worked were answered with, in their order.
+    An order has either the signed requests, or an address of home that returns them for a token. In every result
+    `etags` has the answers to the requests that worked, in their order.
     """
     order = _read_order(root, text)
-    turn = os.path.join(root.own, "uploads")  # of its own: nothing else may wait for a long upload
+    turn = os.path.join(root.own, "uploads")  # a separate lock: nothing else may wait for a long upload
     os.makedirs(turn, mode=0o700, exist_ok=True)
     web = web or Web()
     etags: list[str] = []
     try:
-        with one_at_a_time(turn):  # one whose line was cut may still be sending
+        with one_at_a_time(turn):  # an upload whose connection was lost may still be sending
             _require_size(order)
-            if order.door is None:
+            if order.home_url is None:
                 _send(order, order.requests, web, clock, etags)
             else:
-                _send_through_door(order, order.door, web, clock, etags)
+                _send_with_home(order, order.home_url, web, clock, etags)
     except Refused as problem:
         return {"ok": False, "refused": True, "problem": str(problem), "status": problem.status, "etags": etags}
     except Busy as problem:
@@ -59,11 +59,11 @@ def upload(
 def _read_order(root: Root, text: bytes) -> _Order:
     try:
         given = json.loads(text)
-        door = given.get("door")
+        home_url = given.get("door")
         requests = [_checked(one) for one in given.get("requests") or ()]
         seconds = min(float(given.get("begin_within", _BEGIN_WITHIN_SECONDS)), _BEGIN_WITHIN_SECONDS)
         path, size, token = root.inside(given["path"]), int(given["size"]), str(given.get("token") or "")
-        return _Order(path, size, requests, door, token, seconds)
+        return _Order(path, size, requests, home_url, token, seconds)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise Misuse("the order on stdin is not complete") from None
 
@@ -82,22 +82,22 @@ def _require_size(order: _Order) -> None:
         raise Refused("%s has %d bytes, not %d" % (os.path.basename(order.path), found, order.size))
 
 
-def _send_through_door(order: _Order, door: str, web: Web, clock: Callable[[], float], etags: list[str]) -> None:
-    """Home signs, checks what arrived, and says whether something is still missing."""
-    answer = _ask(order, door, Web(patience_seconds=_PATIENCE_AT_THE_DOOR_SECONDS))
+def _send_with_home(order: _Order, home_url: str, web: Web, clock: Callable[[], float], etags: list[str]) -> None:
+    """Get signed requests from home until it confirms that everything arrived."""
+    answer = _ask(order, home_url, Web(patience_seconds=_PATIENCE_WITH_HOME_SECONDS))
     while answer.get("state") != "DONE":
         requests = [_checked(one) for one in answer.get("requests") or ()]
         if not requests:
-            raise Refused("home wants nothing more of %s, and does not have it" % os.path.basename(order.path))
+            raise Refused("home sent no request for %s, but the upload is not complete" % os.path.basename(order.path))
         _send(order, requests, web, clock, etags)
-        answer = _ask(order, door + "/done", web)
+        answer = _ask(order, home_url + "/done", web)
 
 
 def _ask(order: _Order, url: str, web: Web) -> dict[str, Any]:
     headers = {"Authorization": "Bearer %s" % order.token, "Content-Type": "application/json"}
     answer = web.call("POST", url, headers=headers, body=lambda: b"{}").document()
     if not isinstance(answer, dict):
-        raise Busy("home's answer makes no sense")
+        raise Busy("home's answer is not a JSON object")
     return answer
 
 
@@ -109,14 +109,14 @@ def _send(
         if number and clock() - began > order.begin_within_seconds:
             return
         part = _Slice(order.path, request["offset"], request["size"])
-        # 412: the key is taken, as after an answer that was lost. What lies there, home will see.
+        # 412: the key exists, as after a lost answer. Home checks what is there.
         headers = {"Content-Type": "application/octet-stream", **request["headers"]}
         answer = web.call("PUT", request["url"], headers=headers, body=part.open, fine=(412,))
         etags.append(answer.headers.get("etag", ""))
 
 
 class _Slice:
-    """A piece of a file that reads like a file of its own."""
+    """A part of a file that reads like a whole file."""
 
     def __init__(self, path: str, offset: int, size: int) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""An archive from home, verified and unpacked whole or not at all."""
+"""Verify an archive from home and unpack it, whole or not at all."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from trackside.transfer.hashing import sha256_of
 
 
 class ArchiveRefused(TracksideError):
-    """The archive holds something that could reach outside its folder."""
+    """The archive has a member that could reach outside its folder."""
 
 
 def unpack(root: Root, archive: str, directory: str, *, sha256: str) -> dict[str, Any]:
     """Unpack a tar archive into a folder under the root, replacing what was there. Repeating it does nothing.
 
-    Says `ok: False` with the real hash when the archive is not the one meant. Raises ArchiveRefused for one that
-    reaches out of its folder; then nothing of it stays.
+    Returns `ok: False` with the real hash when the archive has another one. Raises ArchiveRefused for one that reaches
+    out of its folder; then nothing of it stays.
     """
     name = os.path.normpath(directory)
     target = root.inside(name)
     if name.split("/")[0] in (".", ".trackside"):
-        raise Misuse("%r cannot be replaced by an archive" % directory)
+        raise Misuse("cannot unpack into %r" % directory)
     marker = os.path.join(root.unpacked, "%s.json" % name.replace("%", "%25").replace("/", "%2F"))
     root.make_own_folders()
-    # A call repeated after a lost connection waits for the first one and then finds its marker.
+    # A call repeated after a lost connection waits for the first one, then finds its marker.
     with one_at_a_time(root.unpacked):
         already = _intact_marker(marker, target, sha256.lower())
         if already is not None:
@@ -41,7 +41,7 @@ def unpack(root: Root, archive: str, directory: str, *, sha256: str) -> dict[str
 def extract_safely(archive: BinaryIO, folder: str) -> int:
     """Extract a tar archive into an empty folder; the number of files. Raises ArchiveRefused before anything escapes.
 
-    Links are made last, so nothing is ever written through one.
+    Links are created last, so nothing is ever written through one.
     """
     files: set[str] = set()
     links: list[tarfile.TarInfo] = []
@@ -57,7 +57,7 @@ def extract_safely(archive: BinaryIO, folder: str) -> int:
                 elif member.issym() or member.islnk():
                     links.append(member)
                 else:
-                    raise ArchiveRefused("the archive holds a device or pipe: %r" % member.name)
+                    raise ArchiveRefused("the archive contains a device or pipe: %r" % member.name)
     except tarfile.TarError as error:
         raise TracksideError("the archive cannot be read: %s" % error) from error
     for link in links:
@@ -124,7 +124,7 @@ def _extract_file(tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> N
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
     except FileExistsError:
-        raise ArchiveRefused("the archive holds %r twice" % member.name) from None
+        raise ArchiveRefused("the archive contains %r twice" % member.name) from None
     content = tar.extractfile(member)
     with open(descriptor, "wb") as file:
         if content is not None:
@@ -133,11 +133,11 @@ def _extract_file(tar: tarfile.TarFile, member: tarfile.TarInfo, path: str) -> N
 
 def _make_link(link: tarfile.TarInfo, folder: str, files: set[str]) -> None:
     path = os.path.join(folder, _safe_name(link))
-    # The folder it lies in may itself be a link made a moment ago.
+    # Its folder may itself be a link that was just created.
     _require_inside(os.path.dirname(path), folder, link)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if os.path.lexists(path):
-        raise ArchiveRefused("the archive holds %r twice" % link.name)
+        raise ArchiveRefused("the archive contains %r twice" % link.name)
     if link.issym() and not os.path.isabs(link.linkname):
         os.symlink(link.linkname, path)
     elif link.islnk() and os.path.normpath(link.linkname) in files:
@@ -147,6 +147,6 @@ def _make_link(link: tarfile.TarInfo, folder: str, files: set[str]) -> None:
 
 
 def _require_inside(path: str, folder: str, link: tarfile.TarInfo) -> None:
-    """Judged by where a path really leads: links through links can mislead any reading of names."""
+    """Raise ArchiveRefused if the resolved path is outside: with links through links its name proves nothing."""
     if not (os.path.realpath(path) + "/").startswith(os.path.realpath(folder) + "/"):
         raise ArchiveRefused("the archive links to something outside it: %r" % link.linkname)

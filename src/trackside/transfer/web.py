@@ -1,4 +1,4 @@
-"""HTTP with the standard library: one call, tried again where that can help, never longer than it was given."""
+"""HTTP with the standard library: one call with retries, within a limit on the time spent waiting."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import urllib.error
 import urllib.request
 from typing import Any, Callable, Mapping, NamedTuple
 
-#: No single answer, and no single piece of an upload, may take longer.
+#: Timeout of a single answer, and of a single piece of an upload.
 _TIMEOUT_SECONDS = 60.0
 _PAUSES_SECONDS = (1.0, 2.0, 4.0, 8.0)
 _LATER = (408, 425, 429, 500, 502, 503, 504)
@@ -18,7 +18,7 @@ _RATE_LIMIT = re.compile(r";\s*t\s*=\s*(\d+)")
 
 
 class Refused(Exception):
-    """The other side will not do this, however often it is asked; `status` is what it answered, if it did."""
+    """The server refuses this for every retry; `status` is its HTTP status, if it answered."""
 
     def __init__(self, message: str, *, status: int | None = None) -> None:
         super().__init__(message)
@@ -26,7 +26,7 @@ class Refused(Exception):
 
 
 class Busy(Exception):
-    """The other side could not do this now; it may later."""
+    """The server cannot do this now; a retry may work."""
 
     def __init__(self, message: str, *, retry_after_seconds: float | None = None) -> None:
         super().__init__(message)
@@ -42,11 +42,11 @@ class Answer(NamedTuple):
         try:
             return json.loads(self.body)
         except ValueError:
-            raise Busy("what was answered is no JSON") from None
+            raise Busy("the answer is not JSON") from None
 
 
 class Web:
-    """Calls with a bound on all the waiting in between; `sleep` is handed in so that nothing need be waited for."""
+    """Makes calls with a limit on all pauses between retries; tests pass their own `sleep`."""
 
     def __init__(self, *, patience_seconds: float = 120.0, sleep: Callable[[float], None] = time.sleep) -> None:
         self._patience_seconds = patience_seconds
@@ -61,9 +61,9 @@ class Web:
         body: Callable[[], Any] | None = None,
         fine: tuple[int, ...] = (),
     ) -> Answer:
-        """The answer of a call that worked or ended with a status in `fine`. Raises Refused or Busy.
+        """Return the answer if the call succeeded or its status is in `fine`. Raises Refused or Busy.
 
-        `body` makes the body anew for each try: bytes, or an open file with a Content-Length in the headers.
+        `body` makes a new body for each try: bytes, or an open file with a Content-Length in the headers.
         """
         tries = 0
         while True:
@@ -91,26 +91,26 @@ def _once(
     except urllib.error.HTTPError as error:
         with error:
             found = Answer(error.code, _lower(error.headers), _read_some(error))
-        return _judged(found, method, url, fine)
+        return _check_status(found, method, url, fine)
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
         why = getattr(error, "reason", None) or error
-        raise Busy("%s %s: %s" % (method, _place(url), why)) from error
+        raise Busy("%s %s: %s" % (method, _without_query(url), why)) from error
     finally:
         if data is not None and hasattr(data, "close"):
             data.close()
 
 
-def _judged(found: Answer, method: str, url: str, fine: tuple[int, ...]) -> Answer:
+def _check_status(found: Answer, method: str, url: str, fine: tuple[int, ...]) -> Answer:
     if found.status in fine:
         return found
-    said = "%s %s answered %d%s" % (method, _place(url), found.status, _words(found))
+    message = "%s %s answered %d%s" % (method, _without_query(url), found.status, _message(found))
     if found.status in _LATER:
-        raise Busy(said, retry_after_seconds=_retry_after(found.headers))
-    raise Refused(said, status=found.status)
+        raise Busy(message, retry_after_seconds=_retry_after(found.headers))
+    raise Refused(message, status=found.status)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """How long to stay away, from either of the two headers that say it."""
+    """Return the seconds to wait, from either of the two headers that have them."""
     plain = headers.get("retry-after", "")
     if plain.isdigit():
         return float(plain)
@@ -118,19 +118,19 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     return float(found.group(1)) if found else None
 
 
-def _words(found: Answer) -> str:
-    """What the other side says of its refusal, in one short line."""
-    said = found.headers.get("x-error-message", "")
-    if not said:
+def _message(found: Answer) -> str:
+    """Return the server's error message as one short line."""
+    message = found.headers.get("x-error-message", "")
+    if not message:
         try:
-            said = str(json.loads(found.body).get("error", ""))
+            message = str(json.loads(found.body).get("error", ""))
         except (ValueError, AttributeError):
             return ""
-    return ": %s" % " ".join(said.split())[:200] if said else ""
+    return ": %s" % " ".join(message.split())[:200] if message else ""
 
 
-def _place(url: str) -> str:
-    """A link without its query, which may hold a signature."""
+def _without_query(url: str) -> str:
+    """Return an address without its query, which may hold a signature."""
     return url.partition("?")[0]
 
 

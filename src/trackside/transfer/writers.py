@@ -1,4 +1,4 @@
-"""Who still writes to a file that somebody else is about to go on with."""
+"""End processes that still write to a file before a transfer resumes it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import signal
 import time
 from typing import Iterator
 
-_PATIENCE_SECONDS = 1.0  # rsync itself waits ten for a farewell that nobody will hear
+_PATIENCE_SECONDS = 1.0  # rsync itself would wait ten seconds for its peer
 _LOOK_SECONDS = 0.02
 
 
 def end_writers(path: str, *, name: str = "rsync", patience_seconds: float = _PATIENCE_SECONDS) -> int:
-    """No process called `name` has the file open any more; how many had to be ended.
+    """End every process called `name` that has the file open; return how many.
 
-    After a connection that went silent the old receiver knows nothing of it, and would write out what it holds when
-    it is ended much later. Only Linux shows who has a file open; elsewhere nobody is found.
+    The old receiver does not notice that its connection went silent, and would write out what it holds when it ends
+    much later. Only Linux shows which processes have a file open; elsewhere none is found.
     """
     asked: set[int] = set()
     kill_at = time.monotonic() + patience_seconds
     while True:
         found = list(_holders(os.path.realpath(path), name))
         now = time.monotonic()
-        # One that outlives being killed hangs in the kernel: it writes nothing any more.
+        # One that survives KILL hangs in the kernel: it writes nothing any more.
         if not found or now > kill_at + patience_seconds:
             return len(asked)
         for pid in found:
@@ -54,7 +54,7 @@ def _has_open(pid: str, path: str) -> bool:
     folder = "/proc/%s/fd" % pid
     try:
         return any(_target(os.path.join(folder, number)) == path for number in os.listdir(folder))
-    except OSError:  # ended meanwhile, or somebody else's
+    except OSError:  # it has ended, or belongs to another user
         return False
 
 
@@ -69,4 +69,4 @@ def _signal(pid: int, number: int) -> None:
     try:
         os.kill(pid, number)
     except ProcessLookupError:
-        pass  # ended a moment ago
+        pass  # it has just ended

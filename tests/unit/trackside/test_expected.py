@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from trackside.root import Root
 from trackside.steps.decide import ExpectedFiles
-from trackside.steps.expected import is_whole, is_whole_safetensors, look_for, newest_whole
+from trackside.steps.expected import check_expected, is_whole, is_whole_safetensors, newest_whole
 
 
 def safetensors(values: int = 4, **metadata: str) -> bytes:
@@ -62,7 +62,7 @@ def test_what_is_there_of_the_expected_files(
     (root / "output" / "torn.safetensors").write_bytes(safetensors()[:-1])
     (root / "output" / "note.txt").write_text("x")
     (root / "output" / "folder" / "deep.txt").write_text("x")
-    assert look_for(Root(str(root)), patterns) == expected
+    assert check_expected(Root(str(root)), patterns) == expected
 
 
 @pytest.mark.parametrize(("text", "whole"), [('{"step": 3}', True), ('{"step": ', False), ("", False)])

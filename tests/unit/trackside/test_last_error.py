@@ -141,9 +141,9 @@ def test_a_traceback_that_was_caught_long_before_a_kill_is_not_the_cause() -> No
     assert find_last_error(caught + training, exit_code=1) == (None, False)
     by_accelerate = WRAPPED_BY_ACCELERATE.format(end="died with <Signals.SIGKILL: 9>")
     killed = find_last_error(caught + training + by_accelerate, exit_code=1)
-    assert killed == ("a process of it was ended by SIGKILL", False)
+    assert killed == ("a process of the step was killed by SIGKILL", False)
     by_torchrun = WRAPPED_BY_TORCHRUN.format(code=-9)
-    assert find_last_error(caught + by_torchrun, exit_code=1) == ("a process of it was ended by signal 9", False)
+    assert find_last_error(caught + by_torchrun, exit_code=1) == ("a process of the step was killed by signal 9", False)
     assert find_last_error(caught, exit_code=137) == (None, False)
     wrapped = WRAPPED_BY_ACCELERATE.format(end="returned non-zero exit status 137")
     assert not find_last_error(caught + wrapped, exit_code=1).cannot_pass
