@@ -80,7 +80,7 @@ async def _measure(store: Store, folder: Path) -> tuple[float, float, int]:
     world = World(
         store=store,
         providers={"fake": FakeProvider()},
-        connect=lambda found: connect(found, ssh_config_path=None, keepalive_seconds=15.0, way="sftp"),
+        connect=lambda found: connect(found, way="sftp"),
         find_recipe=lambda _reference: recipe,
         secrets=lambda _name: None,
         home=folder,

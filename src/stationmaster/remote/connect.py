@@ -8,31 +8,25 @@ from typing import TYPE_CHECKING, assert_never
 from stationmaster.model import Access, LocalAccess, SshAccess
 from stationmaster.remote.base import Remote
 from stationmaster.remote.local import LocalRemote
+from stationmaster.settings import SshSettings
 
 if TYPE_CHECKING:
     from stationmaster.remote.ssh_connection import TransferWay
 
 
-def connect(
-    access: Access,
-    *,
-    ssh_config_path: Path | None = None,
-    allow_unverified: bool = False,
-    keepalive_seconds: float = 15.0,
-    keepalive_count: int = 3,
-    way: TransferWay = "auto",
-) -> Remote:
-    """Return the Remote, not yet connected. `allow_unverified` accepts hosts without a pinned key: send no secret."""
+def connect(access: Access, *, ssh: SshSettings | None = None, way: TransferWay = "auto") -> Remote:
+    """Return the Remote, not yet connected."""
+    ssh = ssh or SshSettings()
     match access:
         case LocalAccess():
             return LocalRemote(root=access.root, environment=dict(access.environment))
         case SshAccess():
             # asyncssh takes 0.2 s to import: only commands that use SSH pay for it.
             from stationmaster.remote.ssh import SshRemote
-            from stationmaster.remote.ssh_connection import SshSettings
+            from stationmaster.remote.ssh_connection import SshTarget
 
             return SshRemote(
-                SshSettings(
+                SshTarget(
                     host=access.host,
                     port=access.port or None,
                     user=access.user or None,
@@ -40,10 +34,9 @@ def connect(
                     host_keys=access.host_keys,
                     use_config=access.use_config,
                     environment=access.environment,
-                    config_path=ssh_config_path,
-                    allow_unverified=allow_unverified or access.unverified,
-                    keepalive_seconds=keepalive_seconds,
-                    keepalive_count=keepalive_count,
+                    config_path=ssh.config_path,
+                    allow_unverified=access.unverified,
+                    keepalive_seconds=ssh.keepalive,
                     way=way,
                 )
             )

@@ -25,7 +25,7 @@ import asyncssh
 from stationmaster.errors import TransferFailed, Unreachable
 from stationmaster.remote.base import SMALL_CALL_SECONDS, Progress, Span
 from stationmaster.remote.ssh_client import SshClient, ssh_client
-from stationmaster.remote.ssh_connection import SshSettings
+from stationmaster.remote.ssh_connection import SshTarget
 
 _VERSION = re.compile(rb"^rsync +version v?(\d+)\.(\d+)", re.MULTILINE)
 _LEAST_VERSION = (3, 1)  # the first with progress that we can parse
@@ -78,8 +78,8 @@ class Rsync:
 
     @property
     def _far(self) -> list[str]:
-        settings = [f"{name}={value}" for name, value in self.environment]
-        return ["env", *settings, "rsync"] if settings else ["rsync"]
+        assignments = [f"{name}={value}" for name, value in self.environment]
+        return ["env", *assignments, "rsync"] if assignments else ["rsync"]
 
     def _there(self, path: str) -> str:
         host = f"[{self.client.host}]" if ":" in self.client.host else self.client.host
@@ -124,18 +124,18 @@ class Rsync:
 
 @contextmanager
 def opened_rsync(
-    settings: SshSettings, connection: asyncssh.SSHClientConnection, idle_seconds: float
+    target: SshTarget, connection: asyncssh.SSHClientConnection, idle_seconds: float
 ) -> Iterator[Rsync | None]:
     """Yield an Rsync to the machine of `connection`; None where this computer has no rsync or no ssh."""
     program, host_key = shutil.which("rsync"), connection.get_server_host_key()
     if program is None or host_key is None:
         yield None
         return
-    with ssh_client(settings, host_key.export_public_key().decode()) as client:
+    with ssh_client(target, host_key.export_public_key().decode()) as client:
         if client is None:
             yield None
         else:
-            environment = settings.environment
+            environment = target.environment
             yield Rsync(program=program, client=client, environment=environment, idle_seconds=idle_seconds)
 
 

@@ -28,7 +28,7 @@ from stationmaster.remote.base import (
 )
 from stationmaster.remote.rsync import Rsync, opened_rsync, split_tail, staged
 from stationmaster.remote.sftp_copy import fetch_file, refused_by_far_disk, refused_by_near_disk, send_file, send_files
-from stationmaster.remote.ssh_connection import SshSettings, open_channel, open_connection, unreachable_when_lost
+from stationmaster.remote.ssh_connection import SshTarget, open_channel, open_connection, unreachable_when_lost
 
 _CHUNK_BYTES = 1 << 16
 _STDERR_KEPT_BYTES = 1 << 16
@@ -53,8 +53,8 @@ class _Link:
 class SshRemote:
     """A Remote over asyncssh. Commands start in the home folder of the user."""
 
-    def __init__(self, settings: SshSettings) -> None:
-        self._settings = settings
+    def __init__(self, target: SshTarget) -> None:
+        self._target = target
         self._link: _Link | None = None
         self._opening = asyncio.Lock()
         # The next try overwrites our own partial files, and never those of another process.
@@ -69,7 +69,7 @@ class SshRemote:
         env: Mapping[str, str] | None = None,
         timeout: float,
     ) -> Completed:
-        command = _command_line(argv, {**dict(self._settings.environment), **(env or {})})
+        command = _command_line(argv, {**dict(self._target.environment), **(env or {})})
         async with self._limited(command_name(argv), timeout), self._using(timeout) as link, link.channels:
             with unreachable_when_lost(self._name):
                 process = await open_channel(partial(link.connection.create_process, command, encoding=None))
@@ -80,7 +80,7 @@ class SshRemote:
 
     @asynccontextmanager
     async def stream(self, argv: Sequence[str], *, timeout_idle: float | None = None) -> AsyncIterator[SshStream]:
-        command = _command_line(argv, dict(self._settings.environment))
+        command = _command_line(argv, dict(self._target.environment))
         opening_limit = timeout_idle or SMALL_CALL_SECONDS
         async with self._using(opening_limit) as link, AsyncExitStack() as channel:
             async with self._limited(command_name(argv), opening_limit):
@@ -193,8 +193,8 @@ class SshRemote:
         timeout_idle: float = TRANSFER_IDLE_SECONDS,
     ) -> None:
         what = f"{self._name}, during the upload of {len(files)} files,"
-        worth_it = self._settings.way == "rsync" or len(files) >= self._settings.rsync_from_files
-        if self._settings.way != "sftp" and worth_it and await self._has_rsync():
+        worth_it = self._target.way == "rsync" or len(files) >= self._target.rsync_from_files
+        if self._target.way != "sftp" and worth_it and await self._has_rsync():
             with staged(files) as stage:
                 async with self._rsync(what, timeout_idle, progress) as (rsync, moved, lost):
                     await rsync.send_tree(stage.folder, folder, partial(_with_total, moved, stage.size), lost)
@@ -251,7 +251,7 @@ class SshRemote:
 
     @property
     def _name(self) -> str:
-        return self._settings.name
+        return self._target.name
 
     def _part_name(self, remote: str) -> str:
         return f".{self._part_token}-{sha256(remote.encode()).hexdigest()[:16]}.part"
@@ -291,7 +291,7 @@ class SshRemote:
     ) -> AsyncIterator[tuple[Rsync, Progress, Callable[[], Awaitable[object]]]]:
         """As `_transfer`, with rsync; the transfer fails when our own connection is lost."""
         async with self._limited(what, idle_seconds) as limit, self._using(idle_seconds) as link:
-            with opened_rsync(self._settings, link.connection, idle_seconds) as rsync:
+            with opened_rsync(self._target, link.connection, idle_seconds) as rsync:
                 if rsync is None:
                     raise TransferFailed(f"{what} rsync or ssh disappeared from this computer")
                 yield rsync, _extending(limit, idle_seconds, progress), link.connection.wait_closed
@@ -299,8 +299,8 @@ class SshRemote:
     async def _split_for_rsync(self, spans: Sequence[Span], size: int) -> tuple[Sequence[Span], Span | None]:
         """Return the spans for SFTP, and the end of the file if it is large enough for rsync."""
         gaps, tail = split_tail(spans, size)
-        least = 0 if self._settings.way == "rsync" else self._settings.rsync_from_bytes
-        if self._settings.way == "sftp" or tail is None or tail.size < least or not await self._has_rsync():
+        least = 0 if self._target.way == "rsync" else self._target.rsync_from_bytes
+        if self._target.way == "sftp" or tail is None or tail.size < least or not await self._has_rsync():
             return spans, None
         return gaps, tail
 
@@ -308,12 +308,12 @@ class SshRemote:
         """Return whether both sides have rsync and the system's ssh can log in; checked once."""
         if self._rsync_answers is None:
             async with self._using(SMALL_CALL_SECONDS) as link:
-                with opened_rsync(self._settings, link.connection, SMALL_CALL_SECONDS) as rsync:
+                with opened_rsync(self._target, link.connection, SMALL_CALL_SECONDS) as rsync:
                     answer = False if rsync is None else await rsync.answers()
             if answer is None:  # is the machine unreachable, or only by the system's ssh?
                 require_success(["true"], await self.run(["true"], timeout=SMALL_CALL_SECONDS))
             self._rsync_answers = bool(answer)
-        if not self._rsync_answers and self._settings.way == "rsync":
+        if not self._rsync_answers and self._target.way == "rsync":
             raise TransferFailed(
                 f"rsync cannot be used with {self._name}: it is missing on one side, or the system's ssh cannot log in",
                 hint="set transfer.way to auto, or install rsync on both sides",
@@ -334,7 +334,7 @@ class SshRemote:
     async def _open_link(self) -> _Link:
         async with self._opening:
             if self._link is None or self._link.connection.is_closed():
-                self._link = _Link(connection=await open_connection(self._settings))
+                self._link = _Link(connection=await open_connection(self._target))
             return self._link
 
     def _retire(self) -> None:
@@ -409,8 +409,8 @@ def _of_all(progress: Progress | None, spans: Sequence[Span], before: Sequence[S
 
 def _command_line(argv: Sequence[str], env: Mapping[str, str]) -> str:
     """Return one line for the machine's shell. Servers ignore most variables from a client, so `env` sets them."""
-    settings = [f"{name}={value}" for name, value in env.items()]
-    return shlex.join(["env", *settings, *argv] if settings else argv)
+    assignments = [f"{name}={value}" for name, value in env.items()]
+    return shlex.join(["env", *assignments, *argv] if assignments else argv)
 
 
 async def _collect(process: asyncssh.SSHClientProcess[bytes], input: bytes | None) -> Completed:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from stationmaster.remote.ssh_connection import FAST_CIPHER, FAST_KEY_EXCHANGE, SshSettings
+from stationmaster.remote.ssh_connection import FAST_CIPHER, FAST_KEY_EXCHANGE, SshTarget
 from stationmaster.remote.ssh_options import CLOSED, include_user_config, known_hosts_text, login, only_host_keys_of
 
 _CONNECT_SECONDS = 30
@@ -49,7 +49,7 @@ class SshClient:
 
 
 @contextmanager
-def ssh_client(settings: SshSettings, host_key: str) -> Iterator[SshClient | None]:
+def ssh_client(target: SshTarget, host_key: str) -> Iterator[SshClient | None]:
     """Yield the client, which refuses any machine without `host_key`; None where none is installed.
 
     `host_key` is the one that our own connection has accepted, whichever rule that was by.
@@ -61,18 +61,18 @@ def ssh_client(settings: SshSettings, host_key: str) -> Iterator[SshClient | Non
     with tempfile.TemporaryDirectory(prefix="stationmaster-ssh-") as folder:
         known_hosts, config = Path(folder, "known_hosts"), Path(folder, "config")
         known_hosts.write_text(known_hosts_text([host_key]))
-        config.write_text(config_text(settings, known_hosts))
+        config.write_text(config_text(target, known_hosts))
         # Only the user's own configuration may need their agent, or other variables that they set.
-        environment = None if settings.use_config else {"PATH": os.defpath, "LC_ALL": "C"}
-        yield SshClient(program=program, config=config, host=settings.host, environment=environment)
+        environment = None if target.use_config else {"PATH": os.defpath, "LC_ALL": "C"}
+        yield SshClient(program=program, config=config, host=target.host, environment=environment)
 
 
-def config_text(settings: SshSettings, known_hosts: Path) -> str:
+def config_text(target: SshTarget, known_hosts: Path) -> str:
     """Return the text of the configuration file."""
     lines = ["Host *", *only_host_keys_of(known_hosts), *CLOSED, *_UNATTENDED]
-    lines += [f"ServerAliveInterval {max(1, round(settings.keepalive_seconds))}"]
-    lines += [f"ServerAliveCountMax {settings.keepalive_count}"]
-    lines += login(user=settings.user, port=settings.port, key_path=settings.key_path)
-    if settings.use_config:
-        lines += include_user_config(settings.config_path)
+    lines += [f"ServerAliveInterval {max(1, round(target.keepalive_seconds))}"]
+    lines += [f"ServerAliveCountMax {target.keepalive_count}"]
+    lines += login(user=target.user, port=target.port, key_path=target.key_path)
+    if target.use_config:
+        lines += include_user_config(target.config_path)
     return "\n".join(lines) + "\n"

@@ -27,7 +27,7 @@ _FULL_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SshSettings:
+class SshTarget:
     """Where to connect, as whom, and which host keys are the machine's.
 
     With `use_config` the user's SSH configuration (`config_path`, else the default file) and known_hosts apply too;
@@ -56,26 +56,26 @@ class SshSettings:
         return self.host if self.port is None else f"{self.host}:{self.port}"
 
 
-async def open_connection(settings: SshSettings) -> asyncssh.SSHClientConnection:
+async def open_connection(target: SshTarget) -> asyncssh.SSHClientConnection:
     """Connect to the pinned host. Raises HostKeyRefused before anything is sent to another, else Unreachable."""
-    options = _options(settings)
-    with unreachable_when_lost(settings.name):
+    options = _options(target)
+    with unreachable_when_lost(target.name):
         try:
-            return await asyncssh.connect(settings.host, **options)
+            return await asyncssh.connect(target.host, **options)
         except asyncssh.HostKeyNotVerifiable as problem:
             raise HostKeyRefused(
-                f"{settings.name} shows a host key that is not the pinned one; nothing was sent",
+                f"{target.name} shows a host key that is not the pinned one; nothing was sent",
                 hint="if the machine was reinstalled, pin its new key; otherwise someone may intercept the connection",
             ) from problem
         except asyncssh.PermissionDenied as problem:
-            shown = "" if settings.key_path is None else f" with the key {settings.key_path}"
+            shown = "" if target.key_path is None else f" with the key {target.key_path}"
             raise Unreachable(
-                f"{settings.name} does not let us in{shown}: {problem.reason}",
+                f"{target.name} does not let us in{shown}: {problem.reason}",
                 hint="check that the SSH key is registered with the provider: run `stationmaster keys check`, "
                 "or look at the keys in the provider's dashboard",
             ) from problem
         except (asyncssh.KeyImportError, asyncssh.ConfigParseError) as problem:
-            raise ConfigInvalid(f"the SSH settings for {settings.name} cannot be used: {problem}") from problem
+            raise ConfigInvalid(f"the SSH target for {target.name} cannot be used: {problem}") from problem
 
 
 async def fetch_host_key(host: str, port: int, *, timeout: float) -> str:
@@ -118,42 +118,42 @@ def unreachable_when_lost(name: str) -> Iterator[None]:
         raise Unreachable(f"{name} cannot be reached: {problem.strerror or problem}") from problem
 
 
-def _options(settings: SshSettings) -> dict[str, Any]:
+def _options(target: SshTarget) -> dict[str, Any]:
     options: dict[str, Any] = {
-        "config": _config(settings),
-        "known_hosts": _known_hosts(settings),
+        "config": _config(target),
+        "known_hosts": _known_hosts(target),
         "agent_forwarding": False,
         "kex_algs": FAST_KEY_EXCHANGE,
         "encryption_algs": FAST_CIPHER,
-        "keepalive_interval": settings.keepalive_seconds,
-        "keepalive_count_max": settings.keepalive_count,
+        "keepalive_interval": target.keepalive_seconds,
+        "keepalive_count_max": target.keepalive_count,
     }
-    if settings.port is not None:
-        options["port"] = settings.port
-    if settings.user:
-        options["username"] = settings.user
-    if settings.key_path is not None:
-        options["client_keys"] = [_private_key(settings.key_path)]
+    if target.port is not None:
+        options["port"] = target.port
+    if target.user:
+        options["username"] = target.user
+    if target.key_path is not None:
+        options["client_keys"] = [_private_key(target.key_path)]
         options["agent_path"] = None
     return options
 
 
-def _config(settings: SshSettings) -> tuple[()] | list[str] | None:
+def _config(target: SshTarget) -> tuple[()] | list[str] | None:
     """asyncssh's option: None reads no file, an empty tuple the default one."""
-    if not settings.use_config:
+    if not target.use_config:
         return None
-    return () if settings.config_path is None else [str(settings.config_path)]
+    return () if target.config_path is None else [str(target.config_path)]
 
 
-def _known_hosts(settings: SshSettings) -> Any:
+def _known_hosts(target: SshTarget) -> Any:
     """asyncssh's option: lists of keys, an empty tuple for the user's file, None for no check."""
-    if settings.host_keys:
-        return [_public_key(line) for line in settings.host_keys], [], []
-    if settings.use_config:
+    if target.host_keys:
+        return [_public_key(line) for line in target.host_keys], [], []
+    if target.use_config:
         return ()
-    if settings.allow_unverified:
+    if target.allow_unverified:
         return None
-    raise HostKeyRefused(f"no host key of {settings.name} is pinned; nothing was sent")
+    raise HostKeyRefused(f"no host key of {target.name} is pinned; nothing was sent")
 
 
 def _public_key(line: str) -> asyncssh.SSHKey:

@@ -18,6 +18,7 @@ from stationmaster.providers.own_machines import SshProvider
 from stationmaster.remote.base import check
 from stationmaster.remote.connect import connect
 from stationmaster.remote.known_hosts import pin_key
+from stationmaster.settings import SshSettings
 from tests.support.asynchronous_tests import asynchronous, until
 from tests.support.machines.own_hosts import LABEL, host_behind, is_alive, process_of, settings_with_hosts
 from tests.support.servers.sshd import Sshd, free_port
@@ -64,7 +65,7 @@ async def test_creating_the_same_label_again_gives_the_same_machine(sshd: Sshd, 
 async def test_what_is_run_on_a_machine_carries_its_label_and_ends_with_it(sshd: Sshd, tmp_path: Path) -> None:
     provider = one_host(sshd, tmp_path)
     machine = await rented(provider)
-    remote = connect(machine.accesses[0], ssh_config_path=tmp_path / "ssh_config")
+    remote = connect(machine.accesses[0], ssh=SshSettings(config_path=tmp_path / "ssh_config"))
     pid_file = tmp_path / "pid"
     script = f"setsid sh -c 'echo $$ > {pid_file}; exec sleep 600' >/dev/null 2>&1 </dev/null &"
     try:

@@ -16,7 +16,7 @@ from stationmaster.remote.base import Span
 from stationmaster.remote.rsync import Rsync
 from stationmaster.remote.ssh import SshRemote
 from stationmaster.remote.ssh_client import ssh_client
-from stationmaster.remote.ssh_connection import SshSettings
+from stationmaster.remote.ssh_connection import SshTarget
 from stationmaster.remote.transfer import pull_verified, push_verified
 from tests.support.asynchronous_tests import asynchronous, names_in, until
 from tests.support.capabilities import require
@@ -112,7 +112,7 @@ async def test_a_machine_that_the_persons_configuration_names_is_reached_by_rsyn
         f"Host box\n  HostName 127.0.0.1\n  Port {sshd.port}\n  IdentityFile {sshd.client_key}\n"
         f"  UserKnownHostsFile {known_hosts}\n"
     )
-    remote = SshRemote(SshSettings(host="box", use_config=True, config_path=config, way="rsync"))
+    remote = SshRemote(SshTarget(host="box", use_config=True, config_path=config, way="rsync"))
     await remote.push_spans(source, str(tmp_path / "far"), [Span(0, 5 * MIB)], size=5 * MIB)
     await remote.close()
     assert (tmp_path / "far").read_bytes() == source.read_bytes()

@@ -13,7 +13,7 @@ from stationmaster.remote.base import Completed, Remote
 from stationmaster.remote.fake import Call, FakeRemote
 from stationmaster.remote.local import LocalRemote
 from stationmaster.remote.ssh import SshRemote
-from stationmaster.remote.ssh_connection import SshSettings
+from stationmaster.remote.ssh_connection import SshTarget
 
 _PROGRAMS = {
     "arguments": "printf '%s\\0' \"$@\"",
@@ -63,7 +63,7 @@ def local_bench(folder: Path) -> Bench:
     )
 
 
-def ssh_bench(folder: Path, settings: SshSettings) -> Bench:
+def ssh_bench(folder: Path, settings: SshTarget) -> Bench:
     programs, work = _real_folders(folder)
     return Bench(
         kind="ssh",

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.remote.ssh_connection import SshSettings
+from stationmaster.remote.ssh_connection import SshTarget
 
 _CONFIG = """
 Port {port}
@@ -51,7 +51,7 @@ class Sshd:
     def client_key(self) -> Path:
         return self.folder / "client_key"
 
-    def settings(self, **changes: object) -> SshSettings:
+    def settings(self, **changes: object) -> SshTarget:
         """How to get in; `changes` overrule."""
         known: dict[str, object] = {
             "host": "127.0.0.1",
@@ -60,7 +60,7 @@ class Sshd:
             "key_path": self.client_key,
             "host_keys": (self.host_key,),
         }
-        return SshSettings(**{**known, **changes})  # type: ignore[arg-type]
+        return SshTarget(**{**known, **changes})  # type: ignore[arg-type]
 
     def kill_sessions(self) -> None:
         """Kill -9 the server's side of every open connection; the commands themselves are left alone."""

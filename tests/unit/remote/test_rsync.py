@@ -13,7 +13,7 @@ from stationmaster.remote.base import Span
 from stationmaster.remote.host import batched
 from stationmaster.remote.rsync import bytes_moved, split_tail
 from stationmaster.remote.ssh_client import config_text, ssh_client
-from stationmaster.remote.ssh_connection import SshSettings
+from stationmaster.remote.ssh_connection import SshTarget
 from tests.support.capabilities import require
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPq3Y2U8h3cbbXhHFTlUySPYcXsVvEq4Y7PpNqyJjQxS"
@@ -45,7 +45,7 @@ def test_only_a_whole_number_counts_as_progress(text: bytes, moved: int | None) 
     assert bytes_moved(text) == moved
 
 
-def effective(settings: SshSettings) -> dict[str, list[str]]:
+def effective(settings: SshTarget) -> dict[str, list[str]]:
     """What the real ssh makes of the configuration that it is given."""
     require("sshd")
     with ssh_client(settings, KEY) as client:
@@ -62,7 +62,7 @@ def effective(settings: SshSettings) -> dict[str, list[str]]:
 
 def test_ssh_is_told_the_same_door_and_key_as_our_own_connection(tmp_path: Path) -> None:
     key = tmp_path / "a key with spaces and 100%"
-    said = effective(SshSettings(host="10.9.8.7", port=2201, user="trainer", key_path=key))
+    said = effective(SshTarget(host="10.9.8.7", port=2201, user="trainer", key_path=key))
     assert said["hostname"] == ["10.9.8.7"]
     assert said["port"] == ["2201"]
     assert said["user"] == ["trainer"]
@@ -80,7 +80,7 @@ def test_nothing_of_the_persons_configuration_loosens_what_protects_the_transfer
         "  UserKnownHostsFile /dev/null\n  ControlMaster auto\n  ControlPath /tmp/%C\n  PermitLocalCommand yes\n"
         "  LocalCommand touch /tmp/never\n  RequestTTY force\n  LocalForward 5000 127.0.0.1:5000\n"
     )
-    said = effective(SshSettings(host="box", use_config=True, config_path=persons))
+    said = effective(SshTarget(host="box", use_config=True, config_path=persons))
     assert (said["hostname"], said["port"], said["user"]) == (["10.9.8.7"], ["2201"], ["somebody"])
     assert said["forwardagent"] == said["forwardx11"] == said["permitlocalcommand"] == ["no"]
     assert said["stricthostkeychecking"] == ["true"]
@@ -92,14 +92,14 @@ def test_nothing_of_the_persons_configuration_loosens_what_protects_the_transfer
 
 
 def test_the_persons_configuration_is_not_read_for_a_machine_that_it_does_not_name(tmp_path: Path) -> None:
-    text = config_text(SshSettings(host="box", config_path=tmp_path / "config"), tmp_path / "known_hosts")
+    text = config_text(SshTarget(host="box", config_path=tmp_path / "config"), tmp_path / "known_hosts")
     assert "Include" not in text
 
 
 def test_the_folder_of_the_configuration_is_gone_afterwards() -> None:
     if shutil.which("ssh") is None:
         require("sshd")
-    with ssh_client(SshSettings(host="box"), KEY) as client:
+    with ssh_client(SshTarget(host="box"), KEY) as client:
         assert client is not None
         folder = client.config.parent
     assert not folder.exists()

@@ -60,7 +60,7 @@ def open_vast_source(
         )
         for account, key in keys.items()
     ]
-    reach = partial(connect, ssh_config_path=settings.ssh.config_path, keepalive_seconds=settings.ssh.keepalive)
+    reach = partial(connect, ssh=settings.ssh)
     return VastSource(*calls, key_path=ssh_key_path(settings), connect=reach, log_path=log_path)
 
 

@@ -15,7 +15,7 @@ from stationmaster.settings import Settings
 
 
 def build_ssh_provider(settings: Settings) -> SshProvider:
-    reach = partial(connect, ssh_config_path=settings.ssh.config_path, keepalive_seconds=settings.ssh.keepalive)
+    reach = partial(connect, ssh=settings.ssh)
     return SshProvider(
         settings.ssh.hosts,
         run=partial(run_on_host, connect=reach),
