@@ -23,6 +23,8 @@ installation = sa.Table(
     Column("created_at", Double, nullable=False),
 )
 
+# To add a column: append it here, write a migration and raise `schema.HEAD`, add the field to `model.Job`, and name it
+# in `leased_writes.py` if workers write it. A NOT NULL column needs a server default, for the rows that exist already.
 jobs = sa.Table(
     "jobs",
     metadata,
