@@ -246,7 +246,7 @@ def test_a_job_for_which_nothing_was_offered_that_was_agreed_to_ends_with_that_r
     assert (ended.outcome, ended.reason) == (Outcome.FAILED_PROVISIONING, Reason.NO_OFFER)
     assert ended.explanation is not None
     assert "no offer within the agreed limits" in ended.explanation
-    assert "it has RTX 4090 at $0.420 per hour" in ended.explanation
+    assert "its best other offer is RTX 4090 at $0.420 per hour" in ended.explanation
 
 
 AGREED = replace(job().spec.quote, price_per_hour=MicroDollars(310_000), gpu="RTX 4090")

@@ -210,7 +210,7 @@ def test_a_model_that_is_being_written_is_left_for_one_that_is_not_or_waited_for
     whole, moving = output("output/m_1.safetensors"), replace(output("output/m_2.safetensors"), sha256=None)
     assert wanted_files.steady_files([moving, whole]) == [whole]
     assert wanted_files.steady_files([]) == []
-    with pytest.raises(TransferFailed, match=r"m_2.safetensors was being written"):
+    with pytest.raises(TransferFailed, match=r"m_2.safetensors was still being written"):
         wanted_files.steady_files([moving, output("a.png", kind="sample")])
 
 

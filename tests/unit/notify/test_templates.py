@@ -143,10 +143,12 @@ def test_anomalies_that_are_only_noted_are_not_told() -> None:
 
 
 def test_a_model_that_waits_on_a_stopped_machine_is_told_with_what_can_be_done() -> None:
-    words = told("machine_parked", {"problem": "the model could not be fetched within 1h", "abandon_seconds": 259200.0})
+    words = told(
+        "machine_parked", {"problem": "the model could not be downloaded within 1h", "abandon_seconds": 259200.0}
+    )
     assert (words.kind, words.priority) == ("parked", Priority.HIGH)
     for line in (
-        "Issue: the model could not be fetched within 1h",
+        "Issue: the model could not be downloaded within 1h",
         "The machine and the model are destroyed in 72h.",
         "Retry the fetch: stationmaster stop job",
         "Discard the model: stationmaster cancel job",

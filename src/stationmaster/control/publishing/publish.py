@@ -89,7 +89,7 @@ async def publish(
                 case ShowCard():
                     return await _show_card(action.reason, job, visit, world)
     except TimeoutError:
-        return not_delivered(job, what, DeliveryRefused("it took too long"), world.policy)
+        return not_delivered(job, what, DeliveryRefused("timed out"), world.policy)
     except (DeliveryError, RemoteError, TicketRefused) as problem:
         return not_delivered(job, what, problem, world.policy)
     except OSError as problem:  # a local file was deleted

@@ -1,1 +1,1 @@
-"""Files of a training that come home while it runs or after: checkpoints, samples, models."""
+"""Files that are downloaded during a training or after it: checkpoints, samples, models."""

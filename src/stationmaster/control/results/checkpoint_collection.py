@@ -1,6 +1,6 @@
-"""Checkpoints come home while the training goes on, so that a lost machine costs minutes and not the run.
+"""Downloads checkpoints during the training, so that a lost machine costs minutes and not the run.
 
-Only a file that nobody writes any more is taken; it counts once its hash is that of the machine and it opens.
+Only a file that is no longer written is taken; it counts once its hash matches the machine's and it opens.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from stationmaster.remote.status import Status
 from stationmaster.remote.transfer import pull_verified
 from stationmaster.store.writes import NewEvent, Write
 
-_SETTLED_SECONDS = 2.0  # two looks can be a moment apart: the file itself must be this old as well
-_ASKED_SECONDS = 30.0  # that the checkpoint a person asked for is waited for, where a trainer writes all the time
-_AGAIN_SECONDS = 60.0  # before a collection that failed is tried again, or sooner where they are more frequent
+_SETTLED_SECONDS = 2.0  # two looks can be a moment apart: the file itself must also be this old
+_ASKED_SECONDS = 30.0  # how long to wait for the checkpoint that a user requested, if a trainer writes all the time
+_AGAIN_SECONDS = 60.0  # before a failed collection is retried, or less if the interval is shorter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collect:
-    """Bring one checkpoint of the running training home, and what the trainer reads beside it to go on."""
+    """Download one checkpoint of the running training, and the trainer's state that belongs to it."""
 
     file: OutputFile
     state: OutputFile | None = None
 
 
 def next_collection(job: Job, status: Status, *, before: Job, policy: Policy, now: float) -> Collect | None:
-    """What to collect now: the newest checkpoint that did not change since the look of `before`, and its state."""
+    """What to download now: the newest checkpoint that did not change since the look of `before`, and its state."""
     last = job.state_since if job.collection.at is None else job.collection.at
     asked_until = job.collection.newest_until
     if policy.artifacts.every <= 0 or (asked_until is None and now - last < policy.artifacts.every):
@@ -59,7 +59,7 @@ def next_collection(job: Job, status: Status, *, before: Job, policy: Policy, no
 
 
 def with_newest_wanted(job: Job, *, now: float) -> Job:
-    """The job whose newest checkpoint comes home as soon as it is still, not at its next time."""
+    """The job with its newest checkpoint to be downloaded as soon as it no longer changes, not at the next interval."""
     return replace(job, collection=replace(job.collection, newest_until=now + _ASKED_SECONDS))
 
 
@@ -69,7 +69,7 @@ def _has_newer(checkpoint: OutputFile, status: Status) -> bool:
 
 
 def _state_of(checkpoint: OutputFile, status: Status) -> OutputFile | None:
-    """The trainer's state that was written with this checkpoint: after it, and before any other one."""
+    """The trainer's state that was written with this checkpoint: after it, and before any newer one."""
     states = [file for file in status.outputs if file.kind == OutputKind.STATE and _is_still(file, wall=status.wall)]
     state = max(states, key=lambda file: (file.mtime, file.path), default=None)
     if state is None or state.mtime < checkpoint.mtime or _has_newer(checkpoint, status):
@@ -78,7 +78,7 @@ def _state_of(checkpoint: OutputFile, status: Status) -> OutputFile | None:
 
 
 def checkpoints_to_keep(found: Sequence[Collected], *, keep: int) -> list[Collected]:
-    """The best, the latest, and the newest others up to `keep` in all."""
+    """The best, the latest, and the newest others, up to `keep` in all."""
     chosen = {id(one) for one in (*best_first(found)[:1], *found[-1:])}
     for one in reversed(found):
         if len(chosen) < keep:
@@ -87,7 +87,7 @@ def checkpoints_to_keep(found: Sequence[Collected], *, keep: int) -> list[Collec
 
 
 def with_locations(checkpoints: Iterable[Checkpoint], job: Job) -> Iterator[Checkpoint]:
-    """The same checkpoints, each with its place at home where the very same bytes were collected."""
+    """The same checkpoints, each with its local path if the same bytes were downloaded before."""
     places = {(one.path, one.sha256): one for one in job.collection.checkpoints if one.attempt == job.attempt}
     for checkpoint in checkpoints:
         one = places.get((checkpoint.path, checkpoint.sha256 or ""))
@@ -99,7 +99,7 @@ def with_locations(checkpoints: Iterable[Checkpoint], job: Job) -> Iterator[Chec
 
 
 async def keep_fetched(job: Job, safe: Checkpoint, file: OutputFile, world: World) -> Job:
-    """The job with a checkpoint that was fetched after its training was cut short, for a next attempt to go on from."""
+    """Keep a checkpoint that was downloaded after the training was interrupted, for the next attempt to resume from."""
     assert safe.location is not None
     assert safe.sha256 is not None
     assert safe.verified_at is not None
@@ -108,7 +108,7 @@ async def keep_fetched(job: Job, safe: Checkpoint, file: OutputFile, world: Worl
         await asyncio.to_thread(_link_aside, Path(safe.location), place)
         opened = await asyncio.to_thread(_open_or_delete, place)
     except (TransferFailed, OSError):
-        return job  # it was being written when the machine stopped, or this disk knows no links
+        return job  # it was being written when the machine stopped, or this file system has no hard links
     one = Collected(
         attempt=job.attempt,
         path=file.path,
@@ -125,10 +125,10 @@ async def keep_fetched(job: Job, safe: Checkpoint, file: OutputFile, world: Worl
 
 
 async def best_intact(job: Job, world: World) -> Collected | None:
-    """The best collected checkpoint whose bytes at home are still those that were verified, to go on from elsewhere.
+    """The best downloaded checkpoint whose local bytes are still the verified ones, for another machine to resume from.
 
-    Only weights: what one stranger's machine wrote must not run on another's, or on ours, when it is loaded. A file
-    that is not there, as on another host than the one that collected it, is brought back from the bucket.
+    Only weights: loading a file that one rented machine wrote must not run its code on another, or here. A file that is
+    missing, as on another host than the one that downloaded it, is restored from the bucket.
     """
     for one in best_first(job.collection.checkpoints):
         if not is_safe_to_load(one.path):
@@ -142,7 +142,7 @@ async def best_intact(job: Job, world: World) -> Collected | None:
 
 
 async def intact_state(one: Collected) -> Path | None:
-    """The trainer's state of a collected checkpoint, if it lies here as it was fetched."""
+    """The trainer's state of a downloaded checkpoint, if its local file is unchanged."""
     if one.state is None:
         return None
     place = Path(one.state.location)
@@ -205,7 +205,7 @@ async def _fetch_checkpoint(
 
 
 async def _fetch_state(file: OutputFile | None, job: Job, visit: Visit, world: World) -> TrainerState | None:
-    """Where the trainer's state lies at home. One that has changed meanwhile belongs to the next checkpoint."""
+    """Download the trainer's state; None if it has changed meanwhile: then it belongs to the next checkpoint."""
     if file is None:
         return None
     host, folder = host_of(job, world), world.artifacts(job.id)
@@ -217,12 +217,12 @@ async def _fetch_state(file: OutputFile | None, job: Job, visit: Visit, world: W
         try:
             await pull_verified(host, file.path, target, there.sha256, parts=arriving(folder), progress=progress)
         except TransferFailed:
-            return None  # the checkpoint counts without it
+            return None  # the checkpoint counts without its state
     return TrainerState(location=str(target), sha256=there.sha256)
 
 
 def _open_or_delete(target: Path) -> SafetensorsFile | None:
-    """What is in the file; one that does not open was still being written, and is not kept."""
+    """Read the file's header; delete a file that does not open: it was still being written."""
     if target.suffix != ".safetensors":
         return None
     try:
@@ -233,14 +233,14 @@ def _open_or_delete(target: Path) -> SafetensorsFile | None:
 
 
 def _link_aside(fetched: Path, place: Path) -> None:
-    """A later attempt may fetch other bytes to the same name; the link keeps these."""
+    """Keep the bytes under a second name: a later attempt may download other bytes to the first one."""
     place.parent.mkdir(parents=True, exist_ok=True)
     place.unlink(missing_ok=True)
     place.hardlink_to(fetched)
 
 
 def _collection_failed(job: Job, problem: Exception, visit: Visit, policy: Policy) -> Write:
-    """The training goes on; it is told once until a collection works again."""
+    """The training continues; the failure is recorded once until a collection works again."""
     events = () if job.collection.failed else (NewEvent(kind="collect_failed", payload={"problem": str(problem)}),)
     again = visit.now - policy.artifacts.every + min(policy.artifacts.every, _AGAIN_SECONDS)
     later = replace(job.collection, at=again, failed=True, newest_until=None)
@@ -248,9 +248,9 @@ def _collection_failed(job: Job, problem: Exception, visit: Visit, policy: Polic
 
 
 def _delete_others(folder: Path, stay: Sequence[Collected]) -> None:
-    """After the write: a crash in between leaves a file too many, which the next collection removes.
+    """Delete other checkpoints, after the write: a crash in between leaves a file that the next collection deletes.
 
-    The link moves on before its old target goes: it never points at nothing.
+    The link is moved before its old target is deleted: it never dangles.
     """
     best = next((Path(one.location) for one in best_first(stay) if one.path.endswith(".safetensors")), None)
     if best is not None:
@@ -287,7 +287,7 @@ def _payload(one: Collected, opened: SafetensorsFile | None) -> dict[str, object
 
 
 def _is_settled(file: OutputFile, seen: tuple[int, float] | None, *, wall: float) -> bool:
-    """A file with a time in the future comes from another clock; that it did not change has to do then."""
+    """Whether the file is complete. A time in the future comes from another clock; then only its stability counts."""
     if file.kind != OutputKind.CHECKPOINT or seen != (file.size, file.mtime):
         return False
     return _is_still(file, wall=wall)

@@ -1,4 +1,4 @@
-"""Collected checkpoints lie in the bucket as well: the next attempt can go on from them on any worker's host."""
+"""Copies of collected checkpoints in the bucket: the next attempt can resume from them on any worker's host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = get_logger("stationmaster.checkpoint_mirror")
 
 
 async def mirror_checkpoint(file: OutputFile, job: Job, world: World) -> bool:
-    """Whether the machine has put the checkpoint into the bucket, verified; a bucket that fails costs the run nothing.
+    """Have the machine upload the checkpoint to the bucket; True if it is there, verified. A bucket error is harmless.
 
     Raises Unreachable.
     """
@@ -32,7 +32,7 @@ async def mirror_checkpoint(file: OutputFile, job: Job, world: World) -> bool:
 
 
 async def remove_mirrored(job: Job, attempt: int, path: str, world: World) -> None:
-    """The bucket does not keep what home no longer does; what stays after a failure only takes room."""
+    """Delete the copy of a checkpoint that is no longer kept here; after a failure it only takes up space."""
     job_bucket = world.destinations.bucket
     if job_bucket is not None:
         try:
@@ -42,7 +42,7 @@ async def remove_mirrored(job: Job, attempt: int, path: str, world: World) -> No
 
 
 async def restore_checkpoint(job: Job, attempt: int, path: str, target: Path, sha256: str, world: World) -> bool:
-    """Whether `target` holds the checkpoint again, fetched from the bucket."""
+    """Download the checkpoint from the bucket to `target`; True if it is there now."""
     job_bucket = world.destinations.bucket
     if job_bucket is None:
         return False

@@ -1,7 +1,7 @@
-"""Which of the files that a machine names count: those that the recipe declares, under names that can be shown.
+"""Which of the files that a machine lists count: those that the recipe declares, with safe names.
 
-A rented machine belongs to a stranger. What it calls a file must not lead out of the job's folder at home, must not
-play tricks on a terminal, and is a model only if the recipe says that files of that name are models.
+A rented machine is not trusted. A file name from it must not lead out of the job's local folder, must not contain
+control characters for a terminal, and is a model only if the recipe declares files of that name as models.
 """
 
 from __future__ import annotations
@@ -17,24 +17,26 @@ from stationmaster.recipes.schema import Output
 from stationmaster.store.writes import NewEvent
 
 _LONGEST_PATH = 1024
-_MOST_TOLD = 5
-_NOT_SHOWN = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, halves of characters, line ends
-_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # they reverse what is read
+_MOST_SHOWN = 5
+_NOT_SHOWN = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, surrogates, line ends
+_DIRECTION_MARKS = frozenset(
+    "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)  # they reverse the displayed text
 
 
 def declared(files: Iterable[OutputFile], outputs: Sequence[Output]) -> tuple[OutputFile, ...]:
-    """The files that count, each of the kind that the recipe gives it, whatever the machine calls it."""
+    """The files that count, each with the kind that the recipe gives it, not the one that the machine reports."""
     found = ((file, output_of(file.path, outputs)) for file in files if has_safe_name(file.path))
     return tuple(replace(file, kind=output.kind.value) for file, output in found if output is not None)
 
 
 def refused_events(files: Sequence[OutputFile], outputs: Sequence[Output]) -> tuple[NewEvent, ...]:
-    """That the machine named files which do not count; honest ones never do."""
+    """The event of files that do not count; an honest machine never lists any."""
     counted = {file.path for file in declared(files, outputs)}
     refused = sorted({file.path for file in files} - counted)
     if not refused:
         return ()
-    shown = [ascii(path[:_LONGEST_PATH]) for path in refused[:_MOST_TOLD]]
+    shown = [ascii(path[:_LONGEST_PATH]) for path in refused[:_MOST_SHOWN]]
     return (NewEvent(kind="files_refused", payload={"files": shown, "count": len(refused)}),)
 
 
@@ -51,11 +53,11 @@ def checkpoint_of(job: Job, file: OutputFile, outputs: Sequence[Output]) -> Chec
 
 
 def has_safe_name(path: str) -> bool:
-    """Whether the name stays inside the job's folder and can be shown to a person as it is."""
+    """Whether the name stays inside the job's folder and can be displayed as it is."""
     parts = PurePosixPath(path).parts
     inside = bool(parts) and ".." not in parts and not path.startswith("/")
-    return inside and len(path) <= _LONGEST_PATH and not any(map(_is_trick, path))
+    return inside and len(path) <= _LONGEST_PATH and not any(map(_is_unsafe, path))
 
 
-def _is_trick(character: str) -> bool:
-    return character in _TURNING or unicodedata.category(character) in _NOT_SHOWN
+def _is_unsafe(character: str) -> bool:
+    return character in _DIRECTION_MARKS or unicodedata.category(character) in _NOT_SHOWN

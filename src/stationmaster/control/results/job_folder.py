@@ -1,9 +1,9 @@
-"""A job's folder at home. Nothing but the fetch writes to `files/`: a trainer may give its files any names.
+"""A job's local folder. Only downloads write to `files/`: a trainer may give its files any names.
 
-files/attempt-1/...               what was fetched from the machine, under the trainer's own names
-checkpoints/attempt-1/...         checkpoints that came while the training ran
-arriving/                         files that are on their way
-sent/...                          config files as they were sent to the machine
+files/attempt-1/...               files downloaded after the training, with the trainer's own names
+checkpoints/attempt-1/...         checkpoints downloaded during the training
+arriving/                         incomplete downloads
+sent/...                          config files, as sent to the machine
 model.safetensors                 a link to the model
 latest_checkpoint.safetensors     a link to the best checkpoint, later to the model
 summary.json                      what came of the job
@@ -26,27 +26,27 @@ _SENT = "sent"
 
 
 def fetched_path(folder: Path, *, attempt: int, path: str) -> Path:
-    """Where a file of the machine goes after the training: a later attempt may use the same names for other bytes."""
+    """The path of a file downloaded after the training: a later attempt may use the same names for other bytes."""
     return folder / _FILES / f"attempt-{attempt}" / path
 
 
 def collected_path(folder: Path, *, attempt: int, path: str) -> Path:
-    """Where a checkpoint of a running training goes."""
+    """The path of a checkpoint downloaded during the training."""
     return folder / _CHECKPOINTS / f"attempt-{attempt}" / path
 
 
 def arriving(folder: Path) -> Path:
-    """Where files are until all of their bytes have come."""
+    """The folder of incomplete downloads."""
     return folder / _ARRIVING
 
 
 def sent_configs(folder: Path) -> Path:
-    """Where the config files that home wrote for the job stay."""
+    """The folder of the job's config files."""
     return folder / _SENT
 
 
 def keep_only(folder: Path, kept: Iterable[Path]) -> None:
-    """No other checkpoints of running trainings are left in the folder."""
+    """Delete all other checkpoints that were downloaded during the training."""
     wanted = set(kept)
     for found in sorted((folder / _CHECKPOINTS).rglob("*")):
         if found.is_file() and found not in wanted:
@@ -54,12 +54,12 @@ def keep_only(folder: Path, kept: Iterable[Path]) -> None:
 
 
 def remove_arriving(folder: Path) -> None:
-    """Nothing more comes: what did not arrive whole, or was not wanted any more half-way, is of no use."""
+    """Delete incomplete downloads: nothing more is downloaded."""
     shutil.rmtree(folder / _ARRIVING, ignore_errors=True)
 
 
 def replace_link(name: Path, target: Path) -> None:
-    """A relative link, replaced in one go."""
+    """Create or replace a relative link atomically."""
     fresh = name.with_name(f".{name.name}.new")
     fresh.unlink(missing_ok=True)
     fresh.symlink_to(os.path.relpath(target, name.parent))

@@ -1,4 +1,4 @@
-"""How far a transfer is: kept with the job for those who watch, and told as an event now and then."""
+"""The progress of a transfer: kept with the job for watchers, and recorded as an event from time to time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EVENT_SECONDS = 30.0
 
 @dataclass(slots=True, kw_only=True)
 class Meter:
-    """Bytes moved, and the pace since the file at hand began; what was there before does not count for the pace."""
+    """Bytes transferred, and the rate since the current file began; bytes that were there before do not count."""
 
     began: float
     done: int = 0
@@ -48,18 +48,18 @@ async def report_progress(
     look_seconds: float = _LOOK_SECONDS,
     event_seconds: float = _EVENT_SECONDS,
 ) -> AsyncIterator[Progress]:
-    """The progress to hand to a transfer; `way` is "sending" or "fetching". The job's own writes forget it again."""
+    """Yield a callback for a transfer; `way` is "sending" or "fetching". The job's next write clears its progress."""
     meter, over = Meter(began=boottime()), asyncio.Event()
-    telling = asyncio.create_task(_report(meter, over, job, visit, way, look_seconds, event_seconds))
+    reporting = asyncio.create_task(_report(meter, over, job, visit, way, look_seconds, event_seconds))
     try:
         yield lambda done, total: meter.moved(done, total, now=boottime())
     finally:
-        # Not cancelled: a write under way would end in its thread, beside the one that follows.
+        # Not cancelled: a write in progress would finish in its thread, beside the one that follows.
         over.set()
-        await asyncio.wait([telling])
-        problem = telling.exception()
+        await asyncio.wait([reporting])
+        problem = reporting.exception()
     if problem is not None:
-        raise problem  # a lease that was lost is lost for the transfer as well
+        raise problem  # a lost lease ends the transfer too
 
 
 async def _report(
@@ -71,15 +71,15 @@ async def _report(
     look_seconds: float,
     event_seconds: float,
 ) -> None:
-    told_at, shown = boottime(), 0
+    event_at, shown = boottime(), 0
     while not await _is_over(over, look_seconds):
         if meter.done == shown:
             continue
         shown, now = meter.done, boottime()
         reading = meter.reading(way, now=now)
         events: tuple[NewEvent, ...] = ()
-        if now - told_at >= event_seconds:
-            told_at, events = now, (NewEvent(kind="transfer", payload=asdict(reading)),)
+        if now - event_at >= event_seconds:
+            event_at, events = now, (NewEvent(kind="transfer", payload=asdict(reading)),)
         moving = replace(job, machine=replace(job.machine, transfer=reading))
         await visit.record(wait(moving, 0.0, events=events))
 

@@ -1,7 +1,7 @@
-"""FETCHING_RESULTS: the training is over. Its files are brought home one by one, each verified before the next.
+"""FETCHING_RESULTS: the training is over. Its files are downloaded one by one, each verified before the next.
 
-A model counts once it opens: of several checkpoints the best that does. What cannot be fetched in time stays on the
-disk of a machine that is stopped, for a person to decide about.
+A model counts once it opens: of several checkpoints the best that does. If the model cannot be downloaded in time, the
+machine is stopped and keeps its disk, and the user decides.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ from stationmaster.recipes.schema import OutputKind, Recipe
 from stationmaster.remote.transfer import pull_verified
 from stationmaster.store.writes import NewEvent, Write
 
-_SPARE_MODELS = 8  # further checkpoints that are tried where the best one does not open
+_SPARE_MODELS = 8  # further checkpoints to try if the best one does not open
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,17 +83,17 @@ class FetchingView:
     visit: Visit
     sighting: Sighting = ANSWERING
     costs: tuple[CostLine, ...] = ()
-    can_stop: bool = False  # whether the provider keeps the disk of a machine that is stopped
+    can_stop: bool = False  # whether the provider keeps the disk of a stopped machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakeInventory:
-    """Ask the machine for every declared output with its hash, and write down what is wanted of it."""
+    """Ask the machine for every declared output with its hash, and record which files to download."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetch:
-    """Bring one file home; one that is there with the right hash already is not fetched again."""
+    """Download one file, unless it is here already with the right hash."""
 
     file: OutputFile
 
@@ -126,20 +126,20 @@ def decide(view: FetchingView, policy: Policy) -> Step[Action]:
 def _next(job: Job, view: FetchingView, policy: Policy) -> Step[Action]:
     now = view.visit.now
     if job.desired is Desired.CANCEL:
-        said = "cancelled while the results were fetched"
-        return Step(write=give_up(job, Reason.CANCELLED_BY_USER, now=now, explanation=said))
+        explanation = "cancelled while downloading the results"
+        return Step(write=give_up(job, Reason.CANCELLED_BY_USER, now=now, explanation=explanation))
     if is_parked(job):
         return _parked_step(job, view, policy)
     if view.sighting.fate is Fate.GONE:
         return Step(write=finish_incomplete(job, Reason.MACHINE_LOST, "the machine was gone", now=now))
     if view.sighting.fate is Fate.MISSING:
         return Step(write=wait(missed(job, view.sighting), policy.provider_look_seconds))
-    # A machine that cannot be stopped is one of our own: it is given up only at the limit, as it bills nobody.
+    # A machine that cannot be stopped is one of our own and costs nothing: it is given up only at the limit.
     if fetch_is_over(job, policy) and (view.can_stop or is_late(job, now=now)):
         return Step(write=_out_of_time(job, view, policy))
     if is_stopped_for_good(job, policy):
-        said = "the machine was stopped and could not be started again"
-        return Step(write=_stop_fetching(job, said, policy, now=now))
+        problem = "the machine was stopped and could not be started again"
+        return Step(write=_stop_fetching(job, problem, policy, now=now))
     if needs_reviving(view.sighting, job):
         return Step(then=Revive(sighting=view.sighting))
     wanted = job.fetching.wanted
@@ -159,40 +159,39 @@ def _next(job: Job, view: FetchingView, policy: Policy) -> Step[Action]:
 def _parked_step(job: Job, view: FetchingView, policy: Policy) -> Step[Action]:
     if is_asked_again(job):
         again = closing_begun(taken_up_again(job), now=view.visit.now)
-        again = replace(again, unreachable_since=view.visit.now)  # it is stopped: the next visit looks for it
+        # The machine is stopped: the next visit looks for it at the provider.
+        again = replace(again, unreachable_since=view.visit.now)
         return Step(write=wait(again, 0.0, rentals=_running_again(view.sighting), cleared_alerts=(PARKED,)))
     comes_next = while_parked(job, view.sighting, policy, can_stop=view.can_stop, now=view.visit.now)
     return Step(then=comes_next) if isinstance(comes_next, Park) else Step(write=comes_next)
 
 
 def _running_again(sighting: Sighting) -> tuple[Rental, ...]:
-    """What the safety net counts from: the machine is no longer one that was stopped for good."""
+    """The rental as the sweep should see it: its machine is no longer stopped."""
     return () if sighting.rental is None else (replace(sighting.rental, stopped_at=None),)
 
 
 def _out_of_time(job: Job, view: FetchingView, policy: Policy) -> Write:
-    """The fetch had its time. What cannot be stopped, with its disk kept, has to go."""
+    """The time for downloads is over. A machine that cannot be stopped with its disk kept has to be given up."""
     if not view.can_stop:
         return finish_incomplete(job, Reason.HARD_LIMIT, "the limit was reached", now=view.visit.now)
-    said = f"the model could not be fetched within {format_duration(policy.limits.fetch)}"
-    return _stop_fetching(job, said, policy, now=view.visit.now)
+    problem = f"the model could not be downloaded within {format_duration(policy.limits.fetch)}"
+    return _stop_fetching(job, problem, policy, now=view.visit.now)
 
 
 def _stop_fetching(job: Job, why: str, policy: Policy, *, now: float) -> Write:
-    """With the model safe the job goes on without the rest; else the machine is stopped, or stays so, and keeps it."""
+    """With the model safe the job continues without the rest; else the machine is stopped, or stays so, with it."""
     if job.has_model_of_attempt:
-        return finish_incomplete(job, Reason.HARD_LIMIT, "the time was over", now=now)
+        return finish_incomplete(job, Reason.HARD_LIMIT, "the time limit for downloads was reached", now=now)
     return parked(job, why, policy, now=now)
 
 
 def finish_incomplete(job: Job, reason: Reason, why: str, *, now: float) -> Write:
-    """Nothing more can be had from the machine: with the model safe the job goes on, else the attempt is lost."""
+    """Nothing more can be downloaded: with the model safe the job continues, else the attempt is lost."""
     if job.has_model_of_attempt:
-        event = NewEvent(kind="results_incomplete", payload={"problem": f"{why} before everything was fetched"})
+        event = NewEvent(kind="results_incomplete", payload={"problem": f"{why} before all files were downloaded"})
         return replace(_all_safe(job, now=now), events=(event, *_all_safe(job, now=now).events))
-    return give_up(
-        job, reason, now=now, explanation=f"{why} before a model was saved from the machine{checkpoint_note(job)}"
-    )
+    return give_up(job, reason, now=now, explanation=f"{why} before a model was downloaded{checkpoint_note(job)}")
 
 
 def _all_safe(job: Job, *, now: float) -> Write:
@@ -200,13 +199,13 @@ def _all_safe(job: Job, *, now: float) -> Write:
     done = replace(job, fetching=replace(job.fetching, wanted=None), machine=machine)
     ending = _ending_of_a_bid(done, now=now) if job.ending.reason is Reason.OUTBID else job.ending.reason
     if ending is Reason.OUTBID:
-        said = f"a higher bid stopped the machine; what was on it was fetched{checkpoint_note(done)}"
-        return give_up(done, Reason.OUTBID, now=now, explanation=said)
+        explanation = f"a higher bid stopped the machine; its files were downloaded{checkpoint_note(done)}"
+        return give_up(done, Reason.OUTBID, now=now, explanation=explanation)
     return go_on(replace(done, ending=replace(done.ending, reason=ending)), Move.MODEL_SAFE, now=now)
 
 
 def _ending_of_a_bid(job: Job, *, now: float) -> Reason:
-    """A training that was cut short by a higher bid goes on in a further attempt, unless nothing may follow."""
+    """A training that a higher bid stopped continues in a further attempt, unless none is allowed."""
     if wants_out(job):
         return Reason.STOPPED_BY_USER
     if is_late(job, now=now):
@@ -245,7 +244,7 @@ async def perform(action: Action, job: Job, view: FetchingView, world: World) ->
 async def _take_inventory(job: Job, recipe: Recipe, world: World) -> Write:
     outputs, host = recipe.outputs, host_of(job, world)
     if job.ending.unstopped:
-        with suppress(CommandFailed):  # its model can be had all the same
+        with suppress(CommandFailed):  # its model can be downloaded anyway
             await host.stop(min(recipe.stop.grace, stop_limit(world.policy)))
     told = await host.inventory()
     files = steady_files(declared(told, outputs))
@@ -262,8 +261,8 @@ async def _take_inventory(job: Job, recipe: Recipe, world: World) -> Write:
 
 
 def _with_the_next_model(job: Job, problem: BrokenModel) -> Write:
-    """What was called the model is none: the next best may be one. Bytes that came home stay where they are."""
-    assert job.fetching.wanted, "a model that is none was wanted"
+    """The file is not a model: try the next best. What was downloaded of it stays where it is."""
+    assert job.fetching.wanted, "the broken file was the next to download"
     (broken, *rest), spare = job.fetching.wanted, job.fetching.spare_models
     event = NewEvent(kind="model_broken", payload={"path": broken.path, "problem": str(problem)})
     next_best = replace(job.fetching, wanted=(*spare[:1], *rest), spare_models=spare[1:])
@@ -272,21 +271,21 @@ def _with_the_next_model(job: Job, problem: BrokenModel) -> Write:
 
 
 def _limit_of(action: TakeInventory | Deliver | Fetch, job: Job, policy: Policy) -> float | None:
-    """A place that never answers leaves time for the next one, and for the pull home."""
+    """A destination that never answers leaves time for the next one, and for the download."""
     limit = action_limit(job, policy, until=fetch_limit(policy))
     return limit / len(policy.links) if limit is not None and isinstance(action, Deliver) else limit
 
 
 def _without_first(job: Job) -> Job:
-    """The job without the file that it wanted next."""
+    """The job without the next file to download."""
     return replace(job, fetching=replace(job.fetching, wanted=(job.fetching.wanted or ())[1:]))
 
 
 def _timed_out(action: TakeInventory | Deliver | Fetch, job: Job, policy: Policy) -> Write:
     if isinstance(action, Deliver):
-        return not_delivered(job, action.link, DeliveryRefused("it took too long"), policy)
+        return not_delivered(job, action.link, DeliveryRefused("timed out"), policy)
     after, seconds, failures = failed_try(job, policy)
-    events = () if failures else (NewEvent(kind="fetch_failed", payload={"problem": "it took too long"}),)
+    events = () if failures else (NewEvent(kind="fetch_failed", payload={"problem": "timed out"}),)
     return wait(after, seconds, events=events)
 
 
@@ -316,7 +315,7 @@ async def _fetch(file: OutputFile, job: Job, view: FetchingView, world: World) -
 
 
 def _take_collected(file: OutputFile, job: Job, target: Path) -> None:
-    """Bytes that were collected during the training are not fetched again; whether they are equal is checked after."""
+    """Reuse a checkpoint that was downloaded during the training; its hash is checked afterwards."""
     same = next((one for one in job.collection.checkpoints if (one.path, one.sha256) == (file.path, file.sha256)), None)
     if same is None or target.exists():
         return

@@ -1,4 +1,4 @@
-"""Which of a machine's files are brought home, and in which order: the best model first. Pure."""
+"""Which of a machine's files are downloaded, and in which order: the best model first. Pure."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from stationmaster.recipes.schema import OutputKind
 
 
 def steady_files(files: Sequence[OutputFile]) -> list[OutputFile]:
-    """Files that nobody wrote to while they were hashed. Raises TransferFailed if all models were being written."""
+    """Files that did not change while they were hashed. Raises TransferFailed if all models were being written."""
     hashed = [file for file in files if file.sha256 is not None]
     models = [file for file in files if file.kind == OutputKind.CHECKPOINT]
     if models and not any(file.kind == OutputKind.CHECKPOINT for file in hashed):
-        raise TransferFailed(f"{models[0].path} was being written when it was looked at")
+        raise TransferFailed(f"{models[0].path} was still being written")
     return hashed
 
 
 def wanted_files(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoint]) -> list[OutputFile]:
-    """The model first, then what explains it. Of several checkpoints only the best: the final one, else the latest.
+    """The model first, then samples and logs. Of several checkpoints only the best: the final one, else the latest.
 
-    Last what the trainer needs to go on, unless it has finished.
+    Last the state that the trainer needs to resume, unless it has finished.
     """
     files = list(files)
     others = [file for file in files if file.kind not in (OutputKind.CHECKPOINT, OutputKind.STATE)]
@@ -36,20 +36,20 @@ def _has_finished(job: Job) -> bool:
 
 
 def ranked_models(files: Iterable[OutputFile], job: Job, checkpoints: Sequence[Checkpoint]) -> list[OutputFile]:
-    """Every checkpoint, the best first; those that were saved after the loss had become no number come last."""
+    """Every checkpoint, the best first; those that were saved after the loss became NaN come last."""
     by_path = {checkpoint.path: checkpoint for checkpoint in checkpoints}
     models = best_models_first((file for file in files if file.kind == OutputKind.CHECKPOINT), by_path)
     return sorted(models, key=lambda file: is_spoilt(by_path.get(file.path), job))
 
 
 def is_spoilt(checkpoint: Checkpoint | None, job: Job) -> bool:
-    """Whether it was saved when the loss had become no number; what was saved before is worth more."""
+    """Whether it was saved after the loss became NaN."""
     spoilt_at = job.watching.spoilt_at
     return spoilt_at is not None and checkpoint is not None and (checkpoint.step or 0) >= spoilt_at
 
 
 def best_models_first(models: Iterable[OutputFile], checkpoints: dict[str, Checkpoint]) -> list[OutputFile]:
-    """Models from best to worst: one without a step in its name is final; else the later step is the better one."""
+    """Models from best to worst: one without a step in its name is final; otherwise a later step is better."""
 
     def rank(file: OutputFile) -> tuple[bool, int, float]:
         step = checkpoints[file.path].step if file.path in checkpoints else None

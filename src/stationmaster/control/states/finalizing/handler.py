@@ -1,4 +1,4 @@
-"""FINALIZING: the model is safe. It is published, catalogued, registered, each step recorded; then the outcome."""
+"""FINALIZING: the model is safe. Publish, catalogue and register it, record each step, then write the outcome."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ _REGISTERED = "registered"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalogue:
-    """The model is in the catalogue, with where it lies."""
+    """Put the model into the catalogue, with its addresses."""
 
     reason: Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Register:
-    """The first try to register the model; further ones come later, from elsewhere."""
+    """Try to register the model once; the periodic work repeats it later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +81,8 @@ async def observe(visit: Visit, world: World) -> FinalizingView:
 def decide(view: FinalizingView, policy: Policy) -> Step[Action]:
     visit, now = view.visit, view.visit.now
     if visit.job.desired is Desired.CANCEL:
-        said = "cancelled after the model was fetched"
-        return Step(write=give_up(visit.job, Reason.CANCELLED_BY_USER, now=now, explanation=said))
+        explanation = "cancelled after the model was downloaded"
+        return Step(write=give_up(visit.job, Reason.CANCELLED_BY_USER, now=now, explanation=explanation))
     if not view.is_bounded:
         return Step(then=_next(visit.job, policy))
     job = closing_counted(closing_if_due(visit.job, now=now), view.sighting, policy, now=now)
@@ -91,7 +91,7 @@ def decide(view: FinalizingView, policy: Policy) -> Step[Action]:
 
 
 def _next(job: Job, policy: Policy, *, is_over: bool = False) -> Action:
-    """What comes next; a model that could not be published while there was time can be published later."""
+    """What comes next; a model that could not be published in time can be published later."""
     reason = final_reason(job)
     publishing = None if is_over else next_publishing(job, reason, policy)
     if publishing is not None:
@@ -104,11 +104,11 @@ def _next(job: Job, policy: Policy, *, is_over: bool = False) -> Action:
 
 
 def final_reason(job: Job) -> Reason:
-    """Why the training ended; one that says it finished but left no model has failed."""
+    """Why the training ended; one that finished without a model has failed."""
     if job.desired is Desired.CANCEL_KEEP:
         return Reason.CANCELLED_BY_USER
     ending = job.ending.reason
-    assert ending is not None, "what is fetched has ended for a reason"
+    assert ending is not None, "a training that ended has a reason"
     if ending is Reason.FINISHED and not job.model.address:
         return Reason.NO_MODEL
     return ending
@@ -144,7 +144,7 @@ async def _register(job: Job, visit: Visit, world: World) -> Write:
     model = await world.ask_store(world.store.models.of_job, job.id)
     done = notes.with_done(job, _REGISTERED)
     if model is None or model.registration.state is not Registering.DUE:
-        return wait(done, 0.0)  # removed, or somebody else was faster
+        return wait(done, 0.0)  # removed, or registered meanwhile
     retry = world.policy.comfydeploy.retry
     after = await continue_registration(model, world.destinations, retry_seconds=retry, now=visit.now)
     event = NewEvent(kind="registration", payload={"state": after.registration.state, "note": after.registration.note})
@@ -162,7 +162,7 @@ async def _conclude(action: Conclude, job: Job, visit: Visit, world: World) -> W
 
 
 async def _checkpoints_to_delete(job: Job, world: World) -> tuple[Checkpoint, ...]:
-    """Checkpoints that were collected during the training of a model that is kept elsewhere alone."""
+    """The rows of checkpoints that are deleted here because the model is kept only elsewhere."""
     if "://" not in (job.model.address or ""):
         return ()
     places = {one.location for one in job.collection.checkpoints}
@@ -171,13 +171,13 @@ async def _checkpoints_to_delete(job: Job, world: World) -> tuple[Checkpoint, ..
 
 
 async def _acknowledge(job: Job, world: World) -> None:
-    """Tell the machine's guard that it may destroy the machine. If it does not hear it, it only stops it."""
+    """Tell the machine's guard that it may destroy the machine; without this it only stops it."""
     if not job.has_model_of_attempt:
         return
     try:
         await host_of(job, world).acknowledge()
     except RemoteError as problem:
-        log.info("guard.not_told", job=job.id, problem=str(problem))
+        log.info("guard.not_informed", job=job.id, problem=str(problem))
 
 
 def _explanation(reason: Reason, job: Job) -> str | None:
@@ -186,18 +186,18 @@ def _explanation(reason: Reason, job: Job) -> str | None:
         kept = f"the checkpoint of step {job.model.step} is kept"
     match reason:
         case Reason.NO_MODEL:
-            return "the training ended without leaving a model"
+            return "the training finished without a model"
         case Reason.HARD_LIMIT:
             return f"the time or money limit was reached; {kept or 'there was no checkpoint to keep'}"
         case Reason.STALLED:
             return f"the training stalled and its grace period expired; {kept or 'there was no checkpoint to keep'}"
         case Reason.ANOMALY:
             found = ", ".join(job.watching.anomalies)
-            return f"ended because of {found}; {kept or 'there was no checkpoint to keep'}"
+            return f"stopped because of {found}; {kept or 'there was no checkpoint to keep'}"
         case Reason.MACHINE_STOPPED:
             return f"the machine was stopped before the training was done; {kept or 'there was no checkpoint to keep'}"
         case Reason.STOPPED_BY_USER | Reason.CANCELLED_BY_USER:
-            return f"ended as asked; {kept or 'there was no checkpoint to keep'}"
+            return f"stopped on request; {kept or 'there was no checkpoint to keep'}"
         case _:
             return None
 
@@ -205,7 +205,7 @@ def _explanation(reason: Reason, job: Job) -> str | None:
 def _put_in_place(folder: Path, job: Job) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     model = job.model.address
-    if model and "://" in model:  # safe elsewhere, and not wanted here: neither are its earlier checkpoints
+    if model and "://" in model:  # kept elsewhere and not wanted here, like its earlier checkpoints
         keep_only(folder, ())
         (folder / LATEST).unlink(missing_ok=True)
     elif model:

@@ -1,6 +1,6 @@
-"""The recipe's cleanup: before a machine is given back, whatever happened on it, and never for longer than it may.
+"""The recipe's cleanup: it runs before a machine is released, whatever happened on it, and within a time limit.
 
-What was asked for and how it ended is kept with the attempt, so that whoever takes over goes on with it.
+The request and its result are kept with the attempt, so that another worker can continue.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ from stationmaster.recipes.schema import Recipe
 from stationmaster.store.writes import NewEvent, Write
 
 _LOOK_SECONDS = 1.0
-_SILENCE_SECONDS = 60.0  # a machine that does not answer is not waited for any longer
-_MARGIN_SECONDS = 60.0  # for the stop before the cleanup, and for our own looking
+_SILENCE_SECONDS = 60.0  # how long to wait for a machine that does not answer
+_MARGIN_SECONDS = 60.0  # for the stop before the cleanup, and for our own polling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanUp:
-    """Ask for the cleanup, or how it goes; asking again is harmless."""
+    """Start the cleanup, or check it; repeating it is harmless."""
 
 
 def cleanup_limit(visit: Visit, world: World) -> float | None:
-    """How long this job's cleanup may take; None where there is nothing to clean up. Pure but for the recipe."""
+    """How long this job's cleanup may take; None if there is nothing to clean up. Only reads the recipe."""
     job = visit.job
     if job.machine.access is None:
         return None
     try:
         recipe = visit.recipe
     except UserError:
-        return None  # a recipe that was taken away must not keep a machine
+        return None  # a recipe that was removed must not keep a machine
     if not recipe.cleanup and recipe.container is None:
         return None
     limit = min(world.policy.limits.cleanup, _declared_seconds(recipe)) + _MARGIN_SECONDS
     if not isinstance(world.provider(job.spec.provider), CanStop):
-        return limit  # one of our own machines, which bills nobody
+        return limit  # one of our own machines, which costs nothing
     return min(limit, seconds_left(job, until=world.policy.bound_seconds))
 
 
 def needs_cleanup(job: Job, judgements: Iterable[Judgement], *, limit: float | None, now: float) -> bool:
-    """Whether the machine is still there and its cleanup neither over nor out of time."""
+    """Whether the machine still exists and its cleanup is neither finished nor out of time."""
     begun = job.machine.cleanup or Cleanup(since=now)
     if limit is None or begun.state:
         return False
@@ -61,13 +61,13 @@ def with_cleanup_begun(job: Job, *, now: float) -> Job:
 
 
 async def clean_up(job: Job, visit: Visit, world: World) -> Write:
-    """One look at the cleanup; how it ended is told once."""
+    """Start or check the cleanup; its result is recorded once."""
     begun = job.machine.cleanup
-    assert begun is not None, "that it was asked for is written down first"
+    assert begun is not None, "the request is recorded first"
     try:
         seen = await host_of(job, world).cleanup(min(visit.recipe.stop.grace, _MARGIN_SECONDS / 2))
     except CommandFailed as problem:
-        return _finish_cleanup(job, begun, "impossible", problem=str(problem))  # no plan was ever put there
+        return _finish_cleanup(job, begun, "impossible", problem=str(problem))  # no plan was ever sent to the machine
     except RemoteError as problem:
         await drop_connection(job, world)
         if visit.now - begun.since < _SILENCE_SECONDS:

@@ -1,4 +1,4 @@
-"""RELEASING: nothing more is wanted from the machine. It is asked to go until the provider says that it is gone."""
+"""RELEASING: the machine is no longer needed. Destroy it, again and again, until the provider reports it gone."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ReleasingView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destroy:
-    """Ask for the end of these machines; asking again is harmless."""
+    """Destroy these machines; repeating it is harmless."""
 
     provider_ids: tuple[str, ...]
 
@@ -66,7 +66,7 @@ async def observe(visit: Visit, world: World) -> ReleasingView:
         cleanup_limit=cleanup_limit(visit, world),
     )
     if not any(_may_exist(rental) for rental in not_gone(rentals)):
-        return replace(view, evidence=_NOTHING_RENTED)  # a provider that refuses us must not keep the job from ending
+        return replace(view, evidence=_NOTHING_RENTED)  # a provider that refuses us must not prevent the end of the job
     try:
         return replace(view, evidence=await gather_evidence(job.spec.provider, not_gone(rentals), world))
     except ProviderError as problem:
@@ -74,7 +74,7 @@ async def observe(visit: Visit, world: World) -> ReleasingView:
 
 
 def _may_exist(rental: Rental) -> bool:
-    """Whether a machine was ever asked for: the moment of asking is written down before anything is sent."""
+    """Whether a machine was ever asked for: the time of asking is recorded before anything is sent."""
     return rental.provider_id is not None or rental.create_sent_at is not None
 
 
@@ -115,17 +115,17 @@ def decide(view: ReleasingView, policy: Policy) -> Step[Destroy | CleanUp]:
 
 
 def _without_further_attempt(job: Job) -> tuple[Job, tuple[NewEvent, ...]]:
-    """A stop or cancel between two attempts ends the job here: INCOMPLETE if something is safe, else CANCELLED."""
+    """A stop or cancel between two attempts ends the job here: INCOMPLETE if a checkpoint is safe, else CANCELLED."""
     if job.outcome is not None:
         return job, ()
     is_something_safe = job.model.address or job.collection.checkpoints
     reason = Reason.STOPPED_BY_USER if is_something_safe else Reason.CANCELLED_BY_USER
-    ended = concluded(job, reason, explanation="ended as asked, before a further attempt")
+    ended = concluded(job, reason, explanation="stopped on request before the next attempt")
     return ended, (outcome_event(ended),)
 
 
 def _surplus(view: ReleasingView, judgements: list[Judgement]) -> tuple[Rental, ...]:
-    """Machines of this job that no rental of ours names: made by a lost answer or by a process that slept."""
+    """Machines of this job without a rental of ours: their create had no answer, or came from a suspended process."""
     assert view.evidence is not None
     known = {rental.provider_id for rental in view.rentals} | {each.rental.provider_id for each in judgements}
     strangers = [machine for machine in view.evidence.listing.machines if _is_of_job(machine, view)]
@@ -138,7 +138,7 @@ def _surplus(view: ReleasingView, judgements: list[Judgement]) -> tuple[Rental, 
 
 def _is_of_job(machine: Machine, view: ReleasingView) -> bool:
     if view.visit.job.id not in machine.label:
-        return False  # most are not, and there may be hundreds
+        return False  # a cheap check first: there may be hundreds of machines
     label = Label.parse(machine.label)
     return label is not None and (label.installation, label.job) == (view.installation, view.visit.job.id)
 
@@ -173,7 +173,7 @@ def _costs(view: ReleasingView, rentals: tuple[Rental, ...], gone: list[Rental])
 
 
 def _all_gone(write: Write, job: Job, *, now: float, policy: Policy) -> Write:
-    """Every rental is confirmed gone: the job ends, or begins its next attempt."""
+    """Every rental is confirmed gone: the job ends, or starts its next attempt."""
     costs, rentals, events = write.costs, write.rentals, write.events
     if job.outcome is not None:
         ended = go_on(job, Move.ALL_GONE, now=now, events=events, rentals=rentals, costs=costs)
@@ -188,15 +188,15 @@ def _release_alerts(view: ReleasingView, policy: Policy) -> tuple[Alert, ...]:
     if waited < policy.release_alert_seconds:
         return ()
     why = view.problem or _still_there(view)
-    said = f"the machine could not be released for {waited / 60:.0f} min and may be billing: {why}"
-    return (Alert(kind="release", job_id=view.visit.job.id, message=said),)
+    message = f"the machine has not been released for {waited / 60:.0f} min and may still be billing: {why}"
+    return (Alert(kind="release", job_id=view.visit.job.id, message=message),)
 
 
 def _still_there(view: ReleasingView) -> str:
     assert view.evidence is not None
     account = view.evidence.listing.account
     if any(rental.account not in (None, account) for rental in not_gone(view.rentals)):
-        return f"it belongs to another account of the provider than the one in use, {account}"
+        return f"it belongs to another provider account than the one in use ({account})"
     return "the provider still lists it"
 
 
@@ -210,7 +210,7 @@ async def perform(action: Destroy | CleanUp, job: Job, view: ReleasingView, worl
     for provider_id in action.provider_ids:
         try:
             await provider.destroy(provider_id)
-        except ProviderError as problem:  # the others go all the same
+        except ProviderError as problem:  # destroy the others anyway
             problems.append(str(problem))
     if not problems:
         return wait(job, 0.0)
