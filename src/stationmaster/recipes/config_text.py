@@ -24,7 +24,7 @@ _NOT_IN_TOML = re.compile(r"[$\x7f]")
 
 
 def config_text(data: Mapping[str, Any], written_as: Format) -> str:
-    """The file's text; raises TemplateFault if the format has no way to write `data`."""
+    """The file's text; raises TemplateFault if the format cannot represent `data`."""
     match written_as:
         case "json":
             return json.dumps(data, indent=2, allow_nan=False).replace("$", "\\u0024") + "\n"

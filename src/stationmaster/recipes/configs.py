@@ -28,13 +28,13 @@ class ConfigFile:
 
 
 def filled_in(config: Config, values: Values) -> ConfigFile:
-    """The file that `config` is for one job; raises TemplateFault, or UserError for a value that is no text."""
+    """The file that `config` is for one job; raises TemplateFault, or UserError for a value that is not text."""
     data = _filled(config.data, values)
     return ConfigFile(path=f"{CONFIG_FOLDER}/{config.path}", text=config_text(data, config.format))
 
 
 def is_conditional(value: object) -> TypeGuard[dict[str, Any]]:
-    """Whether `value` is left out of its file unless an expression holds."""
+    """Whether `value` is left out of its file unless an expression is true."""
     return isinstance(value, dict) and value.keys() == {"when", "value"}
 
 
@@ -58,5 +58,5 @@ def _text_filled(text: str, values: Values) -> Any:
 def _checked(value: Any, template: str) -> Any:
     for text in value if isinstance(value, list) else [value]:
         if isinstance(text, str) and not is_plain_text(text):
-            raise UserError(f"a value for `{template}` has NUL or broken characters", hint="write it in plain text")
+            raise UserError(f"a value for `{template}` has NUL or invalid characters", hint="use plain text")
     return value

@@ -12,10 +12,10 @@ Engine = Literal["docker", "podman"]
 
 
 class Mount(Part):
-    """A folder of the machine that the container sees."""
+    """A folder of the machine that is mounted into the container."""
 
     source: Template
-    """An absolute path on the machine; made if it is not there."""
+    """An absolute path on the machine; created if it does not exist."""
     target: Template
     """Its absolute path in the container."""
     read_only: bool = False
@@ -25,10 +25,10 @@ class Container(Part):
     """The image that steps run in. The job's folder is mounted at its own path, so that all paths stay the same."""
 
     image: str = Field(pattern=IMAGE)
-    """Fetched before the first step if it is not on the machine; best with its digest."""
+    """Pulled before the first step if it is not on the machine; best given with its digest."""
     mounts: tuple[Mount, ...] = ()
     memory_gib: Annotated[float, Field(gt=0)] | None = None
-    """A step that needs more main memory is ended, and the job says so."""
+    """Memory limit; a step that needs more is killed, and the job reports it."""
     shm_gib: Annotated[float, Field(gt=0)] = 1.0
     """Shared memory; the workers of data loaders need some."""
     network: Literal["host", "none"] = "host"

@@ -27,7 +27,7 @@ def _regular_expression(text: str) -> str:
     except re.error as error:
         raise ValueError(f"not a regular expression: {error}") from None
     if groups != 1:
-        raise ValueError("must have exactly one group, around the step's digits")
+        raise ValueError("needs exactly one group, around the digits of the step")
     return text
 
 
@@ -39,6 +39,6 @@ VariableName = Annotated[str, Field(pattern=_VARIABLE_NAME)]
 
 
 class Part(BaseModel):
-    """A part of a recipe: strict, unchangeable, without unknown fields."""
+    """A part of a recipe: strict, frozen, without unknown fields."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)

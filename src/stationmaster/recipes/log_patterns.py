@@ -32,7 +32,7 @@ class LogPattern(Part):
         from stationmaster.parsers.patterns import checked_pattern  # all parsers come with it: only where it is needed
 
         if "phase" not in info.data:
-            return pattern  # what is wrong with the phase is told already
+            return pattern  # the problem with the phase is reported already
         try:
             checked_pattern(pattern, phase=info.data["phase"])
         except ConfigInvalid as problem:

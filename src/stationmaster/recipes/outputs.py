@@ -16,9 +16,9 @@ def output_of(path: str, outputs: Iterable[Output]) -> Output | None:
 
 
 def step_of(path: str, outputs: Iterable[Output], *, offset: int | None = None) -> int | None:
-    """The training step in the name of `path`; None where the name has none, as a final model's has not.
+    """The training step in the name of `path`; None where the name has none, as in a final model's.
 
-    `offset` is the step from which a trainer that counts from 0 went on.
+    `offset` is the step from which a trainer that counts from 0 resumed.
     """
     output = output_of(path, outputs)
     if output is None or output.step is None:
@@ -28,7 +28,7 @@ def step_of(path: str, outputs: Iterable[Output], *, offset: int | None = None) 
 
 
 def is_safe_to_load(path: str) -> bool:
-    """Whether a file holds numbers and nothing that would run: other kinds, as pickles, may do anything to a reader."""
+    """Whether loading a file cannot run code: other kinds, such as pickles, may do anything to a reader."""
     return path.endswith(".safetensors")
 
 

@@ -34,7 +34,7 @@ def resolve(recipe: Recipe, given: Mapping[str, object]) -> dict[str, ParameterV
 
 
 def check_value(parameter: Parameter, value: object) -> ParameterValue:
-    """`value` as the parameter's type; raises ValueError that says what is allowed."""
+    """`value` as the parameter's type; raises ValueError whose text is what is allowed."""
     match parameter:
         case IntParameter():
             return _bounded(_whole(value), parameter)
@@ -51,7 +51,7 @@ def check_value(parameter: Parameter, value: object) -> ParameterValue:
 
 
 def allowed(parameter: Parameter) -> str:
-    """What the parameter takes, in words.
+    """The values that the parameter accepts, in words.
 
     >>> allowed(IntParameter(type="int", help="…", min=1, max=9))
     'a whole number from 1 to 9'
@@ -70,7 +70,7 @@ def allowed(parameter: Parameter) -> str:
 
 
 def sample_value(parameter: Parameter) -> ParameterValue:
-    """Some value that the parameter takes: its default where it has one."""
+    """Some value that the parameter accepts: its default, if it has one."""
     if parameter.default is not None:
         return parameter.default
     match parameter:
@@ -92,7 +92,7 @@ def is_plain_text(text: str) -> bool:
 def _unknown(recipe: Recipe, name: str) -> UserError:
     near = difflib.get_close_matches(name, recipe.parameters, n=1)
     names = ", ".join(recipe.parameters) or "none"
-    hint = f"did you mean `{near[0]}`?" if near else f"its parameters: {names}"
+    hint = f"did you mean `{near[0]}`?" if near else f"use one of: {names}"
     return UserError(f"{recipe.reference} has no parameter `{name}`", hint=hint)
 
 
@@ -101,7 +101,7 @@ def _resolved(recipe: Recipe, name: str, parameter: Parameter, given: Mapping[st
         try:
             return check_value(parameter, given[name])
         except ValueError as error:
-            message = f"parameter {name} of {recipe.reference}: {_shown(given[name])} is not allowed, it takes {error}"
+            message = f"parameter {name} of {recipe.reference}: {_shown(given[name])} is not allowed; use {error}"
             raise UserError(message, hint=parameter.help) from None
     if parameter.default is None:
         raise UserError(f"{recipe.reference} needs the parameter {name}: {allowed(parameter)}", hint=parameter.help)
@@ -153,7 +153,7 @@ def _text(value: object, parameter: StrParameter) -> str:
     if not isinstance(value, str) or len(value) > parameter.max_length:
         raise ValueError(allowed(parameter))
     if not is_plain_text(value):
-        raise ValueError("a text without NUL and without broken characters")
+        raise ValueError("text without NUL and without invalid characters")
     return value
 
 

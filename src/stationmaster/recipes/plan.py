@@ -29,7 +29,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobIdentity:
-    """What a plan says about the job that it belongs to."""
+    """The job that a plan belongs to."""
 
     id: str
     name: str
@@ -50,7 +50,7 @@ class Plan:
     """Files that are sent before the steps run."""
     container: PlanContainer | None = None
     health: PlanHealth | None = None
-    """Asked again and again while the steps run."""
+    """Repeated while the steps run."""
     save: PlanRequest | None = None
     sample: PlanRequest | None = None
     cleanup: tuple[PlanStep, ...] = ()
@@ -90,12 +90,12 @@ def render_plan(
     """The plan of `job` on a machine whose job folder is `machine_root`.
 
     `parameters` are those that `resolve` returned. `resume_from` is a checkpoint on the machine, absolute or below
-    the job folder, `resume_step` the step at which it was made, where that is known, `resume_state` what the trainer
-    reads beside it. Raises UserError if the recipe
-    cannot resume or if a value cannot be an argument, RecipeInvalid if a template cannot be filled in.
+    the job folder, `resume_step` the step at which it was made, if known, `resume_state` what the trainer reads beside
+    it. Raises UserError if the recipe cannot resume or if a value cannot be an argument, RecipeInvalid if a template
+    cannot be filled in.
     """
     if resume_from is not None and recipe.resume is None:
-        raise UserError(f"{recipe.reference} cannot go on from a checkpoint", hint="start it from the beginning")
+        raise UserError(f"{recipe.reference} cannot resume from a checkpoint", hint="start it from the beginning")
     values = _values(parameters, job, PurePosixPath(machine_root), resume_from, resume_step, resume_state)
     try:
         return Plan(
@@ -130,7 +130,7 @@ def known_names(recipe: Recipe) -> Names:
 
 
 def again_names(recipe: Recipe) -> Names:
-    """What the arguments of a further try may use."""
+    """What the arguments of a retry may use."""
     return {**known_names(recipe), "again": frozenset({"path", "folder"})}
 
 

@@ -13,7 +13,7 @@ from stationmaster.recipes.schema import Recipe
 from stationmaster.recipes.templating import Values
 
 _GIB = 1024**3
-_MOUNTABLE = re.compile(r"/[^:,\n]*")  # engines part source, target and options by these
+_MOUNTABLE = re.compile(r"/[^:,\n]*")  # engines separate source, target and options by these
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class PlanContainer:
 
 
 def filled_in_container(recipe: Recipe, values: Values) -> PlanContainer | None:
-    """The recipe's container for one job; raises RecipeInvalid for a mount that no engine could be told."""
+    """The recipe's container for one job; raises RecipeInvalid for a mount that no engine accepts."""
     container = recipe.container
     if container is None:
         return None

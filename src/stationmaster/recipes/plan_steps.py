@@ -26,7 +26,7 @@ from stationmaster.recipes.templating import Values, evaluate, render
 _FETCH_IMAGE = "{ENGINE} image inspect {IMAGE} >/dev/null 2>&1 || {ENGINE} pull {IMAGE}"
 _IMAGE_SECONDS = 7_200.0
 _IMAGE_TRIES = 3
-# What only the machine knows: trackside puts it in the place of these marks.
+# What only the machine knows: trackside replaces these marks by it.
 AGAIN_PATH = "<again.path>"
 AGAIN_FOLDER = "<again.folder>"
 
@@ -49,11 +49,11 @@ class PlanStep:
     contained: bool = False
     """Whether it runs in the plan's container."""
     unless: str | None = None
-    """Where a file of this pattern is there already, there is nothing to do."""
+    """Skip the step if a file of this pattern exists already."""
     optional: bool = False
-    """Whether the plan goes on when it fails."""
+    """Whether the plan continues when it fails."""
     again: PlanAgain | None = None
-    """What a further try gets in addition."""
+    """What a retry gets in addition."""
 
     def as_json(self) -> dict[str, Any]:
         """The step as trackside reads it."""
@@ -78,7 +78,7 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanHealth:
-    """The health check that goes on while the steps run."""
+    """The health check that is repeated while the steps run."""
 
     step: PlanStep
     every_seconds: float
@@ -110,18 +110,18 @@ class PlanRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanAgain:
-    """What a further try of the training step gets in addition, where the one before has left something."""
+    """What a retry of the training step gets in addition, if the try before left a checkpoint."""
 
     pattern: str
     argv: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """As trackside reads it; it puts what it finds in the place of the marks."""
+        """As trackside reads it; it replaces the marks by what it finds."""
         return {"pattern": self.pattern, "argv": list(self.argv), "path": AGAIN_PATH, "folder": AGAIN_FOLDER}
 
 
 def main_steps(recipe: Recipe, values: Values, *, resuming: bool) -> Iterator[PlanStep]:
-    """Everything that runs, in order: the trainer is put in place, then looked at, then used, then shown."""
+    """Everything that runs, in order: install the trainer, check the machine, train, make samples."""
     for step in recipe.bootstrap:
         yield replace(_rendered(recipe, step, values), contained=False)
     if recipe.container is not None:
@@ -135,7 +135,7 @@ def main_steps(recipe: Recipe, values: Values, *, resuming: bool) -> Iterator[Pl
 
 
 def cleanup_steps(recipe: Recipe, values: Values) -> Iterator[PlanStep]:
-    """What runs before the machine is given back; one that fails does not keep the next from running."""
+    """What runs before the machine is released; a failed step does not prevent the next."""
     return (replace(_rendered(recipe, step, values), optional=True) for step in recipe.cleanup)
 
 
@@ -174,7 +174,7 @@ def filled_in_text(template: str, values: Values) -> str:
 
 
 def _image_step(recipe: Recipe) -> PlanStep:
-    """The image is on the machine; nothing is fetched if it was."""
+    """Pulls the image, unless it is on the machine already."""
     assert recipe.container is not None
     fetch = _FETCH_IMAGE.format(ENGINE='"${1}"', IMAGE='"${2}"')
     return PlanStep(
@@ -271,7 +271,7 @@ def _script(template: str, values: Values) -> Iterator[str]:
 
 def _plain(text: str, template: str) -> str:
     if not is_plain_text(text):
-        raise UserError(f"a value for `{template}` has NUL or broken characters", hint="write it in plain text")
+        raise UserError(f"a value for `{template}` has NUL or invalid characters", hint="use plain text")
     return text
 
 
@@ -279,5 +279,5 @@ def _path(recipe: Recipe, template: str, values: Values) -> str:
     try:
         return inside(filled_in_text(template, values))
     except ValueError as error:
-        hint = f"write `{template}` with the filter: {{{{ job.name | filename }}}}"
+        hint = f"use the filter `filename` in `{template}`, as in {{{{ job.name | filename }}}}"
         raise RecipeInvalid(f"{recipe.reference}: {error}", hint=hint) from None

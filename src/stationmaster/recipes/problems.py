@@ -1,4 +1,4 @@
-"""What is wrong with a recipe, where, and how to put it right."""
+"""What is wrong with a recipe, where, and how to fix it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Problem:
 
 
 def invalid(problems: Sequence[Problem]) -> RecipeInvalid:
-    """The error of the first problem; the hint says how to fix it and where the others are listed."""
+    """The error of the first problem; the hint is its fix, and the command that lists the others."""
     first, others = problems[0], len(problems) - 1
     hints = [first.fix] if first.fix else []
     if others:
-        hints.append(f"{others} more: run `stationmaster recipes lint {first.file}`")
+        hints.append(f"run `stationmaster recipes lint {first.file}` for {others} more")
     return RecipeInvalid(str(first), hint="; ".join(hints) or None)

@@ -1,4 +1,4 @@
-"""From a recipe file's text to a recipe, or to every problem in it with its line and fix."""
+"""Reads a recipe file: the recipe, or every problem in it with its line and fix."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def check_recipe(text: str, *, file: str) -> tuple[Recipe | None, list[Problem]]
 
 
 def _errors(error: ValidationError) -> list[ErrorDetails]:
-    """What pydantic found, without lists called too short only because what is in them is wrong."""
+    """What pydantic found, without lists that are too short only because their items are wrong."""
     found = error.errors(include_url=False)
     places = [each["loc"] for each in found]
     return [
@@ -225,7 +225,7 @@ def _config_values(recipe: Recipe) -> Iterator[tuple[Location, Any]]:
 
 
 def _inner_values(location: Location, value: Any) -> Iterator[tuple[Location, Any]]:
-    """Everything in a config's data, with its place; a condition is no value of its own."""
+    """Everything in a config's data, with its place; a condition is not a value."""
     yield location, value
     if is_conditional(value):
         yield from _inner_values((*location, "value"), value["value"])
@@ -238,7 +238,7 @@ def _inner_values(location: Location, value: Any) -> Iterator[tuple[Location, An
 
 
 def _render_problems(recipe: Recipe, file: str) -> list[Problem]:
-    """What only shows when the plan is filled in: tried here with sample values, so that no job is the first to try."""
+    """Problems that appear only when the plan is filled in, found here with sample values before any job."""
     parameters: dict[str, Any] = {name: sample_value(each) for name, each in recipe.parameters.items()}
     job = JobIdentity(id="sample", name="sample", trigger="sample", attempt=1)
     for checkpoint in (None, "resume/sample.safetensors") if recipe.resume else (None,):

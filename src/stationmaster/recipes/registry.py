@@ -27,7 +27,7 @@ _REFERENCE = re.compile(rf"({RECIPE_NAME.pattern})(?:@([1-9][0-9]{{0,8}}))?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRecipe:
-    """A recipe and the folder that it and its files lie in."""
+    """A recipe and the folder with its files."""
 
     recipe: Recipe
     folder: Path
@@ -55,7 +55,7 @@ def find(reference: str, *, folders: Sequence[Path] = ()) -> StoredRecipe:
     """
     parsed = _REFERENCE.fullmatch(reference)
     if parsed is None:
-        raise NotFound(f"{reference!r} is not a recipe's name", hint="write name@version, as in tiny-lora@1")
+        raise NotFound(f"{reference!r} is not a recipe name", hint="write name@version, as in tiny-lora@1")
     name, version = parsed[1], int(parsed[2]) if parsed[2] else None
     found = [load(file) for file in _files(folders) if file.parent.name.partition("@")[0] == name]
     fitting = [stored for stored in found if version in (None, stored.recipe.version)]
@@ -104,7 +104,9 @@ def lint(path: Path) -> list[Problem]:
 def _files(folders: Sequence[Path]) -> Iterator[Path]:
     for registry in (*folders, BUILTIN):
         if not registry.is_dir():
-            raise NotFound(f"there is no recipe folder {registry}", hint="correct or remove it in the settings")
+            raise NotFound(
+                f"there is no recipe folder {registry}", hint="correct or remove it in the setting `recipes`"
+            )
         for folder in sorted(registry.iterdir()):
             yield from _files_in(folder)[:1]
 
@@ -116,7 +118,7 @@ def _files_in(folder: Path) -> list[Path]:
 def _recipe_file(path: Path) -> Path:
     files = [path] if path.is_file() else _files_in(path)
     if not files:
-        raise NotFound(f"there is no recipe at {path}", hint="name a recipe.yaml or the folder that holds it")
+        raise NotFound(f"there is no recipe at {path}", hint="give the path of a recipe.yaml, or of its folder")
     return files[0]
 
 
@@ -132,14 +134,14 @@ def _checked(file: Path) -> tuple[Recipe | None, list[Problem]]:
 
 
 def _misplaced(recipe: Recipe, file: Path) -> Iterator[Problem]:
-    """Files that are not where the recipe says, and a folder that does not bear its name."""
+    """Declared files that do not exist, and a folder whose name is not the recipe's."""
     folder = file.parent.resolve()
     if folder.name not in (recipe.name, recipe.reference):
         yield Problem(
             file=str(file),
             line=None,
             field="name",
-            message=f"the recipe is called {recipe.name}, its folder {folder.name}",
+            message=f"the recipe is called {recipe.name}, but its folder {folder.name}",
             fix=f"rename the folder to {recipe.name}",
         )
     yield from _wrong_hooks(recipe, file)
@@ -152,7 +154,7 @@ def _misplaced(recipe: Recipe, file: Path) -> Iterator[Problem]:
                 line=None,
                 field=f"files[{index}]",
                 message=f"there is no file {name} beside the recipe",
-                fix="put it there or take it from the list",
+                fix="add the file, or remove it from the list",
             )
 
 
@@ -181,8 +183,8 @@ def _wrong_lender(recipe: Recipe, file: Path) -> Iterator[Problem]:
             field="files_of",
             message=f"there is no valid recipe {recipe.files_of} beside this one"
             if lender is None
-            else f"{recipe.files_of} has a file {twice[0]} too",
-            fix="put it there, or copy its files" if lender is None else "give one of them another name",
+            else f"{recipe.files_of} also has a file {twice[0]}",
+            fix="add it, or copy its files" if lender is None else "rename one of them",
         )
 
 
@@ -191,7 +193,7 @@ def _wrong_hooks(recipe: Recipe, file: Path) -> Iterator[Problem]:
         return
     folder = file.parent.resolve()
     hooks = (folder / recipe.hooks).resolve()
-    problem, fix = None, "put it there or take it from the recipe"
+    problem, fix = None, "add the file, or remove `hooks` from the recipe"
     if not hooks.is_file() or not hooks.is_relative_to(folder):
         problem = f"there is no file {recipe.hooks} beside the recipe"
     else:
@@ -201,7 +203,7 @@ def _wrong_hooks(recipe: Recipe, file: Path) -> Iterator[Problem]:
 
 
 def _hooks_problem(hooks: Path) -> str | None:
-    """What is wrong with the file as Python; it is not run."""
+    """What is wrong with the file as Python, without running it."""
     try:
         tree = ast.parse(hooks.read_text(encoding="utf-8"))
     except (SyntaxError, ValueError, OSError) as error:
@@ -212,7 +214,7 @@ def _hooks_problem(hooks: Path) -> str | None:
 
 def _nearest(reference: str, name: str, found: Sequence[StoredRecipe], folders: Sequence[Path]) -> str:
     if found:
-        return "there is " + ", ".join(stored.recipe.reference for stored in found)
+        return "use " + ", ".join(stored.recipe.reference for stored in found)
     known = [stored.recipe.reference for stored in list_recipes(folders=folders).recipes]
     near = difflib.get_close_matches(reference, known, n=3, cutoff=0.4) or [each for each in known if name in each]
-    return f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(known)}"
+    return f"did you mean {', '.join(near)}?" if near else f"use one of: {', '.join(known)}"

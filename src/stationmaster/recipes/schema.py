@@ -1,4 +1,4 @@
-"""The recipe file's schema: what a recipe may say, each field with its meaning."""
+"""The schema of the recipe file: each field with its meaning."""
 
 from __future__ import annotations
 
@@ -80,11 +80,11 @@ class Needs(Part):
     gpus: int = Field(default=1, ge=0, le=64)
     """How many GPUs; 0 runs on any machine."""
     vram_gib: float = Field(default=0.0, ge=0)
-    """Memory that each GPU must have."""
+    """Memory that each GPU must have, at least."""
     disk_gib: float = Field(default=10.0, gt=0)
-    """Room for the dataset, base model and outputs."""
+    """Disk space for the dataset, base model and outputs."""
     cuda: float | None = Field(default=None, ge=1)
-    """The CUDA version that the machine's driver must support, at least, as 12.4."""
+    """The least CUDA version that the machine's driver must support, e.g. 12.4."""
 
 
 class _Parameter(Part):
@@ -143,49 +143,49 @@ class Dataset(Part):
 
     kind: Literal["images", "text"] = "images"
     min_images: int = Field(default=10, ge=1)
-    """Of an image dataset, at least."""
+    """Least number of images in an image dataset."""
     recommended_images: int | None = Field(default=None, ge=1)
-    """Fewer is a warning."""
+    """Fewer images raise a warning."""
     captions: Literal["required", "optional", "none"] = "optional"
     min_side: int = Field(default=0, ge=0)
-    """The shorter side of every image, in pixels, at least."""
+    """Least length of the shorter side of every image, in pixels."""
     recommended_side: int | None = Field(default=None, ge=1)
-    """A shorter side below is a warning."""
+    """A shorter side below this raises a warning."""
     control_folder: InsidePath | None = None
-    """Sub-folder that holds, under the same name, the image that each image was made from."""
+    """Sub-folder with the control images: for each image, under the same name, the one it was made from."""
     subfolders: bool = True
     """Whether the trainer looks into sub-folders."""
     text_format: Literal["text", "prompt", "chat"] | None = None
-    """What each line of a text dataset is; any of them where nothing is said."""
+    """What each line of a text dataset must be; without it, any of them."""
     min_rows: int = Field(default=10, ge=1)
-    """Lines of a text dataset, at least."""
+    """Least number of lines in a text dataset."""
     pull: bool = True
-    """Whether the machine may fetch a dataset that lies in a bucket by itself, with signed addresses."""
+    """Whether the machine may download a dataset from a bucket directly, with signed URLs."""
 
 
 class Config(Part):
-    """A file that is written for each job and sent with the recipe. A serialiser writes it: values stay data."""
+    """A file that is written for each job and sent with the recipe. A serialiser writes it, so values stay data."""
 
     path: InsidePath
-    """Its place below config.dir."""
+    """Its path below config.dir."""
     format: Literal["yaml", "toml", "json"]
     data: dict[str, JsonValue]
-    """What is in it. A text that is one `{{ … }}` becomes its value with its type; `{when: …, value: …}` may be
-    left out."""
+    """Its content. A text that is a single `{{ … }}` becomes that value with its type; `{when: …, value: …}` is
+    left out unless the expression is true."""
 
 
 class OutputKind(StrEnum):
-    """What an output file is to us."""
+    """What kind of file an output is."""
 
     CHECKPOINT = "checkpoint"  # a model: never lost
     SAMPLE = "sample"  # a picture or text made during training
     LOG = "log"
     METRICS = "metrics"
-    STATE = "state"  # what the trainer reads beside a checkpoint to go on; nothing to show or to publish
+    STATE = "state"  # what the trainer reads beside a checkpoint to resume; never shown or published
 
 
 class Output(Part):
-    """Files that the training makes and that are brought home."""
+    """Files that the training makes and that are downloaded."""
 
     pattern: InsidePath
     """A path pattern inside the job's folder; * stays within a folder, ** crosses folders."""
@@ -195,38 +195,38 @@ class Output(Part):
 
 
 class Again(Part):
-    """How a further try on the same machine goes on from what the try before has left."""
+    """How a retry on the same machine continues from what the try before left."""
 
     pattern: Template
-    """A pattern in the job's folder; of several files that make one checkpoint, name the one that is written last."""
+    """A pattern in the job's folder; if several files make one checkpoint, name the one that is written last."""
     argv: Annotated[tuple[Argument, ...], Field(min_length=1)]
-    """Added to the training step's arguments, where a file of the pattern is there: `again.path` is the newest of them,
-    `again.folder` the folder that it lies in."""
+    """Added to the training step's arguments if a file matches the pattern: `again.path` is the newest of them,
+    `again.folder` its folder."""
 
 
 class Resume(Part):
-    """How the training goes on from a checkpoint."""
+    """How the training resumes from a checkpoint."""
 
     argv: tuple[Argument, ...] = ()
-    """Added to the training step's arguments when there is a checkpoint to go on from; may be empty where a step or
+    """Added to the training step's arguments when there is a checkpoint to resume from; may be empty if a step or
     config uses resume.checkpoint."""
     counts_from_zero: bool = False
     """Whether the trainer counts its steps, and numbers its files, from 0 again; then resume.step is added to them."""
     state: InsidePath | None = None
-    """A pattern of the file that the trainer reads beside a checkpoint to go on exactly where it was, as its
-    optimizer's state. It comes home with the checkpoint and is sent along with it: resume.state. The trainer must read
-    it in a way that cannot run what is in it."""
+    """A pattern of the file that the trainer reads beside a checkpoint to continue exactly where it was, such as the
+    state of its optimizer. It is downloaded and uploaded together with the checkpoint: resume.state. The trainer must
+    read it in a way that cannot run its content."""
     again: Again | None = None
-    """For a trainer that does not find its own latest checkpoint when its step is tried again."""
+    """For a trainer that does not find its latest checkpoint itself when its step is retried."""
 
 
 class Gated(Part):
-    """A model that its owner gives only to those who have accepted the licence."""
+    """A model that is available only to those who have accepted its licence."""
 
     repository: Template
-    """The model on the Hub, as owner/name; a value that is no such name is not checked."""
+    """The model on the Hub, as owner/name; any other value is not checked."""
     file: InsidePath = "config.json"
-    """A file of it, by which access is tried."""
+    """The file that is requested to check access."""
     secret: VariableName = "HF_TOKEN"
     """The secret that must have access to it."""
 
@@ -241,7 +241,7 @@ class TimeModel(Part):
     reference_gpu: str | None = None
     """The GPU on which seconds_per_step was measured; without one the time does not depend on the GPU."""
     spread: Annotated[float, Field(ge=0, lt=1)] = 0.25
-    """How far, as a share, a usual run may be from the expected time."""
+    """By how much a usual run may differ from the expected time, as a fraction of it."""
 
 
 class Recipe(Part):
@@ -252,20 +252,20 @@ class Recipe(Part):
     title: str = Field(min_length=1, max_length=80)
     description: str = Field(min_length=1)
     framework: str = Field(default="auto", pattern=STEP_NAME)
-    """Which trainer's output this looks like: a hint for the log parser."""
+    """The trainer whose output this is: a hint for the log parser."""
     log_patterns: tuple[LogPattern, ...] = Field(default=(), max_length=50)
-    """Regular expressions for what the log parser does not know, tried on each line in this order."""
+    """Regular expressions for output that the log parser does not know, tried on each line in this order."""
     runtime: Literal["host", "docker", "podman"] = "host"
-    """Where steps run: directly on the machine, or in a container by this engine."""
+    """Where steps run: directly on the machine, or in a container with this engine."""
     container: Container | None = None
-    """The container, where the runtime is docker or podman."""
+    """The container, if the runtime is docker or podman."""
     image: str | None = Field(default=None, pattern=IMAGE)
-    """The container image to rent a machine with; providers have their own where nothing is said."""
+    """The container image to rent a machine with; without it, the provider's own."""
     needs: Needs = Needs()
     nodes: int = Field(default=1, ge=1, le=1024)
-    """Machines that train together. More than one needs a provider that has clusters."""
+    """Number of machines that train together. More than one needs a provider with clusters."""
     launcher: Literal["torchrun", "accelerate"] | None = None
-    """Starts one process per GPU: put between the training step's Python and its script."""
+    """Starts one process per GPU: inserted between the training step's Python and its script."""
     launcher_argv: tuple[Argument, ...] = ()
     """Further options of the launcher."""
     parameters: dict[Annotated[str, Field(pattern=_PARAMETER_NAME)], Parameter] = Field(default={})
@@ -273,23 +273,23 @@ class Recipe(Part):
     gated: tuple[Gated, ...] = ()
     """Models behind a licence; access is checked before anything is rented."""
     hooks: InsidePath | None = None
-    """A Python file beside recipe.yaml that is called at home when a job is submitted; it never goes to a machine."""
+    """A Python file beside recipe.yaml that runs locally when a job is submitted; it is never sent to a machine."""
     files: tuple[InsidePath, ...] = ()
-    """Files beside recipe.yaml that go to the machine, into the folder recipe.dir."""
+    """Files beside recipe.yaml that are sent to the machine, into the folder recipe.dir."""
     files_of: str | None = Field(default=None, pattern=f"^{RECIPE_NAME.pattern}@[1-9][0-9]{{0,8}}$")
-    """Another recipe that lies beside this one's folder, as name@version: its files go to the machine as well."""
+    """Another recipe in the same registry, as name@version, whose files are sent to the machine as well."""
     configs: tuple[Config, ...] = ()
-    """Files that are filled in for each job, into the folder config.dir."""
+    """Files that are filled in for each job and sent, into the folder config.dir."""
     bootstrap: tuple[RecipeStep, ...] = ()
-    """Steps that put the trainer in place, always on the machine itself; repeating them must change nothing. They get
-    no secrets."""
+    """Steps that install the trainer, always on the machine itself; repeating them must change nothing. They get no
+    secrets."""
     health: HealthCheck | None = None
     steps: Annotated[tuple[RecipeStep, ...], Field(min_length=1)]
     declared_outputs: Annotated[tuple[Output, ...], Field(min_length=1, alias="outputs")]
     samples: Samples | None = None
     stop: StopRules = StopRules()
     cleanup: tuple[RecipeStep, ...] = ()
-    """Steps that run before the machine is given back, whatever happened before. They get no secrets."""
+    """Steps that run before the machine is released, also after a failure. They get no secrets."""
     resume: Resume | None = None
     time: TimeModel
 
@@ -305,7 +305,7 @@ class Recipe(Part):
 
     @property
     def outputs(self) -> tuple[Output, ...]:
-        """Everything that is brought home: the declared outputs, the samples, and what a training goes on from."""
+        """Everything that is downloaded: the declared outputs, the samples, and the state to resume from."""
         found = list(self.declared_outputs)
         if self.samples is not None:
             found.append(Output(pattern=self.samples.pattern, kind=OutputKind.SAMPLE, step=self.samples.step))
@@ -325,13 +325,13 @@ class Recipe(Part):
         if len(set(names)) != len(names):
             raise ValueError("two steps have the same name")
         if taken := next((name for name in names if name in _OWN_STEPS), None):
-            raise ValueError(f"a step cannot be called {taken}: that is a step of its own")
+            raise ValueError(f"the step name {taken} is reserved")
         if any(step.training or step.secrets for step in (*self.bootstrap, *self.cleanup)):
-            raise ValueError("a step of bootstrap or cleanup neither trains nor gets secrets")
+            raise ValueError("a step of bootstrap or cleanup cannot train and gets no secrets")
         if sum(step.training for step in self.steps) != 1:
-            raise ValueError("exactly one step must say `training: true`")
+            raise ValueError("exactly one step needs `training: true`")
         if not any(output.kind is OutputKind.CHECKPOINT for output in self.declared_outputs):
-            raise ValueError("one of the outputs must be of kind checkpoint: the model that is brought home")
+            raise ValueError("at least one output must be of kind checkpoint: the model")
         return self
 
     @model_validator(mode="after")
@@ -349,10 +349,10 @@ class Recipe(Part):
         if self.launcher is None and self.nodes > 1:
             raise ValueError("more than one node needs a `launcher`")
         if self.launcher is not None and len(self.training_step.argv) < 2:
-            raise ValueError("a launcher needs a training step whose `argv` is a Python and a script")
+            raise ValueError("with a launcher, the training step's `argv` must start with a Python and a script")
         asked = (self.stop.save, self.samples.now if self.samples else None)
         if self.launcher is not None and any(request is not None and request.signal is not None for request in asked):
             raise ValueError(
-                "with a launcher a training is asked by `touch` or `argv`: a signal would end the launcher"
+                "with a launcher, use `touch` or `argv` to ask the training: a signal would stop the launcher"
             )
         return self

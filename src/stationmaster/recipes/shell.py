@@ -29,11 +29,13 @@ def script_arguments(template: str, values: Values) -> tuple[str, ...]:
 def check_script(template: str, names: Names) -> None:
     """Raise TemplateFault unless every value of the script is known and stands outside quotes."""
     if "{%" in template or "{#" in template:
-        raise TemplateFault("a script may hold values, no other parts of a template; use the shell's own `if`")
+        raise TemplateFault("a script may contain values but no other template syntax; use the shell's own `if`")
     check_template(template, names)
     for match in _VALUE.finditer(template):
         if quote := _open_quote(_VALUE.sub("", template[: match.start()])):
-            raise TemplateFault(f"`{match[0]}` stands inside {quote}…{quote}; write it outside, it is quoted already")
+            raise TemplateFault(
+                f"`{match[0]}` is inside {quote}…{quote}; write it outside the quotes, because it is quoted already"
+            )
 
 
 def _open_quote(script: str) -> str:

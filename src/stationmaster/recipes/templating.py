@@ -1,7 +1,7 @@
 """Templates in recipes: `{{ job.name }}` in texts, bare expressions in `when` and in the time model.
 
-Values are data: they are put into a text once and never read as a template themselves. A template may only use the
-names that exist, so an unknown one is found when the recipe is read, not on a rented machine.
+Values are data: they are inserted once and never read as a template themselves. A template may use only known names,
+so an unknown one is found when the recipe is read, not on a rented machine.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def render(text: str, values: Values) -> str:
     try:
         return _compiled(text).render(_namespaces(values))
     except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
-        raise TemplateFault(f"`{text}` cannot be filled in: {error}") from None
+        raise TemplateFault(f"`{text}` cannot be rendered: {error}") from None
 
 
 def evaluate(text: str, values: Values) -> Any:
@@ -151,7 +151,7 @@ def lines(value: object) -> list[str]:
     return [line.strip() for line in str(value).splitlines() if line.strip()]
 
 
-# A worker fills in the same recipe's texts for every job; compiling one takes a millisecond, filling it in none.
+# A worker fills in the same recipe's texts for every job; compiling one takes a millisecond, rendering it far less.
 @lru_cache(maxsize=1024)
 def _compiled(text: str) -> Template:
     return _environment().from_string(text)
@@ -191,7 +191,7 @@ def _check_nodes(node: nodes.Node, names: Names) -> None:
     if not isinstance(node, _ALLOWED_NODES):
         raise TemplateFault(f"{type(node).__name__.lower()} is not allowed in a recipe's template")
     if isinstance(node, nodes.Filter) and node.name not in FILTERS:
-        raise TemplateFault(f"there is no filter `{node.name}`; there are {', '.join(sorted(FILTERS))}")
+        raise TemplateFault(f"there is no filter `{node.name}`; use one of: {', '.join(sorted(FILTERS))}")
     for child in node.iter_child_nodes():
         _check_nodes(child, names)
     return None
@@ -206,7 +206,7 @@ def _check_name(node: nodes.Getattr, names: Names) -> None:
 
 
 def _unknown(name: str, names: Names) -> str:
-    return f"unknown name `{name}`; there are {', '.join(_listed(names))}"
+    return f"unknown name `{name}`; use one of: {', '.join(_listed(names))}"
 
 
 def _listed(names: Names) -> Iterator[str]:

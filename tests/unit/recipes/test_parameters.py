@@ -41,7 +41,7 @@ def test_text_from_a_command_line_is_read_by_type() -> None:
         ("rate", "fast", "a number"),
         ("note", "x" * 51, "a text of at most 50 characters"),
         ("note", "a\0b", "without NUL"),
-        ("note", "\ud800", "without broken characters"),
+        ("note", "\ud800", "without invalid characters"),
         ("note", 5, "a text"),
         ("quick", "yes", "true or false"),
         ("quick", 1, "true or false"),

@@ -57,7 +57,7 @@ def test_a_checkpoint_to_go_on_from_adds_the_resume_arguments() -> None:
 
 def test_a_recipe_that_cannot_resume_says_so() -> None:
     stubborn = small_recipe(('resume:\n  argv: [--from, "{{ resume.checkpoint }}"]\n', ""))
-    with pytest.raises(UserError, match="small@1 cannot go on from a checkpoint"):
+    with pytest.raises(UserError, match="small@1 cannot resume from a checkpoint"):
         render_plan(
             stubborn,
             parameters=resolve(stubborn, {}),
@@ -86,7 +86,7 @@ def test_names_triggers_and_parameters_stay_single_arguments(name: str, trigger:
 
 @pytest.mark.parametrize("broken", ["a\0b", "\ud800"])
 def test_a_name_that_cannot_be_an_argument_is_refused(broken: str) -> None:
-    with pytest.raises(UserError, match="NUL or broken characters"):
+    with pytest.raises(UserError, match="NUL or invalid characters"):
         plan_of(name=broken)
 
 

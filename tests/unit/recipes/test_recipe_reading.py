@@ -49,7 +49,7 @@ def test_json_is_read_like_yaml() -> None:
         (("default: 10, min", "default: 0, min"), 6, "parameters.steps.default", "from 1 to 100", None),
         (("default: m", "default: xl"), 10, "parameters.size.default", "one of s, m, on", None),
         (("type: bool", "type: maybe"), 9, "parameters.quick", "'maybe'", None),
-        (("training: true", "training: false"), 1, "", "exactly one step must say `training: true`", None),
+        (("training: true", "training: false"), 1, "", "exactly one step needs `training: true`", None),
         (("kind: checkpoint", "kind: log"), 1, "", "of kind checkpoint", None),
     ],
 )
@@ -91,7 +91,7 @@ def test_an_unknown_name_is_found_when_the_recipe_is_read(
 
 def test_what_only_shows_when_filled_in_is_found_too() -> None:
     _, problems = check_recipe(small(("{{ job.name }}", "{{ job.name + 1 }}")), file="recipe.yaml")
-    assert "cannot be filled in" in problems[0].message
+    assert "cannot be rendered" in problems[0].message
 
 
 def test_an_expected_file_cannot_leave_the_folder() -> None:
@@ -103,7 +103,7 @@ def test_the_error_names_the_first_problem_and_where_to_find_the_others() -> Non
     text = small(("title: A small recipe\n", ""), ("version: 1", "version: x"))
     with pytest.raises(RecipeInvalid, match=r"recipe\.yaml:2: version: ") as caught:
         read_recipe(text, file="recipe.yaml")
-    assert "1 more: run `stationmaster recipes lint recipe.yaml`" in str(caught.value.hint)
+    assert "run `stationmaster recipes lint recipe.yaml` for 1 more" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_the_folder_given_first_wins(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reference", "hint"),
     [
-        ("tiny-lora@9", "there is tiny-lora@1"),
+        ("tiny-lora@9", "use tiny-lora@1"),
         ("tinylora@1", "did you mean tiny-lora@1"),
         ("lora", "tiny-lora@1"),
         ("../tiny-lora", "write name@version"),
@@ -87,8 +87,8 @@ def test_lint_names_missing_files_and_a_wrong_folder(tmp_path: Path) -> None:
     (file.parent / "link").symlink_to(tmp_path / "secret")
     assert [(problem.field, problem.fix) for problem in lint(file)] == [
         ("name", "rename the folder to small"),
-        ("files[0]", "put it there or take it from the list"),
-        ("files[1]", "put it there or take it from the list"),
+        ("files[0]", "add the file, or remove it from the list"),
+        ("files[1]", "add the file, or remove it from the list"),
     ]
     with pytest.raises(RecipeInvalid):
         load(file.parent)
@@ -112,7 +112,7 @@ def test_a_recipe_may_use_the_files_of_another_one_beside_it(tmp_path: Path) -> 
     (file.parent / "train.py").write_text("")
     file.write_text(file.read_text().replace("files: [own.py]", "files: [own.py, train.py]"))
     (problem,) = lint(file)
-    assert problem.message == "small@1 has a file train.py too"
+    assert problem.message == "small@1 also has a file train.py"
 
 
 def test_shipped_files_are_those_beside_the_recipe(tmp_path: Path) -> None:

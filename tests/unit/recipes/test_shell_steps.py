@@ -76,4 +76,4 @@ def test_bootstrap_and_health_come_before_the_steps() -> None:
 def test_a_bootstrap_step_gets_no_secrets_and_does_not_train(field: str) -> None:
     more = f"bootstrap:\n  - {{name: fetch, argv: ['true'], {field}}}\nsteps:\n"
     _, (problem,) = check_recipe(small(("steps:\n  - name", more + "  - name")), file="recipe.yaml")
-    assert "neither trains nor gets secrets" in problem.message
+    assert "cannot train and gets no secrets" in problem.message
