@@ -78,6 +78,12 @@ def test_every_field_of_a_job_s_json_is_documented() -> None:
     assert sorted(_names(job_json(_view(), [_EVENT])) - named) == []
 
 
+def test_the_names_in_a_job_s_json_are_in_snake_case_but_for_those_that_other_programs_expect() -> None:
+    """Requirements name these five; json.md lists them."""
+    others = {"providerState", "instanceId", "sshHost", "activeStep", "progressLog"}
+    assert {name for name in _names(job_json(_view(), [_EVENT])) if name != name.lower()} == others
+
+
 _EVENT = Event(seq=1, job_id="job", job_version=1, kind="submitted", payload={}, at=1.0)
 
 
