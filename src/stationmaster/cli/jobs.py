@@ -120,8 +120,10 @@ def show(
         for line in view_lines(view):
             typer.echo(line)
         if events:
-            for event in history:
-                typer.echo(f"  {clock_text(event.at, now=view.now)}  {sentence(event.kind, event.payload)}")
+            times = [clock_text(event.at, now=view.now) for event in history]
+            width = max(map(len, times), default=0)
+            for at, event in zip(times, history, strict=True):
+                typer.echo(f"  {at:<{width}}  {sentence(event.kind, event.payload)}")
     return None
 
 

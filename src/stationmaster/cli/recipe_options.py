@@ -81,7 +81,7 @@ def _references(words: list[str]) -> Iterator[tuple[str, bool]]:
     >>> list(_references(["--name", "x", "--recipe=tiny-lora@1"]))
     [('tiny-lora@1', True), ('x', False)]
     """
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in zip(words, [*words[1:], ""], strict=False):
         option, _, value = word.partition("=")
         if option in ("--recipe", "--tool"):
             yield value or following, True

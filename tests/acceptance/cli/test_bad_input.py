@@ -90,6 +90,7 @@ def test_a_parameter_of_the_wrong_type(shared: Home, pictures: Path) -> None:
 
 def test_what_does_not_exist(shared: Home) -> None:
     told(shared.run("show", "nobody"), 6, "nobody", "hint: ")
+    told(shared.run("train"), 2, "no recipe given", "hint: ")
     told(shared.run("train", "/nowhere/job.yaml"), 6, "/nowhere/job.yaml", "hint: ")
     told(shared.run("cancel", ""), 6, "hint: ")
     told(shared.run("show", "x" * 100_000), 6, "there is no job xxx", "hint: ")

@@ -56,7 +56,7 @@ def test_interrupting_a_watch_leaves_the_training_alone(running: Home) -> None:
     finally:
         watch.kill()
         watch.wait()
-    assert (watch.returncode, "it keeps running" in out) == (0, True), err
+    assert (watch.returncode, "the training keeps running" in out) == (0, True), err
     assert running.job("long").desired is Desired.RUN
 
 
@@ -69,7 +69,7 @@ def test_samples_and_a_checkpoint_are_had_while_it_trains(running: Home) -> None
     assert all(Path(place).stat().st_size for place in places)
     saved = running.run("save", "long", "--wait", "--json")
     assert (saved.code, saved.json()["answer"]["state"]) == (0, "saved"), saved.err
-    assert "goes on" in running.run("save", "long").out
+    assert "the training continues" in running.run("save", "long").out
     assert running.job("long").desired is Desired.RUN
 
 
