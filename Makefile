@@ -3,25 +3,25 @@ SHELL := /bin/bash
 BIN := .venv/bin
 PIP := $(BIN)/pip install -q --disable-pip-version-check
 export STATIONMASTER_HOME ?= $(CURDIR)/.home/demo
-# Compiled files are kept (git ignores them): without them each of the thousand processes of a test run compiles anew.
+# Keep compiled files (git ignores them): without them, each of the thousand processes of a test run compiles again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo test test-slow check bench chaos corpus contract-live docs lock clean test-trainers
 
-help:            ## what can be made
+help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
 
-demo: .stamps/demo  ## a real training on this computer, from nothing to a model at home
+demo: .stamps/demo  ## run a real, small training on this computer
 	@$(BIN)/stationmaster demo
 
-setup: .stamps/dev .stamps/system  ## everything that developing needs
+setup: .stamps/dev .stamps/system  ## install everything for development
 
-test: setup  ## every test, and all checks
-	@# Collecting compiles the tests, which four processes would else do at once; meanwhile the checks need one core.
+test: setup  ## run all tests and checks
+	@# Collecting compiles the tests, which otherwise four processes would do at once; meanwhile the checks use one core.
 	@$(BIN)/pytest --collect-only -qq >/dev/null & $(MAKE) --no-print-directory check && wait
 	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -q
 
-check: .stamps/dev  ## types, lint, layers
+check: .stamps/dev  ## check types, lint and import contracts
 	$(BIN)/ruff check -q .
 	$(BIN)/ruff format -q --check .
 	$(BIN)/mypy
@@ -29,23 +29,23 @@ check: .stamps/dev  ## types, lint, layers
 		(cd $$folder && $(CURDIR)/$(BIN)/mypy --strict --ignore-missing-imports *.py) || exit 1; done
 	$(BIN)/lint-imports --no-cache >.stamps/layers || { cat .stamps/layers; exit 1; }
 
-test-slow: setup  ## tests that take long
+test-slow: setup  ## run the slow tests
 	$(BIN)/pytest -q -m slow --slow
 
-test-trainers: setup  ## the recipes with their real trainers: AI_TOOLKIT=DIR AI_TOOLKIT_PYTHON=PYTHON, or SD_SCRIPTS, TRL
+test-trainers: setup  ## run the recipes with their real trainers: AI_TOOLKIT=DIR AI_TOOLKIT_PYTHON=PYTHON, or SD_SCRIPTS, TRL
 	@test -n "$(AI_TOOLKIT_PYTHON)$(SD_SCRIPTS_PYTHON)$(TRL_PYTHON)" || { echo "name at least one trainer: AI_TOOLKIT=DIR \
 		AI_TOOLKIT_PYTHON=PYTHON, SD_SCRIPTS=DIR SD_SCRIPTS_PYTHON=PYTHON, TRL_PYTHON=PYTHON"; exit 2; }
 	@$(foreach name,AI_TOOLKIT AI_TOOLKIT_PYTHON SD_SCRIPTS SD_SCRIPTS_PYTHON TRL_PYTHON,$(if $($(name)),$(name)='$($(name))')) \
 		$(BIN)/pytest -q tests/trainers
 
-chaos: setup  ## hundreds of seeded kills and storms; SEEDS=500 STORMS=300 SEED=1 LANES=6 by default
+chaos: setup  ## run hundreds of seeded crashes and fault storms; SEEDS=500 STORMS=300 SEED=1 LANES=6 by default
 	$(BIN)/python -m tests.chaos.marathon --runs $${SEEDS:-500} --storms $${STORMS:-300} --seed $${SEED:-1} --lanes $${LANES:-6}
 	$(BIN)/python -m tests.chaos.link_marathon
 	$(BIN)/python -m tests.chaos.delivery_marathon --runs $${DELIVERIES:-200} --seed $${SEED:-1}
 	$(BIN)/python -m tests.chaos.money_marathon --runs 200
 	$(BIN)/python -m tests.chaos.watched_marathon
 
-bench: .stamps/dev  ## one JSON line for each budget
+bench: .stamps/dev  ## measure performance: one JSON line for each budget
 	@for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 
 corpus: .stamps/dev  ## read labelled logs and stall traces: make corpus CORPUS=DIR
@@ -53,20 +53,20 @@ corpus: .stamps/dev  ## read labelled logs and stall traces: make corpus CORPUS=
 	$(BIN)/python $(CORPUS)/training-logs/score.py $(CORPUS)/training-logs '$(CURDIR)/$(BIN)/stationmaster parse {log} --framework auto --json'
 	$(BIN)/python $(CORPUS)/stall-traces/score.py --quiet --cmd '$(CURDIR)/$(BIN)/stationmaster replay {trace} --json' $(CORPUS)/stall-traces
 
-contract-live: setup  ## the contract suites against real services, for whoever has keys
+contract-live: setup  ## run the contract suites against real services, with your keys
 	$(BIN)/pytest -q tests/contract --live
 
-docs: .stamps/dev  ## reference pages made from the code
+docs: .stamps/dev  ## generate the reference pages from the code
 	$(BIN)/python scripts/make_reference.py
 
-lock: .stamps/venv  ## pin what pyproject.toml asks for, with hashes; UPGRADE=1 takes the newest of everything
+lock: .stamps/venv  ## pin the packages of pyproject.toml, with hashes; UPGRADE=1 takes the newest versions
 	@$(PIP) 'uv>=0.8'
 	@mkdir -p locks
 	@for extra in dev demo; do $(BIN)/uv pip compile -q pyproject.toml --extra $$extra --group build \
 		--universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock' \
 		$(if $(UPGRADE),--upgrade) $$(test $$extra = dev || echo -c locks/dev.txt) -o locks/$$extra.txt || exit 1; done
 
-clean:           ## remove what make made
+clean:           ## remove everything that make created
 	rm -rf .venv .stamps .home .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 .stamps/venv:
@@ -74,7 +74,7 @@ clean:           ## remove what make made
 	@test -x $(BIN)/python || PYTHON="$(PYTHON)" scripts/make_environment
 	@touch $@
 
-# What was locked, whatever is newer by now; then Stationmaster itself, from this folder.
+# Installs the locked versions, then Stationmaster itself, from this folder.
 .stamps/demo .stamps/dev: .stamps/%: .stamps/venv pyproject.toml locks/%.txt
 	@$(PIP) --require-hashes -r locks/$*.txt
 	@$(PIP) --no-deps --no-build-isolation -e .

@@ -1,8 +1,8 @@
-"""What a worker wrote, written again: by the store, and by a bare SQL loop without anything of ours around it.
+"""Repeats a worker's writes: with the store, and with a bare SQL loop without any code of ours.
 
 The loop has its statements as text and its rows ready, JSON included, and makes the same changes on the same engine
-with the same pragmas: each write in a transaction of its own, as a loop does, or in the transactions that the worker's
-writes shared. What the store takes beyond that is what Stationmaster costs: encoding, guarding, building.
+with the same pragmas: each write in its own transaction, as a loop does, or in the transactions that the worker's
+writes shared. The difference to the store is the overhead of Stationmaster: encoding, guarding, building statements.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _KEYS = {
 
 
 class RecordingLeases(Leases):
-    """The store's leases, which keep what was written in each transaction."""
+    """Leases of the store that record what each transaction wrote."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store.database, log_cap_bytes=DEFAULT_LOG_CAP_BYTES)
@@ -66,7 +66,7 @@ class RecordingLeases(Leases):
 
 
 def seconds_by_the_store(store: Store, batches: Sequence[Batch]) -> float:
-    """How long the store takes for the transactions of a worker; its jobs are claimed once and not begun."""
+    """Seconds that the store takes for a worker's transactions; its jobs are claimed once and not begun."""
     tokens = _claimed(store)
     again = [tuple(_with_token(entry, tokens) for entry in batch) for batch in batches]
     clock = _clock(store)
@@ -91,12 +91,12 @@ def seconds_by_a_bare_loop(store: Store, batches: Sequence[Batch], *, shares_tra
 
 
 def _clock(store: Store) -> Callable[[], float]:
-    """SQLite is part of our process: its own time tells more on a computer that does other things as well."""
+    """Processor time for SQLite, which runs in our process: more exact than the clock on a busy computer."""
     return time.process_time if store.database.is_sqlite else time.perf_counter
 
 
 def _set_aside() -> None:
-    """What is kept for the measurement alone is not gone through by the collector in the middle of it."""
+    """Keep the garbage collector away from the recorded data during a measurement."""
     gc.collect()
     gc.freeze()
 
@@ -120,7 +120,7 @@ class _Ready:
 
 @dataclass(slots=True)
 class _JobRows:
-    """Rows as the store would make them; a job's version and the length of its log are counted along."""
+    """Rows as the store would make them; keeps count of each job's version and the length of its log."""
 
     versions: dict[str, int] = field(default_factory=dict)
     log_bytes: dict[str, int] = field(default_factory=dict)

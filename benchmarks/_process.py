@@ -1,4 +1,4 @@
-"""What the kernel says of a process: processor time and resident memory."""
+"""Processor time and resident memory of a process, read from the kernel."""
 
 from __future__ import annotations
 

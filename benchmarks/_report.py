@@ -1,4 +1,4 @@
-"""How a benchmark tells its figure: one JSON line for each budget."""
+"""Prints a benchmark's figures: one JSON line for each."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ def report(name: str, value: float, unit: str, *, at_most: float | None = None, 
     print(json.dumps({"name": name, "value": round(value, 3), "unit": unit, "budget": budget, "ok": ok}), flush=True)
 
 
-def tell(name: str, value: float, unit: str) -> None:
+def print_figure(name: str, value: float, unit: str) -> None:
     """Print a figure that has no budget."""
     print(json.dumps({"name": name, "value": round(value, 3), "unit": unit, "budget": None, "ok": None}), flush=True)

@@ -1,4 +1,4 @@
-"""A command at a terminal: what it shows, when, and what is typed."""
+"""Runs a command at a terminal: records what it shows and when, and types answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import IO, Self
 
 
 class AtTerminal:
-    """Standard input and output are a terminal, standard error is a file. Killed with the block, at the latest."""
+    """A command at a terminal; its standard error is a file. Killed at the end of the block at the latest."""
 
     def __init__(self, argv: Sequence[str], *, environ: Mapping[str, str], cwd: Path, errors: IO[str]) -> None:
         self._terminal, theirs = pty.openpty()
@@ -36,7 +36,7 @@ class AtTerminal:
         self._process.wait()
 
     def until_shown(self, pattern: str, *, seconds: float) -> float:
-        """The moment at which it had shown this, by the monotonic clock."""
+        """Wait for this text; returns when it appeared, by the monotonic clock."""
         ends = time.monotonic() + seconds
         while not re.search(pattern, self.shown):
             ready, _, _ = select.select([self._terminal], [], [], max(0.0, ends - time.monotonic()))

@@ -1,6 +1,6 @@
-"""What commands cost before they do anything: processor seconds, beside importing what they are built on.
+"""Processor seconds that commands take to start, compared with importing the packages that they are built on.
 
-How fast a computer is matters to both, so the limits are measured in the same run: `--help` against `import typer`,
+Both depend on the computer's speed, so the limits are measured in the same run: `--help` against `import typer`,
 commands that read the store against `import typer, sqlalchemy`. All take turns; the median counts.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from _jobs import job_spec, small_dataset
 from _process import cpu_seconds_of_run
-from _report import report, tell
+from _report import print_figure, report
 from stationmaster.model import LogChunk, Outcome, Reason, State
 from stationmaster.store.engine import Database
 from stationmaster.store.store import Store
@@ -49,7 +49,7 @@ def main() -> int:
         seconds = _measure({**_IMPORTS, **_HELP, **_READING}, home=folder)
     typer, imports = (seconds[name] for name in _IMPORTS)
     for name in _IMPORTS:
-        tell(name, seconds[name], "CPU s")
+        print_figure(name, seconds[name], "CPU s")
     for name in _HELP:
         report(name, seconds[name], "CPU s", at_most=HELP_BUDGET_SECONDS)
         report(f"{name}, of import typer", seconds[name] / typer, "times", at_most=HELP_TIMES_TYPER)

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from _report import report, tell
+from _report import print_figure, report
 from stationmaster.datasets.pack import pack
 from stationmaster.files import sha256_of
 
@@ -34,23 +34,23 @@ def main() -> int:
 
 def _race_packing(folder: Path, name: str, arguments: argparse.Namespace, *, megabytes: int, captions: int) -> None:
     total, archive = write_dataset(folder, megabytes=megabytes, captions=captions), folder.with_suffix(".tar")
-    pack(folder, archive)  # warms the page cache for all alike
+    pack(folder, archive)  # warms the page cache for all of them
     racers: list[Callable[[], object]] = [lambda: pack(folder, archive), lambda: _pipe(folder, ["sha256sum"])]
     if shutil.which("openssl"):
         racers.append(lambda: _pipe(folder, ["openssl", "dgst", "-sha256"]))
     ours, coreutils, *sterner = _race(arguments.rounds, racers)
     report(f"{name}_against_tar_sha256sum", coreutils / ours, "ratio", at_least=TAR_RATIO)
     for openssl in sterner:  # where sha256sum does not use the processor's SHA unit
-        tell(f"{name}_against_tar_openssl", openssl / ours, "ratio")
-    tell(f"{name}_speed", total / ours / 1e6, "MB/s")
-    tell(f"{name}_files", (megabytes + captions) / ours, "files/s")
+        print_figure(f"{name}_against_tar_openssl", openssl / ours, "ratio")
+    print_figure(f"{name}_speed", total / ours / 1e6, "MB/s")
+    print_figure(f"{name}_files", (megabytes + captions) / ours, "files/s")
 
 
 def _race_hashing(file: Path, arguments: argparse.Namespace) -> None:
     racers: list[Callable[[], object]] = [lambda: sha256_of(file), lambda: _run(["sha256sum", str(file)])]
     ours, coreutils = _race(arguments.rounds, racers)
     report("hash.against_sha256sum", coreutils / ours, "ratio", at_least=TAR_RATIO)
-    tell("hash.speed", file.stat().st_size / ours / 1e6, "MB/s")
+    print_figure("hash.speed", file.stat().st_size / ours / 1e6, "MB/s")
 
 
 def write_dataset(folder: Path, *, megabytes: int, captions: int) -> int:
@@ -74,7 +74,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _race(rounds: int, racers: Sequence[Callable[[], object]]) -> list[float]:
-    """The best time of each, taking turns, so that a busy moment does not hit one alone."""
+    """The best time of each; they take turns, so that a busy moment does not affect only one."""
     best = [float("inf")] * len(racers)
     for _ in range(rounds):
         for index, racer in enumerate(racers):

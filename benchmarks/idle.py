@@ -21,7 +21,7 @@ _START_SECONDS = 60.0
 def main() -> int:
     with tempfile.TemporaryDirectory() as home, _worker(Path(home)) as worker:
         _wait_until_it_works(worker, Path(home))
-        time.sleep(2.0)  # the first look and the first sweep are not idling
+        time.sleep(2.0)  # the first poll and the first sweep are not idle time
         began, used = time.monotonic(), cpu_seconds(worker.pid)
         time.sleep(SECONDS)
         percent = 100 * (cpu_seconds(worker.pid) - used) / (time.monotonic() - began)

@@ -1,4 +1,4 @@
-"""What `pip install .` without extras brings along: megabytes and packages; and that trackside brings none."""
+"""Megabytes and packages that `pip install .` installs without extras; checks that trackside needs none of them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _fresh_install(folder: Path) -> Path:
 
 
 def _packages(python: Path) -> list[str]:
-    """Everything installed, ourselves included, without the tools that every environment has."""
+    """All installed packages, including ours, without the tools that every environment has."""
     found = json.loads(_output(python, "-m", "pip", "list", "--format=json", "--disable-pip-version-check"))
     return [one["name"] for one in found if one["name"] not in _NOT_OURS]
 

@@ -1,11 +1,11 @@
-"""How many attempts per second are held for and settled, by four worker processes on one PostgreSQL.
+"""Attempts per second whose credits are held and settled, by four worker processes on one PostgreSQL.
 
-A pair is two transactions, as a worker makes them: one moves the job to PROVISIONING and sets its credits aside, one
-moves it to ENDED and settles them; each writes the job's row under its lease, its event, and its entries. Fifty people
-share the jobs, so that workers meet at their accounts. Two figures: by the clock, and by the processor time of workers
-and server together, which says more on a computer that does other things as well. Beside it, in the same run and on the
-same server, the bare rate: the same rows written by plain SQL of the driver in as many transactions, with nothing
-worked out and nothing guarded. Afterwards the whole ledger is proved.
+An attempt is two transactions, as a worker makes them: one moves the job to PROVISIONING and holds its credits, one
+moves it to ENDED and settles them; each writes the job's row under its lease, its event, and its entries. Fifty users
+share the jobs, so that workers compete for their accounts. Two figures: by the clock, and by the processor time of
+workers and server together, which is more exact on a busy computer. For comparison, in the same run and on the same
+server, the bare rate: the same rows written with plain SQL of the driver in as many transactions, with no computation
+and no checks. Afterwards the whole ledger is verified.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _prepare(folder: Path, url: str) -> None:
 
 
 def _measure(url: str, work: Work) -> Measured:
-    """All workers together, from the moment that all are ready until the last is done."""
+    """Measure all workers together, from when all are ready until the last is done."""
     context = multiprocessing.get_context("spawn")
     ready, used = context.Barrier(WORKERS + 1), context.SimpleQueue()
     workers = [context.Process(target=work, args=(url, number, ready, used)) for number in range(WORKERS)]
@@ -186,7 +186,7 @@ def _plain_sql(url: str, number: int, ready: Barrier, used: Used) -> None:
 
 
 def _check(url: str) -> None:
-    """The invariants, on everything that was written."""
+    """Check the invariants on everything that was written."""
     with closing(Store(Database(url))) as store:
         proof = store.ledger.prove()
     if proof.problems or (proof.entries, proof.held) != (_USERS + 3 * _PAIRS, 0):

@@ -1,11 +1,11 @@
 """How many moves of the state machine one worker makes per second, on SQLite and on PostgreSQL.
 
-Jobs go the whole way from QUEUED to ENDED (seven moves, about twenty writes) on a fake provider and fake machines. The
-store, the packing of logs, the verified transfers to and from home are real; networks and trainings are not there.
+Jobs move from QUEUED to ENDED (seven moves, about twenty writes) on a fake provider and fake machines. The store, the
+packing of logs and the verified transfers are real; there are no networks and no trainings.
 
-Beside the figure that depends on the computer stands one that does not: what was written is written again by the store
-and by a bare SQL loop; the store has to reach half of the loop's pace. How it compares with a loop that shares
-transactions as the worker does, and how the whole worker does, is told without a budget.
+A second figure does not depend on the computer: the store and a bare SQL loop repeat the same writes, and the store has
+to reach half of the loop's speed. Two more comparisons have no budget: with a loop that shares transactions as the
+worker does, and of the whole worker.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import structlog
 from _bare_loop import Batch, RecordingLeases, seconds_by_a_bare_loop, seconds_by_the_store
 from _jobs import RECIPE, job_spec, small_dataset
 from _postgres import empty_database, postgresql_url
-from _report import report, tell
+from _report import print_figure, report
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.world import World
 from stationmaster.control.worker.worker import Worker
@@ -75,7 +75,7 @@ def _compare(engine: str, folder: Path, new_database: Callable[[str], str]) -> N
     with _filled(new_database("moves"), folder) as store:
         measured = asyncio.run(_work(store, folder))
     name = f"moves of the state machine, {engine}"
-    # By the clock, and by processor time: on a computer that does other things as well only the latter says much.
+    # By the clock, and by processor time, which is more exact on a busy computer.
     for unit, seconds in (("per s", measured.seconds), ("per CPU s", measured.cpu_seconds)):
         report(name, measured.moves / seconds, unit, at_least=BUDGET_PER_SECOND)
     stored = _fastest(seconds_by_the_store, measured, folder, lambda turn: new_database(f"stored{turn}"))
@@ -83,10 +83,10 @@ def _compare(engine: str, folder: Path, new_database: Callable[[str], str]) -> N
     shared = partial(seconds_by_a_bare_loop, shares_transactions=True)
     bare = _fastest(alone, measured, folder, lambda turn: new_database(f"alone{turn}"))
     batched = _fastest(shared, measured, folder, lambda turn: new_database(f"shared{turn}"))
-    tell(f"{name}: a bare SQL loop with the same writes", measured.moves / bare, "per s")
+    print_figure(f"{name}: a bare SQL loop with the same writes", measured.moves / bare, "per s")
     report(f"{name}: the store's pace", bare / stored, "of a bare SQL loop with the same writes", at_least=BUDGET_SHARE)
-    tell(f"{name}: the store's pace", batched / stored, "of a bare SQL loop with the same transactions")
-    tell(f"{name}: the whole worker's pace", bare / measured.seconds, "of a bare SQL loop with the same writes")
+    print_figure(f"{name}: the store's pace", batched / stored, "of a bare SQL loop with the same transactions")
+    print_figure(f"{name}: the whole worker's pace", bare / measured.seconds, "of a bare SQL loop with the same writes")
 
 
 def _fastest(
@@ -95,7 +95,7 @@ def _fastest(
     folder: Path,
     new_database: Callable[[int], str],
 ) -> float:
-    """The shortest of several times: what else the computer does only makes them longer."""
+    """The shortest of several times; other load on the computer only makes them longer."""
     seconds = []
     for turn in range(_TURNS):
         with _filled(new_database(turn), folder) as store:
@@ -160,7 +160,7 @@ class _Machines:
 
 
 def _moves(store: Store) -> int:
-    """Changes of state as the events tell them; every job must have gone all the way."""
+    """Number of state changes, from the events; every job must have reached its end."""
     moves = 0
     for job in store.jobs.listed(with_ended=True, limit=JOBS + 1):
         if job.outcome is not Outcome.COMPLETED:

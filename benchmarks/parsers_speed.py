@@ -1,7 +1,7 @@
-"""How fast tqdm output is read on one core, as it usually is and as dense as it gets.
+"""Speed of reading tqdm output on one core, for usual and for very dense output.
 
-Beside the absolute budget stands one that holds on any computer: the log reader, which understands what it reads, is no
-slower than a plain scan of the same bytes, a loop over the lines with one regular expression.
+Besides the absolute budget there is one that holds on any computer: the log reader, which interprets what it reads, is
+no slower than a plain scan of the same bytes, a loop over the lines with one regular expression.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _pieces(kind: str) -> Iterator[bytes]:
             yield f"\rteapot_v2: {bar}, lr: 1.0e-04 loss: {loss:.3e}]".encode()
         elif kind == "kohya":
             yield f"\rsteps: {bar}, avr_loss={loss:.4f}]".encode()
-        elif kind == "lines":  # a terminal that was none: every redraw is a line of its own
+        elif kind == "lines":  # not a terminal: every redraw is a separate line
             yield f"steps: {bar}, avr_loss={loss:.4f}]\n".encode()
         else:
             yield f"\r{bar}]".encode()

@@ -1,8 +1,8 @@
-"""One worker with 1,000 executing jobs on PostgreSQL, each asked every 60 seconds: share of a core and memory.
+"""One worker with 1,000 executing jobs on PostgreSQL, each polled every 60 seconds: share of a core and memory.
 
-Machines are faked inside the worker's process by a stand-in that keeps nothing and answers as trackside would: 60 new
-steps since the last look, their redraws thinned to the first and the last. Making up that answer is part of the
-measured time. One whole round of all jobs comes first and is not measured; then one minute is.
+A fake inside the worker's process replaces the machines. It has no state and answers as trackside would: 60 new steps
+since the last poll, their redraws thinned to the first and the last. Making that answer is part of the measured time.
+One round of all jobs comes first and is not measured; then one minute is.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BUDGET_MEGABYTES = 150.0
 JOBS = 1000
 POLL_SECONDS = 60.0
 TOTAL_STEPS = 1_000_000
-_AGE_SECONDS = 3600.0  # a young training is asked more often
+_AGE_SECONDS = 3600.0  # a new training is polled more often
 _WARM_UP_SECONDS = 65.0
 
 
@@ -117,7 +117,7 @@ async def _measure(store: Store, folder: Path) -> tuple[float, float, int]:
 
 
 class _Answers:
-    """Every machine at once: the log of a training that does a step a second, made up from the offset asked for."""
+    """Answers for all machines: the log of a training with one step per second, made from the requested offset."""
 
     def __init__(self) -> None:
         self.given = 0
@@ -130,7 +130,7 @@ class _Answers:
         return Completed(exit_status=0, stdout=json.dumps(_status(start)).encode())
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: nothing is open."""
 
 
 def _status(start: int) -> dict[str, Any]:

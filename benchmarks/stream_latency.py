@@ -1,8 +1,8 @@
-"""From a line that a training writes on its machine to a watcher at home who reads it, while it is followed live.
+"""Time from when a training writes a line on its machine until a watcher reads it, while it is streamed live.
 
-The whole way is real: a machine of the simulator reached over SSH, `trackside follow` on it, a worker process that
-writes to a SQLite store, and a reader of that store who is woken as `logs --follow` is. Each line carries the time at
-which it was written; both clocks are this computer's.
+The whole path is real: a machine of the simulator reached over SSH, `trackside follow` on it, a worker process that
+writes to a SQLite store, and a reader of that store that is woken as `logs --follow` is. Each line contains the time
+at which it was written; both clocks are this computer's.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What 200 live streams add to one worker's memory: real SSH connections, each followed as a watched training is.
+"""Memory that 200 live streams add to one worker: real SSH connections, each streamed like a watched training.
 
-The machines are one asyncssh server in a process of its own, which answers as trackside would and writes a new status
+The machines are one asyncssh server in a separate process, which answers as trackside would and writes a new status
 with a new step to every follower each second. The worker is this process: its resident memory when it is idle, with
-everything imported and one stream going, is taken from that after half a minute of all of them.
+everything imported and one stream running, is subtracted from that after half a minute with all streams.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ async def _measure(store: Store, folder: Path) -> tuple[float, float, int]:
 
 
 def _fill(store: Store, folder: Path, access: SshAccess) -> None:
-    """Jobs in the midst of their training, none of them due for a long time."""
+    """Store jobs that are training, none of them due for a long time."""
     dataset = small_dataset(folder)
     for number in range(STREAMS):
         store.jobs.submit(job_spec(number, dataset, steps=TOTAL_STEPS))
@@ -114,7 +114,7 @@ def _fill(store: Store, folder: Path, access: SshAccess) -> None:
 
 
 def _watch(store: Store, numbers: range) -> None:
-    """Somebody looks at these jobs, so they become streams."""
+    """Register a watcher for these jobs, so that they are streamed."""
     for number in numbers:
         store.watchers.register(f"job-{number}", "bench", seconds=_INTEREST_SECONDS)
 
@@ -139,7 +139,7 @@ def _training(lease: Lease, installation: str, access: SshAccess) -> Write:
 
 
 async def _until_streaming(store: Store, count: int) -> None:
-    """Every job has had several pieces of log, which come only from its stream."""
+    """Wait until every job has several pieces of log, which come only from its stream."""
     async with asyncio.timeout(_PATIENCE_SECONDS):
         while await asyncio.to_thread(_streaming, store) < count:  # noqa: ASYNC110 (the store has no event for it)
             await asyncio.sleep(0.2)
@@ -153,12 +153,12 @@ def _pieces(store: Store) -> int:
     return sum(len(store.logs.of_job(job.id)) for job in store.jobs.listed(with_ended=True, limit=1000))
 
 
-def _serve(folder: str, told: Connection) -> None:
-    """All machines at once, until this process is ended."""
-    asyncio.run(_serve_machines(Path(folder), told))
+def _serve(folder: str, sender: Connection) -> None:
+    """Serve all machines until this process is killed."""
+    asyncio.run(_serve_machines(Path(folder), sender))
 
 
-async def _serve_machines(folder: Path, told: Connection) -> None:
+async def _serve_machines(folder: Path, sender: Connection) -> None:
     host_key, client_key = (asyncssh.generate_private_key("ssh-ed25519") for _ in range(2))
     client_key.write_private_key(str(folder / "client_key"))
     client_key.write_public_key(str(folder / "client_key.pub"))
@@ -169,7 +169,7 @@ async def _serve_machines(folder: Path, told: Connection) -> None:
         authorized_client_keys=str(folder / "client_key.pub"),
         process_factory=_answer,
     )
-    told.send((server.get_port(), host_key.export_public_key().decode().strip()))
+    sender.send((server.get_port(), host_key.export_public_key().decode().strip()))
     await asyncio.Event().wait()
 
 

@@ -1,4 +1,4 @@
-"""Seconds from kill -9 of a worker until another has taken its job one step further, the worst of five."""
+"""Seconds from kill -9 of a worker until another has made progress with its job; the worst of five."""
 
 from __future__ import annotations
 

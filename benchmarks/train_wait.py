@@ -1,7 +1,7 @@
-"""How long a person waits at `train`, at a simulated Vast.ai with the real one's pauses between calls.
+"""How long a user waits at `train`, with a simulated Vast.ai that has the real one's pauses between calls.
 
-From the start of the command to the question, and from the answer to the stored job; with `--yes` from the price that
-is shown to the stored job. Beside them how often the market was searched and how often a picture was opened.
+Measures the time from the start of the command to the confirmation, and from the answer to the stored job; with `--yes`
+from the shown price to the stored job. Also counts how often the market was searched and a picture was opened.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Self
 import httpx
 import structlog
 
-from _report import report, tell
+from _report import print_figure, report
 from _terminal import AtTerminal
 from stationmaster.control.worker.background import running_worker
 from stationmaster.datasets.sample_set import write_sample_set
@@ -46,12 +46,12 @@ _SUBMITTED = r"job \S+ submitted"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """Seconds, and what was done meanwhile."""
+    """Seconds, and what happened meanwhile."""
 
     to_offer: float  # to the question, or with --yes to the price that is shown
     to_stored: float  # from there to the job's row
-    to_told: float  # from there to the line that tells the job's id
-    searches_before: int  # pages of offers that were asked for
+    to_shown: float  # from there to the line with the job's id
+    searches_before: int  # requested pages of offers
     searches_after: int
     opens_before: int  # of one picture
     opens_after: int
@@ -62,15 +62,15 @@ def main() -> int:
     for name, yes in (("train", False), ("train --yes", True)):
         runs = [_run(yes=yes) for _ in range(RUNS)]
         seen = "price" if yes else "question"
-        tell(f"{name}: from the start to the {seen}", statistics.median(run.to_offer for run in runs), "s")
+        print_figure(f"{name}: from the start to the {seen}", statistics.median(run.to_offer for run in runs), "s")
         worst = max(run.to_stored for run in runs)
         start = "the price" if yes else "yes"
         report(f"{name}: from {start} to the stored job", worst, "s", at_most=BUDGET_SECONDS)
-        tell(f"{name}: from {start} to the job's id on the screen", max(run.to_told for run in runs), "s")
-        tell(f"{name}: pages of offers before the {seen}", max(run.searches_before for run in runs), "searches")
+        print_figure(f"{name}: from {start} to the job's id on the screen", max(run.to_shown for run in runs), "s")
+        print_figure(f"{name}: pages of offers before the {seen}", max(run.searches_before for run in runs), "searches")
         report(f"{name}: pages of offers after it", max(run.searches_after for run in runs), "searches", at_most=0)
-        tell(f"{name}: a picture is opened before the {seen}", max(run.opens_before for run in runs), "times")
-        tell(f"{name}: a picture is opened after it", max(run.opens_after for run in runs), "times")
+        print_figure(f"{name}: a picture is opened before the {seen}", max(run.opens_before for run in runs), "times")
+        print_figure(f"{name}: a picture is opened after it", max(run.opens_after for run in runs), "times")
         for each in runs:
             print(json.dumps({"run": name, **_rounded(each)}), file=sys.stderr, flush=True)
     return 0
@@ -81,7 +81,7 @@ def _rounded(run: Measured) -> dict[str, float]:
 
 
 def _run(*, yes: bool) -> Measured:
-    """One person with an account, a key pair and pictures; everything is new, so that nobody else used its turns."""
+    """Run once with a new account, key pair and pictures, so that no earlier call delays it."""
     with tempfile.TemporaryDirectory() as name, _vast(Path(name) / "simulator") as vast:
         folder = Path(name)
         environ = _environment(folder, vast.url)
@@ -111,7 +111,7 @@ def _train(folder: Path, pictures: Path, environ: dict[str, str], vast: Counting
         return Measured(
             to_offer=seen_at - command.started_at,
             to_stored=stored.at() - asked_at,
-            to_told=told_at - asked_at,
+            to_shown=told_at - asked_at,
             searches_before=searches,
             searches_after=vast.searches(until=stored.at()) - searches,
             opens_before=opened,
@@ -120,7 +120,7 @@ def _train(folder: Path, pictures: Path, environ: dict[str, str], vast: Counting
 
 
 def _environment(folder: Path, vast_url: str) -> dict[str, str]:
-    """Somebody with an account, and every setting as it comes."""
+    """The environment of a user with an account and default settings."""
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
@@ -138,14 +138,14 @@ def _vast(folder: Path) -> Iterator[CountingProxy]:
 
 
 def _market(folder: Path) -> SimulatorSettings:
-    """Every pause of the real service, more offers than one search reads, and machines on paper alone."""
+    """A simulator with every pause of the real service, more offers than one search reads, and no real machines."""
     return SimulatorSettings(
         home=folder, api_key=_KEY, backend="paper", rate_limit_scale=1.0, hosts=3000, market_period_seconds=0.0
     )
 
 
 def _end_worker(home: Path) -> None:
-    """The worker that the command started; the job is of no interest."""
+    """End the worker that the command started; the job does not matter."""
     worker = running_worker(home)
     if worker is None or not worker.pid:
         return
@@ -155,7 +155,7 @@ def _end_worker(home: Path) -> None:
 
 
 class CountingProxy:
-    """Stands before the simulator and notes when the market was searched."""
+    """A proxy in front of the simulator that records when the market was searched."""
 
     def __init__(self, target: str) -> None:
         self._searched: list[float] = []
@@ -169,7 +169,7 @@ class CountingProxy:
             do_GET = do_POST = do_PUT = do_DELETE = _pass_on
 
             def log_message(self, format: str, *args: object) -> None:
-                """Nothing: the terminal belongs to the figures."""
+                """Print nothing: the terminal is for the figures."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -203,9 +203,9 @@ class CountingProxy:
 
 
 class OpenCount:
-    """How often a file was opened, by the kernel's word."""
+    """Counts how often a file was opened, with the kernel's inotify."""
 
-    _OPENED, _CLOSED = 0x20, 0x10  # both are asked for: the kernel tells two equal events in a row as one
+    _OPENED, _CLOSED = 0x20, 0x10  # watch both: the kernel merges two equal events in a row
     _EVENT = struct.Struct("iIII")
 
     def __init__(self, path: Path) -> None:
@@ -232,7 +232,7 @@ class OpenCount:
 
 
 class FirstJob:
-    """Looks into the store's file until a job is in it."""
+    """Polls the store's file until it contains a job."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -249,7 +249,7 @@ class FirstJob:
         self._thread.join()
 
     def at(self) -> float:
-        """The moment by the monotonic clock; to be asked once the command has told of the job."""
+        """When the job was stored, by the monotonic clock; call it after the command has printed the job's id."""
         self._thread.join(_PATIENCE_SECONDS)
         assert self._at is not None, "there is no job"
         return self._at

@@ -1,7 +1,8 @@
 """Push and pull over SSH, verified on the far side, against rsync and scp with `sha256sum` in the same run.
 
-Prints one JSON line for each figure. Ours counts from the call to the verified file, so the rivals' time includes a
-hash of the file where it arrived, which they do not make themselves. Only the ratios to rsync have a budget.
+Prints one JSON line for each figure. Ours counts from the call to the verified file, so the time of rsync
+and scp includes a hash of the file on the far side, which they do not compute themselves. Only the ratios to rsync have
+a budget.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from _report import report, tell
+from _report import print_figure, report
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -66,9 +67,9 @@ async def _measure(folder: Path, sshd: Sshd, arguments: argparse.Namespace) -> N
         report(
             f"transfer.{way}_against_rsync", best[f"rsync {way}"] / best[f"auto {way}"], "ratio", at_least=RSYNC_RATIO
         )
-        tell(f"transfer.{way}_by_sftp_against_rsync", best[f"rsync {way}"] / best[f"sftp {way}"], "ratio")
-        tell(f"transfer.{way}", arguments.megabytes / best[f"auto {way}"], "MB/s")
-    tell("transfer.push_against_scp", best["scp push"] / best["auto push"], "ratio")
+        print_figure(f"transfer.{way}_by_sftp_against_rsync", best[f"rsync {way}"] / best[f"sftp {way}"], "ratio")
+        print_figure(f"transfer.{way}", arguments.megabytes / best[f"auto {way}"], "MB/s")
+    print_figure("transfer.push_against_scp", best["scp push"] / best["auto push"], "ratio")
     await _many_small_files(folder, sshd, ways["auto"], arguments)
     for host in ways.values():
         await host.remote.close()
@@ -78,7 +79,7 @@ _NAMES = ("auto push", "auto pull", "sftp push", "sftp pull", "rsync push", "rsy
 
 
 async def _round(folder: Path, sshd: Sshd, ways: dict[str, Host], source: Path, sha256: str) -> dict[str, float]:
-    """The seconds of each way, taking turns, so that a busy moment does not hit one alone."""
+    """Seconds of each method; they take turns, so that a busy moment does not affect only one."""
     far, back = folder / "job" / "far.bin", folder / "back.bin"
     seconds: dict[str, float] = {}
     for way, host in ways.items():
@@ -114,13 +115,13 @@ async def _many_small_files(folder: Path, sshd: Sshd, host: Host, arguments: arg
     ratio = best["captions", "push"] / best["single", "push"]
     report("transfer.captions_against_one_file", ratio, "ratio", at_most=SMALL_FILES_RATIO)
     whole = best["captions", "all"] / best["single", "all"]
-    tell("transfer.captions_packed_sent_unpacked_against_one_file", whole, "ratio")
+    print_figure("transfer.captions_packed_sent_unpacked_against_one_file", whole, "ratio")
     loose = await asyncio.to_thread(_timed, lambda: _rsync(sshd, f"{captions}/", f"127.0.0.1:{folder}/loose/", "-r"))
-    tell("transfer.captions_packed_sent_unpacked_against_rsync", loose / best["captions", "all"], "ratio")
+    print_figure("transfer.captions_packed_sent_unpacked_against_rsync", loose / best["captions", "all"], "ratio")
 
 
 async def _carried(host: Host, folder: Path, number: int) -> tuple[float, float]:
-    """Seconds of the transfer, and of everything until the files lie on the machine."""
+    """Seconds of the transfer, and of everything until the files are on the machine."""
     began, name = time.perf_counter(), f"{folder.name}-{number}"
     packed = await asyncio.to_thread(pack, folder, folder.with_suffix(".tar"))
     ready = time.perf_counter()
@@ -169,13 +170,13 @@ def _far_hash(sshd: Sshd, target: Path) -> None:
 
 
 def _hash_command(target: Path) -> str:
-    """openssl is the sterner rival where sha256sum does not use the processor's SHA unit."""
+    """openssl is the faster competitor if sha256sum does not use the processor's SHA unit."""
     hasher = "openssl dgst -sha256" if shutil.which("openssl") else "sha256sum"
     return f"{hasher} {shlex.quote(str(target))}"
 
 
 def _ssh_options(sshd: Sshd) -> list[str]:
-    """The same cipher as ours, so that the ways are compared and not the ciphers."""
+    """The same cipher as ours, so that the methods are compared and not the ciphers."""
     return [
         *("-F", "none", "-i", str(sshd.client_key), "-o", "StrictHostKeyChecking=no"),
         *("-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR", "-c", "aes128-gcm@openssh.com"),

@@ -1,4 +1,4 @@
-"""Makes the reference pages that come from the code: commands, settings, exit codes, states, recipe schema.
+"""Generates the reference pages from the code: commands, settings, exit codes, states, recipe schema.
 
 `python scripts/make_reference.py` writes them; with `--check` it writes nothing and exits 1 if one is out of date.
 """
@@ -45,7 +45,7 @@ OTHER_EXIT_CODES: dict[int, str] = {
 
 
 def pages() -> dict[str, str]:
-    """File name and text of every page that is made."""
+    """File name and text of every generated page."""
     return {
         "cli.md": cli_page(),
         "settings.md": settings_page(),
@@ -127,18 +127,18 @@ def _options_table(command: Any) -> Iterator[str]:
     yield "|---|---|---|"
     for parameter in command.params:
         if isinstance(parameter, TyperArgument):
-            said = getattr(parameter, "help", None) or ""
-            yield f"| `{_argument_word(parameter)}` | {_cell(said)} | |"
+            text = getattr(parameter, "help", None) or ""
+            yield f"| `{_argument_word(parameter)}` | {_cell(text)} | |"
         elif isinstance(parameter, TyperOption) and not parameter.hidden and "completion" not in parameter.opts[0]:
             names = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
             yield f"| {names} | {_cell(_option_help(parameter))} | {_option_default(parameter)} |"
 
 
 def _option_help(option: TyperOption) -> str:
-    said = option.help or ""
+    text = option.help or ""
     if not isinstance(option.default, Enum):
-        return said
-    return f"{said} One of: {', '.join(str(one.value) for one in type(option.default))}."
+        return text
+    return f"{text} One of: {', '.join(str(one.value) for one in type(option.default))}."
 
 
 def _option_default(option: TyperOption) -> str:
@@ -259,19 +259,19 @@ def exit_codes_page() -> str:
 
 
 def _error_classes() -> list[type[errors.StationmasterError]]:
-    """Those with an exit code of their own; a subclass without one is covered by its parent."""
+    """Error classes that define an exit code; a subclass that does not is covered by its parent."""
     found = [kind for kind in vars(errors).values() if isinstance(kind, type) and "exit_code" in vars(kind)]
     return [kind for kind in found if issubclass(kind, errors.StationmasterError)]
 
 
 def _outcome_words(outcome: Outcome) -> str:
-    said = {
+    text = {
         Outcome.INCOMPLETE: "The job ended early; its best checkpoint is kept (INCOMPLETE).",
         Outcome.FAILED: "The job failed (FAILED).",
         Outcome.FAILED_PROVISIONING: "No machine could be rented (FAILED_PROVISIONING).",
         Outcome.CANCELLED: "The job was cancelled (CANCELLED).",
     }
-    return said[outcome]
+    return text[outcome]
 
 
 def states_page() -> str:
@@ -325,9 +325,9 @@ _OUTCOME_MEANINGS = {
 
 
 def _meaning(kind: type[Enum], member: Any) -> str:
-    """What the comment beside an enum's member says."""
-    said = _comments(kind).get(member.name) or _OUTCOME_MEANINGS[member]
-    return _cell(said)
+    """The comment beside an enum's member."""
+    text = _comments(kind).get(member.name) or _OUTCOME_MEANINGS[member]
+    return _cell(text)
 
 
 def _comments(kind: type[Enum]) -> dict[str, str]:

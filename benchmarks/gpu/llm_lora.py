@@ -102,7 +102,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuUse:
-    """What the driver said while the counted steps ran; None where it was not asked."""
+    """GPU use that the driver reported while the counted steps ran; None if it was not measured."""
 
     busy_share: float | None
     peak_mib: float | None
@@ -186,7 +186,7 @@ def _run(variant: str, case: Case, *, model: Path, rows: Rows, scratch: Path) ->
 
 
 def _log_of(command: list[str], log: list[tuple[float, str]]) -> int:
-    """Run it to its end; each line of its log is kept with the time at which it came."""
+    """Run it to its end; returns each line of its log with the time at which it came."""
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     with subprocess.Popen(command, text=True, env=_environment(), **streams) as process:  # type: ignore[call-overload]
         for line in process.stdout:
@@ -234,7 +234,7 @@ def _result(
 
 @contextmanager
 def _watched_gpu() -> Iterator[list[tuple[float, float, float]]]:
-    """Times with the share of it that the GPU was busy, and the memory in use; none where there is no nvidia-smi."""
+    """Collect times with the GPU's utilisation and memory in use; none if there is no nvidia-smi."""
     samples: list[tuple[float, float, float]] = []
     if shutil.which("nvidia-smi") is None:
         yield samples

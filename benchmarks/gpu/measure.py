@@ -4,7 +4,7 @@
 
 The plan comes from render.py. What the trainer needs and the machine lacks comes from the bundle (bundle.sh). The steps
 of the plan run as they are, bootstrap and health left out; the trainer's own code is not changed: `watch/` wraps some
-of its methods from outside. Pictures, weights and job folders lie below --folder and are made when they are missing.
+of its methods from outside. Pictures, weights and job folders are under --folder and are created if they are missing.
 """
 
 from __future__ import annotations
@@ -90,9 +90,9 @@ class Measurement:
         self._environment = self._environment_of_steps()
 
     def run(self) -> int:
-        tell(f"{self._name}: {self._plan['recipe']}, {self._plan['given']}")
+        show(f"{self._name}: {self._plan['recipe']}, {self._plan['given']}")
         if self._left() < LEAST_SECONDS:
-            tell(f"{self._name}: skipped, {self._left():.0f} s are left")
+            show(f"{self._name}: skipped, {self._left():.0f} s are left")
             return 1
         self._report.unlink(missing_ok=True)
         with self._log.open("wb") as log:
@@ -104,7 +104,7 @@ class Measurement:
             return self._train(log)
 
     def _left(self) -> float:
-        """Seconds until the end of the whole call, with some for the reports."""
+        """Seconds until the end of the whole call, minus some for the reports."""
         return float("inf") if self._given.end is None else self._given.end - time.time() - REPORT_SECONDS
 
     def _train(self, log: IO[bytes]) -> int:
@@ -143,7 +143,7 @@ class Measurement:
             with tarfile.open(self._given.bundle / f"{self._model}.tar.gz") as archive:
                 archive.extractall(self._bundle, filter="data")
             done.touch()
-            tell(f"unpacked {self._model}.tar.gz")
+            show(f"unpacked {self._model}.tar.gz")
 
     def _weights_step(self) -> dict[str, Any]:
         size = "tiny" if self._given.rehearse else "full"
@@ -156,7 +156,7 @@ class Measurement:
         }
 
     def _lay_out(self) -> None:
-        """The job folder as trackside has it before the first step."""
+        """Create the job folder as trackside has it before the first step."""
         shutil.rmtree(self._root, ignore_errors=True)
         for name in ("dataset", "output", "recipe", "config", "work"):
             (self._root / name).mkdir(parents=True)
@@ -177,9 +177,9 @@ class Measurement:
         return text
 
     def _step_fails(self, step: Mapping[str, Any], log: IO[bytes]) -> int:
-        """The step's exit code, 0 where all was well; 124 where its time was over."""
+        """Run the step. Returns its exit code, 0 for success, 124 for a timeout."""
         argv = [self._changed(one) for one in step["argv"]]
-        tell(f"step {step['name']}: {shlex.join(argv)[:300]}")
+        show(f"step {step['name']}: {shlex.join(argv)[:300]}")
         Path(step["cwd"]).mkdir(parents=True, exist_ok=True)
         process = subprocess.Popen(
             argv,
@@ -198,7 +198,7 @@ class Measurement:
         _end_group(process)
         output.join()
         if code:
-            tell(f"step {step['name']} failed with exit code {code}; the end of its output:")
+            show(f"step {step['name']} failed with exit code {code}; the end of its output:")
             print("\n".join(output.tail), flush=True)
         return code
 
@@ -223,18 +223,18 @@ class Measurement:
         with (self._given.out / "results.jsonl").open("a") as results:
             results.write(json.dumps(result) + "\n")
         print(json.dumps(_short(result)), flush=True)
-        tell(f"{self._name}: {'failed in ' + failed if failed else 'done'} after {seconds:.0f} s")
+        show(f"{self._name}: {'failed in ' + failed if failed else 'done'} after {seconds:.0f} s")
         return 0 if failed is None else 1
 
     def _files(self) -> dict[str, int]:
-        """What the training left, with sizes: the proof that it saved and sampled."""
+        """The files that the training left, with sizes: the proof that it saved and made samples."""
         output = self._root / "output"
         return {
             str(file.relative_to(output)): file.stat().st_size for file in sorted(output.rglob("*")) if file.is_file()
         }
 
     def _versions(self) -> Any:
-        """As the trainer sees them, the bundle's included."""
+        """Package versions as the trainer sees them, including those of the bundle."""
         script = (
             "import sys, json, importlib.metadata as m\n"
             "def v(n):\n"
@@ -253,7 +253,7 @@ class Measurement:
 
 
 class Output:
-    """Copies a process's output to the log, shows what tells how it goes on, and keeps the end."""
+    """Copies a process's output to the log, shows the lines about its progress, and keeps the end."""
 
     # the watch's lines may stand behind a progress bar
     SHOWN = re.compile(r"\[watch .*|.*(Error|error:|OOM|Traceback|out of memory|billion parameters|Failed).*")
@@ -283,11 +283,11 @@ class Output:
             return
         self.tail.append(line)
         if shown := self.SHOWN.search(line):
-            tell(shown.group()[:400])
+            show(shown.group()[:400])
 
 
 class DeviceMemory:
-    """The most that nvidia-smi saw in use on the card, asked twice a second."""
+    """Peak memory use of the card by nvidia-smi, polled twice a second."""
 
     def __init__(self) -> None:
         self.peak_gib: float | None = None
@@ -351,7 +351,7 @@ def _nvidia_smi(fields: str) -> str | None:
         return None
 
 
-def tell(text: str) -> None:
+def show(text: str) -> None:
     print(f"[{time.strftime('%H:%M:%S')} +{time.monotonic() - BEGAN:.0f}s] {text}", flush=True)
 
 

@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument("recipe")
     parser.add_argument("--weights", required=True, help="base model on the GPU machine")
     parser.add_argument("--trainer", required=True, help="the trainer's folder on the GPU machine")
-    parser.add_argument("--root", default="/tmp/measure/jobs", help="where job folders lie on the GPU machine")
+    parser.add_argument("--root", default="/tmp/measure/jobs", help="folder of the job folders on the GPU machine")
     parser.add_argument("--python", default="python3", help="the GPU machine's Python")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--set", dest="given", action="append", default=[], metavar="NAME=VALUE")

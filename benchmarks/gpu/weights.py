@@ -4,8 +4,8 @@
     python3 weights.py sdxl /tmp/measure/sdxl                # 14 GB, as large as SDXL base
     python3 weights.py flux /tmp/measure/flux --size tiny    # a few MB, for a rehearsal without GPU
 
-Only shapes are asked of diffusers and transformers; the numbers are one random block, repeated, so that the disk's
-speed is the limit.
+Only the shapes come from diffusers and transformers; the numbers are one random block, repeated, so that only the disk
+limits the speed.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ _CLIP: Mapping[str, Any] = {
 
 
 class Weights:
-    """Writes models whose numbers are random, whose norms are one and whose biases are zero."""
+    """Writes models with random weights; norms are one and biases zero."""
 
     def __init__(self, folder: Path, *, count_only: bool) -> None:
         self._folder = folder

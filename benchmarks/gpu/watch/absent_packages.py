@@ -14,7 +14,8 @@ from typing import Any
 def stand_in_for(names: Iterable[str]) -> None:
     """Make each missing package of `names` importable; using anything of it raises RuntimeError.
 
-    What only asks whether a package is there, without an import, is told the truth, but for names that end in `!`.
+    Code that only checks whether a package exists, without importing it, gets the true answer, except for names that
+    end in `!`.
     """
     missing = {name.rstrip("!"): name.endswith("!") for name in names}
     sys.meta_path.append(

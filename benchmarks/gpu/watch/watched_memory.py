@@ -20,7 +20,7 @@ WRITE_SECONDS = 2.0
 
 @dataclass
 class Peak:
-    """What a phase took at most, and how long it was."""
+    """A phase's peak memory and its length."""
 
     allocated_gib: float = 0.0
     reserved_gib: float = 0.0
@@ -65,7 +65,7 @@ class Report:
         )
 
     def _step_seconds(self) -> dict[str, dict[str, float]]:
-        """By size of picture; the first step of all compiles and is left out where there are others."""
+        """By size of picture; without the first step, which compiles, if there are others."""
         sizes: dict[str, list[Step]] = {}
         for index, step in enumerate(self.steps):
             sizes.setdefault(step.size, [])
@@ -113,7 +113,7 @@ class Watch:
 
     @property
     def now(self) -> str:
-        """The phase that is on."""
+        """The current phase."""
         return self._phase
 
     def phase(self, name: str) -> None:
@@ -164,7 +164,7 @@ class Watch:
         )
 
     def out_of_memory_if(self, error: BaseException) -> None:
-        """Keep the fact that memory ran out; some trainers skip the step and go on."""
+        """Record that memory ran out; some trainers skip the step and continue."""
         if "out of memory" in str(error).lower():
             first = str(error).splitlines()[0][:500]
             self._report.out_of_memory.append(f"{self._phase}: {first}")
@@ -204,7 +204,7 @@ class Watch:
         return self._torch.cuda.max_memory_allocated(), self._torch.cuda.max_memory_reserved()
 
     def _close(self) -> None:
-        """Count what was reached since the last change for the phase that was on."""
+        """Count the peak since the last change for the phase that ends."""
         allocated, reserved = self._peaks()
         now = time.monotonic()
         peak = self._report.phases.setdefault(self._phase, Peak())
@@ -215,7 +215,7 @@ class Watch:
             self._torch.cuda.reset_peak_memory_stats()
 
     def _poll(self) -> None:
-        """The whole card's use, which has the CUDA context and other libraries' memory in it."""
+        """Poll the whole card's use, which includes the CUDA context and the memory of other libraries."""
         pid, written = os.getpid(), 0.0
         while os.getpid() == pid:
             if self._on_gpu():

@@ -91,7 +91,7 @@ def _kohya_size(batch: Any) -> str:
 
 
 def _whole(watching: Watch) -> Around:
-    """From here to the end, whatever the end is."""
+    """The phase lasts from here to the end, even after an error."""
 
     def around(call: Callable[[], Any], _: tuple[Any, ...]) -> Any:
         watching.begin("loading")
@@ -118,7 +118,7 @@ def _phase(watching: Watch, name: str) -> Around:
 
 
 def _then(watching: Watch, name: str) -> Around:
-    """The phase `name` begins here and goes on until another one begins."""
+    """The phase `name` begins here and lasts until another one begins."""
 
     def around(call: Callable[[], Any], _: tuple[Any, ...]) -> Any:
         watching.phase(name)
@@ -128,7 +128,7 @@ def _then(watching: Watch, name: str) -> Around:
 
 
 def _named_loading(watching: Watch) -> Around:
-    """ai-toolkit says what it loads."""
+    """Phases named after what ai-toolkit reports that it loads."""
 
     def around(call: Callable[[], Any], given: tuple[Any, ...]) -> Any:
         watching.phase(f"loading: {given[1]}")
