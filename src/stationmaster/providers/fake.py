@@ -1,4 +1,4 @@
-"""A provider in memory, for tests and for trying things out: it can be told to fail in every way that matters."""
+"""A provider in memory, for tests: it can be made to fail in every relevant way."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _PRICE_PER_HOUR = MicroDollars(360_000)
 
 
 class Trouble(StrEnum):
-    """What the fake can be told to do wrong; each is used up once per count."""
+    """A failure that the fake can produce; each is used once per count."""
 
-    LOSE_CREATE_ANSWER = "LOSE_CREATE_ANSWER"  # the machine is made, the answer never comes
-    LOSE_CREATE_REQUEST = "LOSE_CREATE_REQUEST"  # no machine is made, and no answer comes either
+    LOSE_CREATE_ANSWER = "LOSE_CREATE_ANSWER"  # the machine is created, the answer is lost
+    LOSE_CREATE_REQUEST = "LOSE_CREATE_REQUEST"  # no machine is created, and no answer comes
     REFUSE_CREATE = "REFUSE_CREATE"  # the offer is gone
     REFUSE_KEY = "REFUSE_KEY"  # any call
     BUSY = "BUSY"  # any call
     NO_OFFERS = "NO_OFFERS"
-    NEVER_READY = "NEVER_READY"  # the machine made next stays in CREATING
-    IGNORE_DESTROY = "IGNORE_DESTROY"  # says yes, does nothing
+    NEVER_READY = "NEVER_READY"  # the next machine stays in CREATING
+    IGNORE_DESTROY = "IGNORE_DESTROY"  # reports success, does nothing
     FAIL_DESTROY = "FAIL_DESTROY"
-    LIST_PARTIALLY = "LIST_PARTIALLY"  # leaves machines out and does not hide that it did
+    LIST_PARTIALLY = "LIST_PARTIALLY"  # omits machines and reports that the list is incomplete
     LIST_EMPTY = "LIST_EMPTY"  # answers for another account
     FAIL_LISTING = "FAIL_LISTING"
     FAIL_DESCRIBE = "FAIL_DESCRIBE"
@@ -49,11 +49,11 @@ class FakeProvider:
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def will(self, trouble: Trouble, times: int = 1) -> None:
-        """Do `trouble` at the next `times` occasions."""
+        """Produce `trouble` the next `times` times."""
         self.troubles[trouble] += times
 
     def vanish(self, provider_id: str) -> None:
-        """The machine is gone without anybody having asked."""
+        """Remove the machine without a request."""
         self.machines.pop(provider_id, None)
 
     async def offers(self, want: Requirements) -> list[Offer]:
@@ -81,7 +81,9 @@ class FakeProvider:
         self._check_any_call()
         if self._trouble(Trouble.FAIL_LISTING):
             raise ProviderFault("the listing contradicts itself")
-        if self.machines and self._trouble(Trouble.LIST_EMPTY):  # with none, whoever creates one next is that account
+        if self.machines and self._trouble(
+            Trouble.LIST_EMPTY
+        ):  # without machines, the next one would belong to that account
             return Listing(machines=(), complete=True, account="somebody-else")
         if self._trouble(Trouble.LIST_PARTIALLY):
             return Listing(machines=(), complete=False, account=self.account)
@@ -112,21 +114,21 @@ class FakeProvider:
         return True
 
     def access(self, provider_id: str) -> Access:
-        """How the machine is reached; tests hand the matching fake remote out for it."""
+        """The machine's access; tests provide the matching fake remote."""
         return LocalAccess(root=f"/fake/{provider_id}", job_root=f"/fake/{provider_id}/jobs")
 
     def _make(self, label: str) -> Machine:
         number = next(self._numbers)
-        stays_away = self._trouble(Trouble.NEVER_READY)
+        never_ready = self._trouble(Trouble.NEVER_READY)
         machine = Machine(
             provider_id=f"m{number}",
             label=label,
-            status=MachineStatus.CREATING if stays_away else MachineStatus.RUNNING,
+            status=MachineStatus.CREATING if never_ready else MachineStatus.RUNNING,
             created_at=float(number),
             price_per_hour=self.price_per_hour,
             gpu="Fake 24 GB",
         )
-        if not stays_away:
+        if not never_ready:
             machine = replace(machine, accesses=(self.access(machine.provider_id),))
         self.machines[machine.provider_id] = machine
         self.created.append(machine)

@@ -1,4 +1,4 @@
-"""This computer as a provider: a machine is a folder and the processes that carry its label."""
+"""This computer as a provider: a machine is a folder and the processes with its label in their environment."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _DESCRIPTION = "machine.json"
 _UNFINISHED = ".new-"
 _UNFINISHED_SECONDS = 600.0
 _KILL_SECONDS = 10.0
-_MOST_CHASES = 2000  # looks for new processes in a row; each takes some ten microseconds
+_MOST_CHASES = 2000  # consecutive scans for new processes; each takes about ten microseconds
 _GIB = 1024**3
 
 
 class LoopbackProvider:
-    """Machines below `folder`. Every process of one has its label in the environment, by which it is found again."""
+    """Machines in `folder`. The processes of a machine are found by its label in their environment."""
 
     name = "loopback"
-    create_limit_seconds = 1.0  # a create is one rename: it has happened or it has not
+    create_limit_seconds = 1.0  # a create is one atomic rename
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class LoopbackProvider:
         python: str = sys.executable,
         price_per_hour: MicroDollars = ZERO,
     ) -> None:
-        """`environment` is all that a machine's processes see of this computer's: no secrets belong there."""
+        """`environment` is the whole environment of a machine's processes: put no secrets in it."""
         self._folder = folder
         self._environment = dict(environment)
         self._python = python
@@ -60,7 +60,7 @@ class LoopbackProvider:
         try:
             self._make(label)
         except OSError as problem:
-            raise NoCapacity(f"cannot make a machine in {self._folder}: {problem.strerror}") from problem
+            raise NoCapacity(f"cannot create a machine in {self._folder}: {problem.strerror}") from problem
         return label
 
     async def listing(self) -> Listing:
@@ -81,7 +81,7 @@ class LoopbackProvider:
             await asyncio.to_thread(self._destroy, provider_id)
 
     def _make(self, label: str) -> None:
-        """The folder appears whole by one rename, so a crash leaves a machine or none."""
+        """Create the folder by one rename, so that a crash leaves a complete machine or none."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self._remove_unfinished()
         fresh = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self._folder))
@@ -93,11 +93,11 @@ class LoopbackProvider:
             fresh.rename(self._folder / label)
         except OSError:
             shutil.rmtree(fresh, ignore_errors=True)
-            if not (self._folder / label / _DESCRIPTION).exists():  # else an earlier create made it already
+            if not (self._folder / label / _DESCRIPTION).exists():  # else an earlier create succeeded
                 raise
 
     def _remove_unfinished(self) -> None:
-        """Folders of creates that were killed; a young one may be somebody's who is just at it."""
+        """Remove folders of creates that were killed; a recent one may still be in progress."""
         for unfinished in self._folder.glob(f"{_UNFINISHED}*"):
             with suppress(FileNotFoundError):
                 if time.time() - unfinished.stat().st_mtime > _UNFINISHED_SECONDS:
@@ -125,27 +125,27 @@ class LoopbackProvider:
         )
 
     def _access(self, root: Path, label: str) -> LocalAccess:
-        """The interpreter's own folder comes first on the PATH, so that `python3` has what is installed with us."""
+        """PATH begins with the interpreter's folder, so that `python3` has the packages installed with us."""
         path = os.pathsep.join([str(Path(self._python).parent), self._environment.get("PATH", os.defpath)])
         environment = {**self._environment, "PATH": path, "TMPDIR": str(root / "tmp"), MACHINE_VARIABLE: label}
         return LocalAccess(root=str(root), job_root=str(root / "jobs"), environment=tuple(environment.items()))
 
     def _destroy(self, label: str) -> None:
         root = self._folder / label
-        (root / _DESCRIPTION).unlink(missing_ok=True)  # from here on it is no machine to work on
+        (root / _DESCRIPTION).unlink(missing_ok=True)  # from now on it is not usable
         _kill_all(label)
         _remove_tree(root)
 
 
 def _is_machine_name(text: str) -> bool:
-    """Whether it names a folder directly below ours: whatever else it is, nothing may be removed there."""
+    """Whether it names a folder directly below ours: nothing else may be removed."""
     return bool(text) and not text.startswith(".") and Path(text).name == text
 
 
 def processes_of(label: str) -> list[int]:
-    """Every live process that carries the machine's label in its environment, ourselves left out.
+    """Every live process with the machine's label in its environment, except this one.
 
-    A process group is not enough: trackside and trainers start sessions of their own.
+    A process group is not enough: trackside and trainers start their own sessions.
     """
     return list(_carriers(label))
 
@@ -164,7 +164,7 @@ def _environments() -> Iterator[tuple[int, list[bytes]]]:
     newest = _newest_pid()
     entries = os.listdir("/proc")  # noqa: PTH208 (names only; a Path for each would double the cost)
     yield from _environments_of(int(entry) for entry in entries if entry.isdigit())
-    # A process that forks and ends all the time is in no listing: it is found among those that came after it.
+    # A process that keeps forking and exiting is in no listing: it is found among the newer pids.
     for _ in range(_MOST_CHASES):
         known, newest = newest, _newest_pid()
         if newest <= known:
@@ -182,7 +182,7 @@ def _environments_of(pids: Iterable[int]) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def _newest_pid() -> int:
-    """The number of the newest process; 0 where /proc shows processes and nothing else, as in some containers."""
+    """The newest pid; 0 if /proc shows only processes, as in some containers."""
     try:
         return int(Path("/proc/loadavg").read_bytes().split()[-1])
     except OSError:
@@ -197,9 +197,9 @@ def _environments_by_ps() -> Iterator[tuple[int, list[bytes]]]:
 
 
 def _kill_all(label: str) -> None:
-    """Kill until two looks in a row find nothing: a process may fork while we look.
+    """Kill until two scans in a row find nothing: a process may fork during a scan.
 
-    Each is killed the moment it is found: one that forks all the time is not to come to it again.
+    Each is killed as soon as it is found, so that it cannot fork again.
     """
     ends = time.monotonic() + _KILL_SECONDS
     quiet_looks = 0
@@ -210,14 +210,14 @@ def _kill_all(label: str) -> None:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
-                pass  # gone already, which is what is wanted
+                pass  # already gone
         if time.monotonic() > ends:
             raise ProviderFault(f"processes of {label} do not die: {processes_of(label)}")
         time.sleep(0.01)
 
 
 def _remove_tree(root: Path) -> None:
-    """A file may still be closing in a dying process, so an entry that appears meanwhile is removed as well."""
+    """Remove the folder; retries, because a dying process may still create a file."""
     for _ in range(5):
         shutil.rmtree(root, ignore_errors=True)
         if not root.exists():

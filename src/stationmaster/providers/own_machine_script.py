@@ -1,8 +1,7 @@
-"""What the `ssh` provider runs on an own machine, sent through standard input to that machine's Python.
+"""The script that the `ssh` provider runs on your own machines: it is sent to the machine's Python on stdin.
 
-A job's machine is one folder `<job root>/<job>` with a description in it, and every process that carries the label in
-its environment. Nothing outside that folder is ever touched. Standard library only, Python 3.8 or newer; the answer
-is one line of JSON.
+A job's machine is one folder `<job root>/<job>` with a description in it, and every process with the label in its
+environment. Nothing outside that folder is changed. Standard library only, Python 3.8 or newer; prints a line of JSON.
 """
 
 from __future__ import annotations
@@ -32,16 +31,16 @@ DESCRIPTION = "machine.json"
 DEFAULT_ROOTS = ("/opt/stationmaster/jobs", "~/.local/share/stationmaster/jobs")
 _UNFINISHED = ".new-"
 _KILL_SECONDS = 10.0
-_MOST_CHASES = 2000  # looks for new processes in a row; each takes some ten microseconds
+_MOST_CHASES = 2000  # consecutive scans for new processes; each takes about ten microseconds
 
 
 def survey(asked: Facts) -> Facts:
-    """All machines here, whoever made them."""
+    """All machines on this host, of any installation."""
     return {"machines": [facts for _, facts in _machines(asked)]}
 
 
 def look_for_room(asked: Facts) -> Facts:
-    """How many machines are here and how much room is left for another."""
+    """The number of machines on this host, and the free disk space."""
     root, problem = _root_for_jobs(asked)
     if root is None:
         return {"refused": problem}
@@ -49,7 +48,7 @@ def look_for_room(asked: Facts) -> Facts:
 
 
 def create(asked: Facts) -> Facts:
-    """The machine's folder is there, whole; the same label again changes nothing."""
+    """Create the machine's folder; does nothing if one with this label exists."""
     root, problem = _root_for_jobs(asked)
     if root is None:
         return {"refused": problem}
@@ -64,7 +63,7 @@ def create(asked: Facts) -> Facts:
 
 
 def describe(asked: Facts) -> Facts:
-    """The machine with this label; one whose folder is gone exists as long as a process of it does."""
+    """The machine with this label; without a folder it still exists while one of its processes lives."""
     label = asked["label"]
     found = [facts for _, facts in _machines(asked) if facts["label"] == label]
     if found:
@@ -73,11 +72,11 @@ def describe(asked: Facts) -> Facts:
 
 
 def destroy(asked: Facts) -> Facts:
-    """The machine's processes are dead and its folder is gone. Cut off in between, it is still listed."""
+    """Kill the machine's processes and remove its folder. If interrupted, it is still listed."""
     label = asked["label"]
     found = [(folder, facts) for folder, facts in _machines(asked) if facts["label"] == label]
     for folder, facts in found:
-        _write(folder, {**facts, "ending": True})  # from here on it is no machine to work on
+        _write(folder, {**facts, "ending": True})  # from now on it is not usable
     _kill_all(label)
     for folder, _ in found:
         _remove(folder)
@@ -95,23 +94,23 @@ VERBS: dict[str, Callable[[Facts], Facts]] = {
 
 def main(arguments: list[str]) -> None:
     verb, asked = arguments[0], json.loads(arguments[1])
-    signal.alarm(int(asked["limit_seconds"]))  # whoever asked has stopped waiting by then
+    signal.alarm(int(asked["limit_seconds"]))  # the caller has timed out by then
     os.umask(0o077)
     print(json.dumps(VERBS[verb](asked)))
 
 
 def _root_for_jobs(asked: Facts) -> tuple[Path | None, str | None]:
-    """The first folder that can be written to, made if need be; else why there is none."""
+    """The first writable folder, created if needed; else the reason why there is none."""
     problem = None
     for root in _roots(asked):
         try:
             root.mkdir(mode=0o755, parents=True, exist_ok=True)
         except OSError as error:
-            problem = f"{root} cannot be written to: {error.strerror}"
+            problem = f"{root} is not writable: {error.strerror}"
             continue
         if os.access(root, os.W_OK | os.X_OK):
             return root, None
-        problem = f"{root} cannot be written to: it belongs to somebody else"
+        problem = f"{root} is not writable: it belongs to another user"
     return None, problem
 
 
@@ -130,7 +129,7 @@ def _machines(asked: Facts) -> list[tuple[Path, Facts]]:
 
 
 def _read(description: Path) -> Facts | None:
-    """What it says; None where the folder is nothing of ours, or gone meanwhile."""
+    """The description; None if the folder is not ours or is gone."""
     if description.parent.is_symlink():
         return None
     try:
@@ -148,20 +147,20 @@ def _write(folder: Path, facts: Facts) -> None:
 
 @contextmanager
 def _locked(root: Path) -> Iterator[None]:
-    """One create at a time, so that slots are counted right."""
+    """Allow one create at a time, so that slots are counted correctly."""
     with (root / ".lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def _clear_unfinished(root: Path) -> None:
-    """Nobody else makes a machine while the lock is held, so these are what a cut create left."""
+    """Remove what an interrupted create left: no other create runs while we hold the lock."""
     for leftover in root.glob(f"{_UNFINISHED}*"):
         shutil.rmtree(leftover, ignore_errors=True)
 
 
 def _make(root: Path, asked: Facts) -> Facts:
-    """The folder appears whole by one rename, which fails where something else lies already."""
+    """Create the folder by one rename, which fails if something else is there."""
     fresh = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=root))
     target = root / asked["folder"]
     try:
@@ -170,14 +169,14 @@ def _make(root: Path, asked: Facts) -> Facts:
         fresh.rename(target)
     except OSError as error:
         shutil.rmtree(fresh, ignore_errors=True)
-        return {"refused": f"{target} cannot be made: {error.strerror}"}
+        return {"refused": f"cannot create {target}: {error.strerror}"}
     return {"created": True}
 
 
 def _kill_all(label: str) -> None:
-    """Kill until two looks in a row find nothing: a process may fork while we look.
+    """Kill until two scans in a row find nothing: a process may fork during a scan.
 
-    Each is killed the moment it is found: one that forks all the time is not to come to it again.
+    Each is killed as soon as it is found, so that it cannot fork again.
     """
     ends = time.monotonic() + _KILL_SECONDS
     quiet_looks = 0
@@ -188,14 +187,14 @@ def _kill_all(label: str) -> None:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
-                pass  # gone already, which is what is wanted
+                pass  # already gone
         if time.monotonic() > ends:
             raise SystemExit(f"processes of {label} do not die: {list(_carriers(label))}")
         time.sleep(0.01)
 
 
 def _carriers(label: str) -> Iterator[int]:
-    """Every live process with the machine's label in its environment, ourselves left out."""
+    """Every live process with the machine's label in its environment, except this one."""
     wanted = f"{VARIABLE}={label}".encode()
     for pid, environment in _environments():
         if wanted in environment and pid != os.getpid():
@@ -208,7 +207,7 @@ def _environments() -> Iterator[tuple[int, list[bytes]]]:
         return
     newest = _newest_pid()
     yield from _environments_of(int(process.name) for process in Path("/proc").iterdir() if process.name.isdigit())
-    # A process that forks and ends all the time is in no listing: it is found among those that came after it.
+    # A process that keeps forking and exiting is in no listing: it is found among the newer pids.
     for _ in range(_MOST_CHASES):
         known, newest = newest, _newest_pid()
         if newest <= known:
@@ -225,7 +224,7 @@ def _environments_of(pids: Iterable[int]) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def _newest_pid() -> int:
-    """The number of the newest process; 0 where /proc shows processes and nothing else, as in some containers."""
+    """The newest pid; 0 if /proc shows only processes, as in some containers."""
     try:
         return int(Path("/proc/loadavg").read_bytes().split()[-1])
     except OSError:
@@ -240,7 +239,7 @@ def _environments_by_ps() -> Iterator[tuple[int, list[bytes]]]:
 
 
 def _remove(folder: Path) -> None:
-    """The description goes last, so that a removal that was cut off can be seen and finished."""
+    """Remove the folder; the description last, so that an interrupted removal is seen and completed."""
     facts = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
     for _ in range(5):
         for path in list(folder.iterdir()):
@@ -252,7 +251,7 @@ def _remove(folder: Path) -> None:
         except OSError as error:
             if error.errno != errno.ENOTEMPTY:
                 raise
-            _write(folder, facts)  # a file came late: still a machine to be destroyed
+            _write(folder, facts)  # a new file appeared: it must still be destroyed
     raise SystemExit(f"{folder} fills as fast as it is emptied")
 
 

@@ -1,6 +1,6 @@
-"""Own machines over SSH as a provider: a job gets a slot on a host, which is a folder and the processes of its label.
+"""Your own machines over SSH as a provider: a job gets a slot on a host: a folder and the processes with its label.
 
-What happens on a host is done by `own_machine_script`, one conversation each; how hosts are reached is handed in.
+`own_machine_script` does the work on a host, one call each; the SSH connection is passed in.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _GIB = 1024**3
 
 
 class RunOnHost(Protocol):
-    """Runs a command on a host; its standard output. Raises a RemoteError when it failed or nobody knows."""
+    """Runs a command on a host and returns its stdout. Raises RemoteError if it failed or its result is unknown."""
 
     async def __call__(self, access: SshAccess, argv: Sequence[str], *, input: bytes, timeout: float) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SshTimeouts:
-    """Seconds that a conversation with a host may take."""
+    """Timeouts of calls to a host, in seconds."""
 
     look: float = 20.0
     create: float = 20.0
@@ -51,7 +51,7 @@ class SshTimeouts:
 
 
 class SshProvider:
-    """`pinned_keys` gives the host keys that a person has confirmed; without any, known_hosts decides."""
+    """`pinned_keys` returns the host keys that you have confirmed; without any, known_hosts decides."""
 
     name = "ssh"
 
@@ -70,17 +70,17 @@ class SshProvider:
 
     @property
     def create_limit_seconds(self) -> float:
-        """The script on the host ends itself when its time is over, and that of the connection comes before."""
+        """The script on the host stops at its timeout; the connection's timeout comes first."""
         return 2 * self._limits.create
 
     async def offers(self, want: Requirements) -> list[Offer]:
-        """Hosts that answer and fit: those with a free slot first, those that failed lately last.
+        """Hosts that answer and fit: those that failed recently come last.
 
-        A host whose slots are all taken is an offer too, to be waited for, when there is no other.
+        If no host has a free slot, full hosts are offered too, so that the job waits for one.
         """
         if not self._hosts:
             raise AccessRefused(
-                "no machine of your own is in the settings",
+                "none of your own machines is in the settings",
                 hint="""set ssh.hosts, as in STATIONMASTER_SSH__HOSTS='[{"address": "localhost"}]'""",
             )
         fitting = [host for host in self._hosts.values() if _fits(host, want)]
@@ -103,7 +103,7 @@ class SshProvider:
         try:
             answer = await self._ask(host, "create", asked, limit_seconds=self._limits.create)
         except Unreachable as problem:
-            raise AnswerLost(f"{host.name} may or may not have taken the job: {problem}") from problem
+            raise AnswerLost(f"{host.name} may or may not have accepted the job: {problem}") from problem
         except (RemoteError, ConfigInvalid) as problem:
             raise _as_provider_error(host, problem) from problem
         if "full" in answer:
@@ -113,7 +113,7 @@ class SshProvider:
         return f"{host.name}/{label}"
 
     async def listing(self) -> Listing:
-        """Complete only if every host answered: what a silent one holds is unknown, never gone."""
+        """Complete only if every host answered: machines on a silent host are unknown, never gone."""
         answers = await asyncio.gather(*(_settled(self._machines(host)) for host in self._hosts.values()))
         found = [answer for answer in answers if not isinstance(answer, ProviderError)]
         if not found:
@@ -144,7 +144,7 @@ class SshProvider:
         return _Room(taken=int(answer["taken"]), disk_free_bytes=int(answer["disk_free_bytes"]))
 
     async def _machines(self, host: OwnHostSettings) -> list[Machine]:
-        """Those that were made under this host's name: one computer may be in the settings twice."""
+        """The machines created under this host's name: one computer may be in the settings twice."""
         answer = await self._look(host, "survey", {})
         return [self._machine(host, facts) for facts in answer["machines"] if facts.get("host") == host.name]
 
@@ -159,16 +159,16 @@ class SshProvider:
     ) -> dict[str, Any]:
         roots = own_machine_script.DEFAULT_ROOTS if host.job_root is None else (host.job_root,)
         arguments = json.dumps({**asked, "roots": roots, "limit_seconds": limit_seconds})
-        said = await self._run(
+        output = await self._run(
             self._access(host),
             ["python3", "-", verb, arguments],
-            input=Path(own_machine_script.__file__).read_bytes(),  # noqa: ASYNC240 (a few kilobytes of our own)
+            input=Path(own_machine_script.__file__).read_bytes(),  # noqa: ASYNC240 (a few kilobytes)
             timeout=limit_seconds,
         )
-        return _answer(host, said)
+        return _answer(host, output)
 
     def _access(self, host: OwnHostSettings) -> SshAccess:
-        """As whom and with which keys the host is reached; the person's SSH configuration says the rest."""
+        """User and keys for the host; your SSH configuration has the rest."""
         return SshAccess(
             host=host.address,
             port=host.port or 0,
@@ -196,7 +196,7 @@ class SshProvider:
         )
 
     def _access_to(self, host: OwnHostSettings, facts: Mapping[str, Any]) -> SshAccess:
-        """Every command carries the label, by which the machine's processes are found again."""
+        """Every command has the label in its environment, so that the machine's processes can be found."""
         environment = (
             (own_machine_script.VARIABLE, str(facts["label"])),
             ("STATIONMASTER_JOB_ROOT", str(facts["job_root"])),
@@ -216,7 +216,7 @@ class SshProvider:
         )
 
     def _host_and_label(self, provider_id: str) -> tuple[OwnHostSettings | None, str]:
-        """No host for an id that no create has ever given out. Raises ProviderFault for a host that is not known."""
+        """No host for an id that `create` never returned. Raises ProviderFault for an unknown host."""
         name, _, label = provider_id.partition("/")
         return (None if Label.parse(label) is None else self._host(name)), label
 
@@ -225,7 +225,7 @@ class SshProvider:
             return self._hosts[name]
         except KeyError:
             raise ProviderFault(
-                f"{name} is no longer in the settings, so nobody can say what runs there", hint="add it to ssh.hosts"
+                f"{name} is no longer in the settings, so what runs there is unknown", hint="add it to ssh.hosts"
             ) from None
 
 
@@ -258,7 +258,7 @@ def _offer(host: OwnHostSettings) -> Offer:
 
 
 async def _settled(asked: Awaitable[T]) -> T | ProviderError:
-    """An answer, or why there is none: one silent host must not hide the others."""
+    """The answer or the error: one silent host must not hide the others."""
     try:
         return await asked
     except ProviderError as problem:
@@ -275,26 +275,26 @@ def _folder(label: str) -> str:
     """The job's folder below the job root."""
     parsed = Label.parse(label)
     if parsed is None:
-        raise NoCapacity(f"{label!r} names no job")
+        raise NoCapacity(f"{label!r} is not a job's label")
     return parsed.job
 
 
-def _answer(host: OwnHostSettings, said: bytes) -> dict[str, Any]:
-    """The last line: a login may print a greeting before it."""
+def _answer(host: OwnHostSettings, output: bytes) -> dict[str, Any]:
+    """The last line as JSON: a login may print a greeting before it."""
     try:
-        answer = json.loads(said.splitlines()[-1])
+        answer = json.loads(output.splitlines()[-1])
     except (IndexError, ValueError):
         answer = None
     if not isinstance(answer, dict):
-        raise CommandFailed(f"{host.name} did not answer as it should: {said[-200:]!r}")
+        raise CommandFailed(f"{host.name} gave an unreadable answer: {output[-200:]!r}")
     return answer
 
 
 def _as_provider_error(host: OwnHostSettings, problem: RemoteError | ConfigInvalid) -> ProviderError:
     if isinstance(problem, HostKeyRefused):
         return AccessRefused(
-            f"{host.name} shows a host key that nobody has confirmed; nothing was sent",
-            hint=f"compare it with the machine's own and pin it: stationmaster keys trust {host.name}",
+            f"{host.name} shows a host key that you have not confirmed; nothing was sent",
+            hint=f"compare it with the machine's host key, then run `stationmaster keys trust {host.name}`",
         )
     if isinstance(problem, ConfigInvalid):
         return AccessRefused(f"{host.name}: {problem}", hint=problem.hint)

@@ -1,4 +1,4 @@
-"""Accounts: who a key belongs to, what was paid in, and which SSH keys new machines get."""
+"""Accounts: API key, payments, and the SSH keys for new machines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Account:
         return replace(self, paid_in=amount)
 
     def with_key(self, key: SshKey) -> Account:
-        """A key's text is kept once: adding it again replaces the older entry."""
+        """Add a key; replaces an entry with the same text."""
         others = tuple(known for known in self.ssh_keys if known.text != key.text and known.id != key.id)
         return replace(self, ssh_keys=(*others, key))
 
@@ -30,7 +30,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who asks: an account, or one of its instances with the key that was put inside it."""
+    """The caller: an account, or one of its instances with the instance's own key."""
 
     account_id: int
     instance_id: int | None = None

@@ -1,4 +1,4 @@
-"""What the API says when it does not do as asked, in the shapes that the service uses."""
+"""The API's error answers, in the service's shapes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def login_required() -> ApiRefusal:
 
 
 def beyond_this_key() -> ApiRefusal:
-    """A key that belongs to one instance asked for something else. (The live service's code is not confirmed.)"""
+    """For an instance's key used for something else. (The live service's code is not confirmed.)"""
     return ApiRefusal(403, "forbidden", "This key may only manage its own instance.")
 
 
@@ -39,7 +39,7 @@ def unknown_ask(ask_id: int) -> ApiRefusal:
 
 
 def ask_taken(ask_id: int, *, status: int = 410) -> ApiRefusal:
-    """410 in the documentation, 400 as seen live by several clients."""
+    """410 in the documentation, 400 in reports of several clients."""
     message = f"error 410/3907: no_such_ask Instance type {ask_id} is no longer available."
     return ApiRefusal(status, "no_such_ask", message)
 

@@ -1,4 +1,4 @@
-"""What an instance costs: the GPU while it runs, the disk from creation to destruction, and traffic."""
+"""The cost of an instance: GPU while it runs, disk from creation to destruction, and traffic."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _GIGABYTE = 1_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceCharge:
-    """One instance's cost on one UTC day, or on the part of it that is over."""
+    """One instance's cost on one UTC day, up to now for today."""
 
     instance_id: int
     label: str | None
@@ -31,7 +31,7 @@ class InstanceCharge:
 
 
 def charge_until(instance: Instance, now: float) -> InstanceCharge:
-    """Everything that the instance has cost so far, as one charge."""
+    """The whole cost of the instance so far, as one charge."""
     end = _billed_end(instance, now)
     return InstanceCharge(
         instance_id=instance.id,
@@ -63,7 +63,7 @@ def charges_by_day(instance: Instance, now: float) -> list[InstanceCharge]:
                 end=end,
                 gpu=MicroDollars(_gpu_cost(instance, end) - _gpu_cost(instance, start)),
                 disk=MicroDollars(_disk_cost(instance, end) - _disk_cost(instance, start)),
-                # Traffic is counted, not timed: it is shown on the first day.
+                # Traffic has no time: it is charged on the first day.
                 downloads=whole.downloads if first else ZERO,
                 uploads=whole.uploads if first else ZERO,
             )
@@ -77,7 +77,7 @@ def _billed_end(instance: Instance, now: float) -> float:
 
 
 def gpu_seconds(instance: Instance, now: float) -> float:
-    """How long the instance's GPU was billed so far."""
+    """Seconds for which the instance's GPU was billed so far."""
     end = _billed_end(instance, now)
     return sum(period.seconds_until(end) for period in instance.billed)
 

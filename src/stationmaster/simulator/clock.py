@@ -1,4 +1,4 @@
-"""The simulator's clock: it can run faster than time, be moved on by hand, or stand still."""
+"""The simulator's clock: it can run faster than real time, be advanced, or stand still."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class Clock:
-    """Seconds since 1970 as the simulator sees them; every bill and every deadline of the simulator goes by it.
+    """Simulated seconds since 1970; all bills and deadlines of the simulator use it.
 
     >>> clock = Clock(source=lambda: 1000.0)
     >>> clock.advance(60)
@@ -28,13 +28,13 @@ class Clock:
         return self._anchor_now + (self._source() - self._anchor_source) * self._speed
 
     def advance(self, seconds: float) -> None:
-        """Move on at once; a clock never goes back."""
+        """Advance the clock; it never goes back."""
         if seconds < 0:
             raise ValueError("a clock never goes back")
         self._anchor_now += seconds
 
     def set_speed(self, speed: float) -> None:
-        """From now on one second of the source counts as `speed` seconds."""
+        """From now on one real second counts as `speed` seconds."""
         if speed < 0:
             raise ValueError("a clock never goes back")
         self._anchor_now, self._anchor_source = self.now(), self._source()

@@ -1,4 +1,4 @@
-"""The service behind the API: its parts, who may do what, and the questions that need several parts."""
+"""The service behind the API: its parts, permissions, and queries that need several parts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FIRST_INSTANCE = 7_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How long things take, in seconds of the simulator's clock."""
+    """Durations, in seconds of the simulator's clock."""
 
     created_seconds: float = 0.2
     loading_seconds: float = 1.0
@@ -41,7 +41,7 @@ class Pace:
 
 
 class Cloud:
-    """Everything that the service knows. One event loop owns it; nothing here is shared between threads."""
+    """The whole state of the service. One event loop owns it; not thread-safe."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Cloud:
         return self.clock.now()
 
     def identify(self, token: str | None) -> Identity:
-        """Whose key this is; refused when it is nobody's, or that of a destroyed instance."""
+        """The owner of the key; refused if it is unknown or belongs to a destroyed instance."""
         if token is None:
             raise api_refusals.login_required()
         for account in self.records.accounts.values():
@@ -84,7 +84,7 @@ class Cloud:
         raise api_refusals.invalid_key()
 
     def open_account(self, name: str, api_key: str, paid_in: MicroDollars) -> Account:
-        """An account with this key; one that exists already is left as it is."""
+        """Create an account with this key; an existing one is returned unchanged."""
         for known in self.records.accounts.values():
             if known.api_key == api_key:
                 return known
@@ -98,7 +98,7 @@ class Cloud:
         return self.records.accounts[identity.account_id]
 
     def credit(self, account_id: int) -> MicroDollars:
-        """What is left of what was paid in, by the simulator's clock."""
+        """The account's credit now, by the simulator's clock."""
         now = self.now()
         spent = sum(
             charge_until(instance, now).total
@@ -119,7 +119,7 @@ class Cloud:
         ]
 
     def instance(self, identity: Identity, instance_id: int) -> Instance:
-        """The instance, if this key may manage it; another account's does not exist for it."""
+        """The instance, if this key may manage it; other accounts' instances count as missing."""
         if identity.instance_id not in (None, instance_id):
             raise api_refusals.beyond_this_key()
         instance = self.records.instances.get(instance_id)
@@ -136,8 +136,8 @@ class Cloud:
         return self.market.offers(self.now(), rented=rented, listings=listings)
 
     def update(self, instance_id: int, **changes: object) -> Instance:
-        """Change the newest record of an instance and keep it."""
-        changed = replace(self.records.instances[instance_id], **changes)  # type: ignore[arg-type]  # names and types are the record's own
+        """Change an instance's record and store it."""
+        changed = replace(self.records.instances[instance_id], **changes)  # type: ignore[arg-type]  # names and types match the record
         self.records.put_instance(changed)
         return changed
 
@@ -149,7 +149,7 @@ class Cloud:
         return max(known, default=90_000) + 1
 
     def secret(self) -> str:
-        """A new key, as long and as odd as the service's; drawn from the seed, so a run can be repeated."""
+        """A new random key in the service's format; from the seed, so that runs are reproducible."""
         return hashlib.sha256(self.draw.randbytes(32)).hexdigest()
 
     def take_fault(self, kind: FaultKind, operation: str, instance: Instance | None = None) -> InjectedFault | None:
@@ -159,11 +159,11 @@ class Cloud:
         return self.faults.take(kind, target, now=self.now())
 
     def lock(self, instance_id: int) -> asyncio.Lock:
-        """Held while an instance's machine is being brought up, halted or destroyed."""
+        """Held while an instance's machine is started, halted or destroyed."""
         return self._locks.setdefault(instance_id, asyncio.Lock())
 
     def later(self, due: float, action: Callable[[], Awaitable[None]]) -> None:
-        """Do `action` when the simulator's clock reaches `due`."""
+        """Run `action` when the simulator's clock reaches `due`."""
         self._timers.append((due, action))
 
     def due_actions(self) -> list[Callable[[], Awaitable[None]]]:
@@ -173,7 +173,7 @@ class Cloud:
         return due
 
     async def sleep(self, seconds: float) -> None:
-        """Wait by the simulator's clock, which may be moved on meanwhile."""
+        """Sleep by the simulator's clock, which may be advanced meanwhile."""
         over = asyncio.Event()
 
         async def end() -> None:
@@ -183,7 +183,7 @@ class Cloud:
         await over.wait()
 
     async def telemetry(self, instance: Instance) -> MachineTelemetry:
-        """The machine's last report, asked for at most once a second; stale after a stop, unknown before the first."""
+        """The machine's last report, refreshed at most once a second; stale after a stop, empty before the first."""
         asked_at, known = self._telemetry.get(instance.id, (float("-inf"), MachineTelemetry()))
         if instance.running_since is not None and time.monotonic() - asked_at > _TELEMETRY_SECONDS:
             known = await self.machines.telemetry(instance.id)
@@ -191,7 +191,7 @@ class Cloud:
         return known
 
     async def note_traffic(self, instance_id: int) -> None:
-        """Put the bytes that went through the machine since last time on its bill."""
+        """Add the traffic since the last call to the instance's bill."""
         down, up = await self.machines.take_traffic(instance_id)
         if down or up:
             known = self.records.instances[instance_id]

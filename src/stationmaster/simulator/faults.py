@@ -1,4 +1,4 @@
-"""Faults on request: armed one by one, read from a file, or drawn from a seed; each remembers when it struck."""
+"""Injected faults: armed one by one, read from a file, or drawn from a seed; each occurrence is recorded."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from stationmaster.errors import ConfigInvalid
 
 
 class FaultKind(StrEnum):
-    # Met by a request.
+    # Triggered by a request.
     SLOW_ANSWER = "slow_answer"  # the answer takes `seconds`; with operation "create" a slow create
-    LOST_ANSWER = "lost_answer"  # carried out, but the connection is cut before the answer
-    SERVER_ERROR = "server_error"  # `status` (502), before it is carried out, or after with `after_effect`
-    RATE_LIMITED = "rate_limited"  # 429 in the `shape` asked for, else the three in turn
-    OFFER_GONE = "offer_gone"  # somebody else took it; `status` 410 or 400, or 404 "never was"
-    ERROR_WITH_CONTRACT = "error_with_contract"  # an error that rented all the same: stopped, billing its disk
-    DEPRECATED_LIST = "deprecated_list"  # the list says it is deprecated; `status` 200 or 410
+    LOST_ANSWER = "lost_answer"  # executed, but the connection is dropped before the answer
+    SERVER_ERROR = "server_error"  # `status` (502), before the request is executed, or after it with `after_effect`
+    RATE_LIMITED = "rate_limited"  # 429 in the given `shape`, else in each of the three in turn
+    OFFER_GONE = "offer_gone"  # another customer took it; `status` 410 or 400, or 404 for "never existed"
+    ERROR_WITH_CONTRACT = "error_with_contract"  # an error, but the machine is rented anyway: stopped, its disk billed
+    DEPRECATED_LIST = "deprecated_list"  # the list answers that it is deprecated; `status` 200 or 410
     SHORT_PAGE = "short_page"  # the list ends early; its total disagrees
-    EMPTY_LIST = "empty_list"  # the list and its total say that nothing is rented
+    EMPTY_LIST = "empty_list"  # the list and its total show no instances
     LIST_LAG = "list_lag"  # a new instance is missing from lists for `seconds`
-    LYING_DESTROY = "lying_destroy"  # "success", and nothing is destroyed
-    SLOW_DESTROY = "slow_destroy"  # "success", and it takes `seconds`, billed
-    START_QUEUED = "start_queued"  # the GPU is taken; the start waits, and may bill, for `seconds`
-    NEVER_READY = "never_ready"  # the machine never comes up; `message` is what its host says
-    # Happen to a machine that runs.
-    HOST_VANISHES = "host_vanishes"  # power cut: unreachable, processes dead, "offline", for good
-    PARTITION = "partition"  # unreachable for `seconds` while its processes go on
+    LYING_DESTROY = "lying_destroy"  # answers "success" but destroys nothing
+    SLOW_DESTROY = "slow_destroy"  # answers "success" but takes `seconds`, billed
+    START_QUEUED = "start_queued"  # the GPU is taken; the start is queued for `seconds` and may bill
+    NEVER_READY = "never_ready"  # the machine never starts; `message` is its status message
+    # Triggered on a running machine.
+    HOST_VANISHES = "host_vanishes"  # power cut: unreachable, processes dead, "offline" permanently
+    PARTITION = "partition"  # unreachable for `seconds` while its processes continue
     HOST_KEY_SWAPPED = "host_key_swapped"  # SSH answers with another key
     SSH_REFUSED = "ssh_refused"  # "running", but SSH refuses for `seconds`; `door` direct, proxy or both
     STATUS_LIES = "status_lies"  # "exited" for `seconds` while SSH works
-    DISK_FULL = "disk_full"  # nothing more can be written
+    DISK_FULL = "disk_full"  # all writes fail
     CLOCK_SKEW = "clock_skew"  # the machine's clock is wrong by `seconds`
     CREDIT_GONE = "credit_gone"  # the account's credit is spent: everything stops
-    OUTBID = "outbid"  # somebody bids more, for `seconds`: stopped, a start is queued, its disk billed on
-    CONTRACT_ENDS = "contract_ends"  # the host's contract is over: stopped
+    OUTBID = "outbid"  # another customer bids more for `seconds`: stopped, a start is queued, its disk still billed
+    CONTRACT_ENDS = "contract_ends"  # the contract ends: stopped
 
 
 HAPPENING = frozenset(
@@ -58,13 +58,13 @@ HAPPENING = frozenset(
         FaultKind.CONTRACT_ENDS,
     }
 )
-"""Faults that strike a running machine by themselves; the others wait for a request."""
+"""Faults that occur on a running machine; the others are triggered by a request."""
 
 
 @with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectedFault:
-    """One armed fault; what is not given matches everything."""
+    """One fault; a field that is not set matches everything."""
 
     kind: FaultKind
     times: int = 1
@@ -84,7 +84,7 @@ class InjectedFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strike:
-    """A fault that happened, with what it met."""
+    """An occurrence of a fault, with its target."""
 
     kind: FaultKind
     at: float
@@ -96,7 +96,7 @@ class Strike:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What a request or a running machine offers a fault to match."""
+    """A request or running machine that a fault is matched against."""
 
     operation: str | None = None
     instance_id: int | None = None
@@ -105,7 +105,7 @@ class Target:
 
 
 class FaultPlan:
-    """The armed faults and the tally of those that struck."""
+    """The armed faults and the record of their occurrences."""
 
     def __init__(self, faults: Iterable[InjectedFault] = (), *, seed: int, started_at: float) -> None:
         self._draw = random.Random(f"{seed}/faults")
@@ -121,11 +121,11 @@ class FaultPlan:
         self._armed.clear()
 
     def take(self, kind: FaultKind, target: Target, *, now: float) -> InjectedFault | None:
-        """The armed fault of this kind that strikes `target` now, counted; None if there is none."""
+        """Take and record the armed fault of this kind for `target`; None if there is none."""
         for armed in self._armed:
             if armed.fault.kind is kind and armed.meets(target, now=now) and armed.strikes(self._draw):
                 self._armed = [other for other in self._armed if other.left > 0]
-                self._note(kind, target, now=now)
+                self._record(kind, target, now=now)
                 return armed.fault
         return None
 
@@ -137,7 +137,7 @@ class FaultPlan:
     def strikes(self) -> list[Strike]:
         return list(self._strikes)
 
-    def _note(self, kind: FaultKind, target: Target, *, now: float) -> None:
+    def _record(self, kind: FaultKind, target: Target, *, now: float) -> None:
         self._strikes.append(
             Strike(
                 kind=kind,
@@ -178,7 +178,7 @@ class _Armed:
 
 
 def parse_faults(document: Any) -> list[InjectedFault]:
-    """The faults in a document: one fault, a list of them, or `{"seed", "faults", "storm"}`.
+    """Parse a document: one fault, a list of them, or `{"seed", "faults", "storm"}`.
 
     A storm is drawn from the seed: `{"kinds": […], "seconds": 60, "every_seconds": [2, 6], "fault_seconds": 3}`.
     """
@@ -191,17 +191,17 @@ def parse_faults(document: Any) -> list[InjectedFault]:
         first = invalid.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         known = ", ".join(FaultKind)
-        raise ConfigInvalid(f"not a fault: {place}: {first['msg']}", hint=f"kinds: {known}") from invalid
+        raise ConfigInvalid(f"invalid fault: {place}: {first['msg']}", hint=f"kinds: {known}") from invalid
 
 
 def read_faults(path: Path) -> list[InjectedFault]:
-    """The faults of a YAML or JSON file. Raises ConfigInvalid."""
+    """Read the faults from a YAML or JSON file. Raises ConfigInvalid."""
     try:
         return parse_faults(read_yaml(path.read_text(encoding="utf-8")) or [])
     except OSError as problem:
         raise ConfigInvalid(f"{path}: {problem.strerror}") from problem
     except (ValueError, TypeError) as problem:
-        raise ConfigInvalid(f"the faults cannot be read from {path}: {problem}") from problem
+        raise ConfigInvalid(f"cannot read faults from {path}: {problem}") from problem
 
 
 def storm(
@@ -212,7 +212,7 @@ def storm(
     kinds: Sequence[FaultKind] = tuple(FaultKind),
     fault_seconds: float = 3.0,
 ) -> list[InjectedFault]:
-    """Faults at seeded moments over `seconds`; every kind comes once before one comes again."""
+    """Faults at random times, by seed, over `seconds`; every kind occurs once before any repeats."""
     draw = random.Random(f"{seed}/storm")
     faults: list[InjectedFault] = []
     deck: list[FaultKind] = []
@@ -221,7 +221,7 @@ def storm(
         if not deck:
             deck = draw.sample(list(kinds), len(kinds))
         kind = deck.pop()
-        # An answer lost or late hurts most where money is spent, so every other one is aimed there.
+        # A lost or late answer matters most for a create, so half of them are aimed there.
         aimed = kind in (FaultKind.LOST_ANSWER, FaultKind.SLOW_ANSWER) and draw.random() < 0.5
         operation = "create" if aimed else None
         faults.append(InjectedFault(kind=kind, at_seconds=round(moment, 3), seconds=fault_seconds, operation=operation))

@@ -11,7 +11,7 @@ Query = Mapping[str, Mapping[str, Any]]
 
 
 def matches(row: Mapping[str, Any], query: Query) -> bool:
-    """Whether every condition on a field of `row` holds; a field that the row lacks is no condition.
+    """Whether every condition on a field of `row` holds; conditions on missing fields are ignored.
 
     >>> matches({"num_gpus": 2, "reliability": 0.97}, {"num_gpus": {"eq": "2"}, "reliability": {"gt": "0.95"}})
     True
@@ -25,7 +25,7 @@ def matches(row: Mapping[str, Any], query: Query) -> bool:
 
 
 def ordered(rows: Sequence[Mapping[str, Any]], order: Sequence[Sequence[str]]) -> list[Mapping[str, Any]]:
-    """The rows sorted by `[["dph_total", "asc"], …]`, the first pair weighing most; rows without a value last.
+    """The rows sorted by `[["dph_total", "asc"], …]`, the first pair first; rows without a value last.
 
     >>> [row["a"] for row in ordered([{"a": 1}, {"a": None}, {"a": 3}], [["a", "desc"]])]
     [3, 1, None]
@@ -43,7 +43,7 @@ def ordered(rows: Sequence[Mapping[str, Any]], order: Sequence[Sequence[str]]) -
 
 
 class _Field:
-    """One value of a row, able to read what it is compared with the way the service does."""
+    """One value of a row; converts the values it is compared with as the service does."""
 
     def __init__(self, name: str, value: Any) -> None:
         self.name = name
@@ -51,7 +51,7 @@ class _Field:
 
     def equals(self, wanted: Any) -> bool:
         if self.name == "geolocation":
-            # "Quebec, CA" is found by its two-letter code and by the whole text.
+            # "Quebec, CA" matches by its two-letter code and by the whole text.
             return str(wanted) in (str(self.value), str(self.value).rsplit(", ", 1)[-1])
         return bool(self.value == self.read(wanted))
 

@@ -1,4 +1,4 @@
-"""A simulator for tests: in a thread of this process, or as a process of its own that can be killed."""
+"""A simulator for tests: in a thread, or in its own process, which can be killed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def simulator_thread(settings: SimulatorSettings) -> Iterator[str]:
     def work() -> None:
         try:
             asyncio.run(serve())
-        except BaseException as problem:  # noqa: BLE001  # handed to the thread that waits
+        except BaseException as problem:  # noqa: BLE001  # passed to the waiting thread
             state["problem"] = problem
         finally:
             ready.set()
@@ -55,16 +55,16 @@ def simulator_thread(settings: SimulatorSettings) -> Iterator[str]:
 
 
 class SimulatorProcess:
-    """A simulator in its own process, to be killed and started again on the same home."""
+    """A simulator in its own process, which can be killed and restarted on the same home."""
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
-        """`arguments` are those of `simulator.main.run`, as JSON can carry them."""
+        """`arguments` are those of `simulator.main.run`, as JSON values."""
         self._arguments = dict(arguments)
         self._process: subprocess.Popen[str] | None = None
         self.url = ""
 
     def start(self) -> str:
-        """Running and answering; the URL stays the same over restarts."""
+        """Start it and return its URL, which stays the same after restarts."""
         code = "import json,sys; from stationmaster.simulator.harness import serve; serve(json.loads(sys.argv[1]))"
         self._process = subprocess.Popen(
             [sys.executable, "-c", code, json.dumps(self._arguments)], stdout=subprocess.PIPE, text=True
@@ -72,16 +72,16 @@ class SimulatorProcess:
         assert self._process.stdout is not None
         self.url = self._process.stdout.readline().strip()
         if not self.url:
-            raise RuntimeError(f"the simulator ended with status {self._process.wait()}")
+            raise RuntimeError(f"the simulator exited with code {self._process.wait()}")
         self._arguments["port"] = int(self.url.rsplit(":", 1)[1])
         return self.url
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """Kill it, as a power cut would."""
         self._end(hard=True)
 
     def stop(self) -> None:
-        """Ask it to end, and wait."""
+        """Terminate it and wait."""
         self._end(hard=False)
 
     def _end(self, *, hard: bool) -> None:
@@ -98,7 +98,7 @@ class SimulatorProcess:
 
 
 def serve(arguments: Mapping[str, Any]) -> None:
-    """What the process of `SimulatorProcess` runs: the URL on the first line of its output, then the service."""
+    """The entry point of `SimulatorProcess`: prints the URL on the first line, then serves."""
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     values = dict(arguments)
     for name in ("home", "faults"):

@@ -1,4 +1,4 @@
-"""Instances as the service keeps them: one frozen record each, replaced when something changes."""
+"""Instances as the service stores them: one frozen record each, replaced on every change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stationmaster.simulator.market import MarketOffer
 
 
 class ActualStatus(StrEnum):
-    """What the container does, as the service last heard; before the first report there is none."""
+    """The container's last reported status; None before the first report."""
 
     CREATED = "created"
     LOADING = "loading"
@@ -26,7 +26,7 @@ class WantedState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
-    """A stretch of time in which the GPU was billed at one rate; open while `end` is unknown."""
+    """A period in which the GPU was billed at one rate; still open if `end` is None."""
 
     usd_per_hour: MicroDollars
     start: float
@@ -45,7 +45,7 @@ class SshKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where a machine's SSH answers: at its own door, and at the service's proxy."""
+    """A machine's SSH addresses: its direct port, and the service's proxy."""
 
     direct_host: str
     direct_port: int
@@ -55,7 +55,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceOrder:
-    """What was asked for at creation."""
+    """The order that created the instance."""
 
     image: str
     label: str | None
@@ -110,11 +110,11 @@ class Instance:
         return self.destroyed_at is None
 
     def shown_status(self, now: float) -> ActualStatus | None:
-        """The status that the API shows, which a fault may have bent for a while."""
+        """The status that the API shows; a fault may replace it for some time."""
         return self.told_status if self.told_status is not None and now < self.told_until else self.actual
 
     def came_up(self, now: float, address: Address) -> Instance:
-        """Running, and billed for the GPU from `now` on."""
+        """The instance running, with its GPU billed from `now` on."""
         image = self.order.image.replace(":", "_")
         return replace(
             self,
@@ -127,20 +127,20 @@ class Instance:
         )
 
     def went_down(self, now: float, *, message: str, wanted: WantedState = WantedState.STOPPED) -> Instance:
-        """Not running any more; the GPU's bill ends, the disk's goes on."""
+        """The instance stopped: the GPU is no longer billed, the disk still is."""
         return replace(
             self.stopped_billing(now),
             wanted=wanted,
             contract=WantedState.STOPPED,
             scheduled=wanted,
-            # A start that was given up keeps saying created or loading; only the three states tell.
+            # After a failed start the status stays created or loading; only the three states show it.
             actual=ActualStatus.EXITED if self.actual in (ActualStatus.RUNNING, ActualStatus.OFFLINE) else self.actual,
             status_message=message,
             running_since=None,
         )
 
     def bidding(self, bid: MicroDollars, now: float) -> Instance:
-        """At another price from `now` on; what was used before keeps its own."""
+        """The instance with another bid from `now` on; earlier periods keep their price."""
         changed = replace(self, order=replace(self.order, bid_usd_per_hour=bid))
         if self.running_since is None:
             return changed

@@ -1,4 +1,4 @@
-"""The JSON that the service answers with, field by field."""
+"""Builds the service's JSON rows, field by field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stationmaster.simulator.market import MarketOffer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineTelemetry:
-    """What a machine last reported; nothing is known before its first report."""
+    """A machine's last report; all None before the first."""
 
     gpu_percent: float | None = None
     gpu_celsius: float | None = None
@@ -24,7 +24,7 @@ class MachineTelemetry:
 
 
 def offer_row(offer: MarketOffer, *, storage_gb: float, now: float, is_bid: bool) -> dict[str, Any]:
-    """One entry of `offers`, priced with `storage_gb` of disk."""
+    """One row of `offers`, priced with `storage_gb` of disk."""
     disk = offer.disk_usd_per_hour(storage_gb)
     rate = offer.min_bid_usd_per_hour if is_bid else offer.gpu_usd_per_hour
     total = dollars(MicroDollars(rate + disk))
@@ -82,7 +82,7 @@ def instance_row(instance: Instance, *, now: float, telemetry: MachineTelemetry)
         "ssh_idx": "5",
         "ssh_port": address.proxy_port if address else None,
         "machine_dir_ssh_port": address.direct_port if address else None,
-        # The live service sends stray white space here; clients must strip it.
+        # The live service sends stray white space here, which clients must strip.
         "public_ipaddr": f"{address.direct_host}\n" if address else None,
         "local_ipaddrs": "127.0.0.1 \n",
         "direct_port_start": address.direct_port if address else -1,
@@ -211,7 +211,7 @@ def _share(offer: MarketOffer) -> float:
 
 
 def _ports(instance: Instance) -> dict[str, list[dict[str, str]]]:
-    """The machine's own doors; only a `direct` run type has one for SSH."""
+    """The machine's direct ports; only a `direct` run type has one for SSH."""
     if instance.address is None or "direc" not in instance.order.runtype or instance.wanted is not WantedState.RUNNING:
         return {}
     return {"22/tcp": [{"HostIp": "0.0.0.0", "HostPort": str(instance.address.direct_port)}]}

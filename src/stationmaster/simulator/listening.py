@@ -1,4 +1,4 @@
-"""Closing a server without leaking a connection that arrives at that moment."""
+"""Closes a server without leaking a connection that arrives at that moment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class Listening(Protocol):
-    """An asyncio.Server, or what stands for one."""
+    """An asyncio.Server or an object with the same methods."""
 
     @property
     def sockets(self) -> Sequence[socket.socket]: ...
@@ -21,7 +21,7 @@ async def stop_listening(server: Listening) -> None:
     """Stop accepting, let accepted connections get their transport, then close the server.
 
     With `Server.close()` alone, CPython 3.11 leaks a connection that was accepted but has no transport yet: the socket
-    stays open, and its client waits for ever.
+    stays open, and its client hangs.
     """
     loop = asyncio.get_running_loop()
     for listening in server.sockets:

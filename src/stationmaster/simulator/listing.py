@@ -47,7 +47,7 @@ def read_page_request(query: Mapping[str, str]) -> PageRequest:
 
 
 def page(rows: Sequence[Mapping[str, Any]], request: PageRequest) -> dict[str, Any]:
-    """One page of the rows that match; `next_token` leads to the next and is null at the end."""
+    """One page of the matching rows; `next_token` is null on the last page."""
     unknown = set(request.select_filters) - _STORED_COLUMNS
     if unknown:
         raise invalid_request(f"cannot filter by {', '.join(sorted(unknown))}")
@@ -76,7 +76,7 @@ def _token(position: int, last_id: int) -> str:
 
 
 def _position(found: Sequence[Mapping[str, Any]], token: str | None) -> int:
-    """Where the page begins: after the row that ended the last one, so that nothing is skipped when others went."""
+    """Start of the page: after the previous page's last row, so that removed rows do not skip others."""
     if token is None:
         return 0
     try:

@@ -1,4 +1,4 @@
-"""The blocking entry for the command line: a simulator that runs until it is told to stop."""
+"""The blocking entry point for the command line: runs a simulator until SIGINT or SIGTERM."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(
     keep: bool = False,
     ready: Callable[[str], None] = lambda url: None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM; `ready` is told the URL. Without `keep` every machine is gone afterwards."""
+    """Serve until SIGINT or SIGTERM; calls `ready` with the URL. Without `keep` all machines are then destroyed."""
     settings = SimulatorSettings(
         home=home,
         api_key=api_key,

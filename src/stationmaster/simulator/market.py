@@ -1,4 +1,4 @@
-"""A seeded market: hosts, their offers, and prices that drift from one period to the next."""
+"""A seeded market: hosts, their offers, and prices that change each period."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from stationmaster.money import MicroDollars, from_dollars
 
 HOURS_PER_MONTH = 720
-"""A month as the service's own figures imply: 40 GB at $0.15 per GB and month are $0.0083 per hour."""
+"""Derived from the service's prices: 40 GB at $0.15 per GB and month cost $0.0083 per hour."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class GpuModel:
     compute_capability: int
     usd_per_hour: str
     performance: float
-    """The service's own benchmark figure, DLPerf."""
+    """The service's benchmark value, DLPerf."""
 
 
 GPUS = (
@@ -40,7 +40,7 @@ _DRIVERS = (("535.183.01", 12.2), ("550.144.03", 12.4), ("570.86.10", 12.8), ("5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarketOffer:
-    """One ask as it stands now. The ask's id changes each time its machine is listed again."""
+    """One offer at its current price. Its ask id changes each time the machine is listed again."""
 
     ask_id: int
     machine_id: int
@@ -73,7 +73,7 @@ class MarketOffer:
 
 
 class Market:
-    """What can be rented at a moment; the same seed and moment give the same offers."""
+    """The offers at a time; the same seed and time give the same offers."""
 
     def __init__(self, *, seed: int, hosts: int = 120, period_seconds: float = 600.0) -> None:
         self._seed = seed
@@ -82,7 +82,7 @@ class Market:
         self._hosts = tuple(_host(seed, index) for index in range(hosts))
 
     def offers(self, now: float, *, rented: Collection[int], listings: Mapping[int, int]) -> list[MarketOffer]:
-        """Offers of the machines not in `rented`; `listings` says how often each was listed before."""
+        """Offers of machines that are not in `rented`; `listings` is how often each was listed before."""
         return [
             replace(offer, ask_id=offer.machine_id * 1000 + listings.get(offer.machine_id, 0) % 1000)
             for offer in self._priced(self._period(now))
@@ -90,11 +90,11 @@ class Market:
         ]
 
     def has_machine_of(self, ask_id: int) -> bool:
-        """Whether this ask was ever possible: the id names one of our machines."""
+        """Whether the ask id belongs to one of our machines."""
         return any(host.machine_id == ask_id // 1000 for host in self._hosts)
 
     def _priced(self, period: int) -> list[MarketOffer]:
-        """Drawing prices is slow beside a search, and searches of one period share them."""
+        """The offers of a period, cached because drawing prices is slow."""
         if self._drawn is None or self._drawn[0] != period:
             listed = [host for host in self._hosts if _is_listed(host, seed=self._seed, period=period)]
             self._drawn = (period, [_priced(host, seed=self._seed, period=period) for host in listed])
@@ -106,7 +106,7 @@ class Market:
 
 def _host(seed: int, index: int) -> MarketOffer:
     draw = random.Random(f"{seed}/host/{index}")
-    # The first hosts carry each GPU once, verified and dependable, so that no search on a fresh market is empty.
+    # The first hosts have each GPU once, verified and reliable, so that no search on a new market is empty.
     plain = index < len(GPUS)
     gpu = GPUS[index] if plain else draw.choice(GPUS)
     in_machine = draw.choice((1, 2, 4, 8))

@@ -1,4 +1,4 @@
-"""What every request passes on its way: rate limits, and the faults that befall requests and answers."""
+"""Middleware for every request: rate limits, and faults in requests and answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Connections:
-    """The open connections by the client's address, so that one can be cut without an answer."""
+    """The open connections by client address, so that one can be dropped without an answer."""
 
     def __init__(self) -> None:
         self._transports: dict[tuple[str, int], asyncio.Transport] = {}
@@ -39,13 +39,13 @@ class Connections:
                 pass
 
     def cut_all(self) -> None:
-        """Nobody is left connected: a client that came while the server was closing is not waited for."""
+        """Drop all connections, also of clients that connected while the server was closing."""
         for transport in self._transports.values():
             transport.abort()
 
 
 class FaultMiddleware:
-    """Stands before the API. Paths are taken with and without a slash at the end, as the service does."""
+    """Wraps the API. Paths are accepted with and without a trailing slash, as by the service."""
 
     def __init__(self, app: App, *, cloud: Cloud, limits: RateLimits, connections: Connections) -> None:
         self._app = app
@@ -73,7 +73,7 @@ class FaultMiddleware:
         await self._pass(scope, receive, send, body, target)
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send, body: bytes, target: Target) -> None:
-        """Carry out the request, or not, and answer, or not, as the armed faults say."""
+        """Execute the request and send its answer, or not, depending on the armed faults."""
         error = self._take(FaultKind.SERVER_ERROR, target)
         if error is not None and not error.after_effect:
             await _send_error(send, error)

@@ -1,4 +1,4 @@
-"""Which operation a request is: faults are aimed by it and rate limits counted by it."""
+"""Maps a request to an operation, the unit of faults and rate limits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """A kind of request, with the documented least time between two of them and the most of them per minute."""
+    """A kind of request, with its documented minimum interval and maximum per minute."""
 
     name: str
     methods: tuple[str, ...]
@@ -44,7 +44,7 @@ OPERATIONS = (
 
 
 def operation_of(method: str, path: str) -> tuple[Operation, int | None] | None:
-    """The operation and the instance that its path names; None for what is no part of the service's API.
+    """The operation and the instance id in its path; None for a path outside the service's API.
 
     >>> found = operation_of("DELETE", "/api/v0/instances/7")
     >>> found[0].name, found[1]

@@ -1,4 +1,4 @@
-"""Rate limits: a least time between two calls of one kind by one caller, and the 429 in its many shapes."""
+"""Rate limits: a minimum interval per caller and operation, and the 429 answers in their shapes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from stationmaster.simulator.operations import Operation
 
 SHAPES = ("text", "detail", "common")
-"""What the live service is known to answer with; `retry_after` and `search_quota` come on request only."""
+"""Shapes that the live service is known to use; `retry_after` and `search_quota` only by a fault."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorBody:
-    """An answer that says no, ready to send."""
+    """An error answer, ready to send."""
 
     body: bytes
     content_type: str
@@ -22,7 +22,7 @@ class ErrorBody:
 
 
 class RateLimits:
-    """Counts calls. `scale` stretches or shrinks the documented intervals; 0 turns them off."""
+    """Counts calls. `scale` multiplies the documented intervals; 0 disables them."""
 
     def __init__(self, *, scale: float, monotonic: Callable[[], float]) -> None:
         self._scale = scale
@@ -31,7 +31,7 @@ class RateLimits:
         self._refused = 0
 
     def refuse(self, caller: str, operation: Operation) -> ErrorBody | None:
-        """A 429 when the caller is too early, in each shape in turn; the call is counted only when it may pass."""
+        """A 429 if the call is too early, in each shape in turn; only calls that pass are counted."""
         now = self._monotonic()
         minute = 60.0 * self._scale
         passed = [moment for moment in self._passed.get((caller, operation.name), ()) if now - moment < minute]
@@ -52,7 +52,7 @@ class RateLimits:
 
 
 def too_many(shape: str, *, threshold: float, wait: float) -> ErrorBody:
-    """A 429 in one of the shapes seen: plain text, `detail`, the common error body, and two rarer ones."""
+    """A 429 in one of the known shapes: plain text, `detail`, the common error body, and two rarer ones."""
     message = f"API requests too frequent endpoint threshold={threshold}"
     match shape:
         case "text":

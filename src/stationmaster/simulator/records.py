@@ -1,4 +1,4 @@
-"""The simulator's memory, with an optional SQLite file so that a simulator can be ended and started again."""
+"""The simulator's records, optionally in an SQLite file, so that a simulator can be restarted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INSTANCE = TypeAdapter(Instance)
 
 
 class Records:
-    """Accounts and instances by id, destroyed ones included: they are on the bill for ever."""
+    """Accounts and instances by id, destroyed ones included: they stay on the bill."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._database = _open(path) if path is not None else None
@@ -55,7 +55,7 @@ def _open(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True)
     database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     database.execute("PRAGMA journal_mode=WAL")
-    # The file must outlive a killed simulator, not a power cut.
+    # The file must survive a killed simulator, not a power cut.
     database.execute("PRAGMA synchronous=OFF")
     database.execute(
         "CREATE TABLE IF NOT EXISTS records (kind TEXT, id INTEGER, document BLOB, PRIMARY KEY (kind, id))"

@@ -1,4 +1,4 @@
-"""What a customer does with machines: rent, stop, start, label, bid, destroy."""
+"""Customer operations: rent, stop, start, label, bid, destroy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUEUED = "Required resources are currently unavailable, state change queued."
 
 
 class CreateRequest(BaseModel):
-    """The body of a create call; what the simulator has no use for is accepted and ignored."""
+    """The body of a create call; fields that the simulator does not use are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -55,7 +55,7 @@ def read_create_request(document: Any) -> CreateRequest:
 
 
 def rent(cloud: Cloud, identity: Identity, ask_id: int, request: CreateRequest) -> Instance:
-    """A new instance on this ask. Raises the refusal that the service would give, some with a contract inside."""
+    """Rent this ask. Raises the service's refusals, some of which include a new contract."""
     account = cloud.account(identity)
     if cloud.credit(account.id) <= 0:
         raise api_refusals.insufficient_credit()
@@ -76,7 +76,7 @@ def rent(cloud: Cloud, identity: Identity, ask_id: int, request: CreateRequest) 
 
 
 async def destroy(cloud: Cloud, identity: Identity, instance_id: int) -> None:
-    """The instance is gone, by the time this returns, unless a fault says otherwise."""
+    """Destroy the instance before returning, unless a fault prevents it."""
     instance = cloud.instance(identity, instance_id)
     if cloud.take_fault(FaultKind.LYING_DESTROY, "destroy", instance):
         return
@@ -127,7 +127,7 @@ def start(cloud: Cloud, identity: Identity, instance_id: int) -> str | None:
 
 
 async def stop(cloud: Cloud, instance_id: int, *, message: str, wanted: WantedState = WantedState.STOPPED) -> None:
-    """Not running; nothing of it is left but its disk, which goes on costing money."""
+    """Stop the instance; only its disk is left, which is still billed."""
     async with cloud.lock(instance_id):
         instance = cloud.records.instances[instance_id]
         if not instance.exists:
@@ -148,7 +148,7 @@ def set_label(cloud: Cloud, identity: Identity, instance_id: int, label: str) ->
 
 
 async def set_bid(cloud: Cloud, identity: Identity, instance_id: int, price: float | None) -> None:
-    """Bid again; a bid that wins starts a machine that was outbid, one below the minimum stops it."""
+    """Change the bid; a winning bid starts a machine that was outbid, one below the minimum stops it."""
     instance = cloud.instance(identity, instance_id)
     minimum = instance.offer.min_bid_usd_per_hour
     bid = minimum if price is None else from_dollars(price)
@@ -163,7 +163,7 @@ async def set_bid(cloud: Cloud, identity: Identity, instance_id: int, price: flo
 
 
 async def reboot(cloud: Cloud, identity: Identity, instance_id: int, *, fresh: bool) -> None:
-    """Stopped and started; with `fresh` the container is made anew and what was in it is lost."""
+    """Stop and start the instance; with `fresh` the container is recreated and its content is lost."""
     instance = cloud.instance(identity, instance_id)
     await stop(cloud, instance_id, message="rebooting", wanted=WantedState.RUNNING)
     if fresh:
@@ -208,7 +208,7 @@ def _contract(
             bid_usd_per_hour=bid,
         ),
         api_key=cloud.secret(),
-        # Not from the seed: two simulators with the same one would end each other's processes.
+        # Not from the seed: two simulators with the same seed would kill each other's processes.
         marker=f"{instance_id}-{secrets.token_hex(6)}",
         created_at=now,
         end_at=now + offer.contract_seconds,
@@ -231,5 +231,5 @@ def _contract(
 
 
 def _environment(env: dict[str, Any] | str | None) -> tuple[tuple[str, str], ...]:
-    # The guide says that a string is not applied; every client sends an object.
+    # According to the guide a string is ignored; every client sends an object.
     return tuple((name, str(value)) for name, value in env.items()) if isinstance(env, dict) else ()

@@ -1,4 +1,4 @@
-"""The passing of time: machines come up, contracts end, credit runs out, faults strike what is running."""
+"""The passing of time: machines start, contracts end, credit runs out, faults occur on running machines."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from stationmaster.simulator.renting import destroy_now, stop
 
 
 async def run(cloud: Cloud, *, interval_seconds: float = 0.05) -> None:
-    """Let time pass until cancelled."""
+    """Call `tick` periodically until cancelled."""
     while True:
         try:
             await tick(cloud)
-        except Exception:  # noqa: BLE001  # the top of the loop: one bad machine must not stop the service's clock
+        except Exception:  # noqa: BLE001  # top of the loop: one bad machine must not stop the service
             log.exception("simulator.tick_failed")
         await asyncio.sleep(interval_seconds)
 
 
 async def tick(cloud: Cloud) -> None:
-    """Bring everything to the present moment; one at a time, so that whoever waits finds it done."""
+    """Update everything to the current time; one call at a time, so that a waiting caller finds it done."""
     async with cloud.ticking:
         for action in cloud.due_actions():
             await action()
@@ -32,11 +32,11 @@ async def tick(cloud: Cloud) -> None:
             await _advance(cloud, instance)
         for account_id in list(cloud.records.accounts):
             await _enforce_credit(cloud, account_id)
-        await _strike(cloud)
+        await _trigger_fault(cloud)
 
 
 async def adopt_all(cloud: Cloud) -> None:
-    """After a restart: take over machines that still run, and boot those that should."""
+    """After a restart: adopt machines that still run, and boot those that should run."""
     for instance in cloud.existing():
         if instance.actual is not ActualStatus.RUNNING:
             continue
@@ -57,10 +57,10 @@ async def _advance(cloud: Cloud, instance: Instance) -> None:
     elif instance.actual is ActualStatus.RUNNING:
         await cloud.note_traffic(instance.id)
     elif instance.wanted is WantedState.RUNNING and instance.actual is not ActualStatus.OFFLINE:
-        _come_up(cloud, instance, now)
+        _start_up(cloud, instance, now)
 
 
-def _come_up(cloud: Cloud, instance: Instance, now: float) -> None:
+def _start_up(cloud: Cloud, instance: Instance, now: float) -> None:
     created_at = instance.created_at + cloud.pace.created_seconds
     if instance.actual is None and now >= created_at:
         cloud.update(instance.id, actual=ActualStatus.CREATED)
@@ -91,7 +91,7 @@ async def _boot(cloud: Cloud, instance_id: int) -> None:
             instance = cloud.records.instances[instance_id]
             cloud.records.put_instance(instance.came_up(cloud.now(), address))
         log.info("machine.running", instance=instance_id, port=address.direct_port)
-    except Exception as problem:  # noqa: BLE001  # a host that cannot start a container says so, as real ones do
+    except Exception as problem:  # noqa: BLE001  # reported in the status message, as real hosts do
         log.exception("machine.boot_failed", instance=instance_id)
         cloud.update(instance_id, stuck=True, status_message=f"Error response from daemon: {problem}")
     finally:
@@ -116,8 +116,8 @@ async def _enforce_credit(cloud: Cloud, account_id: int) -> None:
             await stop(cloud, instance.id, message="the account is out of credit")
 
 
-async def _strike(cloud: Cloud) -> None:
-    """At most one fault in a tick, and first on the machine that has had fewest, so that they spread."""
+async def _trigger_fault(cloud: Cloud) -> None:
+    """Trigger at most one fault per tick, first on the machine with the fewest, so that they spread."""
     kinds = {fault.kind for fault in cloud.faults.armed} & HAPPENING
     if not kinds:
         return
@@ -127,18 +127,18 @@ async def _strike(cloud: Cloud) -> None:
             fault = cloud.faults.take(kind, target_of(instance), now=cloud.now()) if _can(kind, instance) else None
             if fault is not None:
                 log.info("fault.struck", kind=kind, instance=instance.id)
-                await _happen(cloud, instance, fault)
+                await _apply(cloud, instance, fault)
                 return
 
 
 def _can(kind: FaultKind, instance: Instance) -> bool:
-    """Only a machine that runs can be struck, and only one held by a bid can be outbid."""
+    """Only on running machines, and OUTBID only on one rented by a bid."""
     if instance.actual is not ActualStatus.RUNNING or instance.destroy_at is not None:
         return False
     return kind is not FaultKind.OUTBID or instance.order.bid_usd_per_hour is not None
 
 
-async def _happen(cloud: Cloud, instance: Instance, fault: InjectedFault) -> None:
+async def _apply(cloud: Cloud, instance: Instance, fault: InjectedFault) -> None:
     machines, machine_id, until = cloud.machines, instance.id, cloud.now() + fault.seconds
     match fault.kind:
         case FaultKind.HOST_VANISHES:
@@ -169,7 +169,7 @@ async def _happen(cloud: Cloud, instance: Instance, fault: InjectedFault) -> Non
 
 
 async def _vanish(cloud: Cloud, instance_id: int) -> None:
-    """Power cut. Whether the live service bills the GPU meanwhile is not known; here it does not."""
+    """Simulate a power cut. Whether the live service bills the GPU meanwhile is unknown; here it does not."""
     async with cloud.lock(instance_id):
         await cloud.note_traffic(instance_id)
         await cloud.machines.halt(instance_id)

@@ -1,4 +1,4 @@
-"""The simulator as a running thing: cloud, machines, HTTP server and clock, opened and closed together."""
+"""Runs a simulator: cloud, machines, HTTP server and clock, opened and closed together."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BACKENDS = ("process", "namespaces", "paper")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatorSettings:
-    """How a simulator is set up; `home` is the only folder that it writes to."""
+    """Settings of a simulator; it only writes to `home`."""
 
     home: Path
     api_key: str
@@ -58,7 +58,7 @@ class SimulatorSettings:
     pace: Pace = field(default_factory=Pace)
     path: str = "/usr/local/bin:/usr/bin:/bin"
     keep: bool = False
-    """Accounts, instances and machines outlive this simulator and are taken over by the next one on the same home."""
+    """Accounts, instances and machines survive this simulator; the next one on the same home adopts them."""
 
 
 class Simulator:
@@ -138,7 +138,7 @@ class Simulator:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn that leaves signals to whoever runs the event loop, and says when it listens."""
+    """uvicorn without its signal handlers, and with an event that is set when it listens."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -160,7 +160,7 @@ class _Server(uvicorn.Server):
 
 def _protocol(connections: Connections) -> type[asyncio.Protocol]:
     class Protocol(H11Protocol):
-        """HTTP whose connections the gate can cut."""
+        """HTTP whose connections the middleware can drop."""
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -183,9 +183,7 @@ def _machines(settings: SimulatorSettings) -> Machines:
             return NamespaceMachines(folder)
         case "paper":
             return ApiOnlyMachines()
-    raise ConfigInvalid(
-        f"there is no simulator back end called {settings.backend!r}", hint=f"use one of {', '.join(BACKENDS)}"
-    )
+    raise ConfigInvalid(f"unknown simulator back end {settings.backend!r}", hint=f"use one of {', '.join(BACKENDS)}")
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -196,7 +194,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as problem:
         listening.close()
         raise ConfigInvalid(
-            f"port {port} on {host} cannot be used: {problem.strerror}", hint="choose another one with --port"
+            f"cannot listen on port {port} of {host}: {problem.strerror}", hint="choose another port with --port"
         ) from problem
     listening.listen(128)
     return listening

@@ -59,7 +59,7 @@ def test_root_installs_what_is_missing_where_the_settings_say_so(machine: BareMa
 
 @pytest.mark.parametrize(
     ("uid", "environ", "why"),
-    [(0, {}, "let root do it with bootstrap.install_drivers"), (1000, _ALLOWED, "only root may install it")],
+    [(0, {}, "let root do it with bootstrap.install_drivers"), (1000, _ALLOWED, "only root can install it")],
 )
 def test_without_leave_or_without_root_it_is_only_reported(
     machine: BareMachine, tmp_path: Path, uid: int, environ: dict[str, str], why: str

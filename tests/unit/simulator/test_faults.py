@@ -81,7 +81,7 @@ def test_a_file_holds_single_faults_and_a_storm(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("document", [{"kind": "earthquake"}, [{"kind": "outbid", "tims": 2}], {"faults": "all"}])
 def test_a_fault_that_nobody_knows_is_named(document: object) -> None:
-    with pytest.raises(ConfigInvalid, match="not a fault"):
+    with pytest.raises(ConfigInvalid, match="invalid fault"):
         parse_faults(document)
 
 

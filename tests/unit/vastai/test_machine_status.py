@@ -71,7 +71,7 @@ def test_a_start_that_the_service_gave_up_has_failed(actual: str | None) -> None
     gave_up = seen(actual_status=actual, **UNHEARD, **STOPPED)
     assert gave_up.status is MachineStatus.FAILED
     assert gave_up.message
-    assert "gave up" in gave_up.message
+    assert "did not start it" in gave_up.message
 
 
 @given(

@@ -1,4 +1,4 @@
-"""One conversation with Vast.ai over HTTP: its turn, its time limit, its repeats, and what a silence means."""
+"""One HTTP call to Vast.ai: rate limit, timeout, retries, and what a missing answer means."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ INTERVALS: Mapping[str, float] = {
 """Seconds between two calls of one kind by one account, as documented."""
 
 _UNREACHABLE_HINT = "check the network and VASTAI_API_BASE_URL, then run `stationmaster doctor`"
-_LEAST_SECONDS = 2.0  # of a try, however late it begins
+_LEAST_SECONDS = 2.0  # minimum timeout of a try
 _NEVER_SENT = (
     httpx.ConnectError,
     httpx.ConnectTimeout,
@@ -45,10 +45,10 @@ _NEVER_SENT = (
 
 
 class Calls:
-    """Speaks to the service with one account's key, which appears in one header and nowhere else.
+    """Calls the service with one account's key, which is only ever in one header.
 
-    Every call opens its own connection: a kept one that the service has dropped meanwhile would make a create's
-    answer uncertain, and calls are seconds apart.
+    Every call opens its own connection: on a reused one that the service has dropped, the result of a create would be
+    unknown, and calls are seconds apart anyway.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Calls:
         clock: Callable[[], float] = time.time,
         stopwatch: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`pause` is how a rate limit is waited for, which a person should see; `sleep` how a failure is."""
+        """`pause` waits for a rate limit, which the user should see; `sleep` waits after a failure."""
         self.origin = _origin(base_url)
         self.timeout_seconds = timeout_seconds
         self._api_key = api_key
@@ -85,10 +85,10 @@ class Calls:
         self._trust: dict[str, ssl.SSLContext] = {}
 
     async def ask(self, request: VastRequest) -> VastAnswer:
-        """The service's answer, a refusal included. Raises ProviderBusy or AnswerLost when none came."""
+        """The service's answer, also a refusal. Raises ProviderBusy or AnswerLost if there is none."""
         failures = refusals = 0
         failed_seconds = limited_seconds = 0.0
-        await self._turn(request)
+        await self._wait_for_turn(request)
         while True:
             tried_at = self._stopwatch()
             outcome = await self._try(request, spent_seconds=failed_seconds)
@@ -98,7 +98,7 @@ class Calls:
                 if wait is None:
                     return outcome
                 await self._pause(wait)
-                await self._turn(request)
+                await self._wait_for_turn(request)
                 limited_seconds += wait
                 continue
             if isinstance(outcome, VastAnswer) and not outcome.may_pass:
@@ -107,24 +107,24 @@ class Calls:
             spent = failed_seconds + self._stopwatch() - tried_at
             wait = self._wait(request, failures, _asked_seconds(outcome), spent_seconds=spent)
             if wait is None:
-                return _given(outcome)
+                return _answer_or_raise(outcome)
             await self._sleep(wait)
-            await self._turn(request)
+            await self._wait_for_turn(request)
             failed_seconds += self._stopwatch() - tried_at
 
     async def fetch(self, url: str) -> bytes | None:
-        """What lies at an address that the service named, asked for without the key; None while it is not there."""
+        """Download a URL that the service named, without the key; None until it is available."""
         address = urlsplit(url)
         if address.scheme != "https" and f"{address.scheme}://{address.netloc}" != self.origin:
-            raise ProviderFault(f"Vast.ai names an address that is not safe to read: {url[:200]}")
+            raise ProviderFault(f"Vast.ai named a URL that is not safe to read: {url[:200]}")
         try:
             async with self._http(url) as http:
                 answer = await http.get(url)
         except httpx.HTTPError as problem:
-            raise _silence(problem, doing="hand out the log", changes=False) from problem
+            raise _no_answer(problem, doing="hand out the log", changes=False) from problem
         return answer.content if answer.status_code == 200 else None
 
-    async def _turn(self, request: VastRequest) -> None:
+    async def _wait_for_turn(self, request: VastRequest) -> None:
         interval = self._intervals[request.endpoint]
         if interval > 0:
             await self._limiter.wait_for_turn(
@@ -136,7 +136,7 @@ class Calls:
             )
 
     async def _try(self, request: VastRequest, *, spent_seconds: float) -> VastAnswer | ProviderError:
-        """One try. Afterwards the limiter knows that the service has seen it, and for how long it wants no other."""
+        """One try; reports it to the limiter, with the pause that the service asks for."""
         outcome: VastAnswer | ProviderError
         try:
             outcome = await self._once(request, spent_seconds=spent_seconds)
@@ -186,7 +186,7 @@ class Calls:
                     headers={"Authorization": f"Bearer {self._api_key}", "Accept": "application/json"},
                 )
         except httpx.HTTPError as problem:
-            raise _silence(problem, doing=request.doing, changes=request.changes) from problem
+            raise _no_answer(problem, doing=request.doing, changes=request.changes) from problem
         refusal = read_refusal(
             answer.status_code, answer.headers, answer.content, now=self._clock(), secret=self._api_key
         )
@@ -197,12 +197,12 @@ class Calls:
             transport=self._transport,
             verify=self._trusted(urlsplit(url).scheme),
             timeout=min(self.timeout_seconds, at_most_seconds),
-            follow_redirects=False,  # a redirect could carry the key elsewhere
+            follow_redirects=False,  # a redirect could send the key elsewhere
             headers={"User-Agent": "stationmaster"},
         )
 
     def _trusted(self, scheme: str) -> ssl.SSLContext:
-        """The authorities that vouch for servers, read once: it takes longer than a call. Plain HTTP needs none."""
+        """The SSL context, created once because loading the certificates is slow; plain HTTP needs none."""
         if scheme not in self._trust:
             bare = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             self._trust[scheme] = httpx.create_ssl_context() if scheme == "https" else bare
@@ -210,21 +210,21 @@ class Calls:
 
 
 def _asked_seconds(outcome: VastAnswer | ProviderError) -> float | None:
-    """How long the service wants to be left alone, where it says so."""
+    """The pause that the service asks for, if any."""
     return outcome.refusal.retry_after_seconds if isinstance(outcome, VastAnswer) and outcome.refusal else None
 
 
-def _given(outcome: VastAnswer | ProviderError) -> VastAnswer:
+def _answer_or_raise(outcome: VastAnswer | ProviderError) -> VastAnswer:
     if isinstance(outcome, ProviderError):
         raise outcome
     return outcome
 
 
-def _silence(problem: httpx.HTTPError, *, doing: str, changes: bool) -> ProviderError:
+def _no_answer(problem: httpx.HTTPError, *, doing: str, changes: bool) -> ProviderError:
     why = str(problem) or type(problem).__name__
     if changes and not isinstance(problem, _NEVER_SENT):
         return AnswerLost(f"Vast.ai may or may not {doing}: {why}")
-    return ProviderBusy(f"Vast.ai did not {doing}, it cannot be reached: {why}", hint=_UNREACHABLE_HINT)
+    return ProviderBusy(f"Vast.ai did not {doing}: it cannot be reached ({why})", hint=_UNREACHABLE_HINT)
 
 
 def _origin(base_url: str) -> str:
@@ -237,6 +237,6 @@ def _origin(base_url: str) -> str:
     path = parts.path.rstrip("/").removesuffix("/v0").removesuffix("/v1").removesuffix("/api")
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.username or parts.query:
         raise ConfigInvalid(
-            "vastai.api_base_url is not an address", hint="write https://console.vast.ai/api/v0, without a key"
+            "vastai.api_base_url is not a valid URL", hint="write https://console.vast.ai/api/v0, without a key"
         )
     return f"{parts.scheme}://{parts.netloc}{path}"

@@ -1,4 +1,4 @@
-"""Vast.ai's API, call by call, typed. Every call is one conversation; a create is never repeated by itself."""
+"""A typed client for Vast.ai's API. A create is never retried automatically."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from stationmaster.providers.vastai.wire import (
 )
 
 SEARCH_CAP = 64
-"""The most offers in one answer, whatever `limit` says. (Third parties.)"""
+"""Maximum offers in one answer, even with a higher `limit`. (Reported by third parties.)"""
 _PAGE = 25
 _CHARGES_PAGE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RentOrder:
-    """What is asked for at a create. `bid_per_hour` is always sent for an interruptible machine: without a price the
-    service silently rents on demand."""
+    """The order of a create. `bid_per_hour` is always sent for an interruptible machine: without a price the service
+    silently rents on demand."""
 
     image: str
     disk_gb: float
@@ -48,7 +48,7 @@ class RentOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Created:
-    """A rental. With a `fault` the service refused and rented all the same: it bills, and has to be destroyed."""
+    """A rental. With a `fault` the service refused but rented anyway: it bills and must be destroyed."""
 
     instance_id: int
     fault: str | None = None
@@ -56,7 +56,7 @@ class Created:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceList:
-    """All instances of the account; `complete` only when the service's own count agrees."""
+    """All instances of the account; `complete` only if the service's own count agrees."""
 
     rows: tuple[InstanceRow, ...]
     complete: bool
@@ -70,9 +70,9 @@ class VastClient:
     async def search(
         self, query: Mapping[str, Any], *, pages: int = 1, until_price: MicroDollars | None = None
     ) -> tuple[OfferRow, ...]:
-        """The cheapest offers that match, up to `pages` times the service's cap; filters may be applied loosely.
+        """The cheapest matching offers, up to `pages` times the service's maximum; the service may filter loosely.
 
-        Pages follow each other at once, so that a search is quick and the next one waits the longer.
+        Pages do not wait for the rate limit, so that a search is fast; the next search waits longer instead.
         """
         found: dict[int, OfferRow] = {}
         floor: MicroDollars | None = None
@@ -80,7 +80,7 @@ class VastClient:
             offers = await self._offers(query, floor=floor, continues=page > 0)
             rows = readable(OfferRow, offers)
             if offers and not rows:
-                raise ProviderFault("Vast.ai's offers cannot be read")
+                raise ProviderFault("Vast.ai's offers are unreadable")
             known = len(found)
             found.update((row.id, row) for row in rows)
             floor = max((row.dph_total for row in rows), default=MicroDollars(0))
@@ -89,7 +89,7 @@ class VastClient:
         return tuple(found.values())
 
     async def create(self, ask_id: int, order: RentOrder) -> Created:
-        """Rent. NoCapacity, ProviderBusy, AccessRefused, ProviderError: nothing was rented. AnswerLost: who knows."""
+        """Rent. NoCapacity, ProviderBusy, AccessRefused, ProviderError: nothing was rented. AnswerLost: unknown."""
         body = {
             "client_id": "me",
             "image": order.image,
@@ -98,8 +98,8 @@ class VastClient:
             "onstart": order.onstart,
             "env": dict(order.environment),
             "price": None if order.bid_per_hour is None else order.bid_per_hour / 1_000_000,
-            "runtype": "ssh_direc ssh_proxy",  # spelled so by the official client
-            "cancel_unavail": True,  # refuse rather than leave a stopped machine behind
+            "runtype": "ssh_direc ssh_proxy",  # the official client's spelling
+            "cancel_unavail": True,  # refuse, instead of leaving a stopped machine
         }
         answer = await self._calls.ask(
             VastRequest(
@@ -109,14 +109,14 @@ class VastClient:
                 doing="rent the machine",
                 body=body,
                 repeatable=False,
-                waits_when_limited=False,  # whoever rents looks for the label before each try
+                waits_when_limited=False,  # the caller looks for the label before each try
                 changes=True,
             )
         )
         return _created(answer)
 
     async def instances(self) -> InstanceList:
-        """Every page of the list. Raises ProviderFault for an answer that is no list; such a one is never empty."""
+        """Read all pages. Raises ProviderFault for an answer that is not a list: it never counts as empty."""
         pages = await read_instance_pages(self._calls)
         found = [row for page in pages for row in read_all(InstanceRow, page.instances, what="a machine")]
         rows = {row.id: row for row in found}
@@ -124,7 +124,7 @@ class VastClient:
         return InstanceList(rows=tuple(rows.values()), complete=complete)
 
     async def instance(self, instance_id: int) -> InstanceRow | None:
-        """One instance; None only when the service says that there is none."""
+        """One instance; None only if the service answers that it does not exist."""
         answer = await self._calls.ask(
             VastRequest(
                 endpoint="read",
@@ -138,16 +138,16 @@ class VastClient:
             return None
         document = answer.document()
         if not isinstance(document, dict) or "instances" not in document:
-            raise ProviderFault(f"Vast.ai's answer has no machine {instance_id} in it")
+            raise ProviderFault(f"Vast.ai's answer does not contain machine {instance_id}")
         if document["instances"] is None:
             return None
         row = read(InstanceRow, document["instances"], what=f"machine {instance_id}")
         if row.id != instance_id:
-            raise ProviderFault(f"Vast.ai was asked for machine {instance_id} and told of {row.id}")
+            raise ProviderFault(f"Vast.ai was asked for machine {instance_id} and returned {row.id}")
         return row
 
     async def destroy(self, instance_id: int) -> None:
-        """Ask for its end; quiet when there is none any more."""
+        """Destroy the instance; does nothing if it no longer exists."""
         answer = await self._calls.ask(
             VastRequest(
                 endpoint="destroy",
@@ -168,12 +168,12 @@ class VastClient:
         (await self._manage(instance_id, {"state": "stopped"}, doing=f"stop machine {instance_id}")).document()
 
     async def start(self, instance_id: int) -> bool:
-        """True when it starts. False: the GPU is taken and the start only queued; it may bill at any time until
-        `stop` takes it back."""
+        """True if it starts. False: the GPU is taken and the start is only queued; it may bill at any time until
+        `stop` cancels it."""
         answer = await self._manage(
             instance_id, {"state": "running"}, doing=f"start machine {instance_id}", repeatable=False
         )
-        # Its HTTP status is not confirmed, so the words decide.
+        # Its HTTP status is not confirmed, so the text decides.
         if answer.refusal is not None and "state change queued" in answer.refusal.message.lower():
             return False
         answer.document()
@@ -182,33 +182,33 @@ class VastClient:
     async def log(
         self, instance_id: int, *, tail: int = 1000, attempts: int = 30, interval_seconds: float = 0.3
     ) -> str:
-        """The container's log. The service writes it to an address that answers once it is there."""
+        """The container's log. The service writes it to a URL that answers once it is ready."""
         answer = await self._calls.ask(
             VastRequest(
                 endpoint="logs",
                 method="PUT",
                 path=f"/api/v0/instances/request_logs/{instance_id}/",
-                doing=f"hand out the log of machine {instance_id}",
+                doing=f"return the log of machine {instance_id}",
                 body={"tail": str(tail)},
             )
         )
-        url = read(LogRequested, answer.document(), what="an address of a log").result_url
+        url = read(LogRequested, answer.document(), what="the URL of a log").result_url
         for _ in range(attempts):
             content = await self._calls.fetch(url)
             if content is not None:
                 return content.decode("utf-8", "replace")
             await self._sleep(interval_seconds)
-        raise ProviderBusy(f"Vast.ai did not hand out the log of machine {instance_id} in time")
+        raise ProviderBusy(f"Vast.ai did not return the log of machine {instance_id} in time")
 
     async def account_keys(self) -> tuple[str, ...]:
         answer = await self._calls.ask(
             VastRequest(endpoint="keys", method="GET", path="/api/v0/ssh/", doing="list the account's SSH keys")
         )
         if answer.refusal is not None and answer.refusal.status == 404 and not answer.refusal.is_key_refused:
-            return ()  # this is how it says that there are none
+            return ()  # the service's answer for no keys
         document = answer.document()
         if not isinstance(document, list):
-            raise ProviderFault("Vast.ai's SSH keys cannot be read")
+            raise ProviderFault("Vast.ai's list of SSH keys is unreadable")
         rows = read_all(KeyRow, document, what="an SSH key")
         return tuple(text for row in rows if (text := row.key or row.public_key))
 
@@ -220,14 +220,14 @@ class VastClient:
         await self._add_key(path, public_key, doing=f"attach the SSH key to machine {instance_id}")
 
     async def user(self) -> VastUser:
-        """Who the key belongs to. The answer may carry keys: only what is declared is read."""
+        """The account of the key. The answer may contain keys: only declared fields are read."""
         answer = await self._calls.ask(
-            VastRequest(endpoint="user", method="GET", path="/api/v0/users/current/", doing="say whose key this is")
+            VastRequest(endpoint="user", method="GET", path="/api/v0/users/current/", doing="identify the account")
         )
         return read(VastUser, answer.document(), what="an account")
 
     async def charges(self, *, since: float, until: float) -> tuple[ChargeRow, ...]:
-        """What instances were billed on the days of the span. Raises ProviderFault unless every row came."""
+        """Charges for instances on the days of the span. Raises ProviderFault unless every row arrived."""
         filters = {"day": {"gte": int(since), "lte": int(until) + 1}, "type": {"in": ["instance"]}}
         query = {"select_filters": json.dumps(filters), "limit": str(_CHARGES_PAGE), "format": "table"}
         rows: list[ChargeRow] = []
@@ -243,13 +243,13 @@ class VastClient:
                 break
             query = {**query, "after_token": page.next_token}
         if page.total is not None and len(rows) < page.total:
-            raise ProviderFault(f"Vast.ai speaks of {page.total} charges and lists {len(rows)}")
+            raise ProviderFault(f"Vast.ai reports {page.total} charges but lists {len(rows)}")
         return tuple(rows)
 
     async def _offers(self, query: Mapping[str, Any], *, floor: MicroDollars | None, continues: bool) -> list[Any]:
         body = {**query, "order": [["dph_total", "asc"]], "limit": SEARCH_CAP}
         if floor is not None:
-            body["dph_total"] = {"gte": (floor - 1) / 1_000_000}  # as many digits as the service has, and none too many
+            body["dph_total"] = {"gte": (floor - 1) / 1_000_000}  # with as many digits as the service uses
         request = VastRequest(
             endpoint="search",
             method="POST",
@@ -261,7 +261,7 @@ class VastClient:
         document = (await self._calls.ask(request)).document()
         offers = document.get("offers") if isinstance(document, dict) else None
         if not isinstance(offers, list):
-            raise ProviderFault("Vast.ai's answer has no offers in it")
+            raise ProviderFault("Vast.ai's answer contains no list of offers")
         return offers
 
     async def _manage(
@@ -291,7 +291,7 @@ class VastClient:
                 changes=True,
             )
         )
-        # How a key that is there already is refused is not confirmed; other refusals do not say this.
+        # The refusal of an existing key is not confirmed; no other refusal contains this word.
         if answer.refusal is not None and "already" in f"{answer.refusal.code} {answer.refusal.message}".lower():
             return
         answer.document()
@@ -334,7 +334,7 @@ def _created(answer: VastAnswer) -> Created:
 
 
 def _is_clean(refusal: Refusal) -> bool:
-    """Whether nothing was rented for certain; a 408 comes from something between the service and us."""
+    """Whether certainly nothing was rented; a 408 may come from a proxy in between."""
     return refusal.status in (200, 429) or (400 <= refusal.status < 500 and refusal.status != 408)
 
 
@@ -342,4 +342,4 @@ def _new_contract(answer: VastAnswer) -> int:
     try:
         return int(json.loads(answer.body)["new_contract"])
     except (ValueError, KeyError, TypeError):
-        raise AnswerLost("Vast.ai's answer to the order cannot be read: it may have rented") from None
+        raise AnswerLost("Vast.ai's answer to the order is unreadable: it may have rented the machine") from None

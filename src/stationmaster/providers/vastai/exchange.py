@@ -1,4 +1,4 @@
-"""A request to Vast.ai, and the answer that came: what it holds, or what its refusal means."""
+"""A request to Vast.ai and its answer: a document or a refusal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stationmaster.providers.vastai.refusals import Refusal, error_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VastRequest:
-    """`endpoint` is what rate limits are counted by, `doing` what a person reads when it fails."""
+    """`endpoint` is the key of the rate limit; `doing` is used in the error message."""
 
     endpoint: str
     method: str
@@ -21,10 +21,10 @@ class VastRequest:
     doing: str
     query: Mapping[str, str] | None = None
     body: Mapping[str, Any] | None = None
-    repeatable: bool = True  # after a failure that leaves open whether it was carried out
-    waits_when_limited: bool = True  # after a rate limit, which says that it was not carried out
-    changes: bool = False  # whether the service may have done something when no answer comes
-    continues: bool = False  # the next page of the call before it, which need not wait for its turn
+    repeatable: bool = True  # after a failure with an unknown result
+    waits_when_limited: bool = True  # after a rate limit, when it certainly had no effect
+    changes: bool = False  # whether it may have had an effect when no answer comes
+    continues: bool = False  # the next page of the previous call: does not wait for the rate limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,21 +35,21 @@ class VastAnswer:
 
     @property
     def is_limited(self) -> bool:
-        """Whether the service did nothing because it is asked too often."""
+        """Whether the service refused because of a rate limit."""
         return self.refusal is not None and self.refusal.is_busy
 
     @property
     def is_quota(self) -> bool:
-        """Whether that lasts until the day is over."""
+        """Whether that limit lasts until the end of the day."""
         return self.refusal is not None and self.refusal.is_quota
 
     @property
     def may_pass(self) -> bool:
-        """Whether the service failed, and the same request may well succeed in a moment."""
+        """Whether the service failed, so that a retry may succeed."""
         return self.refusal is not None and self.refusal.status >= 500
 
     def document(self) -> Any:
-        """The JSON of an answer that says yes. Raises what a refusal or anything else means."""
+        """The JSON of a successful answer. Raises the error for a refusal or an unreadable answer."""
         if self.refusal is not None:
             raise self.problem()
         try:

@@ -1,4 +1,4 @@
-"""What an instance's row says of the machine: its status by categorical signals, and the ways to reach it."""
+"""Converts an instance's row to a machine: its status, addresses and price."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stationmaster.model import Access, Machine, MachineStatus, SshAccess
 from stationmaster.money import ZERO, MicroDollars
 from stationmaster.providers.vastai.wire import InstanceRow
 
-# Seen in `status_msg` of machines that never came up. The first four are the host's fault, the others the image's.
+# Seen in `status_msg` of machines that never started. The first four are caused by the host, the others by the image.
 _FAILURE = re.compile(
     r"oci runtime create failed|error response from daemon|unresolvable cdi devices|docker_build\(\) error"
     r"|manifest .*not found|manifest unknown|pull access denied|unauthorized|no such image",
@@ -17,11 +17,11 @@ _FAILURE = re.compile(
 _COMING_UP = (None, "created", "loading", "rebooting", "recycling")
 _DOWN = ("exited", "stopped", "frozen")
 _LOST = ("offline", "unknown")
-_GAVE_UP = "Vast.ai gave up starting it: outbid, out of credit, or the GPU was taken"
+_GAVE_UP = "Vast.ai did not start it: outbid, out of credit, or the GPU was taken"
 
 
 def machine(row: InstanceRow, *, key_path: str | None, job_root: str, fault: str | None = None) -> Machine:
-    """Our view of an instance. A `fault` is why it must not be used, whatever the row says."""
+    """The machine of an instance. With a `fault` it counts as failed, regardless of the row."""
     status, message = (MachineStatus.FAILED, fault) if fault else _status(row)
     return Machine(
         provider_id=str(row.id),
@@ -39,9 +39,9 @@ def machine(row: InstanceRow, *, key_path: str | None, job_root: str, fault: str
 
 
 def _status(row: InstanceRow) -> tuple[MachineStatus, str | None]:
-    """Signals that settle the matter come first; `actual_status` alone lags behind.
+    """Definite signals first; `actual_status` alone lags behind.
 
-    A machine that has run is never called failed: its disk may hold a model.
+    A machine that has run never counts as failed: its disk may contain a model.
     """
     actual = row.actual_status
     if actual in _LOST:
@@ -65,21 +65,21 @@ def _status_before_running(row: InstanceRow) -> tuple[MachineStatus, str | None]
 
 
 def _accesses(row: InstanceRow, *, key_path: str | None, job_root: str) -> tuple[Access, ...]:
-    """The machine's own port first, the service's proxy second; the host of one never goes with the other's port."""
-    doors: list[tuple[str, int]] = []
+    """The direct port first, then the service's proxy; each host only with its own port."""
+    endpoints: list[tuple[str, int]] = []
     bindings = (row.ports or {}).get("22/tcp")
     if bindings and row.public_ipaddr:
-        doors.append((row.public_ipaddr, bindings[0].port))
+        endpoints.append((row.public_ipaddr, bindings[0].port))
     if row.ssh_host and row.ssh_port and row.actual_status not in _COMING_UP:
-        # With Jupyter the proxy listens for SSH one port further up.
-        doors.append((row.ssh_host, row.ssh_port + ("jupyter" in (row.image_runtype or ""))))
+        # With Jupyter the proxy's SSH port is one higher.
+        endpoints.append((row.ssh_host, row.ssh_port + ("jupyter" in (row.image_runtype or ""))))
     return tuple(
-        SshAccess(host=host, port=port, user="root", job_root=job_root, key_path=key_path) for host, port in doors
+        SshAccess(host=host, port=port, user="root", job_root=job_root, key_path=key_path) for host, port in endpoints
     )
 
 
 def _price(row: InstanceRow, status: MachineStatus) -> MicroDollars:
-    """What it costs per hour once it runs; of a stopped machine what its disk costs."""
+    """The price per hour while it runs; for a stopped machine the price of its disk."""
     if status is MachineStatus.STOPPED:
         now = row.billed.total if row.billed else None
         return now if now is not None else row.storage_total_cost or ZERO

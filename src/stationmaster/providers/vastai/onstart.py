@@ -1,4 +1,4 @@
-"""What a rented machine runs when it starts, and what it says of itself."""
+"""The start script of rented machines, and the host keys that it prints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib import resources
 from stationmaster.errors import ConfigInvalid
 
 SCRIPT_LIMIT = 4096
-"""Characters of onstart and arguments together that the service takes."""
+"""The service's limit for the characters of onstart and arguments together."""
 _BLOCK = re.compile(r"sm-host-keys begin\s*\n(.*?)sm-host-keys end", re.DOTALL)
 _KEY = re.compile(r"sm-host-key ([a-z0-9@.-]+ [A-Za-z0-9+/]+=*)")
 
@@ -31,21 +31,21 @@ def guard_environment(*, idle_seconds: float, abandon_seconds: float) -> dict[st
 
 
 def onstart_script(public_key: str) -> str:
-    """The script that lets the owner of this key in. Raises ConfigInvalid when the key does not fit."""
+    """The start script that authorizes this key. Raises ConfigInvalid for an invalid or too long key."""
     line = " ".join(public_key.split())
     if not line.startswith(("ssh-", "ecdsa-", "sk-")) or len(line.split()) < 2:
-        raise ConfigInvalid("the public SSH key is not one", hint="run `stationmaster keys setup`")
+        raise ConfigInvalid("the public SSH key is invalid", hint="run `stationmaster keys setup`")
     script = _template().replace("@PUBLIC_KEY@", shlex.quote(line))
     if len(script) > SCRIPT_LIMIT:
         raise ConfigInvalid(
             f"the public SSH key is too long: {len(line)} characters",
-            hint="run `stationmaster keys setup`, which makes a short one",
+            hint="run `stationmaster keys setup`, which creates a short one",
         )
     return script
 
 
 def host_keys_in(log: str) -> tuple[str, ...]:
-    """The host keys that a machine printed last, one OpenSSH line each; none while a block is not whole.
+    """The host keys that a machine printed last, one OpenSSH line each; none until a block is complete.
 
     >>> host_keys_in("boot\\nsm-host-keys begin\\nsm-host-key ssh-ed25519 AAAAC3\\nsm-host-keys end\\n")
     ('ssh-ed25519 AAAAC3',)

@@ -1,5 +1,5 @@
-# Runs when the machine starts: lets our key in, tells the host keys, stops the machine if nobody comes.
-# Plain sh; lines that are only comments are not sent. Paths and the API's address can be set from outside.
+# Runs when the machine starts: authorizes our key, prints the host keys, stops the machine if contact is lost.
+# Plain sh; comment lines are not sent. Paths and the API address can be overridden by variables.
 home=${HOME:-/root} jobs=${STATIONMASTER_JOB_ROOT:-/opt/stationmaster/jobs}
 keys=${STATIONMASTER_HOST_KEYS:-/etc/ssh} log=${STATIONMASTER_CONTAINER_LOG:-/proc/1/fd/1}
 api=${STATIONMASTER_PROVIDER_URL:-https://console.vast.ai}/api/v0/instances/$CONTAINER_ID/
@@ -11,10 +11,10 @@ mkdir -p "$home/.ssh" "$jobs"
 : >"$home/.no_auto_tmux"
 key=@PUBLIC_KEY@
 grep -qxF "$key" "$home/.ssh/authorized_keys" 2>/dev/null || printf '\n%s\n' "$key" >>"$home/.ssh/authorized_keys"
-# Both speak of an earlier start: that uptime may come again, and that process number is another's now.
+# Both are from an earlier start: the uptime may repeat, and the pid may belong to another process now.
 rm -f "$jobs/.guard" "$jobs"/*/.trackside/training.pid
 
-# SSH sessions do not see the container's variables otherwise. The machine's key is for the guard alone.
+# Makes the container variables visible in SSH sessions, except the API key, which only the guard may use.
 etc=${keys%/*}/environment
 env | grep -E '^[A-Za-z_][A-Za-z0-9_]*=' |
 grep -vE '^(_|PWD|OLDPWD|SHLVL|HOME|USER|LOGNAME|SHELL|TERM|CONTAINER_API_KEY)=' |
@@ -27,7 +27,7 @@ echo "sm-host-keys begin"
 cat "$keys"/ssh_host_*_key.pub | while read -r kind text _; do echo "sm-host-key $kind $text"; done
 echo "sm-host-keys end"
 }
-# To our own output and to that of the container's first process: one of them reaches the log. Again when they change.
+# To our output and to that of the first process: one of them reaches the log. Repeated when the keys change.
 tell() {
 set -- "$keys"/ssh_host_*_key.pub
 [ -e "$1" ] || return 1
@@ -51,7 +51,7 @@ started() {
 set -- "$jobs"/*/.trackside/steps/*/started
 [ -e "$1" ]
 }
-# The machine's own key goes by standard input or environment: arguments can be read by every process.
+# The API key is passed by stdin or environment: every process can read arguments.
 ask() {
 if command -v curl >/dev/null; then
 printf 'header = "Authorization: Bearer %s"\n' "$CONTAINER_API_KEY" |
@@ -63,7 +63,7 @@ h={"Authorization":"Bearer "+os.environ["CONTAINER_API_KEY"],"Content-Type":"app
 print(u.urlopen(u.Request(url,body.encode(),h,method=method),timeout=60).read().decode())' "$1" "$2" "$api"
 fi 2>/dev/null | tr -d ' ' | grep -q '"success":true'
 }
-# What home has safe, and what never began, may go; anything else keeps its disk, until nobody lets it stop.
+# Destroy if the results are saved or nothing started; else stop and keep the disk; destroy if stopping stays refused.
 leave() {
 if [ -e "$jobs/.acknowledged" ] || ! started; then ask DELETE '{}'
 elif ask PUT '{"state":"stopped"}'; then refused=
@@ -72,7 +72,7 @@ refused=${refused:-$t}
 [ $((t - refused)) -lt "$abandon" ] || ask DELETE '{}'
 fi
 }
-# .guard: seconds that a training may go on alone, and the uptime of the visit that said so.
+# .guard: seconds that a training may continue without contact, and the uptime when that was written.
 guard() {
 boot=$(now) seen=$boot told= refused= n=0
 until tell || [ $n -ge 60 ]; do n=$((n + 1)); sleep 1; done

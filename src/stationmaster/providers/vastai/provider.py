@@ -1,4 +1,4 @@
-"""Vast.ai as a provider of machines, under one account."""
+"""The Vast.ai provider, for one account."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stationmaster.providers.vastai.wire import ChargeRow, InstanceRow
 from stationmaster.settings import SweepSettings, VastSettings
 from stationmaster.settings.machines import DEFAULT_JOB_ROOT
 
-_UNKNOWN_GPU = 2.0  # counted as so many times slower than the reference, so that an unknown card is no bargain
+_UNKNOWN_GPU = 2.0  # slowdown against the reference, so that an unknown GPU does not look cheap
 _CHARGE_KINDS = {"bwd": "traffic", "bwu": "traffic"}
 
 
@@ -26,8 +26,8 @@ _CHARGE_KINDS = {"bwd": "traffic", "bwu": "traffic"}
 class VastOptions:
     """How machines are chosen and set up.
 
-    `public_key` lets us in and `ssh_key_path` is its private half. It is read when a machine is rented, so that the
-    market and the machines that are there can be looked at without a key pair; it raises ConfigInvalid without one.
+    `public_key` is authorized on machines; `ssh_key_path` is its private key. It is read when a machine is rented, so
+    that offers and machines can be listed without a key pair; it raises ConfigInvalid without one.
     """
 
     public_key: Callable[[], str]
@@ -35,16 +35,16 @@ class VastOptions:
     settings: VastSettings = field(default_factory=VastSettings)
     sweep: SweepSettings = field(default_factory=SweepSettings)
     default_image: str = "vastai/pytorch:@vastai-automatic-tag"
-    bid_share: float = 1.1  # of the least bid that an offer takes
+    bid_share: float = 1.1  # of an offer's minimum bid
     search_pages: int = 5
-    create_limit_seconds: float = 120.0  # the request's own limit, and as much again for a list that lags
+    create_limit_seconds: float = 120.0  # the request's timeout, and the same again for a list that lags
     billed_after_seconds: float = 3600.0  # Vast.ai adds to a machine's bill for a while after its end
     log_attempts: int = 30
     log_interval_seconds: float = 0.3
 
 
 class VastProvider:
-    """Keeps Provider, CanStop, KnowsHostKeys, KnowsKeys, NeedsKey and KnowsMoney."""
+    """Implements Provider, CanStop, KnowsHostKeys, KnowsKeys, NeedsKey and KnowsMoney."""
 
     def __init__(self, client: VastClient, *, options: VastOptions, name: str = "vastai") -> None:
         self.name = name
@@ -65,7 +65,7 @@ class VastProvider:
         return [ranked.offer for ranked in (await self.ranking(want)).chosen]
 
     async def ranking(self, want: Requirements) -> Ranking:
-        """What can be rented, best first, with the cost of the whole job; and why the rest was left out."""
+        """Offers, best first, with the cost of the whole job; and why others were excluded."""
         options, want = self._options, self._as_rented(want)
         preferences = options.settings
         storage_gb = disk_gb(want, default_gb=options.settings.default_disk_gb)
@@ -78,10 +78,10 @@ class VastProvider:
         return rank(candidates, replace(want, disk_gib=gib(storage_gb)), preferences, _hours_on(want))
 
     async def create(self, offer: Offer, *, label: str, want: Requirements) -> str:
-        """Rent it. An order that was refused and carried out all the same is a machine that has failed."""
+        """Rent the offer. If the service refused but rented anyway, the machine counts as failed."""
         options, want = self._options, self._as_rented(want)
         if want.interruptible != (offer.bid_per_hour is not None):
-            raise ConfigInvalid("an interruptible machine is rented by a bid, and any other without one")
+            raise ConfigInvalid("an interruptible machine needs a bid, any other must have none")
         created = await self._client.create(
             int(offer.id),
             RentOrder(
@@ -126,7 +126,7 @@ class VastProvider:
         return await self._client.start(int(provider_id))
 
     async def log(self, provider_id: str, *, lines: int = 1000) -> str:
-        """The end of the container's own log."""
+        """The last lines of the container's log."""
         options = self._options
         return await self._client.log(
             int(provider_id),
@@ -158,13 +158,13 @@ class VastProvider:
         return [charge for row in rows for charge in _charges(row)]
 
     async def account(self) -> str:
-        """Whom the service takes us for; a key belongs to one account for ever, so it is asked once."""
+        """The account's id; read once, because a key always belongs to the same account."""
         if self._account is None:
             self._account = str((await self._client.user()).id)
         return self._account
 
     def _public_key(self) -> str:
-        """For a machine that is rented now. A job whose pair is gone by then can only tell people about it."""
+        """The public key for a new machine. Raises AccessRefused if the pair is gone."""
         try:
             return self._options.public_key()
         except ConfigInvalid as problem:
@@ -191,12 +191,12 @@ def _environment(options: VastOptions) -> dict[str, str]:
 
 
 def _can_exist(provider_id: str) -> bool:
-    """The service's machines are numbers; anything else would name another path of its API."""
+    """Whether it is a number, as the service's ids are; anything else would be another path of its API."""
     return provider_id.isascii() and provider_id.isdigit()
 
 
 def _hours_on(want: Requirements) -> HoursOn:
-    """The job's hours are those on an RTX 4090, less what is the same on all; without a GPU all of it is."""
+    """Scales the job's hours, given for an RTX 4090, except its fixed hours; without a GPU nothing is scaled."""
 
     def hours(gpu: str | None) -> float:
         factor = gpu_factor(gpu) if gpu else None
@@ -207,7 +207,7 @@ def _hours_on(want: Requirements) -> HoursOn:
 
 
 def _charges(row: ChargeRow) -> list[Charge]:
-    """One line per kind; a row that is not broken down counts as the GPU's."""
+    """One charge per kind; a row without items counts as GPU cost."""
     amounts: dict[str, int] = {}
     for item in row.items or ():
         kind = _CHARGE_KINDS.get(item.type, item.type)

@@ -1,4 +1,4 @@
-"""What it means when Vast.ai does not do as asked: its error bodies, in all their shapes, as our exceptions."""
+"""Converts Vast.ai's error bodies, in all their shapes, to our exceptions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GONE_CODES = {"no_such_instance", "not_found"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """An answer that says no. Any part of it may be missing on the wire."""
+    """A refusal; the service may omit any part of it."""
 
     status: int
     code: str
@@ -32,7 +32,7 @@ class Refusal:
 
     @property
     def is_gone(self) -> bool:
-        """The instance does not exist, by the service's own word; any other 404 says something else."""
+        """Whether the service states that the instance does not exist; any other 404 means something else."""
         return self.status == 404 and self.code in _GONE_CODES
 
     @property
@@ -41,27 +41,26 @@ class Refusal:
 
     @property
     def is_quota(self) -> bool:
-        """The account's searches of the day are used up: no wait that anybody would sit through helps."""
+        """The account's daily search quota is used up: waiting does not help."""
         return self.code == _QUOTA_CODE
 
     @property
     def is_key_refused(self) -> bool:
-        # A bad key is 401 or 404, no key 403, and a session that has ended 404: only the words tell.
-        said = self.message.lower()
-        words = ("invalid user key", "requires login", "session expired")
-        return self.status in (401, 403) or self.code == "auth_error" or any(word in said for word in words)
+        # A bad key is 401 or 404, no key 403, and an expired session 404: only the text distinguishes them.
+        message = self.message.lower()
+        phrases = ("invalid user key", "requires login", "session expired")
+        return self.status in (401, 403) or self.code == "auth_error" or any(phrase in message for phrase in phrases)
 
     @property
     def is_offer_gone(self) -> bool:
-        # 404 with `invalid_args`, 410 and 400 with `no_such_ask` have all been seen. A bid that is refused is no
-        # machine either.
+        # 404 with `invalid_args`, 410 and 400 with `no_such_ask` were all seen. A refused bid counts too.
         return "no_such_ask" in f"{self.code} {self.message}" or self.code == "invalid_price"
 
 
 def read_refusal(
     status: int, headers: Mapping[str, str], body: bytes, *, now: float, secret: str = ""
 ) -> Refusal | None:
-    """What an answer refuses; None when it is none. 200 with `success: false` refuses as much as a 400."""
+    """The refusal in an answer; None for a success. A 200 with `success: false` is a refusal too."""
     document = _object(body)
     if 200 <= status < 300 and document.get("success") is not False:
         return None
@@ -77,28 +76,30 @@ def read_refusal(
 
 
 def error_of(refusal: Refusal, *, doing: str) -> ProviderError:
-    """The exception for a refusal; `doing` says in words what was asked for."""
-    said = f"Vast.ai did not {doing}: {refusal.message or refusal.code or f'HTTP {refusal.status}'}"
+    """The exception for a refusal; `doing` describes the request."""
+    message = f"Vast.ai did not {doing}: {refusal.message or refusal.code or f'HTTP {refusal.status}'}"
     if refusal.is_busy:
         hint = _quota_hint(refusal) if refusal.is_quota else _LIMIT_HINT
-        return ProviderBusy(said, retry_after_seconds=refusal.retry_after_seconds, hint=hint)
+        return ProviderBusy(message, retry_after_seconds=refusal.retry_after_seconds, hint=hint)
     if refusal.code == "deprecated_endpoint":
-        return ProviderFault(said, hint="a newer Stationmaster may know the new address")
+        return ProviderFault(
+            message, hint="update Stationmaster: this version calls an endpoint that Vast.ai has removed"
+        )
     if refusal.code in _CREDIT_CODES:
-        return AccessRefused(said, hint=_CREDIT_HINT)
+        return AccessRefused(message, hint=_CREDIT_HINT)
     if refusal.is_key_refused:
-        return AccessRefused(said, hint=_KEY_HINT)
+        return AccessRefused(message, hint=_KEY_HINT)
     if refusal.is_offer_gone:
-        return NoCapacity(said)
+        return NoCapacity(message)
     if refusal.status >= 500:
-        return ProviderBusy(said, retry_after_seconds=refusal.retry_after_seconds)
-    return ProviderError(said)
+        return ProviderBusy(message, retry_after_seconds=refusal.retry_after_seconds)
+    return ProviderError(message)
 
 
 def _quota_hint(refusal: Refusal) -> str:
     seconds = refusal.retry_after_seconds
     when = "" if seconds is None else f", in {format_duration(seconds)}"
-    return f"the account's searches for today are used up; Vast.ai allows more from 00:00 UTC on{when}"
+    return f"the account's daily search quota is used up; it resets at 00:00 UTC{when}"
 
 
 def _object(body: bytes) -> dict[str, Any]:
@@ -110,16 +111,16 @@ def _object(body: bytes) -> dict[str, Any]:
 
 
 def _message(document: Mapping[str, Any], body: bytes) -> str:
-    """`msg`, `message`, `detail`, or the plain text of the body, as one line without markup."""
-    said = next((document[name] for name in ("msg", "message", "detail") if document.get(name)), None)
-    if said is None:
-        said = document.get("error") or body[:2000].decode("utf-8", "replace")
-    plain = re.sub(r"<[^>]*>", " ", str(said))
+    """`msg`, `message`, `detail`, or the text of the body, as one line without markup."""
+    text = next((document[name] for name in ("msg", "message", "detail") if document.get(name)), None)
+    if text is None:
+        text = document.get("error") or body[:2000].decode("utf-8", "replace")
+    plain = re.sub(r"<[^>]*>", " ", str(text))
     return " ".join(plain.split())[:_LONGEST_MESSAGE]
 
 
 def _retry_after(document: Mapping[str, Any], headers: Mapping[str, str], message: str, *, now: float) -> float | None:
-    """Seconds to wait: a header that the documentation denies, a field of the body, or when the day's quota ends."""
+    """Seconds to wait: from an undocumented header, a field of the body, or the reset time of the daily quota."""
     reset = _seconds(headers.get("x-ratelimit-reset"))
     candidates = (
         _seconds(headers.get("retry-after")),
@@ -131,7 +132,7 @@ def _retry_after(document: Mapping[str, Any], headers: Mapping[str, str], messag
 
 
 def _threshold(message: str) -> float | None:
-    """`API requests too frequent endpoint threshold=4.5` names the least time between two calls."""
+    """`API requests too frequent endpoint threshold=4.5` contains the minimum interval."""
     found = re.search(r"threshold=(\d+(?:\.\d+)?)", message)
     return float(found[1]) if found else None
 

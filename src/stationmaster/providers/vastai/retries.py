@@ -1,4 +1,4 @@
-"""When a call to Vast.ai is tried again, and how long it waits before that: pure rules."""
+"""When a call to Vast.ai is retried, and after which wait: pure rules."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """How a call that may be repeated is repeated: waits that double, with jitter, up to a bound.
+    """Retries with exponential backoff and jitter, up to a limit.
 
-    A failure and a rate limit are counted apart: a rate limit says that nothing was done and when to come back, so
-    waiting for it is worth more patience than a silence.
+    Failures and rate limits are counted separately: after a rate limit nothing was done and the wait is known, so it
+    may be longer than after a failure.
     """
 
     attempts: int = 4
     first_seconds: float = 0.5
-    longest_seconds: float = 15.0  # a longer wait is for the caller to decide
-    within_seconds: float = math.inf  # all tries together, from the first one's turn on; rate limits not counted
-    limited_seconds: float = 75.0  # all waits for rate limits together: those that count by the minute end within it
+    longest_seconds: float = 15.0  # the caller decides about longer waits
+    within_seconds: float = math.inf  # all tries together, without waits for rate limits
+    limited_seconds: float = 75.0  # all waits for rate limits together: enough for limits per minute
 
     def wait(
         self, failures: int, asked_seconds: float | None, *, draw: float, spent_seconds: float = 0.0, turn: float = 0.0
     ) -> float | None:
-        """Seconds before the next try; None when there is none. `draw` is random, between 0 and 1, and `turn` the
-        seconds that two calls keep apart anyway."""
+        """Seconds before the next try; None if there is none. `draw` is random between 0 and 1; `turn` is the minimum
+        interval of two calls."""
         if failures >= self.attempts or (asked_seconds or 0.0) > self.longest_seconds:
             return None
         wait = max(asked_seconds or 0.0, self._backoff(failures, draw))
@@ -33,8 +33,7 @@ class Retries:
     def limited_wait(
         self, refusals: int, asked_seconds: float | None, *, draw: float, waited_seconds: float = 0.0, turn: float = 0.0
     ) -> float | None:
-        """Seconds to wait after the service has said for the `refusals`th time that it is asked too often; None when
-        the patience does not last that long."""
+        """Seconds to wait after the rate limit was hit for the `refusals`th time; None if that exceeds the limit."""
         wait = max(asked_seconds or 0.0, turn, self._backoff(refusals, draw))
         return wait if waited_seconds + wait <= self.limited_seconds else None
 
@@ -43,4 +42,4 @@ class Retries:
 
 
 HURRIED = Retries(attempts=3, within_seconds=10.0)
-"""For a question that a person waits for."""
+"""For calls that a user waits for."""

@@ -1,4 +1,4 @@
-"""From what a job needs to a search, and from what the search found to candidates for the ranking."""
+"""Builds a search from a job's requirements, and candidates for the ranking from its rows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from stationmaster.offers import CONTRACT_SHARE, Candidate, Preferences, least_c
 from stationmaster.providers.vastai.wire import OfferRow
 
 _GIB_IN_GB = 1024**3 / 1000**3
-_LEAST_DISK_GB = 8.0  # the service rents no less
+_LEAST_DISK_GB = 8.0  # the service's minimum
 
 
 def disk_gb(want: Requirements, *, default_gb: float) -> float:
-    """The disk to rent, which cannot grow later."""
+    """The disk size to rent; it cannot grow later."""
     return max(math.ceil(want.disk_gib * _GIB_IN_GB), default_gb, _LEAST_DISK_GB)
 
 
@@ -24,7 +24,7 @@ def gib(gigabytes: float) -> float:
 
 
 def search_query(want: Requirements, preferences: Preferences, *, storage_gb: float) -> dict[str, Any]:
-    """The body of a search. The price cap is left to the ranking, which can then say what it left out."""
+    """The body of a search. The ranking applies the price cap, so that it can report what it excluded."""
     vram_gib = max(want.vram_gib, preferences.min_vram_gb) if want.gpus else 0.0
     query: dict[str, Any] = {
         "type": "bid" if want.interruptible else "on-demand",
@@ -45,7 +45,7 @@ def search_query(want: Requirements, preferences: Preferences, *, storage_gb: fl
 
 
 def candidate(row: OfferRow, want: Requirements, *, provider: str, bid_share: float) -> Candidate:
-    """One row of a search in our units. `bid_share` of the least bid is offered, not to be outbid at once."""
+    """One row of a search in our units. We bid `bid_share` of the minimum bid, so that we are not outbid at once."""
     bid, price = None, row.dph_total
     if want.interruptible:
         least = row.min_bid if row.min_bid is not None else row.dph_total
@@ -77,6 +77,6 @@ def candidate(row: OfferRow, want: Requirements, *, provider: str, bid_share: fl
 
 
 def _traffic_price(row: OfferRow) -> MicroDollars:
-    """Per GiB; which way it goes is not known beforehand, so the dearer one counts."""
+    """Price per GiB; the direction is not known beforehand, so the higher price counts."""
     dearer = max(row.inet_down_cost or 0, row.inet_up_cost or 0)
     return MicroDollars(math.ceil(dearer * _GIB_IN_GB))

@@ -1,4 +1,4 @@
-"""The dedicated SSH key pair for rented machines: made once, kept private, known to the provider."""
+"""The SSH key pair for rented machines: created once, kept private, registered with the provider."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SETUP_HINT = "run `stationmaster keys setup`"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyPair:
-    """`public_key` is one OpenSSH line; `made` says whether it is new."""
+    """`public_key` is one OpenSSH line; `made` is True for a new pair."""
 
     private_path: Path
     public_key: str
@@ -30,18 +30,18 @@ class KeyPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyReport:
-    """Which keys the provider has, and whether ours is among them."""
+    """The provider's keys, and whether ours is one of them."""
 
     known: tuple[str, ...]
     is_ours_known: bool
 
     @property
     def advice(self) -> str | None:
-        return None if self.is_ours_known else f"the provider does not know this key; {_SETUP_HINT}"
+        return None if self.is_ours_known else f"the provider does not have this key; {_SETUP_HINT}"
 
 
 def ensure_pair(path: Path = DEFAULT_KEY_PATH) -> KeyPair:
-    """There is a pair at `path` that only its owner can read; made if there is none, never replaced."""
+    """Create the pair at `path` if there is none, readable only by its owner; never replaces one."""
     private = path.expanduser()
     made = not private.exists()
     try:
@@ -54,7 +54,7 @@ def ensure_pair(path: Path = DEFAULT_KEY_PATH) -> KeyPair:
 
 
 def read_pair(path: Path = DEFAULT_KEY_PATH) -> KeyPair:
-    """The pair at `path`, with nothing changed. Raises ConfigInvalid when there is none."""
+    """Read the pair at `path`; changes nothing. Raises ConfigInvalid if there is none."""
     private = path.expanduser()
     if not private.is_file():
         raise ConfigInvalid(f"there is no SSH key at {private}", hint=f"{_SETUP_HINT} or set VASTAI_SSH_KEY_PATH")
@@ -65,7 +65,7 @@ def read_pair(path: Path = DEFAULT_KEY_PATH) -> KeyPair:
 
 
 async def register(pair: KeyPair, provider: KnowsKeys) -> KeyReport:
-    """The provider knows the key, for machines rented from now on; quiet if it did."""
+    """Add the key to the account, for machines rented from now on; does nothing if it is there."""
     await provider.add_account_key(pair.public_key)
     return await check(pair, provider)
 
@@ -77,22 +77,23 @@ async def check(pair: KeyPair, provider: KnowsKeys) -> KeyReport:
 
 
 def _make(private: Path) -> None:
-    """A pair whose halves belong together: of several processes that make one at the same time, the first wins.
+    """Create a matching pair: if several processes do it at the same time, the first wins.
 
-    The private half appears first, whole and never replaced; the public one is taken from it, also after a crash.
+    The private key appears first, atomically, and is never replaced; the public key is derived from it, also after a
+    crash.
     """
-    import asyncssh  # 0.2 s to import, and needed once in a lifetime
+    import asyncssh  # 0.2 s to import, and rarely needed
 
     private.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _public_path(private).unlink(missing_ok=True)  # of a pair whose private half is gone
+    _public_path(private).unlink(missing_ok=True)  # left from a pair without its private key
     key = asyncssh.generate_private_key("ssh-ed25519", comment="stationmaster")
     fresh = _write_beside(private, key.export_private_key())
     try:
         os.link(fresh, private)
     except FileExistsError:
-        pass  # somebody else's is used
+        pass  # another process created it first
     except OSError:
-        fresh.rename(private)  # a file system without links
+        fresh.rename(private)  # a file system without hard links
     fresh.unlink(missing_ok=True)
 
 
@@ -106,7 +107,7 @@ def _write_beside(path: Path, content: bytes) -> Path:
 
 
 def _public_key(private: Path, *, write: bool) -> str:
-    """The public half: beside the private one, else taken from it."""
+    """The public key: from its file next to the private key, else derived."""
     public = _public_path(private)
     if public.is_file():
         line = " ".join(public.read_text(encoding="utf-8").split())
@@ -125,8 +126,8 @@ def _derived(private: Path) -> bytes:
         return asyncssh.read_private_key(str(private)).export_public_key()
     except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError):
         raise ConfigInvalid(
-            f"{private} is no private key that can be used without a passphrase",
-            hint=f"put its public half beside it, or move it away and {_SETUP_HINT}",
+            f"{private} is not a private key without a passphrase",
+            hint=f"put its public key next to it, or move it away and {_SETUP_HINT}",
         ) from None
 
 

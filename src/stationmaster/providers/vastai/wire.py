@@ -1,6 +1,6 @@
-"""Vast.ai's JSON, read at the door: unknown fields are ignored, odd ones become None, units become ours.
+"""Models of Vast.ai's JSON: unknown fields are ignored, malformed ones become None, units are converted.
 
-Only what identifies a thing must be right: a row without an id is a fault of the provider, never a row less.
+Only identifying fields must be valid: a row without an id raises ProviderFault and is never skipped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Row = TypeVar("Row", bound="_Wire")
 
 
 def _or_none(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """The API's documentation and its answers disagree on many types; nothing of ours may break on one of them."""
+    """None for an invalid value: the API's documentation and its answers disagree on many types."""
     try:
         return handler(value)
     except (ValidationError, ValueError):
@@ -27,7 +27,7 @@ def _or_none(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
 
 
 def _stripped(value: object) -> str | None:
-    """Addresses come with stray blanks and line ends."""
+    """Strip the text: addresses come with stray white space."""
     text = str(value).strip() if value is not None else ""
     return text or None
 
@@ -48,7 +48,7 @@ class _Wire(BaseModel):
 
 
 class OfferRow(_Wire):
-    """One ask of a search. `inet_*` is taken as Mbit/s, as the official client does; the documentation says MB/s."""
+    """One offer of a search. `inet_*` is read as Mbit/s, as by the official client; the documentation has MB/s."""
 
     id: int
     num_gpus: int
@@ -60,7 +60,7 @@ class OfferRow(_Wire):
     cuda_max_good: Maybe[float] = None
     disk_space: Maybe[float] = None  # GB
     direct_port_count: Maybe[int] = None
-    duration: Maybe[float] = None  # seconds that the host will stay
+    duration: Maybe[float] = None  # seconds that the host stays available
     geolocation: Text = None
     reliability: Maybe[float] = None
     reliability2: Maybe[float] = None
@@ -76,7 +76,7 @@ class OfferRow(_Wire):
 
     @property
     def is_datacenter(self) -> bool:
-        # `hosting_type` 1 is what the documentation's example of a data centre carries; unconfirmed.
+        # The documentation's example of a data centre has `hosting_type` 1; unconfirmed.
         return bool(self.datacenter) or self.hosting_type == 1
 
     @property
@@ -108,13 +108,13 @@ class InstanceRow(_Wire):
     ssh_host: Text = None
     ssh_port: Maybe[int] = None
     public_ipaddr: Text = None
-    # A map, null until the machine runs; one page of the documentation shows a list of numbers, which says nothing.
+    # A map, null until the machine runs; one page of the documentation shows a list of numbers instead.
     ports: Maybe[Mapping[str, Maybe[tuple[Binding, ...]]]] = None
     start_date: Maybe[float] = None
     end_date: Maybe[float] = None
     num_gpus: Maybe[int] = None
     gpu_name: Text = None
-    gpu_util: Maybe[float] = None  # percent in every client that prints it; the documentation says a fraction
+    gpu_util: Maybe[float] = None  # percent in every client; the documentation has a fraction
     gpu_temp: Maybe[float] = None
     disk_usage: Maybe[float] = None  # GB; -1 before the first report
     dph_total: Maybe[Price] = None  # while it runs
@@ -123,7 +123,7 @@ class InstanceRow(_Wire):
 
     @property
     def has_reported(self) -> bool:
-        """Whether the host ever told of a running container; the figures stay after a stop. (Third parties.)"""
+        """Whether the host ever reported a running container; the values stay after a stop. (Third parties.)"""
         return self.disk_usage is not None and self.disk_usage >= 0
 
 
@@ -134,14 +134,14 @@ class InstancePage(_Wire):
 
 
 class VastUser(_Wire):
-    """The account; `balance` is 0 for accounts that pay ahead, so only `credit` counts."""
+    """The account; `balance` is 0 for prepaid accounts, so only `credit` counts."""
 
     id: int
     credit: Maybe[Price] = None
 
 
 class KeyRow(_Wire):
-    """The list says `key`, the answer to an addition says `public_key`."""
+    """The list uses `key`, the answer to an addition uses `public_key`."""
 
     id: Maybe[int] = None
     key: Text = None
@@ -172,13 +172,13 @@ class LogRequested(_Wire):
 
 
 def read(kind: type[Row], document: Any, *, what: str) -> Row:
-    """The document as `kind`. Raises ProviderFault when it is something else."""
+    """Parse the document as `kind`. Raises ProviderFault if it does not fit."""
     try:
         return kind.model_validate(document)
     except ValidationError as problem:
         first = problem.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "it"
-        raise ProviderFault(f"Vast.ai's answer makes no sense as {what}: {place}: {first['msg']}") from problem
+        raise ProviderFault(f"Vast.ai's answer is not {what}: {place}: {first['msg']}") from problem
 
 
 def read_all(kind: type[Row], documents: Iterable[Any], *, what: str) -> tuple[Row, ...]:
@@ -186,7 +186,7 @@ def read_all(kind: type[Row], documents: Iterable[Any], *, what: str) -> tuple[R
 
 
 def readable(kind: type[Row], documents: Iterable[Any]) -> tuple[Row, ...]:
-    """The documents that can be read; for answers where one more or less does no harm."""
+    """The documents that can be parsed; for lists where a missing row does no harm."""
     rows = []
     for document in documents:
         try:

@@ -1,4 +1,4 @@
-"""Machines on paper: they come up, cost money and go, but nobody can log in. For tests of the API alone."""
+"""The back end `paper`: instances without machines, which start, bill and end, but have no SSH. For API tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the simulator asks of its machines, whatever they are made of."""
+"""The interface of the simulator's machine back ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stationmaster.simulator.json_rows import MachineTelemetry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineSpec:
-    """A machine to bring up."""
+    """A machine to start."""
 
     id: int
     marker: str
@@ -26,60 +26,60 @@ class MachineSpec:
     driver_version: str
     cuda: float
     address: Address | None = None
-    """Where it answered before; kept over a stop if it is still free."""
+    """Its previous address; reused after a stop if it is still free."""
 
 
 class Machines(Protocol):
-    """A back end. Every call may be repeated; a machine is known by its id."""
+    """A back end. Every call may be repeated; machines are identified by id."""
 
     async def open(self, *, api_port: int, fresh: bool) -> None:
-        """Make ready; the API is at this port. With `fresh`, what an earlier simulator left behind is cleared away."""
+        """Prepare; the API listens on this port. With `fresh`, remove what an earlier simulator left."""
 
     async def close(self, *, keep: bool) -> None:
-        """Let go of everything; with `keep` the machines' processes and files stay for a simulator started later."""
+        """Release everything; with `keep` the machines' processes and files stay for a later simulator."""
 
     @property
     def api_hosts(self) -> tuple[str, ...]:
-        """Further addresses of this computer at which the machines look for the API."""
+        """Further addresses of this computer at which machines reach the API."""
 
     async def boot(self, spec: MachineSpec) -> Address:
-        """SSH answers and onstart runs. A machine that was halted finds its files as it left them."""
+        """Start the machine: SSH answers and onstart runs. A halted machine keeps its files."""
 
     async def adopt(self, spec: MachineSpec) -> Address | None:
-        """Take over a machine that an earlier simulator left running; None if there is none."""
+        """Adopt a machine that an earlier simulator left running; None if there is none."""
 
     async def halt(self, machine_id: int) -> None:
-        """No process of the machine is left and SSH does not answer; its files stay."""
+        """Kill the machine's processes and its SSH server; its files stay."""
 
     async def destroy(self, machine_id: int) -> None:
-        """No process, no SSH, no file is left."""
+        """Remove the machine's processes, SSH server and files."""
 
     async def authorize(self, machine_id: int, ssh_keys: tuple[str, ...]) -> None:
-        """These keys may log in, besides those that the machine itself has written."""
+        """Authorize these keys, besides those that the machine has added itself."""
 
     async def log(self, machine_id: int) -> str:
-        """The container's log: what onstart, and whoever wrote to the log target, said."""
+        """The container's log: output of onstart, and of processes that write to the log."""
 
     async def telemetry(self, machine_id: int) -> MachineTelemetry:
-        """What the machine reports of itself."""
+        """The machine's current metrics."""
 
     async def take_traffic(self, machine_id: int) -> tuple[int, int]:
-        """Bytes into and out of the machine since this was last asked."""
+        """Bytes into and out of the machine since the last call."""
 
     async def processes(self, machine_id: int) -> list[int]:
-        """The machine's processes, by their ids on this computer."""
+        """The machine's processes, by their pids on this computer."""
 
     async def refuse_ssh(self, machine_id: int, *, door: str, refuse: bool) -> None:
-        """SSH at the `direct` or `proxy` door, or `both`, refuses connections and cuts those it has."""
+        """Refuse SSH on the `direct` or `proxy` port, or `both`, and drop open connections."""
 
     async def partition(self, machine_id: int, *, cut: bool) -> None:
-        """Nothing passes to or from the machine; its processes go on."""
+        """Cut the machine's network, or restore it; its processes continue."""
 
     async def swap_host_key(self, machine_id: int) -> None:
-        """SSH answers with a key that the machine never told."""
+        """Make SSH answer with a host key that the machine never printed."""
 
     async def fill_disk(self, machine_id: int) -> None:
-        """From now on nothing can be written on the machine."""
+        """Make all further writes on the machine fail."""
 
     async def skew_clock(self, machine_id: int, seconds: float) -> None:
-        """Programs started from now on read a wall clock that is wrong by `seconds`."""
+        """Shift the wall clock of programs started from now on by `seconds`."""

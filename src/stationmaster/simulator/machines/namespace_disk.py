@@ -1,4 +1,4 @@
-"""The disk of a namespace machine: a layer in memory over this computer's system files, everything private masked."""
+"""The disk of a namespace machine: an overlay in memory on this computer's system files; private folders are hidden."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from stationmaster.simulator.machines.ssh_server import new_host_key
 from stationmaster.simulator.machines.stubs import gpu_config, write_nvidia_smi
 
 _SHOWN = frozenset(("bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "var", "opt", "dev", "proc", "sys"))
-"""What machines see of this computer's root; everything else, homes and secrets with it, is masked."""
+"""The folders of this computer's root that machines see; all others, with homes and secrets, are hidden."""
 _LIMIT_BYTES = 2 << 30
-"""The disk lives in memory, of which only what is written to it is taken."""
+"""The disk is in memory; only written data takes memory."""
 _SSHD_CONFIG = """ListenAddress 0.0.0.0
 HostKey /etc/ssh/served_host_key
 AuthorizedKeysFile /etc/ssh/service_keys .ssh/authorized_keys
@@ -32,15 +32,15 @@ SetEnv {variables}
 
 
 class NamespaceDisk:
-    """Lasts over stops of its machine, until it is removed."""
+    """Survives stops of its machine, until it is removed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.written = path / "up"
-        """What the machine has changed; to be touched from here only while the machine is down."""
+        """The machine's changes; modify them from outside only while the machine is down."""
 
     async def make(self, spec: MachineSpec) -> None:
-        """A disk with the machine's host keys and programs on it; one that is there already is left as it is."""
+        """Create the disk with the machine's host keys and programs; does nothing if it exists."""
         if self.path.is_mount():
             return
         self.path.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ class NamespaceDisk:
         write_nvidia_smi(self.written / "usr/local/bin", gpus, python=python_inside(), seen_as="/usr/local/bin")
 
     def write_settings(self, spec: MachineSpec, variables: dict[str, str]) -> None:
-        """The SSH server's settings, the service's keys and onstart, for the next boot."""
+        """Write sshd's settings, the authorized keys and onstart for the next boot."""
         text = " ".join(f"{name}={value}" for name, value in variables.items())
         (self.written / "etc/ssh/sshd_config").write_text(_SSHD_CONFIG.format(variables=text))
         (self.written / "etc/ssh/service_keys").write_text("".join(f"{key}\n" for key in spec.ssh_keys))
@@ -71,7 +71,7 @@ class NamespaceDisk:
         return (facts.f_blocks - facts.f_bfree) * facts.f_frsize
 
     async def fill(self) -> None:
-        """No room is left, without taking any: the disk shrinks to what is on it."""
+        """Shrink the disk to its content, so that it is full."""
         await call("mount", "-o", f"remount,size={self.used_bytes()}", str(self.path))
 
     async def remove(self) -> None:
@@ -79,12 +79,12 @@ class NamespaceDisk:
 
 
 def python_inside() -> str:
-    """A Python that the machines can see: the system's, else this one."""
+    """A Python that machines can see: the system's, else this one."""
     return shutil.which("python3", path="/usr/local/bin:/usr/bin") or f"{sys.base_prefix}/bin/python3"
 
 
 def python_to_show() -> str:
-    """The folder to show to machines because the system has no Python; empty when it has one."""
+    """The Python folder to mount on machines; empty if the system has a Python."""
     return "" if python_inside().startswith("/usr/") else sys.base_prefix
 
 
@@ -93,6 +93,6 @@ def _hidden() -> set[str]:
 
 
 def _mask(folder: Path) -> None:
-    """An empty folder in place of this computer's."""
+    """Hide this computer's folder by an empty one."""
     folder.mkdir(mode=0o755, parents=True)
     os.setxattr(folder, "trusted.overlay.opaque", b"y")

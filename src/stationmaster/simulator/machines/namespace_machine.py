@@ -1,4 +1,4 @@
-"""A machine made of Linux namespaces: its own address, files and process table, and a real sshd."""
+"""A machine in Linux namespaces: its own address, files and pid namespace, and a real sshd."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PROC = Path("/proc")
 
 
 class NamespaceMachine:
-    """One machine: a disk in memory, a network cable, and a process tree that ends with its pid 1."""
+    """One machine: a disk in memory, a network link, and a process tree that ends with its pid 1."""
 
     def __init__(self, folder: Path, network: Network) -> None:
         self._folder = folder
@@ -41,7 +41,7 @@ class NamespaceMachine:
         self.slot = int(slot_file.read_text()) if slot_file.exists() else 0
 
     def take_slot(self, taken: set[int]) -> None:
-        """An address, kept until the machine is destroyed."""
+        """Take a free address and keep it until the machine is destroyed."""
         if not self.slot:
             self._folder.mkdir(parents=True, exist_ok=True)
             self.slot = self._network.free_slot(taken)
@@ -52,7 +52,7 @@ class NamespaceMachine:
         return self._first_process() is not None
 
     async def boot(self, spec: MachineSpec, *, api_url: str) -> None:
-        """SSH answers and onstart runs."""
+        """Start the machine: SSH answers and onstart runs."""
         await self._disk.make(spec)
         known = {MARK: spec.marker, "STATIONMASTER_PROVIDER_URL": api_url}
         self._disk.write_settings(spec, known | {"PYTHONPATH": _CLOCK})
@@ -80,12 +80,12 @@ class NamespaceMachine:
         await self._proxy.close()
 
     async def halt(self) -> None:
-        """Every process of the machine ends with its pid 1; its disk and its address stay."""
+        """Kill pid 1, and with it every process; the disk and the address stay."""
         await self.shut()
         pid = self._first_process()
         if pid is not None:
             os.kill(pid, signal.SIGKILL)
-            while self._first_process() == pid:  # noqa: ASYNC110  # nobody tells when a process is gone that is not our child
+            while self._first_process() == pid:  # noqa: ASYNC110  # not our child: it can only be polled
                 await asyncio.sleep(0.005)
         if self._launcher is not None:
             await self._launcher.wait()
@@ -113,7 +113,7 @@ class NamespaceMachine:
         try:
             output = await call("nsenter", "-t", str(self._first_process()), "-m", "-p", *program)
         except OSError:
-            return MachineTelemetry()  # it went down meanwhile, or its disk is full
+            return MachineTelemetry()  # it stopped meanwhile, or its disk is full
         gpus = [[float(value) for value in line.split(", ")] for line in output.splitlines()]
         return MachineTelemetry(
             gpu_percent=sum(gpu[0] for gpu in gpus) / len(gpus),
@@ -129,7 +129,7 @@ class NamespaceMachine:
         return max(0, now[0] - before[0]), max(0, now[1] - before[1])
 
     def processes(self) -> list[int]:
-        """All but pid 1, its helpers and the SSH servers."""
+        """All processes except pid 1, its helpers and the SSH servers."""
         inside = self._inside()
         keepers = {pid for pid in inside if str(_INIT) in _command_of(pid)}
         return [
@@ -169,8 +169,8 @@ class NamespaceMachine:
         deadline = asyncio.get_running_loop().time() + _BOOT_SECONDS
         while asyncio.get_running_loop().time() < deadline:
             if launcher.returncode is not None:
-                said = (self._folder / "boot.log").read_text(errors="replace").strip()
-                raise OSError(f"the machine ended at once: {said[-300:]}")
+                output = (self._folder / "boot.log").read_text(errors="replace").strip()
+                raise OSError(f"the machine stopped at once: {output[-300:]}")
             if first := _child_of(launcher.pid):
                 (self._folder / "pid").write_text(f"{first} {_start_time_of(first)}")
                 if await _answers(self._network.address(self.slot), _DIRECT_PORT):
@@ -179,7 +179,7 @@ class NamespaceMachine:
         raise OSError("SSH on the machine does not answer")
 
     def _first_process(self) -> int | None:
-        """Pid 1 of the machine, by its number here; None when it is not running."""
+        """The machine's pid 1, as a pid of this computer; None if it is not running."""
         try:
             pid, started = (self._folder / "pid").read_text().split()
             return int(pid) if _start_time_of(int(pid)) == started else None
@@ -187,7 +187,7 @@ class NamespaceMachine:
             return None
 
     def _files(self) -> Path:
-        """The machine's root: through its own eyes while it runs, else straight on its disk."""
+        """The machine's root: through /proc while it runs, else directly on its disk."""
         pid = self._first_process()
         return Path(f"/proc/{pid}/root") if pid is not None else self._disk.written
 
@@ -196,7 +196,7 @@ class NamespaceMachine:
         return _processes_beside(first) if first is not None else []
 
     def _end_ssh(self, port: int) -> None:
-        """End the SSH server of this port and its sessions; what they started goes on."""
+        """Kill the SSH server of this port and its sessions; their commands continue."""
         servers = [pid for pid in self._inside() if _name_of(pid).startswith("sshd")]
         listening = {pid for pid in servers if f"-p {port} -o PidFile" in " ".join(_command_of(pid))}
         for pid in servers:

@@ -1,4 +1,4 @@
-"""The back end of machines with an address, a file system and a process table of their own: Linux with root."""
+"""The back end `namespaces`: machines with their own address, file system and pid namespace. Linux with root only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PROGRAMS = ("ip", "unshare", "nsenter", "mount", "umount", "sshd", "setsid", "b
 
 
 class NamespaceMachines:
-    """Needs root on Linux. A partition here is a real one: neither SSH nor the API gets through."""
+    """Needs root on Linux. A partition really cuts the network: neither SSH nor the API is reachable."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -117,7 +117,7 @@ class NamespaceMachines:
 
 
 def check_system(*, platform: str, user_id: int, path: str = SYSTEM_PATH) -> None:
-    """Raises ConfigInvalid, with what is missing, where machines of this kind cannot be made."""
+    """Raise ConfigInvalid, with the reason, if this back end cannot be used."""
     missing = [program for program in _PROGRAMS if shutil.which(program, path=path) is None]
     if platform != "linux" or user_id != 0 or missing:
         reason = "it needs root on Linux" if platform != "linux" or user_id else f"{', '.join(missing)} not found"

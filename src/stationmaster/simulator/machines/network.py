@@ -1,4 +1,4 @@
-"""The network of namespace machines: a bridge of this computer, and a cable to each machine."""
+"""The network of namespace machines: a bridge on this computer, and a veth pair to each machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BRIDGES = 200
 
 
 class Network:
-    """10.222.N.0/24 on a bridge of its own, so that several simulators can run beside each other."""
+    """10.222.N.0/24 on its own bridge, so that several simulators can run at the same time."""
 
     def __init__(self) -> None:
         self.number = -1
@@ -37,18 +37,18 @@ class Network:
                 await call("ip", "link", "set", f"smbr{number}", "up")
                 return
         raise ConfigInvalid(
-            "no bridge can be made for the machines", hint="the namespaces back end needs root on Linux"
+            "cannot create a network bridge for the machines", hint="the namespaces back end needs root on Linux"
         )
 
     def reopen(self, number: int) -> None:
-        """Take over the network that an earlier simulator left."""
+        """Adopt the network of an earlier simulator."""
         self.number = number
 
     async def close(self) -> None:
         await succeeds("ip", "link", "del", f"smbr{self.number}")
 
     async def plug(self, slot: int) -> None:
-        """A network namespace with this slot's address at the end of a cable; plugged in already is fine."""
+        """Create a network namespace with this slot's address; may be repeated."""
         namespace, cable = self.namespace(slot), self._cable(slot)
         if not await succeeds("ip", "netns", "add", namespace):
             await self.pull(slot, out=False)
@@ -60,7 +60,7 @@ class Network:
         await call("ip", "-n", namespace, "link", "set", "lo", "up")
 
     async def pull(self, slot: int, *, out: bool) -> None:
-        """Pull the cable out, or put it in again."""
+        """Set the machine's link down, or up again."""
         await succeeds("ip", "link", "set", self._cable(slot), "down" if out else "up")
 
     async def unplug(self, slot: int) -> None:
@@ -78,14 +78,14 @@ class Network:
         for slot in range(_FIRST_SLOT, _LAST_SLOT):
             if slot not in taken:
                 return slot
-        raise ConfigInvalid("all addresses of the machines' network are taken")
+        raise ConfigInvalid("all addresses of the machines' network are in use")
 
     def _cable(self, slot: int) -> str:
         return f"smv{self.number}-{slot}"
 
 
 async def call(*arguments: str) -> str:
-    """Run a program of the system; its output. Raises with its own words when it fails."""
+    """Run a program and return its output. Raises OSError with its output if it fails."""
     status, output = await _run(arguments)
     if status != 0:
         raise OSError(f"{' '.join(arguments)}: {output.strip()}")

@@ -1,6 +1,6 @@
-"""A stand-in for nvidia-smi: GPUs that are as busy as the machine's processes are.
+"""A fake nvidia-smi: its GPU load is the CPU load of the machine's processes.
 
-This file is also copied onto machines as the program itself, so it uses the standard library alone.
+This file is also copied to machines as the program itself, so it only uses the standard library.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main(arguments: list[str], config_path: Path) -> int:
 
 
 def read_gpus(config: dict[str, Any], last_path: Path) -> list[dict[str, Any]]:
-    """Each GPU's readings now; the load is that since the last reading, or over a tenth of a second."""
+    """Current values of each GPU; the load since the last reading, or over a tenth of a second."""
     busy, resident_mb = _load(config.get("marker"), last_path)
     total = int(config["memory_mb"])
     gpus = []
@@ -92,14 +92,14 @@ def _sum_processes(marker: str | None) -> tuple[float, float]:
             fields = (process / "stat").read_bytes().rpartition(b")")[2].split()
         except OSError:
             continue
-        # User and system time of the process and of its children that have ended, so that short programs count.
+        # User and system time of the process and its ended children, so that short programs count.
         seconds += sum(int(field) for field in fields[11:15]) / _CLOCK_TICKS
         resident += int(fields[21]) * _PAGE_BYTES / 1e6
     return seconds, resident
 
 
 def _is_ours(process: Path, marker: str | None) -> bool:
-    """On a machine with a process table of its own, which has no marker, all of them are."""
+    """Without a marker, in a pid namespace, all processes are ours."""
     if marker is None:
         return True
     return f"STATIONMASTER_MACHINE={marker}".encode() in (process / "environ").read_bytes().split(b"\0")
@@ -119,7 +119,7 @@ def _write_last(path: Path, moment: float, seconds: float) -> None:
         written.write_text(json.dumps([moment, seconds]))
         written.replace(path)
     except OSError:
-        pass  # a full disk: the next reading samples anew
+        pass  # a full disk: the next reading samples again
 
 
 def _print_query(rows: list[dict[str, Any]], fields: list[str], form: str) -> None:

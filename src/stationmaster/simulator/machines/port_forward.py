@@ -1,4 +1,4 @@
-"""A door to a machine: a TCP port that passes connections on, and that can be shut, silenced or cut."""
+"""A TCP port that forwards connections to a machine, and can refuse, stall or drop them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _CHUNK_BYTES = 256 * 1024
 
 class ForwardState(Enum):
     OPEN = auto()
-    REFUSING = auto()  # nobody listens: connections are refused
-    SILENT = auto()  # connections stand, and nothing passes: a cable pulled somewhere
+    REFUSING = auto()  # not listening: connections are refused
+    SILENT = auto()  # connections stay open, but no data passes, as with a pulled cable
 
 
 class PortForward:
-    """Listens on this computer and passes what comes to `target`; counts the bytes each way."""
+    """Listens on this computer, forwards connections to `target`, and counts the bytes each way."""
 
     def __init__(self, host: str, target: tuple[str, int] | None = None) -> None:
         self.target = target
@@ -27,65 +27,65 @@ class PortForward:
         self.outward_bytes = 0
         self._host = host
         self._server: asyncio.Server | None = None
-        self._is_shut = False  # a connection accepted just before must not get through
-        self._passing: set[asyncio.Task[None]] = set()
-        self._audible = asyncio.Event()
-        self._audible.set()
+        self._is_closed = False  # a connection that was just accepted must not get through
+        self._connections: set[asyncio.Task[None]] = set()
+        self._may_pass = asyncio.Event()
+        self._may_pass.set()
 
     async def open(self, port: int = 0) -> int:
-        """Listen, on this port if it can be had, else on any; the port is returned."""
-        self._is_shut = False
+        """Listen on this port if it is free, else on any; returns the port."""
+        self._is_closed = False
         try:
-            self._server = await asyncio.start_server(self._enter, self._host, port, limit=_CHUNK_BYTES)
+            self._server = await asyncio.start_server(self._accept, self._host, port, limit=_CHUNK_BYTES)
         except OSError:
-            self._server = await asyncio.start_server(self._enter, self._host, 0, limit=_CHUNK_BYTES)
+            self._server = await asyncio.start_server(self._accept, self._host, 0, limit=_CHUNK_BYTES)
         self.port = int(self._server.sockets[0].getsockname()[1])
         return self.port
 
     async def set(self, state: ForwardState) -> None:
-        """Change how the door behaves, for connections that stand and for new ones."""
+        """Change the behaviour for open and new connections."""
         if state is ForwardState.SILENT:
-            self._audible.clear()
+            self._may_pass.clear()
             return
-        self._audible.set()
+        self._may_pass.set()
         if state is ForwardState.REFUSING:
             await self.close()
         elif self._server is None:
             await self.open(self.port)
 
     async def close(self) -> None:
-        """Nobody listens and every connection is cut."""
-        self._is_shut = True
+        """Stop listening and drop every connection."""
+        self._is_closed = True
         server, self._server = self._server, None
         if server is not None:
             await stop_listening(server)
-        passing = list(self._passing)
+        passing = list(self._connections)
         for task in passing:
             task.cancel()
         await asyncio.gather(*passing, return_exceptions=True)
 
-    async def _enter(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        self._passing.add(task)
+        self._connections.add(task)
         try:
-            await self._audible.wait()
-            if self.target is None or self._is_shut:
+            await self._may_pass.wait()
+            if self.target is None or self._is_closed:
                 return
             far_reader, far_writer = await asyncio.open_connection(*self.target, limit=_CHUNK_BYTES)
             try:
                 await self._pass(reader, writer, far_reader, far_writer)
-                # Both sides have said their last; what is still on its way must arrive before the door closes.
+                # Both sides are done; data still on its way must arrive before closing.
                 for ended in (writer, far_writer):
                     ended.close()
                     await ended.wait_closed()
             finally:
                 far_writer.transport.abort()
         except* (OSError, asyncio.CancelledError):
-            pass  # the far side is gone or the door was shut: the near side sees its connection end
+            pass  # the far side is gone or the port was closed: the near side sees its connection end
         finally:
             writer.transport.abort()
-            self._passing.discard(task)
+            self._connections.discard(task)
 
     async def _pass(
         self,
@@ -100,7 +100,7 @@ class PortForward:
 
     async def _copy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, inward: bool) -> None:
         while chunk := await reader.read(_CHUNK_BYTES):
-            await self._audible.wait()
+            await self._may_pass.wait()
             writer.write(chunk)
             await writer.drain()
             if inward:

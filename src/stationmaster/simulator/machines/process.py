@@ -1,4 +1,4 @@
-"""Machines that are a folder and its processes: they work anywhere, without root and without system packages."""
+"""The back end `process`: a machine is a folder and its processes. Works without root and system packages."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _paths_under(root: Path) -> _MachinePaths:
 
 
 class ProcessMachines:
-    """Every machine has its own root folder, host key, SSH server and doors; its processes carry its mark."""
+    """Every machine has its own root folder, host key, SSH server and ports; its processes have its marker."""
 
     api_hosts: tuple[str, ...] = ()
 
@@ -136,12 +136,12 @@ class ProcessMachines:
 
     async def refuse_ssh(self, machine_id: int, *, door: str, refuse: bool) -> None:
         if machine := self._machines.get(machine_id):
-            await machine.set_doors(ForwardState.REFUSING if refuse else ForwardState.OPEN, which=door)
+            await machine.set_ports(ForwardState.REFUSING if refuse else ForwardState.OPEN, which=door)
 
     async def partition(self, machine_id: int, *, cut: bool) -> None:
-        """The API cannot be cut off here: the machine shares this computer's loopback."""
+        """Cuts SSH only: the API stays reachable on this computer's loopback."""
         if machine := self._machines.get(machine_id):
-            await machine.set_doors(ForwardState.SILENT if cut else ForwardState.OPEN)
+            await machine.set_ports(ForwardState.SILENT if cut else ForwardState.OPEN)
 
     async def swap_host_key(self, machine_id: int) -> None:
         if machine := self._machines.get(machine_id):
@@ -171,8 +171,8 @@ class _ProcessMachine:
         self._folder = folder
         self._path = path
         self._api_url = api_url
-        self._acceptor: asyncssh.SSHAcceptor | None = None  # None: halted, and its doors stay shut
-        self._listening = asyncio.Lock()  # a fault that opens doors may strike while the machine is halted
+        self._acceptor: asyncssh.SSHAcceptor | None = None  # None: halted, its ports stay closed
+        self._listening = asyncio.Lock()  # a fault may open ports while the machine is being halted
         self._direct = PortForward(_HOST)
         self._proxy = PortForward(_HOST)
         self._traffic = (0, 0)
@@ -180,18 +180,18 @@ class _ProcessMachine:
         self._skewed = False
 
     async def open(self) -> Address:
-        """Files in place, SSH answering at both doors, on the ports of last time where they are free."""
+        """Write the files and start SSH on both ports, the previous ones if they are free."""
         self.paths.make()
         (self._folder / "marker").write_text(self.spec.marker)
         host_key = self.paths.host_keys / "ssh_host_ed25519_key"
         if not host_key.exists():
             new_host_key(host_key)
         self.paths.container_log.touch()
-        # A login shell takes the system's PATH from /etc/profile; this brings the machine's programs back.
+        # A login shell resets PATH from /etc/profile; this adds the machine's programs again.
         (self.paths.home / ".profile").write_text(f'export PATH="{self.paths.programs}:$PATH"\n')
         self.authorize(self.spec.ssh_keys)
         write_nvidia_smi(self.paths.programs, gpu_config(self.spec, marker=self.spec.marker), python=sys.executable)
-        await self._answer_with(host_key)
+        await self._start_ssh(host_key)
         known = self.spec.address
         return Address(
             direct_host=_HOST,
@@ -215,7 +215,7 @@ class _ProcessMachine:
             )
 
     async def shut(self) -> None:
-        """SSH does not answer any more."""
+        """Stop SSH."""
         async with self._listening:
             await self._direct.close()
             await self._proxy.close()
@@ -231,7 +231,7 @@ class _ProcessMachine:
         """Service keys go into a file of their own, beside the one that the machine's owner may write."""
         (self._folder / "service_keys").write_text("".join(f"{key}\n" for key in ssh_keys))
 
-    async def set_doors(self, state: ForwardState, *, which: str = "both") -> None:
+    async def set_ports(self, state: ForwardState, *, which: str = "both") -> None:
         async with self._listening:
             if self._acceptor is None:
                 return
@@ -249,7 +249,7 @@ class _ProcessMachine:
             for door in (self._direct, self._proxy):
                 await door.set(ForwardState.REFUSING)
             await stop_listening(self._acceptor)
-            await self._answer_with(other)
+            await self._start_ssh(other)
             for door in (self._direct, self._proxy):
                 await door.set(ForwardState.OPEN)
 
@@ -278,7 +278,7 @@ class _ProcessMachine:
             disk_used_gb=_used_bytes(self.paths.root) / 1e9,
         )
 
-    async def _answer_with(self, host_key: Path) -> None:
+    async def _start_ssh(self, host_key: Path) -> None:
         shell = MachineShell(
             home=self.paths.home,
             authorized_keys=(self._folder / "service_keys", self.paths.home / ".ssh/authorized_keys"),
@@ -291,7 +291,7 @@ class _ProcessMachine:
             door.target = (_HOST, self._acceptor.get_port())
 
     def _wrapped(self, command: list[str]) -> list[str]:
-        """A command on a full disk may write no file."""
+        """The command line; on a full disk with a limit that prevents writing files."""
         return ["/bin/sh", "-c", 'ulimit -S -f 0; exec "$@"', "sh", *command] if self._full else command
 
     def _variables(self) -> dict[str, str]:
@@ -309,7 +309,7 @@ class _ProcessMachine:
         return variables | self.paths.variables()
 
     def _container_variables(self) -> dict[str, str]:
-        """What the service puts into the container; SSH sessions do not see it."""
+        """Variables that the service sets in the container; SSH sessions do not get them."""
         return {
             "CONTAINER_ID": str(self.spec.id),
             "CONTAINER_API_KEY": self.spec.api_key,
@@ -323,7 +323,7 @@ def _forbid_files(pid: int) -> None:
         try:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
         except (ProcessLookupError, PermissionError):
-            pass  # it has ended already
+            pass  # already ended
 
 
 def _used_bytes(root: Path) -> int:
@@ -332,5 +332,5 @@ def _used_bytes(root: Path) -> int:
         try:
             used += path.lstat().st_blocks * 512
         except OSError:
-            continue  # removed while we looked
+            continue  # removed meanwhile
     return used

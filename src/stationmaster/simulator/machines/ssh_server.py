@@ -1,4 +1,4 @@
-"""The SSH server of a machine that is a folder: logins by key, commands as real processes, SFTP, forwarding."""
+"""The SSH server of the back end `process`: key logins, commands as real processes, SFTP, forwarding."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _CONTROL_TERMINAL = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineShell:
-    """How a command runs on the machine: where, and with which variables at that moment."""
+    """How a command runs on the machine: its folder, and its variables at that moment."""
 
     home: Path
     authorized_keys: tuple[Path, ...]
     variables: Callable[[], dict[str, str]]
     is_full: Callable[[], bool]
     wrapped: Callable[[list[str]], list[str]]
-    """The command line that really runs a command, at that moment."""
+    """Returns the command line that runs a command, at that moment."""
 
 
 async def listen(shell: MachineShell, host_key: Path) -> asyncssh.SSHAcceptor:
-    """An SSH server on a free port of this computer."""
+    """Start an SSH server on a free port of this computer."""
     return await asyncssh.listen(
         "127.0.0.1",
         0,
@@ -73,7 +73,7 @@ class _Server(asyncssh.SSHServer):
         return True
 
     def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
-        """The files are read at every login: onstart may have added to them."""
+        """Reads the key files at every login: onstart may have changed them."""
         if username != USER:
             return False
         offered = key.export_public_key().split()[1]
@@ -94,7 +94,7 @@ def _key_lines(file: Path) -> list[bytes]:
 
 
 async def _serve(shell: MachineShell, process: asyncssh.SSHServerProcess[bytes]) -> None:
-    """Run what was asked for; its exit status or signal goes back when its output has ended."""
+    """Run the command; send its exit code or signal after its output has ended."""
     arguments = ["/bin/bash", "-c", process.command] if process.command else ["/bin/bash"]
     try:
         if process.term_type:
@@ -102,11 +102,11 @@ async def _serve(shell: MachineShell, process: asyncssh.SSHServerProcess[bytes])
         else:
             await _serve_pipes(shell, process, arguments)
     except (BrokenPipeError, ConnectionError, asyncssh.Error):
-        pass  # the caller went away; as with any sshd the command is left to itself
+        pass  # the caller disconnected; as with any sshd the command continues
     except OSError as problem:
         process.stderr.write(f"{problem}\n".encode())
         process.exit(126)
-    except Exception:  # the top of a session: what goes wrong here must not end the caller's others
+    except Exception:  # top of a session: an error must not end the caller's other sessions
         log.exception("ssh.session_failed", command=process.command)
         process.exit(255)
     finally:
@@ -123,7 +123,7 @@ async def _serve_pipes(shell: MachineShell, process: asyncssh.SSHServerProcess[b
         feeding = asyncio.create_task(_feed(process, stdin))
         try:
             await asyncio.gather(_drain(stdout, process.stdout), _drain(stderr, process.stderr))
-            _leave(process, await child.wait())
+            _exit(process, await child.wait())
         finally:
             feeding.cancel()
 
@@ -138,7 +138,7 @@ async def _serve_terminal(shell: MachineShell, process: asyncssh.SSHServerProces
         feeding = asyncio.create_task(_feed(process, stdin))
         try:
             await _drain(stdout, process.stdout)
-            _leave(process, await child.wait())
+            _exit(process, await child.wait())
         finally:
             feeding.cancel()
 
@@ -151,7 +151,7 @@ async def _start(
     near: tuple[int, ...],
     variables: dict[str, str],
 ) -> asyncio.subprocess.Process:
-    """The command's process, which owns these three descriptors; if it cannot start, the near ends are closed too."""
+    """Start the command with these three descriptors; if that fails, the near ends are closed too."""
     stdin, stdout, stderr = descriptors
     try:
         return await asyncio.create_subprocess_exec(
@@ -160,7 +160,7 @@ async def _start(
             stdout=stdout,
             stderr=stderr,
             cwd=shell.home,
-            env=shell.variables() | _passed(process) | variables,
+            env=shell.variables() | _accepted_variables(process) | variables,
             start_new_session=True,
         )
     except OSError:
@@ -174,7 +174,7 @@ async def _start(
 
 @contextlib.asynccontextmanager
 async def _reading(descriptor: int) -> AsyncIterator[asyncio.StreamReader]:
-    """The near end of a pipe; closed when the caller is gone, so that a command that writes on is told."""
+    """The near end of a pipe; closed when the caller is gone, so that a writing command gets an error."""
     reader = asyncio.StreamReader(limit=_CHUNK_BYTES)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", buffering=0)
@@ -194,12 +194,12 @@ async def _writing(descriptor: int) -> AsyncIterator[asyncio.StreamWriter]:
     try:
         yield asyncio.StreamWriter(transport, protocol, None, loop)
     finally:
-        if not transport.is_closing():  # the end of the input was passed on: aborting it once more would raise
+        if not transport.is_closing():  # EOF was sent: aborting again would raise
             transport.abort()
 
 
 async def _drain(reader: asyncio.StreamReader, writer: asyncssh.SSHWriter[bytes]) -> None:
-    """Everything up to the end of the pipe; a terminal whose last process is gone ends with an error."""
+    """Copy until the end of the pipe; a terminal whose last process is gone ends with an error."""
     while True:
         try:
             chunk = await reader.read(_CHUNK_BYTES)
@@ -212,7 +212,7 @@ async def _drain(reader: asyncio.StreamReader, writer: asyncssh.SSHWriter[bytes]
 
 
 async def _feed(process: asyncssh.SSHServerProcess[bytes], stdin: asyncio.StreamWriter) -> None:
-    """What the caller types, until it ends or the command takes no more."""
+    """Send the caller's input until it ends or the command closes its stdin."""
     while True:
         try:
             chunk = await process.stdin.read(_CHUNK_BYTES)
@@ -235,8 +235,8 @@ def _set_size(terminal: int, size: tuple[int, int, int, int]) -> None:
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, width, height))
 
 
-def _passed(process: asyncssh.SSHServerProcess[bytes]) -> dict[str, str]:
-    """Variables that the caller sent: the few that an sshd accepts as installed."""
+def _accepted_variables(process: asyncssh.SSHServerProcess[bytes]) -> dict[str, str]:
+    """The caller's variables that an sshd accepts by default."""
     sent = {_text(name): _text(value) for name, value in process.env.items()}
     return {name: value for name, value in sent.items() if name == "LANG" or name.startswith("LC_")}
 
@@ -245,7 +245,7 @@ def _text(value: str | bytes) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
-def _leave(process: asyncssh.SSHServerProcess[bytes], status: int) -> None:
+def _exit(process: asyncssh.SSHServerProcess[bytes], status: int) -> None:
     if status < 0:
         process.exit_with_signal(signal.Signals(-status).name.removeprefix("SIG"))
     else:
@@ -253,7 +253,7 @@ def _leave(process: asyncssh.SSHServerProcess[bytes], status: int) -> None:
 
 
 class _Files(asyncssh.SFTPServer):
-    """SFTP on the real paths; a relative path begins at the machine's home, and a full disk takes nothing."""
+    """SFTP on real paths; relative paths start at the machine's home, and writes fail on a full disk."""
 
     def __init__(self, channel: asyncssh.SSHServerChannel[bytes], shell: MachineShell) -> None:
         super().__init__(channel)
@@ -274,7 +274,7 @@ class _Files(asyncssh.SFTPServer):
 
 
 def new_host_key(path: Path) -> None:
-    """An ed25519 key pair at `path` and `path`.pub, readable by its owner."""
+    """Write an ed25519 key pair to `path` and `path`.pub, readable only by its owner."""
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
     key = asyncssh.generate_private_key("ssh-ed25519", comment="root@machine")

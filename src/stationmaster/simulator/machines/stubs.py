@@ -1,4 +1,4 @@
-"""Programs put on a machine: a stand-in for nvidia-smi, and a clock that can be wrong."""
+"""Programs installed on a machine: a fake nvidia-smi, and a clock with an offset."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def gpu_config(spec: MachineSpec, *, marker: str | None) -> dict[str, object]:
 
 
 def write_nvidia_smi(folder: Path, config: dict[str, object], *, python: str, seen_as: str | None = None) -> None:
-    """Put nvidia-smi into a folder of programs, with the GPUs that it shows; the machine sees it as `seen_as`."""
+    """Write a fake nvidia-smi with these GPUs to a folder, which the machine sees as `seen_as`."""
     (folder / "nvidia_smi.py").write_bytes(Path(nvidia_smi.__file__).read_bytes())
     (folder / "nvidia_smi.json").write_text(json.dumps(config))
     program = folder / "nvidia-smi"
@@ -47,7 +47,7 @@ def write_nvidia_smi(folder: Path, config: dict[str, object], *, python: str, se
 
 
 def write_wrong_clock(folder: Path, programs: Path, seconds: float, *, seen_as: str | None = None) -> None:
-    """A Python module path whose programs read a clock wrong by `seconds`, and a `date` that agrees."""
+    """Write a sitecustomize module that shifts Python's clock by `seconds`, and a matching `date`."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "offset").write_text(str(seconds))
     offset_path = f"{seen_as or folder}/offset"

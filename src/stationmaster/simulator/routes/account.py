@@ -1,4 +1,4 @@
-"""The account: its credit, and what its instances have cost."""
+"""Routes for the account: its credit, and the cost of its instances."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def show_charges(cloud: CloudDep, caller: Caller, request: Request) -> dic
         for instance in cloud.records.instances.values()
         if instance.account_id == account.id
         for charge in charges_by_day(instance, now)
-        # A day belongs to the answer when any part of it does.
+        # A day is included if any part of it is in the span.
         if charge.end >= float(day["gte"]) and charge.start <= float(day["lte"])
     ]
     rows = [row for row in rows if matches(row, filters)]

@@ -1,4 +1,4 @@
-"""What every route needs: the service, who is asking, and the body."""
+"""Dependencies of every route: the service, the caller, and the body."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def cloud_of(request: Request) -> Cloud:
 
 
 def identity_of(request: Request) -> Identity:
-    """Bearer authentication; the key in the URL is the old way, which still works."""
+    """Bearer authentication; the old way, the key in the URL, still works."""
     header = request.headers.get("authorization", "")
     token = header.removeprefix("Bearer ").strip() if header.startswith("Bearer ") else None
     return cloud_of(request).identify(token or request.query_params.get("api_key"))

@@ -1,4 +1,4 @@
-"""The simulator's own paths, under /simulator: its clock, its faults, its accounts, and the whole truth."""
+"""The simulator's own routes, under /simulator: clock, faults, accounts, and the real state."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ router = APIRouter(prefix="/simulator")
 
 @router.get("/state")
 async def show_state(cloud: CloudDep) -> dict[str, Any]:
-    """Every instance that ever was, as it really is, whatever faults make the API say."""
+    """Every instance ever created, in its real state, regardless of faults in the API."""
     return {
         "now": cloud.now(),
         "accounts": [
@@ -34,7 +34,7 @@ async def show_state(cloud: CloudDep) -> dict[str, Any]:
 
 @router.get("/faults")
 async def show_faults(cloud: CloudDep) -> dict[str, Any]:
-    """The faults still armed, and those that struck with what they met."""
+    """The armed faults, and those that occurred, with their targets."""
     return {
         "armed": [asdict(fault) for fault in cloud.faults.armed],
         "struck": [asdict(strike) for strike in cloud.faults.strikes],
@@ -59,7 +59,7 @@ async def disarm_faults(cloud: CloudDep) -> dict[str, Any]:
 
 @router.post("/clock")
 async def set_clock(cloud: CloudDep, document: Document) -> dict[str, Any]:
-    """`{"advance_seconds": 3600}` moves the clock on; `{"speed": 60}` lets it run faster."""
+    """`{"advance_seconds": 3600}` advances the clock; `{"speed": 60}` makes it run faster."""
     if "speed" in document:
         cloud.clock.set_speed(float(document["speed"]))
     cloud.clock.advance(float(document.get("advance_seconds", 0)))
@@ -69,7 +69,7 @@ async def set_clock(cloud: CloudDep, document: Document) -> dict[str, Any]:
 
 @router.post("/accounts")
 async def open_account(cloud: CloudDep, document: Document) -> dict[str, Any]:
-    """`{"name", "api_key", "credit"}`: an account, or more credit for the one with this key."""
+    """`{"name", "api_key", "credit"}`: create an account, or add credit to the one with this key."""
     paid_in = from_dollars(document.get("credit", 0))
     known = {account.api_key: account for account in cloud.records.accounts.values()}.get(str(document["api_key"]))
     if known is not None:

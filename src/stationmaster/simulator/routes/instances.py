@@ -1,4 +1,4 @@
-"""Reading instances, and managing them: state, label, bid, logs, destruction."""
+"""Routes to read and manage instances: state, label, bid, logs, destroy."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def show_filters(cloud: CloudDep, caller: Caller) -> dict[str, Any]:
 
 @router.get("/api/v0/instances/{instance_id}")
 async def show_instance(cloud: CloudDep, caller: Caller, instance_id: int) -> dict[str, Any]:
-    """One object under a plural key; null for what is gone, never was, or is another account's."""
+    """One object under a plural key; null if it is gone, never existed, or belongs to another account."""
     try:
         instance = cloud.instance(caller, instance_id)
     except api_refusals.ApiRefusal as refused:
@@ -123,7 +123,7 @@ async def act(
 
 @router.post("/api/v0/contracts/fetch")
 async def fetch_contracts(cloud: CloudDep, caller: Caller, document: Document) -> dict[str, Any]:
-    """Undocumented; the client looks up instances by label with it."""
+    """Undocumented; clients use it to find instances by label."""
     label, ids = document.get("label"), document.get("contract_ids")
     found = [
         instance
@@ -135,7 +135,7 @@ async def fetch_contracts(cloud: CloudDep, caller: Caller, document: Document) -
 
 @router.get("/instance_logs/{name}")
 async def read_log(cloud: CloudDep, request: Request, name: str) -> Response:
-    """A result, without authentication as on the real store; refused until it is ready."""
+    """A log, without authentication as in the real service; refused until it is ready."""
     ready_at, text = request.app.state.results.get(name, (float("inf"), ""))
     if cloud.now() < ready_at:
         return PlainTextResponse("AccessDenied", status_code=403)

@@ -1,4 +1,4 @@
-"""SSH keys: the account's, which new instances get, and those of one instance."""
+"""Routes for SSH keys: those of the account, which new instances get, and those of one instance."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _new_key(cloud: Cloud, document: dict[str, Any]) -> SshKey:
 
 
 def _answer(key: SshKey, account_id: int) -> dict[str, Any]:
-    """The answer to a change says `public_key` where the list says `key`."""
+    """The answer to a change has `public_key` where the list has `key`."""
     return {"id": key.id, "user_id": account_id, "public_key": key.text, "created_at": key.created_at}
 
 

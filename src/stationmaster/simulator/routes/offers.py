@@ -1,4 +1,4 @@
-"""Searching offers and taking one."""
+"""Routes to search offers and rent one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stationmaster.simulator.renting import read_create_request, rent
 from stationmaster.simulator.routes.caller import Caller, CloudDep, Document
 
 SEARCH_LIMIT = 64
-"""The most offers in one answer, whatever `limit` says. (Reported by third parties.)"""
+"""Maximum offers in one answer, even with a higher `limit`. (Reported by third parties.)"""
 _SETTINGS = frozenset(
     (
         "order",
@@ -81,7 +81,7 @@ def _search(cloud: Cloud, document: dict[str, Any]) -> list[dict[str, Any]]:
     if not all(isinstance(condition, dict) for condition in conditions.values()):
         raise api_refusals.invalid_request("every filter is an object of operators")
     if "id" in conditions:
-        # As reported: a search by `id` finds nothing, one by `ask_contract_id` does.
+        # As reported: a search by `id` finds nothing, one by `ask_contract_id` works.
         return []
     is_bid = document.get("type") == "bid"
     storage_gb = float(document.get("allocated_storage") or 8.0)
