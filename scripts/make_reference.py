@@ -219,8 +219,10 @@ def _setting_default(info: FieldInfo) -> str:
     value = info.get_default(call_default_factory=True)
     if info.is_required():
         return "the platform's data folder" if info.annotation is Path else "required"
-    if value is None or value == () or value == {}:
-        return "not set" if value is None else "none"
+    if value in (None, ""):
+        return "not set"
+    if value in ((), {}):
+        return "none"
     if _is_read_by(info, parse_duration):
         return f"`{format_duration(value)}`"
     if _is_read_by(info, from_dollars):

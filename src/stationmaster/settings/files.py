@@ -50,9 +50,9 @@ class BucketSettings(Section):
     region: str = "auto"
     """Region of the bucket; `auto` for R2."""
     access_key: Token | None = None
-    """Access key ID."""
+    """Access key ID of the bucket."""
     secret_key: Token | None = None
-    """Secret access key. It is never sent to machines."""
+    """Secret access key of the bucket. It is never sent to machines."""
     prefix: str = Field(default="stationmaster", pattern=r"^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$")
     """Prefix of all object names in the bucket."""
     ticket: Duration = Field(default=900.0, ge=1, le=604800)

@@ -150,7 +150,8 @@ class SweepSettings(Section):
     cap: Duration = Field(default=14400.0, gt=0)
     """Longest time that a machine may run if its job has no limit."""
     abandon_after: Duration = 259200.0
-    """Delay before a stopped machine is destroyed although its model was not downloaded."""
+    """Delay before a stopped machine is destroyed although its model was not downloaded; also before a rented machine
+    that no worker contacts, and that may not stop itself, destroys itself."""
 
 
 class BillingSettings(Section):

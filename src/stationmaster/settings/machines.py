@@ -164,7 +164,7 @@ class VastSettings(Section):
     guard_idle: Duration = Field(default=1800.0, ge=1)
     """A rented machine that no worker has contacted for this long stops itself, unless a training runs on it."""
     call_spacing: float = Field(default=1.0, ge=0)
-    """Factor for the pauses between calls that Vast.ai documents, e.g. 2 if two installations share an account."""
+    """Factor for the pauses Vast.ai asks for between calls: 2 if two installations share an account; 0 removes them."""
 
     @field_validator("preferred_gpus")
     @classmethod
