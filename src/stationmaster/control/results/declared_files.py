@@ -19,9 +19,7 @@ from stationmaster.store.writes import NewEvent
 _LONGEST_PATH = 1024
 _MOST_SHOWN = 5
 _NOT_SHOWN = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, surrogates, line ends
-_DIRECTION_MARKS = frozenset(
-    "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-)  # they reverse the displayed text
+_BIDI_MARKS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # they reverse the displayed text
 
 
 def declared(files: Iterable[OutputFile], outputs: Sequence[Output]) -> tuple[OutputFile, ...]:
@@ -60,4 +58,4 @@ def has_safe_name(path: str) -> bool:
 
 
 def _is_unsafe(character: str) -> bool:
-    return character in _DIRECTION_MARKS or unicodedata.category(character) in _NOT_SHOWN
+    return character in _BIDI_MARKS or unicodedata.category(character) in _NOT_SHOWN

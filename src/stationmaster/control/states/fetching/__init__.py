@@ -1,1 +1,1 @@
-"""FETCHING_RESULTS: bring the model and its files home."""
+"""FETCHING_RESULTS: download the model and its files."""

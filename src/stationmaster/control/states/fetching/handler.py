@@ -215,19 +215,22 @@ def _ending_of_a_bid(job: Job, *, now: float) -> Reason:
 
 
 async def perform(action: Action, job: Job, view: FetchingView, world: World) -> Write:
-    if isinstance(action, Revive):
-        return await revive(action, job, view.visit, world)
-    if isinstance(action, Park):
-        return await park(action, job, world)
+    match action:
+        case Revive():
+            return await revive(action, job, view.visit, world)
+        case Park():
+            return await park(action, job, world)
     limit = _limit_of(action, job, world.policy) if view.can_stop else None
     try:
         async with asyncio.timeout(limit), keepalive(host_of(job, world), view.visit):
-            if isinstance(action, TakeInventory):
-                return await _take_inventory(job, view.visit.recipe, world)
-            if isinstance(action, Deliver):
-                checkpoint = checkpoint_of(job, action.file, view.visit.recipe.outputs)
-                return await deliver(action, job, checkpoint, view.visit, world)
-            return await _fetch(action.file, job, view, world)
+            match action:
+                case TakeInventory():
+                    return await _take_inventory(job, view.visit.recipe, world)
+                case Deliver():
+                    checkpoint = checkpoint_of(job, action.file, view.visit.recipe.outputs)
+                    return await deliver(action, job, checkpoint, view.visit, world)
+                case Fetch():
+                    return await _fetch(action.file, job, view, world)
     except BrokenModel as problem:
         return _with_the_next_model(job, problem)
     except TimeoutError:
@@ -246,8 +249,8 @@ async def _take_inventory(job: Job, recipe: Recipe, world: World) -> Write:
     if job.ending.unstopped:
         with suppress(CommandFailed):  # its model can be downloaded anyway
             await host.stop(min(recipe.stop.grace, stop_limit(world.policy)))
-    told = await host.inventory()
-    files = steady_files(declared(told, outputs))
+    listed = await host.inventory()
+    files = steady_files(declared(listed, outputs))
     checkpoints = tuple(with_locations((checkpoint_of(job, file, outputs) for file in files), job))
     spare = ranked_models(files, job, checkpoints)[1 : 1 + _SPARE_MODELS]
     steps = [one.step for one in checkpoints if one.kind == OutputKind.CHECKPOINT and one.step is not None]
@@ -257,7 +260,7 @@ async def _take_inventory(job: Job, recipe: Recipe, world: World) -> Write:
         furthest=max(steps, default=None),
     )
     after = replace(recovered(job), fetching=fetching, ending=replace(job.ending, unstopped=False))
-    return wait(after, 0.0, checkpoints=checkpoints, events=refused_events(told, outputs))
+    return wait(after, 0.0, checkpoints=checkpoints, events=refused_events(listed, outputs))
 
 
 def _with_the_next_model(job: Job, problem: BrokenModel) -> Write:

@@ -1,4 +1,4 @@
-"""The recipe's cleanup: it runs before a machine is released, whatever happened on it, and within a time limit.
+"""The recipe's cleanup: it runs before a machine is released, also after a failure, and within a time limit.
 
 The request and its result are kept with the attempt, so that another worker can continue.
 """
