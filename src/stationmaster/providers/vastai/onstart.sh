@@ -32,7 +32,7 @@ tell() {
 set -- "$keys"/ssh_host_*_key.pub
 [ -e "$1" ] || return 1
 sum=$(cat "$@" | cksum)
-[ "$sum" = "$told" ] || { told=$sum; say_keys; (say_keys >>"$log"); } 2>/dev/null
+[ "$sum" = "$last" ] || { last=$sum; say_keys; (say_keys >>"$log"); } 2>/dev/null
 }
 now() {
 n=
@@ -74,7 +74,7 @@ fi
 }
 # .guard: seconds that a training may continue without contact, and the uptime when that was written.
 guard() {
-boot=$(now) seen=$boot told= refused= n=0
+boot=$(now) seen=$boot last= refused= n=0
 until tell || [ $n -ge 60 ]; do n=$((n + 1)); sleep 1; done
 while :; do
 t=$(now) s= at=

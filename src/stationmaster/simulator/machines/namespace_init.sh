@@ -20,7 +20,7 @@ hostname "$name" 2>/dev/null || echo "$name" >/proc/sys/kernel/hostname
 pivot_root . .outside
 umount -l /.outside
 cd /root
-# A pipe, as in a container: whoever writes to /proc/1/fd/1 adds to the log and cannot empty it.
+# A pipe, as in a container: a process that writes to /proc/1/fd/1 appends to the log and cannot truncate it.
 exec </dev/null > >(exec cat >>/var/log/container.log) 2>&1
 set +eu
 
