@@ -13,6 +13,7 @@ from stationmaster.control.states.executing.training_events import (
     MILESTONES,
     News,
     checkpoint_step,
+    duration_news,
     end_events,
     epoch_news,
     milestone_news,
@@ -111,3 +112,20 @@ def test_an_end_that_nobody_asked_for_names_the_latest_checkpoint() -> None:
     asked = replace(ended, ending=Ending(reason=Reason.STOPPED_BY_USER))
     assert end_events(asked, OUTPUTS) == ()
     assert end_events(job(ending=Ending(reason=Reason.FINISHED)), OUTPUTS) == ()
+
+
+@pytest.mark.parametrize(
+    ("deadline_at", "message"),
+    [
+        (4 * 3600.0, "has run 80 min (estimate 60 min); will be stopped at its limit of 4h"),
+        (None, "has run 80 min (estimate 60 min)"),
+    ],
+)
+def test_a_training_that_outlasts_its_estimate_is_an_alert_with_its_limit(
+    deadline_at: float | None, message: str
+) -> None:
+    spec = replace(job().spec, quote=replace(job().spec.quote, hours_expected=1.0))
+    long = job(spec=spec, state_since=0.0, deadline_at=deadline_at)
+    assert duration_news(long, now=75 * 60.0).alerts == ()
+    (alert,) = duration_news(long, now=80 * 60.0).alerts
+    assert (alert.kind, alert.message) == ("soft_limit", message)
