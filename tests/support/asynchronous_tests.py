@@ -38,5 +38,5 @@ async def until(condition: Callable[[], bool], *, what: str, seconds: float = 15
 
 
 def names_in(folder: Path) -> list[str]:
-    """What lies in a folder, hidden files included."""
+    """The files of a folder, including hidden ones."""
     return sorted(path.name for path in folder.iterdir())

@@ -19,7 +19,7 @@ from typing import Any
 import psycopg
 
 _FIXTURES = Path(__file__).parents[1] / "fixtures" / "old_homes"
-_INSTALLATION = "oldhome0"  # the id of every old home; each copy gets one of its own, by which machines are told apart
+_INSTALLATION = "oldhome0"  # the id of every old home; each copy gets its own, which identifies its machines
 _PLACEHOLDER = re.compile(r"@(HOME|BIN|AT|SECOND|INODE:)([^@\n]*)@")
 
 

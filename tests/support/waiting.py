@@ -20,7 +20,7 @@ def until(
     seconds: float = PATIENCE_SECONDS,
     story: Callable[[], str] | None = None,
 ) -> T:
-    """The condition's first true value. When none comes in time, the failure says `what` and tells the `story`."""
+    """Wait for the condition; returns its first true value. After the timeout it fails with `what` and the `story`."""
     ends = time.monotonic() + seconds
     while True:
         began = time.monotonic()

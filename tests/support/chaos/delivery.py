@@ -47,7 +47,7 @@ class DeliveringStation(FakeStation):
         return found
 
     def check_delivered(self) -> None:
-        """All that holds after any crash of a delivery that nobody refused; raises AssertionError."""
+        """Assert everything that holds after any crash of an upload that was not refused."""
         self.check()
         model = self.model()
         assert {place.kind for place in model.places} == {"home", "hub"}, model.places

@@ -157,7 +157,7 @@ class FakeStation:
         return Destinations()
 
     def store(self) -> AbstractContextManager[Store]:
-        """The store as somebody else sees it."""
+        """The store as another process sees it."""
         return self.template.opened(KillPoints(), self.clock)
 
     def check(self) -> None:

@@ -76,7 +76,7 @@ class WorkerForge:
         return self._kept(int(self._process.stdout.readline()))
 
     def _kept(self, pid: int) -> int:
-        """A handle is kept: the number may be somebody else's by the time that everything is to end."""
+        """Keep a handle: by the time everything ends, the pid may belong to another process."""
         for handle in [handle for handle in self._handles if select.select([handle], [], [], 0)[0]]:
             self._handles.remove(handle)  # it has ended
             os.close(handle)
@@ -143,7 +143,7 @@ class LoopbackStation:
             self.kills[kind, state.value] += 1
 
     def finish(self) -> None:
-        """A worker that nobody kills takes the job to its end and leaves."""
+        """Run a worker that is not killed: it takes the job to its end and leaves."""
         pid = self.start_worker()
         self.until(lambda: not is_alive(pid), "the last worker's end")
         assert self.exit_status(pid) == "0", self.log()[-4000:]
@@ -156,7 +156,7 @@ class LoopbackStation:
         assert [path.name for path in machines.iterdir() if not path.name.startswith(".")] == [], "a machine is left"
         made = fates(self.home)
         rented = {rental.provider_id for rental in self.store.rentals.of_job(JOB)}
-        assert {fate.provider_id for fate in made} <= rented, f"a machine that nobody pays for: {made}"
+        assert {fate.provider_id for fate in made} <= rented, f"a machine without a rental: {made}"
         assert [fate.used for fate in made].count(True) == 1, f"two machines were used: {made}"
         self._check_tries()
 
@@ -189,7 +189,7 @@ class LoopbackStation:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def exit_status(self, pid: int) -> str:
-        """What the worker's process ended with by itself; empty for one that was killed."""
+        """The error that ended the worker's process; empty if it was killed."""
         path = Path(f"{self._order.log}.{pid}.exit")
         return path.read_text() if path.exists() else ""
 

@@ -135,7 +135,7 @@ class PaidDeliveries:
         return [event.payload for event in self.station.events.of_job(name) if event.kind == kind]
 
     def places(self, name: str) -> dict[str, bytes]:
-        """What lies in each place where the model is said to be, read past our own code."""
+        """The content of each place that should have the model, read without our own code."""
         model = self.model(name)
         return {} if model is None else {place.kind: self._read(place.kind, place.address) for place in model.places}
 

@@ -53,7 +53,7 @@ def template(folder: Path, *, given: MicroDollars = GIVEN) -> Template:
 
 
 def points_around_money(station: PaidStation) -> list[tuple[int, str]]:
-    """Where a worker passes shortly before and after each commit that moves credits, in a run that nobody disturbs."""
+    """The points just before and after each commit that moves credits, in an undisturbed run."""
     points = KillPoints()
     changes: list[int] = []
     before = 0

@@ -70,7 +70,7 @@ class StormForge(WorkerForge):
 
     @contextmanager
     def simulator(self, home: Path, **settings: Any) -> Iterator[str]:
-        """The URL of a quick simulator in a process of its own; its machines end with the block."""
+        """The URL of a quick simulator in a separate process; its machines end with the block."""
         home.mkdir(parents=True)
         order = StormOrder(role="simulator", log=str(home / "simulator.log"), simulator={"home": str(home), **settings})
         pid = self.start_process(order)
@@ -100,7 +100,7 @@ class RentalSpan:
 
 
 class StormStation:
-    """A home and a store at a simulator, which is somebody else's to open and to close."""
+    """A home and a store that use a simulator; the caller opens and closes the simulator."""
 
     def __init__(
         self,
@@ -275,7 +275,7 @@ class StormStation:
             assert ours == theirs, f"machine {machine['id']} cost {theirs}, our lines say {ours}: {lines}"
 
     def story(self) -> str:
-        """What happened, for whoever reads a failed test."""
+        """What happened, for the reader of a failed test."""
         lines = [f"{strike['at']:.2f} FAULT {strike['kind']} {strike['operation']} {strike['instance_id']}"
                  for strike in self.struck()]  # fmt: skip
         for job in self.jobs():

@@ -31,7 +31,7 @@ from stationmaster.store.store import Store
 from tests.support.vast.simulated_vast import quick_settings
 
 _LOCK_SECONDS = 5.0
-# Imported by whoever rents or is asked first; here once for all.
+# Every forked worker would import these; here they are imported once.
 _WANTED_SOON = (
     "anyio._backends._asyncio",
     "certifi",
@@ -66,7 +66,7 @@ def main() -> None:
     for name in _WANTED_SOON:
         importlib.import_module(name)
     print("ready", flush=True)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead are nobody's zombies
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
     for line in sys.stdin:
         order = StormOrder(**json.loads(line))
         pid = os.fork()

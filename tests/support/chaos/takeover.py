@@ -1,4 +1,4 @@
-"""How long a job is nobody's after kill -9 of its worker, on PostgreSQL with the lease times that people get."""
+"""How long a job has no worker after kill -9, on PostgreSQL with the default lease times."""
 
 from __future__ import annotations
 
@@ -85,5 +85,5 @@ def _owner_pid(store: Store, job_id: str) -> int:
 def _until(condition: Callable[[], object]) -> None:
     ends = time.monotonic() + _GIVEN_UP_AFTER_SECONDS
     while not condition():
-        assert time.monotonic() < ends, "a job that nobody takes over"
+        assert time.monotonic() < ends, "no worker takes the job over"
         time.sleep(0.1)

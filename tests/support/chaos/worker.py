@@ -65,12 +65,12 @@ class Order:
     look_seconds: float = 2.0
     lock_patience_seconds: float = _LOCK_SECONDS
     slots: int = 64
-    stays: bool = False  # until it is told to go, whatever there is to do
+    stays: bool = False  # until it is asked to leave, even if there is nothing to do
     machines: str = "loopback"  # or "fake"; "hanging" is a fake whose provider never answers
 
 
 def main() -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead are nobody's zombies
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
     for line in sys.stdin:
         order = Order(**json.loads(line))
         pid = os.fork()

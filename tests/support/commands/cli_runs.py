@@ -35,7 +35,7 @@ class Ran:
 
 
 class Home:
-    """A home of its own, with a background worker that hurries and leaves soon; all of it ends with the block."""
+    """A new home, with a quick background worker that leaves soon; everything ends with the block."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -64,7 +64,7 @@ class Home:
                 _kill(pid, signal.SIGKILL)
 
     def run(self, *arguments: str, cwd: Path | None = None, **environ: str) -> Ran:
-        """Run one command to its end. Whatever happens, nobody is shown a traceback."""
+        """Run one command to its end; it must never print a traceback."""
         done = stationmaster(*arguments, environ={**self.environ, **environ}, cwd=cwd or self.folder)
         return _ran(done)
 

@@ -1,4 +1,4 @@
-"""The `stationmaster` command: a process of its own with an environment of its own, forked from a ready server."""
+"""The `stationmaster` command as a separate process with its own environment, forked from a ready server."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class CommandServer:
             return subprocess.CompletedProcess([*words], code, _read(out), _read(err))
 
     def write_command(self, folder: Path) -> None:
-        """A `stationmaster` in this folder, for a PATH: whoever runs it, a child of this server does the work."""
+        """A `stationmaster` in this folder, for a PATH; a child of this server does the work."""
         client = Path(__file__).with_name("client.py")
         command = folder / "stationmaster"
         command.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {client} {self.address} "$@"\n')

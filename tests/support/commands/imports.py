@@ -1,4 +1,4 @@
-"""Runs a command in a process of its own, which tells what it has imported."""
+"""Runs a command in a separate process that reports its imports."""
 
 from __future__ import annotations
 

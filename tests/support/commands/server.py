@@ -47,7 +47,7 @@ _WANTED_SOON = (
 
 def serve(path: str, own_command: str) -> None:
     _import_everything()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # whoever attends to a command is not waited for
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children that serve a command are not waited for
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(path)
         door.listen(64)
@@ -81,7 +81,7 @@ def _attend(connection: socket.socket, own_command: str) -> NoReturn:
         connection.close()
         _become(json.loads(line), streams, own_command)
     connection.sendall(b"%d\n" % pid)
-    for stream in (*streams, *_STREAMS):  # a worker lives on after whoever reads from the server
+    for stream in (*streams, *_STREAMS):  # a worker outlives the reader of the server's output
         os.close(stream)
     _, status = os.waitpid(pid, 0)
     try:

@@ -54,5 +54,5 @@ def _read(terminal: int, *, until: float) -> str | None:
         return None
     try:
         return os.read(terminal, 65536).decode("utf-8", "replace") or None
-    except OSError:  # nobody has the terminal open any more
+    except OSError:  # no process has the terminal open any more
         return None

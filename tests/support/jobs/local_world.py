@@ -41,7 +41,7 @@ class LocalWorld:
     def __init__(self, folder: Path, **environ: str) -> None:
         self.folder = folder
         self.patience_seconds = PATIENCE_SECONDS
-        self.may_trip = False  # whether an error that nobody foresaw is what the test is about
+        self.may_trip = False  # whether the test is about an internal error
         self.environ = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
@@ -77,7 +77,7 @@ class LocalWorld:
         return TrainRequest(recipe="tiny-lora@1", dataset=dataset, parameters=parameters, **fields)
 
     def work_until(self, condition: Callable[[], bool], *, what: str, later: float = 0.0) -> None:
-        """Run a worker until the condition holds; it leaves as one that was told to. `later`: its clock is ahead."""
+        """Run a worker until the condition holds, then ask it to leave. `later`: its clock is ahead."""
         with closing(Store(Database(self.settings.store_url, clock_offset=later))) as store:
             asyncio.run(self._work_until(condition, what, store))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import stationmaster
 
 NEW_STATE = "VERIFYING"
-HOLD = "hold"  # while a file of this name lies in the home, jobs stay in the new state
+HOLD = "hold"  # while the home has a file of this name, jobs stay in the new state
 
 _HANDLER = '''\
 """VERIFYING: the model is home. Somebody looks at it once more."""

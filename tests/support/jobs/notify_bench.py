@@ -39,7 +39,7 @@ def happen(store: Store, job_id: str, *told: NewEvent, owner: str | None = None,
 
 
 async def tell(store: Store, home: Path, environ: Mapping[str, str], *, owner: str = "worker", **options: Any) -> None:
-    """One round of a notifier of its own, as a fresh worker would do it."""
+    """Run one round of a new notifier, as a new worker would."""
     messaging = opened(store, home, environ)
     try:
         await notifier_of(messaging, store, **options).run_round(owner)

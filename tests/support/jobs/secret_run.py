@@ -1,4 +1,4 @@
-"""One whole job in a process of its own, with every secret there is; what was on its machine is kept for a look."""
+"""Runs one whole job in a separate process, with every possible secret, and keeps a copy of its machine."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def label(job_id: str = "job", attempt: int = 1) -> str:
 
 
 MACHINE = RentedMachine(label=label(), access=ACCESS)
-"""The machine of a job that somebody has logged in to."""
+"""The machine of a job, after the first login."""
 
 
 def rental(**fields: Any) -> Rental:

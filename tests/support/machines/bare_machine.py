@@ -40,7 +40,7 @@ class BareMachine:
 
     @property
     def asked(self) -> list[str]:
-        """What its package manager and its helpers were told to do."""
+        """The recorded calls of its package manager and helpers."""
         return [line.replace("-q -o DPkg::Lock::Timeout=600 ", "") for line in _lines(self.folder / "asked")]
 
 

@@ -1,4 +1,4 @@
-"""A real podman with an image of its own, made of one static program, for tests that run containers."""
+"""A real podman with a test image, made of one static program, for tests that run containers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ runroot = "{folder}/run"
 
 
 class Podman:
-    """An engine with a store of its own; `environment` makes every podman use it."""
+    """An engine with its own store; `environment` makes every podman use it."""
 
     def __init__(self) -> None:
         require("podman")

@@ -17,7 +17,7 @@ Lies = dict[str, dict[str, Any]]
 
 
 def corrupt(disk: Path, lies: Lies) -> Path:
-    """The job's folder on the disk, where trackside lies from now on."""
+    """The job's folder on the disk; its trackside gives false answers from now on."""
     honest = until(lambda: next(iter(disk.rglob(_TRACKSIDE)), None), "trackside on the machine")
     folder = honest.parent
     shutil.copy(honest, folder / "honest.pyz")
@@ -28,6 +28,6 @@ def corrupt(disk: Path, lies: Lies) -> Path:
 
 
 def tell(folder: Path, lies: Lies) -> None:
-    """Other lies from now on."""
+    """Change the false answers from now on."""
     (folder / "lies.new").write_text(json.dumps(lies))
     (folder / "lies.new").replace(folder / "lies.json")

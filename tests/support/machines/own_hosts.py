@@ -1,4 +1,4 @@
-"""Own machines for tests: this computer behind a real sshd, under names of its own."""
+"""Own machines for tests: this computer behind a real sshd, under other names."""
 
 from __future__ import annotations
 

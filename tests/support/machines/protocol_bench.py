@@ -47,7 +47,7 @@ _SCRIPTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtocolBench:
-    """One job's folder with trackside in it; the training behaves as its name says."""
+    """One job's folder with trackside in it; its name selects how the training behaves."""
 
     kind: str
     host: Host

@@ -1,4 +1,4 @@
-"""Providers for the contract suite: each with an account of its own, and a way to be gone afterwards."""
+"""Providers for the contract suite, each with its own account and its own clean-up."""
 
 from __future__ import annotations
 

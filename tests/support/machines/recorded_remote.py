@@ -46,7 +46,7 @@ class Recorded:
 
 
 def recorded(connect: Callable[[Access], Remote], kept: list[bytes]) -> Callable[[Access], Remote]:
-    """A way to connect whose machines keep everything; they also see what their access says of the environment."""
+    """A `connect` that records each access, and everything sent to the machines, in `kept`."""
 
     def connect_recorded(access: Access) -> Any:
         kept.append(repr(access).encode())

@@ -29,7 +29,7 @@ class FakeHub:
         self.orders: list[dict[str, Any]] = []  # what machines were asked to send, and where
         self.refuses: DeliveryRefused | DeliveryBusy | None = None
         self.from_machine_only = False
-        self.believes = True  # False: what a machine says that it sent never came
+        self.believes = True  # False: uploads that a machine reports never arrived
 
     async def namespace(self) -> str:
         return "anna"

@@ -1,4 +1,4 @@
-"""What lies on the test Hub: repositories with commits, files with their hashes, and who may see them."""
+"""The content of the test Hub: repositories with commits, files with their hashes, and who may see them."""
 
 from __future__ import annotations
 

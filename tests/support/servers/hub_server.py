@@ -87,7 +87,7 @@ class HubServer:
         self.part_bytes = 2**20
         self.addresses_last: int | None = None  # so many uploads, then those of one answer have expired
         self.keeps_uploads = True  # in parts: asked again, the Hub goes on with the one that has begun
-        self.expires_in: float | None = None  # what it says of its addresses
+        self.expires_in: float | None = None  # lifetime that it reports for its URLs
         self.batch_extra: dict[str, Any] = {}  # laid over every object that it answers with
         self.transfer: str | None = None  # in place of the one that fits
         self._troubles: list[HubTrouble] = []
@@ -121,7 +121,7 @@ class HubServer:
 
     @property
     def environ(self) -> dict[str, str]:
-        """What `huggingface_hub` needs to come here: LFS uploads, nothing sent to anybody else."""
+        """Settings that make `huggingface_hub` use this server: LFS uploads, no other service."""
         return {"HF_ENDPOINT": self.url, "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
 
     def add_repo(
@@ -486,7 +486,7 @@ class HubServer:
 
 @contextmanager
 def reading_hub(token: str) -> Iterator[HubServer]:
-    """A Hub that says of this token that it can only read."""
+    """A Hub that reports this token as read-only."""
     with HubServer() as hub:
         hub.users[token] = HUB_USER
         hub.read_only_tokens.add(token)

@@ -1,4 +1,4 @@
-"""Stores for tests: a SQLite file, or a database of its own in a real PostgreSQL server."""
+"""Stores for tests: a SQLite file, or a new database in a real PostgreSQL server."""
 
 from __future__ import annotations
 

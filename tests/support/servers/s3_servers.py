@@ -128,7 +128,7 @@ def _program(name: str) -> str:
 
 
 class _Ended(Exception):
-    """The server ended by itself, as it does when somebody took one of its ports meanwhile."""
+    """The server has exited, as it does if another process took one of its ports meanwhile."""
 
 
 @contextmanager

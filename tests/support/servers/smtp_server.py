@@ -1,4 +1,4 @@
-"""A mail server on this computer that keeps what it is given, and refuses what it is told to refuse."""
+"""A mail server on this computer that stores messages, and refuses those that a test selects."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _CHUNK_BYTES = 1 << 14
 
 
 class TcpProxy:
-    """Passes bytes on to `target_port` until told otherwise."""
+    """Forwards bytes to `target_port` until a fault is set."""
 
     def __init__(self, target_port: int) -> None:
         self.target_port = target_port

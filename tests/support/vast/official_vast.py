@@ -47,7 +47,7 @@ class Said:
 
 
 class OfficialClient:
-    """Pointed at a simulator, with a home of its own."""
+    """Configured for a simulator, with its own home."""
 
     def __init__(self, url: str, key: str, home: Path) -> None:
         self.url = url

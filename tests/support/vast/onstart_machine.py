@@ -1,4 +1,4 @@
-"""A machine for the onstart script: a folder, an API that writes down what is asked of it, and a clock of its own."""
+"""A machine for the onstart script: a folder, an API that records its calls, and its own clock."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SHELLS: dict[str, list[str]] = {
 
 @dataclass
 class FakeApi:
-    """Stop and destroy of one machine; can be told to refuse stops."""
+    """Stop and destroy of one machine; can be set to refuse stops."""
 
     url: str = ""
     calls: list[tuple[str, str, Any, str]] = field(default_factory=list)
@@ -145,7 +145,7 @@ class OnstartMachine:
             try:
                 os.killpg(process.pid, signal.SIGKILL)
             except ProcessLookupError:
-                pass  # it ended by itself
+                pass  # it has already ended
         self._started.clear()
 
     def set_clock(self, seconds: int) -> None:

@@ -1,4 +1,4 @@
-"""The simulator as a person starts it: `stationmaster simulator`, in a process and a home of its own."""
+"""The simulator as a user starts it: `stationmaster simulator`, in its own process and home."""
 
 from __future__ import annotations
 

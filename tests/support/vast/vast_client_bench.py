@@ -30,7 +30,7 @@ OPTIONS = VastOptions(
 
 @dataclass
 class Turns:
-    """A limiter that makes nobody wait, and remembers who came and which pauses the service asked for."""
+    """A limiter that never waits, and records the calls and the pauses that the service asked for."""
 
     taken: list[tuple[str, str, float]] = field(default_factory=list)
     continued: list[tuple[str, str, float]] = field(default_factory=list)

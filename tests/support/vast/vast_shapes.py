@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Shape(BaseModel):
-    """Types are taken as they come over the wire; fields that nobody reads may be there besides."""
+    """Strict about types on the wire; unknown fields are allowed."""
 
     model_config = ConfigDict(strict=True, extra="allow")
 

@@ -17,7 +17,7 @@ MINUTE = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class Stall:
-    """A stall that was put in: when it began, when it must be seen, and when it ends by itself, if it does."""
+    """An inserted stall: when it begins, when it must be detected, and when it ends, if it does."""
 
     onset: float
     flag_after: float

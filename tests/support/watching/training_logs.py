@@ -28,7 +28,7 @@ def log_bytes(name: str) -> bytes:
 
 
 def expected(name: str) -> dict[str, Any]:
-    """What the log says; a field that it does not tell is left out of the file."""
+    """The values in the log; the file omits fields that the log does not have."""
     document = json.loads((LOGS / f"{name}.json").read_text())
     told = {field: document.get(field) for field in FIELDS}
     return {**told, "errors": document.get("errors", []), "checkpoints": document.get("checkpoints", [])}

@@ -1,4 +1,4 @@
-"""Six trainings on rented machines, each with its own trouble, under one real worker; people are told by Telegram.
+"""Six trainings on rented machines, each with its own trouble, under one real worker; notifications go to Telegram.
 
 What happens is driven by steps and by what was told, never by the clock: a busy computer makes it slower, not other.
 """
@@ -51,7 +51,7 @@ class Scale:
 
 
 class WatchedStation:
-    """A station at a simulator, with its six jobs on the way and a worker of its own."""
+    """A station at a simulator, with its six jobs submitted and its own worker."""
 
     def __init__(self, scale: Scale, storm: StormStation, server: MessengerServer, folder: Path) -> None:
         self.worker: subprocess.Popen[bytes] | None = None
@@ -82,7 +82,7 @@ class WatchedStation:
         return self.job(name)
 
     def pause(self) -> None:
-        """The run that recovers stands still from a step on until that was told, and goes on then."""
+        """The run that recovers pauses at a step until the stall was reported, then continues."""
         self.until(lambda: (self.job("pauses").progress.step or 0) >= self.scale.healthy_steps, "steps of `pauses`")
         (file,) = (self._folder / "simulator").rglob("pauses/.trackside/training.pid")
         group = os.getpgid(int(file.read_text().split()[0]))
@@ -100,7 +100,7 @@ class WatchedStation:
         self.until(lambda: self.job("cut").unreachable_since is not None, "the silence")
 
     def titles(self, name: str) -> list[str]:
-        """First lines of what was told of a job, in the order in which it arrived."""
+        """First lines of a job's notifications, in the order of arrival."""
         about = [message for message in self.server.received if f"\nJob: {name}\n" in f"{message.text}\n"]
         wanted = ANN if name == OWNED_BY_ANN else ME
         assert {message.recipient for message in about} <= {wanted, ME}, about
@@ -187,6 +187,6 @@ def _worker(storm: StormStation) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def in_order(found: Sequence[str], *wanted: str) -> bool:
-    """Whether all of `wanted` are there, in this order, whatever lies between."""
+    """Whether all of `wanted` occur in this order, possibly with others between them."""
     rest = iter(found)
     return all(one in rest for one in wanted)
