@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from stationmaster.config import SEED_NAMES, load_settings, monitoring_of, read_monitoring
 from stationmaster.errors import ConfigInvalid
-from stationmaster.settings import MonitoringSettings, Settings
+from stationmaster.settings import PROVIDERS, MonitoringSettings, Settings
 
 
 def settings(folder: Path, environ: dict[str, str] | None = None, **overrides: Any) -> Settings:
@@ -228,7 +228,7 @@ def test_lists_and_tables_can_be_given_in_the_environment(tmp_path: Path) -> Non
 
 
 WRONG = [
-    ({"DRIVER": "nope"}, "provider: there is no provider nope; use one of: loopback, simulator, ssh, vastai"),
+    ({"DRIVER": "nope"}, f"provider: there is no provider nope; use one of: {', '.join(PROVIDERS)}"),
     ({"STATIONMASTER_LIMITS__READY": "0"}, "limits.ready: must be above 0"),
     ({"VASTAI_DEFAULT_DISK_GB": "inf"}, "vastai.default_disk_gb: must be a finite number"),
     ({"STATIONMASTER_BUCKET__ENDPOINT": "nope"}, "bucket.endpoint: must be a web address"),
