@@ -180,7 +180,7 @@ def test_a_demo_changes_nothing_outside_its_home(who: str, open_folder: Path) ->
         ({"VASTAI_API_KEY": "not-the-key"}, 21, "key", "VASTAI_API_KEY"),
         ({"VASTAI_API_KEY": "poor-account"}, 21, "credit", "cloud.vast.ai/billing"),
         ({"VASTAI_API_BASE_URL": "http://127.0.0.1:9/api/v0"}, 20, "cannot be reached", "stationmaster doctor"),
-        ({"VASTAI_MAX_BID_PER_HOUR": "0.001"}, 2, "nothing to offer", "stationmaster offers"),
+        ({"VASTAI_MAX_BID_PER_HOUR": "0.001"}, 2, "no offer of vastai fits", "stationmaster offers"),
     ],
     ids=["bad key", "no credit", "unreachable", "no offers"],
 )
