@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.docs_pages import ROOT
+from tests.support.programs import ROOT
 
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 SOURCE = ROOT / "src"

@@ -55,8 +55,6 @@ class BucketSettings(Section):
     """Secret access key of the bucket. It is never sent to machines."""
     prefix: str = Field(default="stationmaster", pattern=r"^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$")
     """Prefix of all object names in the bucket."""
-    ticket: Duration = Field(default=900.0, ge=1, le=604800)
-    """Lifetime of the signed URL that a machine starts an upload with."""
 
     @model_validator(mode="after")
     def _whole(self) -> BucketSettings:

@@ -10,7 +10,6 @@ from pydantic import (
     model_validator,
 )
 
-from stationmaster.durations import Duration
 from stationmaster.money import MicroDollars
 from stationmaster.settings.addresses import (
     BaseUrl,
@@ -95,9 +94,5 @@ class NotifySettings(Section):
     """URL of the web page; messages link to it. Empty adds no link."""
     low_credit: Dollars = MicroDollars(5_000_000)
     """Notify operators when the credit at a provider falls below this; 0 never notifies."""
-    look: Duration = Field(default=1.0, ge=0.05)
-    """Interval between checks for new notifications."""
-    timeout: Duration = Field(default=10.0, gt=0)
-    """Timeout of a request to a messaging service."""
     mail: MailSettings = section_of_defaults()
     operators: OperatorSettings = section_of_defaults()

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 REMOVED: Mapping[str, str] = {
+    "bucket.ticket": "it is now fixed",
     "limits.suspicion": "it is now fixed",
+    "notify.look": "it is now fixed",
+    "notify.timeout": "it is now fixed",
     "vastai.create_limit": "it is now fixed",
     "vastai.guard_abandon": "set sweep.abandon_after",
     "vastai.guard_look": "it follows vastai.guard_idle",

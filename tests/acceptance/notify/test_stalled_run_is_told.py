@@ -73,7 +73,6 @@ def station(server: MessengerServer, tmp_path_factory: pytest.TempPathFactory) -
         "HOME": str(folder),
         "STATIONMASTER_HOME": str(folder / "home"),
         "STATIONMASTER_WORKER__LOOK": "0.2",
-        "STATIONMASTER_NOTIFY__LOOK": "0.1",
         "STATIONMASTER_NOTIFY__TELEGRAM_ID": "4711",
         **server.environ,
     }

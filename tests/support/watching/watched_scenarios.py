@@ -159,7 +159,6 @@ def watched_station(scale: Scale, folder: Path) -> Iterator[WatchedStation]:
         environ = {
             **server.environ,
             "STATIONMASTER_NOTIFY__TELEGRAM_ID": ME,
-            "STATIONMASTER_NOTIFY__LOOK": "0.3",
             "STATIONMASTER_LIMITS__MAX_RENTALS": str(len(NAMES)),
             "STATIONMASTER_VASTAI__GUARD_IDLE": "12h",
             **scale.environ,

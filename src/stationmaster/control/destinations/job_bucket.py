@@ -53,7 +53,7 @@ def open_job_bucket(settings: Settings, store: Store) -> JobBucket | None:
     if whole is None:
         return None
     bucket = whole.below(store.installation_id)  # another installation may use the same bucket and job names
-    tickets = UploadTickets(store.tickets, bucket, seconds=settings.bucket.ticket)
+    tickets = UploadTickets(store.tickets, bucket)
     return JobBucket(
         bucket=bucket, artifacts=BucketArtifacts(bucket), tickets=tickets, public_url=settings.serve.public_url
     )

@@ -22,6 +22,8 @@ from stationmaster.settings import NotifySettings, Settings
 from stationmaster.store.inbox import InboxNotes
 from stationmaster.store.store import Store
 
+_TIMEOUT_SECONDS = 10.0  # of a request to a messaging service
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Messaging:
@@ -38,7 +40,7 @@ class Messaging:
 
 def open_messaging(settings: Settings, store: Store) -> Messaging:
     """Needs a running event loop. Raises ConfigInvalid."""
-    client = httpx.AsyncClient(timeout=settings.notify.timeout)
+    client = httpx.AsyncClient(timeout=_TIMEOUT_SECONDS)
     channels = _channels(settings.notify, client, store)
     recipients = Recipients(settings.notify, store.users, channels)
     sender = MessageSender(channels)
@@ -52,8 +54,7 @@ def open_messaging(settings: Settings, store: Store) -> Messaging:
             recipients,
             sender,
             composer,
-            look_seconds=settings.notify.look,
-            lease_seconds=60.0 + 12 * settings.notify.timeout,  # six requests at most, twice over
+            lease_seconds=60.0 + 12 * _TIMEOUT_SECONDS,  # six requests at most, twice over
         ),
     )
 
@@ -86,7 +87,7 @@ def _mail_server(settings: NotifySettings) -> MailServer:
         user=mail.user,
         password=mail.password.get_secret_value() if mail.password else None,
         security=mail.security,
-        timeout_seconds=settings.timeout,
+        timeout_seconds=_TIMEOUT_SECONDS,
     )
 
 
