@@ -1,3 +1,3 @@
-"""Stationmaster runs your trainings on rented GPUs and brings the models home."""
+"""Stationmaster runs your trainings on rented GPUs and downloads the models."""
 
 __version__ = "0.1.0"
