@@ -183,8 +183,8 @@ def test_where_only_named_accounts_are_none_pays_by_accident(bench: Bench) -> No
     asked = stationmaster("offers", "--provider", "vastai", environ=environ)
     assert asked.returncode == 3
     assert asked.stderr.splitlines() == [
-        "error: Vast.ai has no default account here, and none was named",
-        "hint: name one with --account: work",
+        "error: Vast.ai has no default account here, and none was given",
+        "hint: choose one with --account: work",
     ]
     assert answer_of("offers", "--provider", "vastai", "--account", "work", "--json", environ=environ)["offers"]
 

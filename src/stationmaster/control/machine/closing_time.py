@@ -1,9 +1,9 @@
 """Closing time: how long a machine may still bill once its training has to end, whatever the machine reports.
 
-The clock begins with the reason to end (a person's stop, the limit, a stall) and counts only the time in which the
-provider answers and says that the machine runs: home's own line is up then, and what nobody could help does not count
-against a model. Three hands are on it: the stop must have had its effect, the fetch must be done, all must be over.
-The time for which a machine is stopped, and could not be started, is counted apart: its GPU does not bill meanwhile.
+The clock starts with the reason to end (a person's stop, the limit, a stall) and counts only the time in which the
+provider answers and lists the machine as running: then our own connection works, and an outage of it does not count
+against a model. Three limits apply: for the stop to take effect, for the fetch, and for everything.
+Time in which a machine is stopped and cannot be started is counted separately: its GPU does not bill meanwhile.
 """
 
 from __future__ import annotations

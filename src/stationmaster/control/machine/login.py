@@ -52,8 +52,7 @@ async def log_in(action: LogIn, job: Job, visit: Visit, world: World) -> Write:
         return await _enter(action, access, job, visit, world)
     except (Unreachable, ProviderError) as problem:
         await world.forget_remote(action.rental.label)
-        said = f"{problem}; {problem.hint}" if problem.hint else str(problem)
-        job = with_login_problem(job, said)
+        job = with_login_problem(job, f"{problem}; {problem.hint}" if problem.hint else str(problem))
         return cut_off(job, now=visit.now, policy=world.policy, problem=str(problem))
     except (RemoteError, DiskFull) as problem:  # the machine answered, and cannot be used
         await world.forget_remote(action.rental.label)

@@ -1,8 +1,8 @@
 """Revives a machine that exists but does not answer: starts a stopped one, finds one whose address changed.
 
-A machine is stopped by its own guard when nobody came, by the provider when credit ran out, or by a higher bid. Its
-training is over then, but the model may still lie on its disk. Who stopped a bid's machine is not told, so it is
-started as any other is: only a start that is refused, or has to wait for a free GPU, shows that it was outbid.
+A machine is stopped by its own guard when no worker visited, by the provider when credit ran out, or by a higher bid.
+Its training is over then, but the model may still be on its disk. The provider does not report who stopped a bid's
+machine, so it is started like any other: only a start that is refused or queued shows that it was outbid.
 """
 
 from __future__ import annotations

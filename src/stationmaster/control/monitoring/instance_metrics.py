@@ -22,12 +22,12 @@ class InstanceHealth(StrEnum):
     HEALTHY = "healthy"
     WARNING = "warning"
     ERROR = "error"
-    NEUTRAL = "neutral"  # nothing to judge: not running yet, or nobody says how busy the GPU is
+    NEUTRAL = "neutral"  # nothing to judge: not running yet, or the GPU's load is unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceMetrics:
-    """What is known of one machine at `seen_at`; None where nobody said. `stale`: it could not be learnt anew."""
+    """What is known of one machine at `seen_at`; None where unknown. `stale`: the last look failed."""
 
     id: str
     gpu_type: str = "unknown"
@@ -37,7 +37,7 @@ class InstanceMetrics:
     total_epochs: int | None = None
     step: int | None = None
     total_steps: int | None = None
-    counts_epoch: bool = False  # `step` and `total_steps` begin anew with every epoch
+    counts_epoch: bool = False  # `step` and `total_steps` restart with every epoch
     loss: float | None = None
     gpu_percent: float | None = None
     memory_percent: float | None = None
@@ -45,7 +45,7 @@ class InstanceMetrics:
     total_cost: MicroDollars = ZERO
     runtime_seconds: float | None = None
     steps_per_second: float | None = None
-    told_eta_seconds: float | None = None  # for what `total_steps` counts, where the trainer says so itself
+    told_eta_seconds: float | None = None  # until `total_steps`, as the trainer prints it
     logs: tuple[str, ...] = ()
     seen_at: float = 0.0
     stale: bool = False
@@ -78,7 +78,7 @@ class InstanceMetrics:
         return InstanceHealth.HEALTHY if busy else InstanceHealth.WARNING
 
     def eta_seconds(self) -> float | None:
-        """Time left: as the trainer tells it, else by its pace, else by the pace since the machine was rented."""
+        """Time left: as the trainer prints it, else by its speed, else by the speed since the machine was rented."""
         counted = self._counted()
         if self.told_eta_seconds is not None and not (counted and self.counts_epoch):
             return self.told_eta_seconds
@@ -99,7 +99,7 @@ class InstanceMetrics:
         return format_duration(self.eta_seconds())
 
     def _counted(self) -> tuple[int, int] | None:
-        """Steps done and steps in all, over all epochs."""
+        """Steps done and total steps, over all epochs."""
         if self.step is None or not self.total_steps:
             return None
         if not self.counts_epoch or not self.total_epochs or not self.epoch or self.epoch < 1:
@@ -109,7 +109,7 @@ class InstanceMetrics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstancesSummary:
-    """All machines together. `trajectory` is what they will have cost in so many hours if they all go on."""
+    """All machines together. `trajectory` is their cost after each number of hours if they all keep running."""
 
     running: int
     instances: int

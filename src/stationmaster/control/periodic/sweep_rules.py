@@ -35,21 +35,21 @@ def judge_machine(subject: Subject, *, now: float, policy: Policy) -> Verdict:
     if subject.rental is None:
         return _without_rental(subject, now=now, policy=policy)
     if subject.rental.surplus:
-        return Verdict(act=Act.DESTROY, why="surplus: made by a lost answer")
+        return Verdict(act=Act.DESTROY, why="surplus: created by a request whose answer was lost")
     if subject.job is None:
-        return Verdict(act=Act.DESTROY, why="its job is not known any more")
+        return Verdict(act=Act.DESTROY, why="its job is unknown")
     if subject.job.state is State.ENDED:
         return Verdict(act=Act.DESTROY, why=f"its job ended {subject.job.outcome}")
     if subject.rental.state is RentalState.RELEASING and _is_superseded(subject.rental, subject.job):
-        return Verdict(act=Act.DESTROY, why="of an earlier attempt")
+        return Verdict(act=Act.DESTROY, why="from an earlier attempt")
     return _of_live_job(subject.machine, subject.rental, subject.job, now=now, policy=policy)
 
 
 def _without_rental(subject: Subject, *, now: float, policy: Policy) -> Verdict:
     since = subject.known_since
     if since is not None and now - since >= policy.sweep.grace:
-        return Verdict(act=Act.DESTROY, why="no rental of ours names it")
-    return Verdict(act=Act.ALERT, why="no rental of ours names it (yet)")
+        return Verdict(act=Act.DESTROY, why="not in any rental")
+    return Verdict(act=Act.ALERT, why="not in any rental (yet)")
 
 
 def _is_superseded(rental: Rental, job: Job) -> bool:
@@ -59,7 +59,7 @@ def _is_superseded(rental: Rental, job: Job) -> bool:
 def _of_live_job(machine: Machine, rental: Rental, job: Job, *, now: float, policy: Policy) -> Verdict:
     late = job.deadline_at is not None and now >= job.deadline_at
     if late and not _is_dispensable(rental, job) and _is_being_ended(job, now=now, policy=policy):
-        return Verdict(act=Act.LEAVE, why="its job's limit has passed, and a worker ends it")
+        return Verdict(act=Act.LEAVE, why="its job's limit has passed, and a worker is ending it")
     # A training that cannot be seen may go on all the same: unknown is not stuck, and its hard limit still holds.
     stuck = job.unreachable_since is None and now - last_sign(job, now=now) >= policy.sweep.stuck
     over_cap = job.deadline_at is None and rental.held_at is not None and now - rental.held_at >= policy.sweep.cap
@@ -71,7 +71,7 @@ def _of_live_job(machine: Machine, rental: Rental, job: Job, *, now: float, poli
     if machine.status is not MachineStatus.STOPPED:
         return Verdict(act=Act.STOP, why=f"{why}; its model is not safe yet, so its disk is kept")
     if rental.stopped_at is not None and now - rental.stopped_at >= policy.sweep.abandon_after:
-        return Verdict(act=Act.DESTROY, why="stopped for too long and nobody came for its model; the model is lost")
+        return Verdict(act=Act.DESTROY, why="stopped for too long without a download of its model; the model is lost")
     return Verdict(act=Act.ALERT, why=f"{why}; stopped, its disk bills, its model waits for a worker")
 
 

@@ -29,7 +29,7 @@ _CLEANUP_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodicWork:
-    """One row. With `lease_seconds` all workers of a store share it: whoever claims it first runs it.
+    """One row. With `lease_seconds` all workers of a store share it: the first that claims it runs it.
 
     Without, each worker runs it, because it concerns that worker's own computer.
     """

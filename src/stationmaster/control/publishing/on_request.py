@@ -58,8 +58,8 @@ async def download(model: TrainedModel, target: Path, destinations: Destinations
     else:
         places = ", ".join(place.address for place in model.places) or "nowhere"
         raise NotFound(
-            f"{model.slug} cannot be had from here; it lies at: {places}",
-            hint="set the bucket or the Hub that it lies in (bucket.…, hub.publish and HF_TOKEN)",
+            f"{model.slug} cannot be downloaded from here; it is at: {places}",
+            hint="set the bucket or the Hub that holds it (bucket.…, hub.publish and HF_TOKEN)",
         )
     return goal
 

@@ -77,7 +77,7 @@ def next_publishing(job: Job, reason: Reason, policy: Policy) -> Publishing | No
 async def publish(
     action: Publishing, job: Job, visit: Visit, world: World, *, limit_seconds: float | None = None
 ) -> Write:
-    """One step of publishing; what fails is tried again a few times, told, and never keeps the machine."""
+    """Do one step of publishing; a failure is retried a few times and recorded, and never delays the release."""
     what = _name(action)
     try:
         async with asyncio.timeout(limit_seconds):

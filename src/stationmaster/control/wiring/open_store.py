@@ -1,4 +1,4 @@
-"""Opening the store that the settings name."""
+"""Opens the store in the settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stationmaster.store.store import Store
 
 
 def open_store(settings: Settings, *, writable: bool = True) -> Store:
-    """The store, with its schema brought up to date. Raises ConfigInvalid when the home cannot be written.
+    """Open the store with its schema up to date. Raises ConfigInvalid when the home cannot be written.
 
     With `writable` False nothing is asked of the home: the sweeper works where the store can only be read. A home that
     is not there yet is made all the same, where that can be done: the first command on it may be a look.

@@ -24,14 +24,14 @@ def build_ssh_provider(settings: Settings) -> SshProvider:
 
 
 def known_hosts_file(settings: Settings) -> Path:
-    """Host keys of own machines that a person has confirmed; read beside the person's own file."""
+    """Host keys of own machines that the user confirmed; read in addition to the user's known_hosts."""
     return settings.home / "known_hosts"
 
 
 async def run_on_host(
     access: SshAccess, argv: Sequence[str], *, input: bytes, timeout: float, connect: Callable[[Access], Remote]
 ) -> bytes:
-    """One command over a connection of its own: calls are seconds apart, and event loops come and go."""
+    """Run one command over a new connection: calls are seconds apart, and on different event loops."""
     remote = connect(access)
     try:
         return await check(remote, argv, input=input, timeout=timeout)

@@ -1,4 +1,4 @@
-"""Which providers there are: those that need nothing, and those that the settings make possible."""
+"""The table of providers: those that need no settings, and those that the settings enable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from stationmaster.settings.machines import DEFAULT_ACCOUNT, DEFAULT_JOB_ROOT, v
 from stationmaster.store.store import Store
 
 _PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ")
-"""What a machine on this computer sees of our environment: enough to run programs, and no secret."""
+"""The environment variables that a machine on this computer gets: enough to run programs, and no secret."""
 _AT_THE_SIMULATOR: Mapping[str, Any] = {
     "preferred_gpus": (),  # a demo needs no GPU
     "min_vram_gb": 0.0,
@@ -30,21 +30,21 @@ _AT_THE_SIMULATOR: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """How providers wait. `hurried` ones give up on a silent service in seconds, because a person waits; `pause` is how
-    a service's rate limit is waited for, which a person should see."""
+    """How providers wait. With `hurried` they give up on a silent service within seconds, because a person waits;
+    `pause` waits for a rate limit, visibly where a person waits."""
 
     hurried: bool = False
     pause: Pause = asyncio.sleep
 
 
 PATIENT = Waiting()
-"""As background work waits."""
+"""For background work."""
 
 
 def build_providers(
     settings: Settings, environ: Mapping[str, str], store: Store, *, waiting: Waiting = PATIENT
 ) -> dict[str, Provider]:
-    """Every provider that can be used now, by name; an account of its own is a provider of its own.
+    """Every provider that can be used now, by name; each further account is a provider.
 
     Those at Vast.ai need no key pair until something is rented: machines that bill are seen and ended without one.
     """
@@ -65,7 +65,7 @@ def find_provider(
     account: str | None = None,
     pause: Pause = asyncio.sleep,
 ) -> Provider:
-    """The provider of this name, for a person's question. Raises ConfigInvalid that says what is missing for it."""
+    """The provider of this name, for a command. Raises ConfigInvalid with what is missing for it."""
     name = _with_account(name, account, settings)
     providers = build_providers(settings, environ, store, waiting=Waiting(hurried=True, pause=pause))
     if name in providers:
@@ -79,8 +79,8 @@ def find_provider(
 
 
 def _with_account(name: str, account: str | None, settings: Settings) -> str:
-    """The provider's name with the account that a person named. Nobody pays whom nobody chose: a wrong one is
-    refused."""
+    """The provider's name with the account that the user chose. Raises ConfigInvalid for a contradiction, so that no
+    other account pays."""
     provider, _, chosen = name.partition(":")
     if account is None:
         return "vastai" if chosen == DEFAULT_ACCOUNT and provider == "vastai" else name
@@ -105,15 +105,15 @@ def _require_account(name: str, settings: Settings) -> None:
             "Vast.ai needs a key and none is set", hint="set VASTAI_API_KEY (console.vast.ai, Account, API keys)"
         )
     if account == DEFAULT_ACCOUNT:
-        said, hint = "Vast.ai has no default account here, and none was named", "name one with --account"
+        problem, hint = "Vast.ai has no default account here, and none was given", "choose one with --account"
     else:
-        said = f"Vast.ai has no account {account} here"
-        hint = f"set vastai.accounts.{account}.api_key, or name another with --account"
-    raise ConfigInvalid(said, hint=f"{hint}: {', '.join(known)}")
+        problem = f"Vast.ai has no account {account} here"
+        hint = f"set vastai.accounts.{account}.api_key, or choose another with --account"
+    raise ConfigInvalid(problem, hint=f"{hint}: {', '.join(known)}")
 
 
 def ssh_key_path(settings: Settings) -> Path:
-    """The private key that lets us in on machines rented at Vast.ai."""
+    """The private key for machines rented at Vast.ai."""
     return (settings.vastai.ssh_key_path or DEFAULT_KEY_PATH).expanduser()
 
 
@@ -126,7 +126,7 @@ def _loopback(settings: Settings, environ: Mapping[str, str]) -> Provider:
 
 
 def _vastai(settings: Settings, account: str, store: Store, waiting: Waiting) -> Provider:
-    # httpx takes a tenth of a second to import: only who rents pays for it.
+    # httpx takes a tenth of a second to import: only commands that rent need it.
     from stationmaster.providers.vastai.calls import INTERVALS, Calls
     from stationmaster.providers.vastai.client import VastClient
     from stationmaster.providers.vastai.provider import VastOptions, VastProvider
@@ -152,7 +152,7 @@ def _vastai(settings: Settings, account: str, store: Store, waiting: Waiting) ->
 
 
 def _simulator(settings: Settings, address: Mapping[str, str], store: Store, waiting: Waiting) -> Provider:
-    """The same provider at another address: whatever works there has gone through all of it.
+    """The Vast.ai provider at the simulator's address: what works there has exercised all of it.
 
     Preferences apply there as well, except for GPUs.
     """

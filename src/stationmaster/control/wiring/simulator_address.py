@@ -1,4 +1,4 @@
-"""Where a home's simulator answers: written by the simulator for as long as it runs, read by whoever rents there."""
+"""The URL of a home's simulator: written by the simulator while it runs, read by commands and workers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from stationmaster.files import write_atomically
 
 
 def simulator_home(home: Path) -> Path:
-    """Where the simulator and its machines lie."""
+    """The folder of the simulator and its machines."""
     return home / "simulator"
 
 
 def simulator_address(home: Path) -> dict[str, str] | None:
-    """Where this home's simulator answers, if one runs."""
+    """The URL of this home's simulator, if one runs."""
     try:
         address: dict[str, str] = json.loads(_file(home).read_text())
     except (OSError, ValueError):
@@ -23,7 +23,7 @@ def simulator_address(home: Path) -> dict[str, str] | None:
 
 
 def write_simulator_address(home: Path, *, url: str, api_key: str, rate_limit_scale: float) -> None:
-    """From now on this home's jobs can rent there. The file is whole at every moment, and for its owner alone."""
+    """Publish the simulator to this home's jobs. The file is never half-written, and only its owner can read it."""
     address = {"url": url, "api_key": api_key, "rate_limit_scale": rate_limit_scale}
     write_atomically(_file(home), json.dumps(address), mode=0o600)
 

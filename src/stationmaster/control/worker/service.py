@@ -45,7 +45,7 @@ def serve_worker(source: SettingsSource, *, background: bool) -> bool:
 
 
 def serve_sweeper(source: SettingsSource, *, once: bool = False) -> None:
-    """Sweep at intervals. A process by itself on purpose: it needs nothing but the store and the providers."""
+    """Sweep at intervals, in a separate process on purpose: it needs nothing but the store and the providers."""
     store = open_store(source.settings, writable=False)
     try:
         asyncio.run(_sweep_repeatedly(source, store, once=once))
