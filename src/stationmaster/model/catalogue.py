@@ -8,12 +8,16 @@ from typing import Any
 
 from stationmaster.model.open_enum import OpenEnum
 
+HUB = "hub"
+BUCKET = "bucket"
+HOME = "home"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """Where a model's weights are stored, verified there by size and SHA-256."""
 
-    kind: str  # home, hub, bucket
+    kind: str  # HUB, BUCKET or HOME
     address: str  # a path, hf://owner/name/file or s3://bucket/key
     link: str | None = None  # web page
     public: bool = False  # everyone may download it

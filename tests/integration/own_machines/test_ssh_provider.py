@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from stationmaster.control.wiring.own_machines import build_ssh_provider, known_hosts_file
+from stationmaster.control.wiring.ssh_provider import build_ssh_provider, known_hosts_file
 from stationmaster.errors import AccessRefused, AnswerLost, NoCapacity, ProviderBusy, ProviderFault
 from stationmaster.model import Machine, MachineStatus, Requirements, SshAccess
 from stationmaster.money import MicroDollars

@@ -11,11 +11,11 @@ import pytest
 
 from stationmaster.control.destinations.destinations import Destinations
 from stationmaster.control.destinations.job_bucket import bucket_key
-from stationmaster.control.destinations.places import BUCKET, HUB
-from stationmaster.control.publishing.checked_models import require_model
+from stationmaster.control.publishing.chain import require_model
 from stationmaster.delivery.huggingface import HubClient
 from stationmaster.errors import BrokenModel
 from stationmaster.model import OutputFile, Place
+from stationmaster.model.catalogue import BUCKET, HUB
 from stationmaster.remote.fake_run import safetensors_bytes
 from tests.integration.tickets.conftest import OpenJobBucket
 from tests.support.jobs.spine_values import job

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from stationmaster.control.wiring.own_machines import build_ssh_provider
+from stationmaster.control.wiring.ssh_provider import build_ssh_provider
 from stationmaster.model import Machine, MachineStatus
 from stationmaster.money import MicroDollars, from_dollars
 from stationmaster.providers.base import Provider

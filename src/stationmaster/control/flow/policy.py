@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from stationmaster.control.destinations.places import BUCKET, HUB
+from stationmaster.model.catalogue import BUCKET, HUB
 from stationmaster.settings import (
     ArtifactSettings,
     BillingSettings,

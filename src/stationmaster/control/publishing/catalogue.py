@@ -6,11 +6,11 @@ import hashlib
 import re
 from typing import Any
 
-from stationmaster.control.destinations.places import HOME
 from stationmaster.control.publishing import delivery_notes as notes
 from stationmaster.delivery.model_card import family_of
 from stationmaster.lifecycle import REASONS
 from stationmaster.model import Job, Outcome, Place, Reason, SamplePicture, TrainedModel
+from stationmaster.model.catalogue import HOME
 
 
 def slug_of(job: Job, *, installation: str) -> str:

@@ -5,21 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from stationmaster.control.destinations.job_bucket import send_from_machine
-from stationmaster.control.destinations.places import BUCKET, HUB
+from stationmaster.control.destinations.destinations import Destinations
+from stationmaster.control.destinations.job_bucket import bucket_key, send_from_machine
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import recovered, wait
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.access import access_of, host_of, may_get_secrets
 from stationmaster.control.publishing import delivery_notes as notes
 from stationmaster.control.publishing.catalogue import slug_of
-from stationmaster.control.publishing.checked_models import require_model
 from stationmaster.control.publishing.machine_source import MachineSource
 from stationmaster.delivery.hub_files import HubFile
 from stationmaster.delivery.huggingface import HubClient
-from stationmaster.errors import CommandFailed, DeliveryBusy, DeliveryError, DeliveryRefused, TicketRefused
+from stationmaster.delivery.safetensors_header import require_safetensors
+from stationmaster.errors import BrokenModel, CommandFailed, DeliveryBusy, DeliveryError, DeliveryRefused, TicketRefused
+from stationmaster.event_log import get_logger
 from stationmaster.model import Checkpoint, Job, OutputFile, Place
+from stationmaster.model.catalogue import BUCKET, HUB
+from stationmaster.recipes.outputs import is_safe_to_load
 from stationmaster.store.writes import NewEvent, Write
+
+log = get_logger("stationmaster.publishing")
 
 _LONGEST_WAIT_SECONDS = 60.0  # a destination that asks for more is skipped: the machine costs meanwhile
 
@@ -95,3 +100,39 @@ async def _to_bucket(file: OutputFile, job: Job, world: World) -> Place:
     job_bucket = world.destinations.bucket
     assert job_bucket is not None, "a link that is set has its client"
     return Place(kind=BUCKET, address=await send_from_machine(file, job, host_of(job, world), job_bucket))
+
+
+async def require_model(file: OutputFile, place: Place, job: Job, destinations: Destinations) -> None:
+    """Check by two short reads there that the file begins as a model does; one that does not is removed from there.
+
+    Raises BrokenModel, and DeliveryError where it cannot be read.
+    """
+    if not is_safe_to_load(file.path):
+        return
+
+    async def read(start: int, size: int) -> bytes:
+        if place.kind == HUB:
+            assert destinations.hub is not None
+            return await destinations.hub.read_range(place.address, start=start, size=size)
+        assert destinations.bucket is not None
+        bucket = destinations.bucket.bucket
+        return await destinations.bucket.call(bucket.read_range, bucket_key(job, file.path), start=start, size=size)
+
+    try:
+        await require_safetensors(PurePosixPath(file.path).name, file.size, read)
+    except BrokenModel:
+        await _remove_broken(file, place, job, destinations)
+        raise
+
+
+async def _remove_broken(file: OutputFile, place: Place, job: Job, destinations: Destinations) -> None:
+    """Remove it, so that it is not taken for a model. A file that stays is still in no catalogue."""
+    try:
+        if place.kind == HUB:
+            assert destinations.hub is not None
+            await destinations.hub.remove(place.address)
+        else:
+            assert destinations.bucket is not None
+            await destinations.bucket.call(destinations.bucket.artifacts.remove, bucket_key(job, file.path))
+    except DeliveryError as problem:
+        log.warning("broken_model.not_removed", job=job.id, place=place.address, problem=str(problem))

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from stationmaster.control.destinations.destinations import Destinations
-from stationmaster.control.destinations.places import BUCKET, HOME, HUB
 from stationmaster.control.publishing.cards import card_of, licence_of
 from stationmaster.control.publishing.chain import hub_place
 from stationmaster.control.publishing.samples import sample_names
@@ -18,6 +17,7 @@ from stationmaster.delivery.model_card import Sample, render_card
 from stationmaster.errors import IllegalMove, NotFound
 from stationmaster.files import sha256_of
 from stationmaster.model import Place, TrainedModel
+from stationmaster.model.catalogue import BUCKET, HOME, HUB
 
 
 async def publish_from_home(model: TrainedModel, hub: HubClient) -> TrainedModel:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stationmaster.control.destinations.job_bucket import send_from_machine, send_local_copy
-from stationmaster.control.destinations.places import BUCKET, HUB
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import wait
 from stationmaster.control.flow.world import Visit, World
@@ -32,6 +31,7 @@ from stationmaster.model import (
     ShownSample,
     TrainedModel,
 )
+from stationmaster.model.catalogue import BUCKET, HUB
 from stationmaster.recipes.schema import Recipe
 from stationmaster.store.writes import NewEvent, Write
 

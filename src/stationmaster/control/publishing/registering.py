@@ -6,11 +6,11 @@ import asyncio
 from dataclasses import replace
 
 from stationmaster.control.destinations.destinations import Destinations
-from stationmaster.control.destinations.places import BUCKET, HUB
 from stationmaster.control.flow.policy import Policy
 from stationmaster.delivery.comfydeploy import Download
 from stationmaster.errors import DeliveryError
 from stationmaster.model import Registering, Registration, TrainedModel
+from stationmaster.model.catalogue import BUCKET, HUB
 
 _LINK_SECONDS = 24 * 3600.0
 _LOOK_SECONDS = 5.0

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stationmaster.control.wiring.own_machines import build_ssh_provider
 from stationmaster.control.wiring.simulator_address import simulator_address
+from stationmaster.control.wiring.ssh_provider import build_ssh_provider
 from stationmaster.errors import ConfigInvalid
 from stationmaster.providers.base import Pause, Provider
 from stationmaster.providers.loopback import LoopbackProvider

@@ -9,10 +9,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from stationmaster.control.destinations.places import HOME
 from stationmaster.errors import IllegalMove, NotFound
 from stationmaster.lifecycle import TERMINAL, is_parked, shown, stage
 from stationmaster.model import Access, Desired, Job, Request, State
+from stationmaster.model.catalogue import HOME
 from stationmaster.money import MicroDollars
 from stationmaster.station.jobs import JobView, Wanted
 from stationmaster.station.local.installation import Installation

@@ -7,8 +7,8 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from stationmaster.control.wiring.own_machines import known_hosts_file
 from stationmaster.control.wiring.providers import Waiting, build_providers, ssh_key_path
+from stationmaster.control.wiring.ssh_provider import known_hosts_file
 from stationmaster.errors import RemoteError, UserError
 from stationmaster.providers.base import KnowsKeys
 from stationmaster.providers.vastai.ssh_keys import KeyPair, KeyReport, check, ensure_pair, read_pair, register
