@@ -105,6 +105,8 @@ async def _to_bucket(file: OutputFile, job: Job, world: World) -> Place:
 async def require_model(file: OutputFile, place: Place, job: Job, destinations: Destinations) -> None:
     """Check by two short reads there that the file begins as a model does; one that does not is removed from there.
 
+    The machine chose both the bytes and the hash that they were verified against, so neither proves a model.
+
     Raises BrokenModel, and DeliveryError where it cannot be read.
     """
     if not is_safe_to_load(file.path):
