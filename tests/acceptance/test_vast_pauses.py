@@ -88,7 +88,7 @@ def test_a_used_up_day_is_told_at_once(customer: Customer, person: dict[str, str
     assert done.returncode == 20
     said, hint = done.stderr.splitlines()
     assert said == "error: Vast.ai did not search its offers: Daily search quota exceeded."
-    assert hint.startswith("hint: the account's searches for today are used up; Vast.ai allows more from 00:00 UTC on")
+    assert hint.startswith("hint: the account's daily search quota is used up; it resets at 00:00 UTC")
     assert len(customer.struck("rate_limited")) == 1
 
 
