@@ -92,8 +92,8 @@ def _best_offer(recipe: Recipe, want: Requirements, provider: Provider, home: Pa
         raise UserError(
             f"no offer of {provider.name} fits {recipe.reference}",
             hint=f"it needs {want.gpus} GPU with {want.vram_gib:g} GiB and {want.disk_gib:g} GiB of disk; raise the "
-            "price cap (--max-price, VASTAI_MAX_BID_PER_HOUR), allow other GPUs (VASTAI_PREFERRED_GPUS), or try again "
-            "later: `stationmaster offers` shows why offers were left out",
+            "price cap (--max-price, VASTAI_MAX_BID_PER_HOUR), allow other GPUs (VASTAI_PREFERRED_GPUS), or wait for "
+            "the market to change; `stationmaster offers` shows why offers were left out",
         )
     return offers[0]
 
