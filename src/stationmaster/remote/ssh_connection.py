@@ -71,8 +71,8 @@ async def open_connection(target: SshTarget) -> asyncssh.SSHClientConnection:
             shown = "" if target.key_path is None else f" with the key {target.key_path}"
             raise Unreachable(
                 f"{target.name} refused the login{shown}: {problem.reason}",
-                hint="check that the key at this path is registered with the provider: run `stationmaster keys check`, "
-                "or compare it with the keys in the provider's dashboard",
+                hint="check that the SSH key at this path is registered with the provider: run `stationmaster keys "
+                "check`, or compare it with the keys in the provider's dashboard",
             ) from problem
         except (asyncssh.KeyImportError, asyncssh.ConfigParseError) as problem:
             raise ConfigInvalid(f"the SSH settings for {target.name} cannot be used: {problem}") from problem
