@@ -11,7 +11,7 @@ from typing import Any
 
 from stationmaster.cli.logging import service_logging
 from stationmaster.config import load_settings
-from stationmaster.control.periodic.registrations import continue_registrations
+from stationmaster.control.publishing.registering import continue_registrations
 from stationmaster.control.wiring.build import build_world
 from stationmaster.control.worker.worker import Worker
 from stationmaster.model import State

@@ -12,8 +12,8 @@ from stationmaster.control.flow.world import World
 from stationmaster.control.periodic.alerts import alert_low_credit, alert_spending, alert_unknown_states
 from stationmaster.control.periodic.dataset_cleanup import clean_up_datasets
 from stationmaster.control.periodic.provider_bills import reconcile_charges
-from stationmaster.control.periodic.registrations import continue_registrations, has_registrations
 from stationmaster.control.periodic.sweep import Sweeper
+from stationmaster.control.publishing.registering import continue_registrations, has_registrations
 from stationmaster.errors import StoreError
 from stationmaster.event_log import get_logger
 from stationmaster.money import MicroDollars

@@ -7,10 +7,14 @@ from dataclasses import replace
 
 from stationmaster.control.destinations.destinations import Destinations
 from stationmaster.control.flow.policy import Policy
+from stationmaster.control.flow.world import World
 from stationmaster.delivery.comfydeploy import Download
 from stationmaster.errors import DeliveryError
+from stationmaster.event_log import get_logger
 from stationmaster.model import Registering, Registration, TrainedModel
 from stationmaster.model.catalogue import BUCKET, HUB
+
+log = get_logger("stationmaster.registering")
 
 _LINK_SECONDS = 24 * 3600.0
 _LOOK_SECONDS = 5.0
@@ -31,6 +35,20 @@ def first_registration(model: TrainedModel, policy: Policy, *, now: float) -> Re
     if model.place(BUCKET) is not None or (hub is not None and hub.public):
         return Registration(state=Registering.DUE, due_at=now + _OWN_SECONDS)
     return Registration(note=PRIVATE if hub is not None else "not registered: not published")
+
+
+async def has_registrations(world: World) -> bool:
+    return bool(await world.ask_store(world.store.models.to_register))
+
+
+async def continue_registrations(world: World) -> None:
+    """Take every registration that is due one step further, those that their job left open included."""
+    store, ask = world.store, world.ask_store
+    for model in await ask(store.models.to_register):
+        now, retry = await ask(store.now), world.policy.comfydeploy.retry
+        after = await continue_registration(model, world.destinations, retry_seconds=retry, now=now)
+        log.info("registering.step", model=model.slug, state=after.registration.state, note=after.registration.note)
+        await ask(store.models.put, after)
 
 
 async def continue_registration(

@@ -67,7 +67,7 @@ class SettingsSource:
         return settings_files(self.environ, self.settings.home, folder=self._folder)
 
     def _settled(self) -> dict[Path, str | None]:
-        """Digests of the files once they stop changing: half a file may be valid, with settings nobody intended."""
+        """Digests of the files once they stop changing: half a file may be valid but wrong."""
         found = self._contents()
         for _ in range(_MOST_LOOKS):
             self._sleep(_SETTLE_SECONDS)
