@@ -31,6 +31,7 @@ _ARMED_AT_A_LOOK = 0.3
 _AIMS = ((State.EXECUTING,), (State.EXECUTING,), (State.EXECUTING, State.FETCHING_RESULTS), (State.TRANSFERRING_DATA,))
 _ANYWHERE = (State.TRANSFERRING_DATA, State.EXECUTING, State.FETCHING_RESULTS)
 _PATIENCE_SECONDS = 10.0
+_SETTLED_SECONDS = 5.0  # after which a strike is known to have met a live rental, or not
 _KILLED_AT_A_LOOK = 0.025
 # Faults that only strike what another fault has brought about, or that need an order of ours first.
 _AIMED = {FaultKind.LOST_ANSWER: "create", FaultKind.SLOW_ANSWER: "create"}
@@ -77,7 +78,8 @@ class Storm:
         self._folder = folder
         self._forge = forge
         self._slowness = forge.slowness
-        self._left = self._draw.sample(list(kinds), len(kinds))
+        self._kinds = self._draw.sample(list(kinds), len(kinds))
+        self._left = list(self._kinds)
         self._aims = {kind: self._draw.choice(_AIMS) for kind in kinds}
         self.tally: Tally = Counter()
         self.kills: Counter[tuple[str, str]] = Counter()
@@ -105,7 +107,7 @@ class Storm:
         self._began = time.monotonic()
         while time.monotonic() < ends:
             self._strike_off(stations)
-            if not self._left and submitted >= jobs:
+            if submitted >= jobs and not self._unmet(stations, before=time.time() - _SETTLED_SECONDS * self._slowness):
                 break
             if submitted < jobs or sum(station.busy() for station in stations) < jobs:
                 self._submit(stations[submitted % len(stations)], dataset, submitted)
@@ -122,10 +124,18 @@ class Storm:
 
     def _strike_off(self, stations: list[StormStation]) -> None:
         """Faults that have met a live rental are not armed again."""
+        self._left = self._unmet(stations, before=math.inf)
+
+    def _unmet(self, stations: list[StormStation], *, before: float) -> list[FaultKind]:
+        """Faults without a strike before this time that met a live rental.
+
+        A strike on a live rental may turn out to be too late: the visit that finds the machine gone dates its end by
+        its own beginning.
+        """
         spans = [span for station in stations for span in station.spans()]
-        news = (strike for strike in stations[0].struck() if strike["kind"] in self._left)
-        met = {strike["kind"] for strike in news if any(span.is_met_by(strike) for span in spans)}
-        self._left = [kind for kind in self._left if kind not in met]
+        strikes = [strike for strike in stations[0].struck() if float(strike["at"]) < before]
+        met = {strike["kind"] for strike in strikes if any(span.is_met_by(strike) for span in spans)}
+        return [kind for kind in self._kinds if kind not in met]
 
     def _submit(self, station: StormStation, dataset: DatasetRef, number: int) -> None:
         seconds = _JOB_SECONDS * self._slowness
