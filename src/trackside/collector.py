@@ -1,0 +1,1 @@
+"""The collector of a training: `from trackside import Run`."""

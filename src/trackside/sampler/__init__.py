@@ -1,0 +1,1 @@
+"""Readings of memory, processes, GPUs, disk and network of this machine."""
