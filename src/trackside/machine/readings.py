@@ -20,19 +20,25 @@ def parse_meminfo(text: str) -> dict[str, int] | None:
     >>> parse_meminfo("MemTotal: 8 kB\\nMemAvailable: 4 kB\\nSwapTotal: 2 kB\\nSwapFree: 1 kB\\n")["swap_used_bytes"]
     1024
     """
-    kibibytes = {}
+    found = meminfo_bytes(text)
+    if "MemTotal" not in found:
+        return None
+    return {
+        "total_bytes": found["MemTotal"],
+        "available_bytes": found.get("MemAvailable", found.get("MemFree", 0)),
+        "swap_used_bytes": found.get("SwapTotal", 0) - found.get("SwapFree", 0),
+    }
+
+
+def meminfo_bytes(text: str) -> dict[str, int]:
+    """Return each figure of /proc/meminfo in bytes."""
+    found = {}
     for line in text.splitlines():
         name, _, rest = line.partition(":")
         value = rest.split()
         if value and value[0].isdigit():
-            kibibytes[name] = int(value[0])
-    if "MemTotal" not in kibibytes:
-        return None
-    return {
-        "total_bytes": kibibytes["MemTotal"] * 1024,
-        "available_bytes": kibibytes.get("MemAvailable", kibibytes.get("MemFree", 0)) * 1024,
-        "swap_used_bytes": (kibibytes.get("SwapTotal", 0) - kibibytes.get("SwapFree", 0)) * 1024,
-    }
+            found[name] = int(value[0]) * 1024
+    return found
 
 
 def read_disk(path: str) -> dict[str, Any]:
