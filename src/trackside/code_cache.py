@@ -1,6 +1,7 @@
-"""Unpack our own modules beside the job: Python caches no compiled code for an archive, and home calls often.
+"""Unpack our own modules beside the job: for the training's Python, and as a cache.
 
-An archive with code compiled for this Python version needs no cache.
+Python caches no compiled code for an archive, and home calls often. An archive with code compiled for this Python
+version needs no cache.
 """
 
 from __future__ import annotations
@@ -23,27 +24,53 @@ def use_code_cache(own_folder: str) -> None:
 
 def fill_code_cache(own_folder: str) -> None:
     """Create this archive's cache, whole or not at all. Without it everything works, only slower."""
-    archive = archive_path()
-    if archive is None or _is_compiled() or os.path.isdir(_cache_folder(own_folder, archive)):
-        return
-    import zipfile  # slow to import, needed once per archive
+    if archive_path() is not None and not _is_compiled():
+        try:
+            importable_folder(own_folder)
+        except OSError:
+            pass
 
-    folder = _cache_folder(own_folder, archive)
+
+def importable_folder(own_folder: str) -> str:
+    """Return a folder that holds the package as source and nothing else, so that every Python can import it.
+
+    It is created once per archive or installed version. Raises OSError where that is impossible.
+    """
+    archive = archive_path()
+    folder = _cache_folder(own_folder, archive) if archive is not None else _copy_folder(own_folder)
+    if os.path.isdir(folder):
+        return folder
+    import shutil  # slow to import, needed once per archive
+
     staged = "%s.%d" % (folder, os.getpid())
     try:
-        with zipfile.ZipFile(archive) as file:
-            file.extractall(staged, [name for name in file.namelist() if _is_module(name)])
+        if archive is not None:
+            _unpack(archive, staged)
+        else:
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(_package_folder(), os.path.join(staged, "trackside"), ignore=ignored)
         os.rename(staged, folder)
     except OSError:
-        import shutil
-
         shutil.rmtree(staged, ignore_errors=True)
+        if not os.path.isdir(folder):  # another process may have been faster
+            raise
+    return folder
 
 
 def archive_path() -> str | None:
     """Return the archive that trackside runs from; None where it is installed as a package."""
     archive = getattr(trackside.__loader__, "archive", None)
     return os.path.abspath(archive) if archive is not None else None
+
+
+def _unpack(archive: str, folder: str) -> None:
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(archive) as file:
+            file.extractall(folder, [name for name in file.namelist() if _is_module(name)])
+    except zipfile.BadZipFile as error:
+        raise OSError(str(error)) from error
 
 
 def _is_compiled() -> bool:
@@ -57,3 +84,14 @@ def _is_module(name: str) -> bool:
 def _cache_folder(own_folder: str, archive: str) -> str:
     seen = os.stat(archive)
     return os.path.join(own_folder, "code-%x-%x" % (seen.st_size, seen.st_mtime_ns))
+
+
+def _copy_folder(own_folder: str) -> str:
+    """Name the copy of an installed package after its files, so that an upgrade makes a new one."""
+    found = [os.stat(os.path.join(path, name)) for path, _, names in os.walk(_package_folder()) for name in names]
+    newest = max(seen.st_mtime_ns for seen in found)
+    return os.path.join(own_folder, "code-%x-%x" % (sum(seen.st_size for seen in found), newest))
+
+
+def _package_folder() -> str:
+    return os.path.dirname(os.path.abspath(str(trackside.__file__)))

@@ -13,6 +13,7 @@ from trackside.steps.plan import Container, Plan, Step
 
 _LABEL = "stationmaster.root"
 _LIMIT_SECONDS = 60.0
+_SHORT_SECONDS = 10.0
 _INITS_OF_PODMAN = ("/usr/libexec/podman/catatonit", "/usr/lib/podman/catatonit", "/usr/bin/catatonit")
 
 
@@ -68,6 +69,22 @@ def exec_command(container: Container, step: Step, argv: list[str], *, root: Roo
     """Return the command that runs another program in a running step's container."""
     settings = ["--env=%s=%s" % pair for pair in sorted(step.env.items()) if pair[0] not in step.secrets]
     return [container.engine, "exec", "--workdir=%s" % root.inside(step.cwd), *settings, name, *argv]
+
+
+def image_environment(container: Container) -> dict[str, str] | None:
+    """Return the variables that the image sets; None when the engine does not answer."""
+    answer = _ask(
+        container, "image", "inspect", "--format={{json .Config.Env}}", container.image, limit_seconds=_SHORT_SECONDS
+    )
+    try:
+        found = json.loads(answer) if answer is not None else False
+    except ValueError:
+        return None
+    if found is None:
+        return {}  # docker's answer for an image without variables
+    if not isinstance(found, list):
+        return None
+    return dict(pair.split("=", 1) for pair in found if isinstance(pair, str) and "=" in pair)
 
 
 def look_at(container: Container, name: str) -> ContainerState | None:

@@ -10,6 +10,7 @@ from trackside.errors import TracksideError
 from trackside.root import Root, stays_inside
 
 FORMAT = 1
+_SHORTEST_INTERVAL, _LONGEST_INTERVAL = 1.0, 86_400.0
 
 
 class PlanInvalid(TracksideError):
@@ -89,6 +90,14 @@ class TrainingRequest(NamedTuple):
     timeout_seconds: float
 
 
+class Monitoring(NamedTuple):
+    """Whether and how often the machine is sampled beside the training."""
+
+    enabled: bool = True
+    interval_seconds: float = 5.0
+    per_process: bool = True
+
+
 class Plan(NamedTuple):
     job: str
     attempt: int
@@ -100,6 +109,7 @@ class Plan(NamedTuple):
     save: TrainingRequest | None = None
     sample: TrainingRequest | None = None
     cleanup: Tuple[Step, ...] = ()
+    monitoring: Monitoring = Monitoring()
 
 
 def read_plan(root: Root) -> Plan:
@@ -143,6 +153,7 @@ def parse_plan(found: Any) -> Plan:
             save=_parse_request(found.get("save")),
             sample=_parse_request(found.get("sample")),
             cleanup=tuple(_parse_step(step) for step in found.get("cleanup", ())),
+            monitoring=_parse_monitoring(found.get("monitoring")),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise PlanInvalid("the plan is not valid: %s: %s" % (type(error).__name__, error)) from error
@@ -225,6 +236,18 @@ def _parse_request(found: Any) -> TrainingRequest | None:
         argv=argv,
         proof=_inside(found["proof"]),
         timeout_seconds=_not_negative(found.get("timeout_seconds", 180.0)),
+    )
+
+
+def _parse_monitoring(found: Any) -> Monitoring:
+    """Parse the monitoring settings; what is not valid gets its default: it must not keep a job from running."""
+    found = found if isinstance(found, dict) else {}
+    given = found.get("interval_seconds")
+    is_number = isinstance(given, (int, float)) and not isinstance(given, bool) and 0 < given < _LONGEST_INTERVAL
+    return Monitoring(
+        enabled=found.get("enabled") is not False,
+        interval_seconds=max(_SHORTEST_INTERVAL, float(given)) if is_number else Monitoring().interval_seconds,
+        per_process=found.get("per_process") is not False,
     )
 
 

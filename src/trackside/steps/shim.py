@@ -19,6 +19,7 @@ from trackside.root import Root, TryFolder
 from trackside.steps import containers
 from trackside.steps.expected import matching_files, newest_whole
 from trackside.steps.launch import step_environment
+from trackside.steps.monitored_step import with_monitoring
 from trackside.steps.observe import forget_training
 from trackside.steps.plan import Container, Plan, Step, read_plan
 from trackside.steps.tries import Exit
@@ -48,7 +49,9 @@ def run_shim(root: Root, index: int, number: int) -> None:
     step = _with_resume_arguments(root, step, folder) if number > 1 else step
     if step.unless is not None and next(iter(matching_files(root, step.unless)), None) is not None:
         _skip(folder, step.unless)
-    elif step.contained and plan.container is not None:
+        return
+    step = with_monitoring(root, plan, step, folder)
+    if step.contained and plan.container is not None:
         _run_contained(root, plan, step, folder, lock, containers.container_of(root, index, number))
     else:
         _run(root, step, folder, lock)

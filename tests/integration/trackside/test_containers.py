@@ -202,3 +202,16 @@ def test_a_further_try_in_a_container_goes_on_from_the_file_under_the_same_path(
     job.start()
     assert finished(job)["result"] == "done"
     assert job.text() == "trackside: goes on from output/state\nleft\n"
+
+
+def test_a_training_finds_trackside_in_front_of_the_image_s_own_python_path(job: Bench, podman: Podman) -> None:
+    podman.run("create", "--name=base", IMAGE, "true")
+    podman.run("commit", "--quiet", "--change=ENV PYTHONPATH=/image/python", "base", "local/with-path:1")
+    podman.run("rm", "base")
+    script = 'echo "$PYTHONPATH"; ls "${PYTHONPATH%%:*}"; echo "$TRACKSIDE_DATABASE"'
+    job.plan(contained("train", script, training=True), container=container(image="local/with-path:1"))
+    job.start()
+    assert finished(job)["result"] == "done"
+    path, listed, database = job.text().splitlines()
+    assert path.split(":")[1:] == ["/image/python"]
+    assert (listed, database) == ("trackside", str(job.root / "logs" / "aitk_db.db"))

@@ -87,3 +87,24 @@ def test_only_folders_of_tries_count_as_tries(tmp_path: Path) -> None:
     for name in ("1.1", "0.10", "0.2", "0.3.99.staged", "x.1", "7"):
         (tmp_path / ".trackside" / "steps" / name).mkdir(parents=True)
     assert Root(str(tmp_path)).tries() == [(0, 2), (0, 10), (1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("given", "enabled", "interval", "per_process"),
+    [
+        (None, True, 5.0, True),
+        ({}, True, 5.0, True),
+        ({"enabled": False, "interval_seconds": 30, "per_process": False}, False, 30.0, False),
+        ({"interval_seconds": 0.01}, True, 1.0, True),
+        ({"enabled": None, "interval_seconds": "often", "per_process": None}, True, 5.0, True),
+        ({"interval_seconds": float("nan")}, True, 5.0, True),
+        ({"interval_seconds": -1}, True, 5.0, True),
+        ({"interval_seconds": True}, True, 5.0, True),
+        (["nonsense"], True, 5.0, True),
+    ],
+)
+def test_invalid_monitoring_settings_get_their_defaults(
+    given: Any, enabled: bool, interval: float, per_process: bool
+) -> None:
+    found = parse_plan({**plan_with(), "monitoring": given}).monitoring
+    assert found == (enabled, interval, per_process)
