@@ -1,0 +1,82 @@
+"""Reduces a series to the points that a chart of some width can show: the lowest and highest of each pixel column.
+
+    drawn = reduce_to_columns(table.numbers("step"), table.numbers("loss"), columns=1000)
+    drawn.x, drawn.y, drawn.exact
+
+A spike of one step is always drawn. When the range holds no more points than the chart can show, all are returned as
+they are, so zooming in ends at the exact values.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Points by ascending x; y is None where a value is missing. `exact`: these are all points of the range."""
+
+    x: list[float]
+    y: list[float | None]
+    exact: bool
+
+
+def reduce_to_columns(
+    x: Sequence[float], y: Sequence[float], *, columns: int, start: float | None = None, end: float | None = None
+) -> Points:
+    """Return at most two points for each of `columns` equal parts of the range from `start` to `end`.
+
+    `x` are steps or times; NaN in `y` is a missing value. Without `start` or `end` the range begins or ends with the
+    data. A part of which all values are missing gives one point without a value.
+    """
+    xs, ys = _ascending(x, y)
+    low = 0 if start is None else bisect_left(xs, start)
+    high = len(xs) if end is None else bisect_right(xs, end)
+    if high - low <= 2 * columns:
+        return Points(xs[low:high], [_value(y) for y in ys[low:high]], exact=True)
+    first, last = (xs[low] if start is None else start), (xs[high - 1] if end is None else end)
+    width = (last - first) / columns
+    drawn_x: list[float] = []
+    drawn_y: list[float | None] = []
+    begin = low
+    for column in range(1, columns + 1):
+        after = high if column == columns else bisect_left(xs, first + column * width, begin, high)
+        if after > begin:
+            for place in _extremes(ys[begin:after]):
+                drawn_x.append(xs[begin + place])
+                drawn_y.append(_value(ys[begin + place]))
+            begin = after
+    return Points(drawn_x, drawn_y, exact=False)
+
+
+def _extremes(part: list[float]) -> tuple[int, ...]:
+    """Return the places of the lowest and the highest value in their order; the first place if all are missing."""
+    known = [value for value in part if value == value] if _has_nan(part) else part
+    if not known:
+        return (0,)
+    lowest, highest = part.index(min(known)), part.index(max(known))
+    if lowest == highest:
+        return (lowest,)
+    return (lowest, highest) if lowest < highest else (highest, lowest)
+
+
+def _ascending(x: Sequence[float], y: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Return both as lists, sorted by x; points without an x are dropped."""
+    xs, ys = list(x), list(y)
+    if not _has_nan(xs) and sorted(xs) == xs:
+        return xs, ys
+    pairs = sorted((pair for pair in zip(xs, ys, strict=True) if pair[0] == pair[0]), key=itemgetter(0))
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
+def _has_nan(values: list[float]) -> bool:
+    """Return whether some value may be NaN; a sum tells it much faster than a look at each value."""
+    total = sum(values)
+    return total != total
+
+
+def _value(number: float) -> float | None:
+    return None if number != number else number

@@ -1,0 +1,189 @@
+"""Rows of one table, held by column.
+
+table = table_from_json("StepMetric", {"id": [1, 2], "step": [10, 20], "timestamp": [5.0, 6.0], "loss": [0.5, None]})
+table.values("loss")    # [0.5, None]
+table.numbers("loss")   # [0.5, nan], for arithmetic
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any, Union, cast
+
+from stationmaster.series.schema import TABLES, Kind, required_columns
+
+NO_INTEGER = -(2**63)
+"""Stands for None in a column of integers, as NaN does in a column of reals."""
+
+LONGEST_TEXT = 200
+LONGEST_DETAILS = 10_000
+_LARGEST_INTEGER = 2**53  # whole numbers up to here are exact as floats too
+
+Value = float | int | str | None
+Column = Union["array[float]", "array[int]", tuple[str | None, ...]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A table's columns, all of the same length: reals as array('d'), integers as array('q'), texts as a tuple.
+
+    A column that was not measured or not loaded is missing and reads as None in every row.
+    """
+
+    name: str
+    columns: Mapping[str, Column]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Table) and self.as_lists() == other.as_lists() and self.name == other.name
+
+    __hash__ = None  # type: ignore[assignment]  # its arrays can change
+
+    def values(self, column: str) -> list[Any]:
+        """Return a column's values, None where there is none."""
+        held = self.columns.get(column)
+        if held is None:
+            return [None] * len(self)
+        if isinstance(held, tuple):
+            return list(held)
+        if held.typecode == "d":
+            return [None if value != value else value for value in held]
+        return [None if value == NO_INTEGER else value for value in held]
+
+    def numbers(self, column: str) -> list[float]:
+        """Return a column of numbers, NaN where there is none."""
+        held = self.columns.get(column)
+        if held is None or isinstance(held, tuple):
+            return [math.nan] * len(self)
+        numbers = cast("list[float]", held.tolist())
+        if held.typecode == "q" and NO_INTEGER in numbers:
+            return [math.nan if number == NO_INTEGER else number for number in numbers]
+        return numbers
+
+    def as_lists(self) -> dict[str, list[Value]]:
+        """Return the columns as lists, in the table's order: what `table_from_json` reads."""
+        return {name: self.values(name) for name in TABLES[self.name] if name in self.columns}
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield each row as a mapping from column to value."""
+        names = list(self.columns)
+        for values in zip(*(self.values(name) for name in names), strict=True):
+            yield dict(zip(names, values, strict=True))
+
+    def where(self, column: str, value: Value) -> Table:
+        """Return the rows with this value in a column."""
+        return self.picked([each == value for each in self.values(column)])
+
+    def picked(self, wanted: Sequence[bool]) -> Table:
+        """Return the rows for which `wanted` is true."""
+        return Table(self.name, {name: _picked(held, wanted) for name, held in self.columns.items()})
+
+    def head(self, count: int) -> Table:
+        """Return the first rows."""
+        return Table(self.name, {name: held[:count] for name, held in self.columns.items()})
+
+    def with_steps_moved(self, offset: int) -> Table:
+        """Return the table with `offset` added to its steps, for a trainer that counts from zero after a resume."""
+        steps = self.columns.get("step")
+        if not offset or steps is None or isinstance(steps, tuple):
+            return self
+        moved = array("q", (_within_range(int(step) + offset) for step in steps))
+        return Table(self.name, {**self.columns, "step": moved})
+
+
+def table_from_json(name: object, columns: object, *, most_values: int = 10_000_000) -> Table | None:
+    """Return the rows of one table that a machine sent as columns; None if they cannot be used.
+
+    The sender is not trusted. Unknown columns are ignored, a value of the wrong type becomes None, texts are cut, and a
+    row that lacks a required value is dropped. Lists of different lengths, an unknown table or more than `most_values`
+    values give None.
+    """
+    if not isinstance(name, str) or name not in TABLES or not isinstance(columns, Mapping):
+        return None
+    sent = {known: columns[known] for known in TABLES[name] if known in columns}
+    if not all(isinstance(values, list) for values in sent.values()):
+        return None
+    lengths = {len(values) for values in sent.values()}
+    if len(lengths) != 1 or lengths == {0} or sum(map(len, sent.values())) > most_values:
+        return None
+    if not all(required in sent for required in required_columns(name)):
+        return None
+    table = table_of(name, sent)
+    return table if len(table) else None
+
+
+def table_of(name: str, columns: Mapping[str, Sequence[object]]) -> Table:
+    """Return the table of these values, checked as in `table_from_json`; all columns are known and equally long."""
+    held = {known: _column(name, known, columns[known]) for known in TABLES[name] if known in columns}
+    table = Table(name, held)
+    usable = [True] * len(table)
+    for column in required_columns(name):
+        usable = [good and value is not None for good, value in zip(usable, table.values(column), strict=True)]
+    return table if all(usable) else table.picked(usable)
+
+
+def joined(tables: Sequence[Table]) -> Table:
+    """Return the rows of several tables of the same name, in their order; there is at least one."""
+    first = tables[0]
+    if len(tables) == 1:
+        return first
+    names = [name for name in TABLES[first.name] if any(name in table.columns for table in tables)]
+    return Table(first.name, {name: _joined_column(first.name, name, tables) for name in names})
+
+
+def _column(table: str, name: str, values: Sequence[object]) -> Column:
+    kind = TABLES[table][name]
+    if kind is Kind.REAL:
+        return array("d", map(_real, values))
+    if kind is Kind.INTEGER:
+        return array("q", map(_integer, values))
+    longest = LONGEST_DETAILS if name == "details" else LONGEST_TEXT
+    return tuple(_text(value, longest) for value in values)
+
+
+def _real(value: object) -> float:
+    if type(value) is float:
+        return value if math.isfinite(value) else math.nan
+    if type(value) is int and abs(value) <= _LARGEST_INTEGER:
+        return float(value)
+    return math.nan
+
+
+def _integer(value: object) -> int:
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    return value if type(value) is int and abs(value) <= _LARGEST_INTEGER else NO_INTEGER
+
+
+def _within_range(value: int) -> int:
+    return value if abs(value) <= _LARGEST_INTEGER else NO_INTEGER
+
+
+def _text(value: object, longest: int) -> str | None:
+    if not isinstance(value, str):
+        return None
+    text = value[:longest]
+    # NUL and lone surrogates can be neither stored nor printed everywhere.
+    return text if text.isascii() and "\0" not in text else text.replace("\0", "?").encode(errors="replace").decode()
+
+
+def _picked(held: Column, wanted: Sequence[bool]) -> Column:
+    return tuple(compress(held, wanted)) if isinstance(held, tuple) else array(held.typecode, compress(held, wanted))
+
+
+def _joined_column(table: str, name: str, tables: Sequence[Table]) -> Column:
+    kind = TABLES[table][name]
+    if kind is Kind.TEXT:
+        return tuple(value for each in tables for value in each.values(name))
+    missing = array("d", [math.nan]) if kind is Kind.REAL else array("q", [NO_INTEGER])
+    whole = array(missing.typecode)
+    for each in tables:
+        held = each.columns.get(name)
+        whole.extend(missing * len(each) if held is None else held)  # type: ignore[arg-type]  # of the same kind
+    return whole
