@@ -1,5 +1,23 @@
-"""The program that runs a job's steps on the machine: standard library only, Python 3.8 or newer."""
+"""Runs a job's steps on the machine and records its training: standard library only, Python 3.8 or newer.
+
+In a training script: `from trackside import Run`.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trackside.collector import Run
+
 __version__ = "0.1.0"
+__all__ = ["Run", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    # Imported on first use: most verbs do not need it.
+    if name == "Run":
+        from trackside.collector import Run
+
+        return Run
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))

@@ -1,1 +1,296 @@
-"""The collector of a training: `from trackside import Run`."""
+"""The collector of a training: `from trackside import Run`.
+
+`step` puts its values into a journal in mapped memory and returns; a timer thread folds the journal into the run's
+database. Nothing here raises into the training's loop, waits for a disk or starts a program.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import time
+from types import TracebackType
+from typing import Any, Iterator, Mapping
+
+from trackside.metrics.background import BackgroundWriter, note_once
+from trackside.metrics.journal import MARK, STEP, STEP_LAYOUT, Journal
+from trackside.metrics.schema import DEFAULT_NAME
+
+DATABASE, JOB, RECORDER = "TRACKSIDE_DATABASE", "TRACKSIDE_JOB", "TRACKSIDE_RECORDER"
+_RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
+_SAMPLE_SECONDS = 5.0
+_AWAY = {"sampling_start": "sampling_end", "save_start": "save_end"}
+_OUT_OF_MEMORY = ("out of memory", "outofmemory", "cannot allocate memory", "resource_exhausted")
+_NAN = float("nan")
+
+_wall, _clock, _pack_step = time.time, time.perf_counter, STEP_LAYOUT.pack_into
+
+
+class Run:
+    """One training. Use it as a context manager, or call `close` at the end."""
+
+    def __init__(
+        self,
+        job_id: str | None = None,
+        database: str | None = None,
+        *,
+        config: Mapping[str, Any] | None = None,
+        framework: str | None = None,
+        total_steps: int | None = None,
+        rank: int | None = None,
+        sample_seconds: float | None = None,
+    ) -> None:
+        """Open the run. Job and database default to those of the job that trackside runs, else to this folder's.
+
+        `config` is stored with each event. Of several processes only the one with rank 0 records steps; the rank
+        comes from the launcher's environment unless it is given. `sample_seconds`: interval at which this process
+        samples memory and GPUs, 0 for never; by default it samples only if no recorder of trackside does.
+        """
+        self._database = os.path.abspath(database or os.environ.get(DATABASE) or DEFAULT_NAME)
+        self._job = job_id or os.environ.get(JOB) or "%s-%d" % (time.strftime("%Y%m%d-%H%M%S"), os.getpid())
+        self._config = dict(config) if config else None
+        self._rank = _rank_from_environment() if rank is None else rank
+        default = 0.0 if os.environ.get(RECORDER) or self._rank != 0 else _SAMPLE_SECONDS
+        self._sample_seconds = default if sample_seconds is None else sample_seconds
+        self._records_steps = self._rank == 0
+        self._last_step: int | None = None
+        self._last_clock = 0.0
+        self._away_since: dict[str, float] = {}
+        self._away_seconds = 0.0
+        self._is_closed = False
+        self._writer: BackgroundWriter | None = None
+        self._journal: Journal | _Unopened = _Unopened(self)
+        _RUNS.add(self)
+        if self._rank == 0:
+            self._begin(for_steps=True)  # at once, because it also folds what an earlier process left
+        known = {"framework": framework, "total_steps": total_steps}
+        if self._rank == 0 and any(value is not None for value in known.values()):
+            self.info(**{name: value for name, value in known.items() if value is not None})
+
+    @property
+    def job_id(self) -> str:
+        return self._job
+
+    @property
+    def database(self) -> str:
+        return self._database
+
+    def step(
+        self,
+        step: int,
+        loss: float | None = None,
+        lr: float | None = None,
+        grad_norm: float | None = None,
+        batch_size: int | None = None,
+        *,
+        at: float | None = None,
+        step_time: float | None = None,
+        **more: float,
+    ) -> None:
+        """Record a step. A tensor is converted by float(), which waits for the GPU: pass numbers that you have.
+
+        The step's time is the time since the last one, without sampling and saving. `at`: when it was, by the wall
+        clock, for steps that another process did. Any other number is recorded under its name.
+        """
+        if not self._records_steps:
+            return
+        place = None
+        try:
+            if at is None:
+                wall, clock = _wall(), _clock()
+            else:
+                wall = clock = at
+            before = self._last_step
+            if step_time is None and before is not None and step > before:
+                elapsed = clock - self._last_clock - self._away_seconds
+                step_time = elapsed / (step - before) if elapsed >= 0 else None
+            self._last_step, self._last_clock, self._away_seconds = step, clock, 0.0
+            memory, places = self._journal.step_room
+            place = next(places, None)
+            if place is None:
+                memory, place = self._journal.more_step_room()
+                if place is None:
+                    return
+            _pack_step(
+                memory,
+                place,
+                STEP,
+                -1 if batch_size is None else batch_size,
+                step,
+                wall,
+                _NAN if loss is None else loss,
+                _NAN if lr is None else lr,
+                _NAN if grad_norm is None else grad_norm,
+                _NAN if step_time is None else step_time,
+                MARK,
+            )
+            if more:
+                self._append_values(step, wall, more)
+        except Exception as problem:  # noqa: BLE001 - nothing may reach the training
+            note_once("step %r: %s" % (step, problem))
+            if place is not None:
+                _pack_readable(memory, place, step, wall, loss, lr, grad_norm, batch_size)
+
+    def event(self, kind: str, *, at: float | None = None, **details: Any) -> None:
+        """Record an event, such as oom_error or save_start, with the last step, the config and a sample of memory."""
+        try:
+            wall = _wall() if at is None else at
+            self._count_away(kind, _clock() if at is None else at)
+            if self._last_step is not None:
+                details.setdefault("step", self._last_step)
+            if self._config is not None:
+                details.setdefault("config", self._config)
+            from trackside.metrics.fold import event_record
+
+            self._append(event_record(kind, wall, details), at_once=True)
+        except Exception as problem:  # noqa: BLE001 - nothing may reach the training
+            note_once("event %s: %s" % (kind, problem))
+
+    def image(self, path: str | os.PathLike[str], step: int | None = None) -> None:
+        """Record that the training made a picture."""
+        where = {} if step is None else {"step": step}
+        self.event("image", path=os.fspath(path), **where)
+
+    def info(self, **values: Any) -> None:
+        """Record facts of the whole run, such as total_steps; a later value replaces an earlier one."""
+        try:
+            from trackside.metrics.fold import info_record
+
+            self._append(info_record(values), at_once=False)
+        except Exception as problem:  # noqa: BLE001 - nothing may reach the training
+            note_once("info: %s" % problem)
+
+    def close(self) -> None:
+        """Fold everything into the database and stop recording. May be called more than once."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._records_steps = False
+        _RUNS.discard(self)
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            try:
+                writer.close()
+            except Exception as problem:  # noqa: BLE001 - nothing may reach the training
+                note_once(str(problem))
+
+    def __enter__(self) -> Run:
+        self.event("training_start")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if problem is not None and is_out_of_memory(problem):
+            self.event("oom_error", message=str(problem)[:2000])
+        self.event("training_end")
+        self.close()
+
+    def _begin(self, *, for_steps: bool = False) -> None:
+        """Open the journal and start its thread; where even that fails nothing is recorded."""
+        try:
+            self._writer = BackgroundWriter(self._database, self._job, sample_seconds=self._sample_seconds)
+            self._journal = self._writer.journal
+            if for_steps:
+                self._journal.open_for_steps()
+        except Exception as problem:  # noqa: BLE001 - nothing may reach the training
+            self._records_steps = False
+            note_once("nothing is recorded: %s" % problem)
+
+    def _continue_in_child(self) -> None:
+        """Forget the parent's journal after a fork; the child opens its own when it records something."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.abandon()
+        self._journal = _Unopened(self)
+
+    def _append(self, record: dict[str, Any], *, at_once: bool) -> None:
+        if self._writer is None and not self._is_closed:
+            self._begin()
+        if self._writer is not None:
+            self._writer.append(record, at_once=at_once)
+
+    def _append_values(self, step: int, wall: float, values: Mapping[str, Any]) -> None:
+        from trackside.metrics.fold import step_record
+
+        known = {name: number for name, value in values.items() if (number := _number(value)) is not None}
+        self._append(step_record(step, wall, known), at_once=False)
+
+    def _count_away(self, kind: str, clock: float) -> None:
+        """Count the time of sampling and saving, which is no step's."""
+        if kind in _AWAY:
+            self._away_since[_AWAY[kind]] = clock
+        elif kind in self._away_since:
+            self._away_seconds += max(0.0, clock - self._away_since.pop(kind))
+
+
+class _Unopened:
+    """Stands in for the journal of a process that has not recorded anything."""
+
+    step_room: tuple[Any, Iterator[int]] = (None, iter(()))
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def more_step_room(self) -> tuple[Any, int | None]:
+        self._run._begin(for_steps=True)
+        opened = self._run._journal
+        return (None, None) if isinstance(opened, _Unopened) else opened.more_step_room()
+
+
+def is_out_of_memory(problem: BaseException) -> bool:
+    """Return whether an exception means that memory of the GPU or the machine ran out."""
+    text = "%s %s" % (type(problem).__name__, problem)
+    return isinstance(problem, MemoryError) or any(words in text.lower() for words in _OUT_OF_MEMORY)
+
+
+def _rank_from_environment() -> int:
+    for name in _RANKS:
+        text = os.environ.get(name, "")
+        if text.isdigit():
+            return int(text)
+    return 0
+
+
+def _number(value: Any) -> float | None:
+    """Return a finite number; None for anything else."""
+    try:
+        number = float(value)
+    except Exception:  # noqa: BLE001 - a value may be of any type
+        return None
+    return number if number - number == 0 else None
+
+
+def _pack_readable(memory: Any, place: int, step: Any, wall: Any, *values: Any) -> None:
+    """Record what can be recorded of a step with a value that is no number: its place must not stay empty."""
+    at, loss, lr, grad_norm, batch_size = (_number(value) for value in (wall, *values))
+    number, size = _number(step), -1 if batch_size is None else int(batch_size)
+    known = (_NAN if value is None else value for value in (loss, lr, grad_norm))
+    _pack_step(memory, place, STEP, size, int(number or 0), _wall() if at is None else at, *known, _NAN, MARK)
+
+
+def _pause_all() -> None:
+    for run in list(_RUNS):
+        if run._writer is not None:
+            run._writer.pause()
+
+
+def _start_all() -> None:
+    for run in list(_RUNS):
+        if run._writer is not None:
+            run._writer.start()
+
+
+def _continue_all_in_child() -> None:
+    for run in list(_RUNS):
+        run._continue_in_child()
+
+
+def _close_all() -> None:
+    for run in list(_RUNS):
+        run.close()
+
+
+_RUNS: set[Run] = set()  # the open ones
+os.register_at_fork(before=_pause_all, after_in_parent=_start_all, after_in_child=_continue_all_in_child)
+atexit.register(_close_all)

@@ -129,30 +129,23 @@ def columns_of(table: str) -> tuple[str, ...]:
 
 
 def complete_schema(connection: Connection) -> None:
-    """Create the tables and columns that are missing, in one transaction."""
-    if _is_complete(connection):
-        return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        for table, columns in TABLES.items():
-            written = ", ".join("%s %s" % column for column in columns)
-            connection.execute("CREATE TABLE IF NOT EXISTS %s (%s)" % (table, written))
-            known = _columns(connection, table)
-            for name, kind in columns:
-                if name not in known:
-                    # A column that is NOT NULL cannot be added to rows that exist.
-                    connection.execute("ALTER TABLE %s ADD COLUMN %s %s" % (table, name, kind.split(" NOT")[0]))
-        connection.execute("DELETE FROM TracksideSchema WHERE version < ?", (VERSION,))
-        connection.execute(
-            "INSERT INTO TracksideSchema SELECT ? WHERE NOT EXISTS (SELECT 1 FROM TracksideSchema)", (VERSION,)
-        )
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
+    """Create the tables and columns that are missing, within the caller's transaction."""
+    for table, columns in TABLES.items():
+        written = ", ".join("%s %s" % column for column in columns)
+        connection.execute("CREATE TABLE IF NOT EXISTS %s (%s)" % (table, written))
+        known = _columns(connection, table)
+        for name, kind in columns:
+            if name not in known:
+                # A column that is NOT NULL cannot be added to rows that exist.
+                connection.execute("ALTER TABLE %s ADD COLUMN %s %s" % (table, name, kind.split(" NOT")[0]))
+    connection.execute("DELETE FROM TracksideSchema WHERE version < ?", (VERSION,))
+    connection.execute(
+        "INSERT INTO TracksideSchema SELECT ? WHERE NOT EXISTS (SELECT 1 FROM TracksideSchema)", (VERSION,)
+    )
 
 
-def _is_complete(connection: Connection) -> bool:
+def is_complete(connection: Connection) -> bool:
+    """Return whether the database has every table and column; a newer version's has more."""
     for table, columns in TABLES.items():
         if not {name for name, _ in columns} <= _columns(connection, table):
             return False
