@@ -17,8 +17,8 @@ from typing import Any
 
 import psycopg
 
-from stationmaster.settings import DEFAULT_LOG_CAP_BYTES
-from stationmaster.store import checkpoints, events, logs, readings, runs
+from stationmaster.settings import DEFAULT_LOG_CAP_BYTES, DEFAULT_METRICS_CAP_BYTES
+from stationmaster.store import checkpoints, events, logs, readings, runs, series
 from stationmaster.store.codec import rental_to_row, shallow
 from stationmaster.store.job_texts import texts_of
 from stationmaster.store.leased_writes import WORKER_COLUMNS, job_values
@@ -36,10 +36,13 @@ UPDATE jobs SET {", ".join(f"{name} = <b_{name}>" for name in WORKER_COLUMNS)},
     lease_until = CASE WHEN <b_keep> THEN lease_until END,
     version = version + <b_new_events>,
     log_bytes = log_bytes + <b_logged>,
+    series_bytes = series_bytes + <b_measured>,
+    series_dropped = series_dropped
+        + CASE WHEN series_bytes >= {DEFAULT_METRICS_CAP_BYTES} THEN <b_measured_rows> ELSE 0 END,
     due_at = {{now}} + <b_due_in>,
     ended_at = CASE WHEN <b_ended> THEN coalesce(ended_at, {{now}}) END
 WHERE id = <b_id> AND lease_token = <b_token>
-RETURNING version, log_bytes, desired, desired_seq, {{now}},
+RETURNING version, log_bytes, series_bytes, desired, desired_seq, {{now}},
     EXISTS (SELECT * FROM interests WHERE interests.job_id = jobs.id AND interests.until > {{now}})
 """
 _CLEAR_ALERT = "UPDATE alerts SET cleared_at = {now} WHERE job_id = <job_id> AND kind = <kind> AND cleared_at IS NULL"
@@ -56,7 +59,8 @@ class RecordingLeases(Leases):
     """Leases of the store that record what each transaction wrote."""
 
     def __init__(self, store: Store) -> None:
-        super().__init__(store.database, log_cap_bytes=DEFAULT_LOG_CAP_BYTES)
+        caps = {"log_cap_bytes": DEFAULT_LOG_CAP_BYTES, "series_cap_bytes": DEFAULT_METRICS_CAP_BYTES}
+        super().__init__(store.database, **caps)
         self.batches: list[Batch] = []
 
     def write(self, entries: Sequence[LeasedWrite]) -> list[Lease | None]:
@@ -148,6 +152,7 @@ class _JobRows:
             "events": events.rows(job, write.events, version=version, now=now),
             "log_chunks": logs.rows(job, write.logs, log_bytes=length, cap_bytes=DEFAULT_LOG_CAP_BYTES, now=now),
             "readings": readings.rows(job, write.readings),
+            "series_blocks": series.rows(job, write.series, series_bytes=0, cap_bytes=DEFAULT_METRICS_CAP_BYTES),
             "rentals": [rental_to_row(rental) for rental in write.rentals],
             "cost_lines": [shallow(line) for line in write.costs],
             "checkpoints": checkpoints.rows_of(job, write.checkpoints),

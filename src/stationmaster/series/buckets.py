@@ -9,10 +9,13 @@ they are, so zooming in ends at the exact values.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
+
+_PART = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +39,33 @@ def reduce_to_columns(
     low = 0 if start is None else bisect_left(xs, start)
     high = len(xs) if end is None else bisect_right(xs, end)
     if high - low <= 2 * columns:
-        return Points(xs[low:high], [_value(y) for y in ys[low:high]], exact=True)
+        return Points(_list(xs[low:high]), [_value(number) for number in ys[low:high]], exact=True)
     first, last = (xs[low] if start is None else start), (xs[high - 1] if end is None else end)
+    places = _extreme_places(xs, ys, range(low, high), columns=columns, first=first, last=last)
+    return Points([xs[place] for place in places], [_value(ys[place]) for place in places], exact=False)
+
+
+def extreme_places(xs: Sequence[float], ys: Sequence[float], *, columns: int) -> list[int]:
+    """Return the places of the lowest and the highest value in each of `columns` equal parts of the range of `xs`.
+
+    `xs` ascend and are not empty. Of a part whose values are all missing, the first place is returned.
+    """
+    return _extreme_places(xs, ys, range(len(xs)), columns=columns, first=xs[0], last=xs[-1])
+
+
+def _extreme_places(
+    xs: Sequence[float], ys: Sequence[float], rows: range, *, columns: int, first: float, last: float
+) -> list[int]:
     width = (last - first) / columns
-    drawn_x: list[float] = []
-    drawn_y: list[float | None] = []
-    begin = low
+    places: list[int] = []
+    begin = rows.start
     for column in range(1, columns + 1):
-        after = high if column == columns else bisect_left(xs, first + column * width, begin, high)
+        after = rows.stop if column == columns else bisect_left(xs, first + column * width, begin, rows.stop)
         if after > begin:
-            for place in _extremes(ys[begin:after]):
-                drawn_x.append(xs[begin + place])
-                drawn_y.append(_value(ys[begin + place]))
+            # Numbers are made into objects part by part: fewer of them at a time stay in the processor's cache.
+            places += (begin + place for place in _extremes(_list(ys[begin:after])))
             begin = after
-    return Points(drawn_x, drawn_y, exact=False)
+    return places
 
 
 def _extremes(part: list[float]) -> tuple[int, ...]:
@@ -63,19 +79,30 @@ def _extremes(part: list[float]) -> tuple[int, ...]:
     return (lowest, highest) if lowest < highest else (highest, lowest)
 
 
-def _ascending(x: Sequence[float], y: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Return both as lists, sorted by x; points without an x are dropped."""
-    xs, ys = list(x), list(y)
-    if not _has_nan(xs) and sorted(xs) == xs:
-        return xs, ys
-    pairs = sorted((pair for pair in zip(xs, ys, strict=True) if pair[0] == pair[0]), key=itemgetter(0))
+def _ascending(x: Sequence[float], y: Sequence[float]) -> tuple[Sequence[float], Sequence[float]]:
+    """Return both sorted by x; points without an x are dropped."""
+    if _is_ascending(x):
+        return x, y
+    pairs = sorted((pair for pair in zip(x, y, strict=True) if pair[0] == pair[0]), key=itemgetter(0))
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
+def _is_ascending(values: Sequence[float]) -> bool:
+    for begin in range(0, len(values), _PART):
+        part = _list(values[begin : begin + _PART + 1])  # with the first value of the next part
+        if _has_nan(part) or sorted(part) != part:
+            return False
+    return True
 
 
 def _has_nan(values: list[float]) -> bool:
     """Return whether some value may be NaN; a sum tells it much faster than a look at each value."""
     total = sum(values)
     return total != total
+
+
+def _list(values: Sequence[float]) -> list[float]:
+    return values.tolist() if isinstance(values, array) else list(values)
 
 
 def _value(number: float) -> float | None:

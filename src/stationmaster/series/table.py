@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
-from typing import Any, Union, cast
+from typing import Any, Union
 
 from stationmaster.series.schema import TABLES, Kind, required_columns
 
@@ -56,15 +56,14 @@ class Table:
             return [None if value != value else value for value in held]
         return [None if value == NO_INTEGER else value for value in held]
 
-    def numbers(self, column: str) -> list[float]:
-        """Return a column of numbers, NaN where there is none."""
+    def numbers(self, column: str) -> Sequence[float]:
+        """Return a column of numbers, NaN where there is none. The column itself where possible: do not change it."""
         held = self.columns.get(column)
         if held is None or isinstance(held, tuple):
-            return [math.nan] * len(self)
-        numbers = cast("list[float]", held.tolist())
-        if held.typecode == "q" and NO_INTEGER in numbers:
-            return [math.nan if number == NO_INTEGER else number for number in numbers]
-        return numbers
+            return array("d", [math.nan]) * len(self)
+        if held.typecode == "d" or column in required_columns(self.name) or NO_INTEGER not in held:
+            return held
+        return array("d", (math.nan if number == NO_INTEGER else number for number in held))
 
     def as_lists(self) -> dict[str, list[Value]]:
         """Return the columns as lists, in the table's order: what `table_from_json` reads."""

@@ -17,10 +17,12 @@ from stationmaster.settings.files import (
     TransferSettings,
 )
 from stationmaster.settings.flow import (
+    DEFAULT_METRICS_CAP_BYTES,
     LEAST_POLL_SECONDS,
     BillingSettings,
     LimitSettings,
     LogSettings,
+    MetricsSettings,
     MonitoringSettings,
     StallSettings,
     SweepSettings,
@@ -38,6 +40,7 @@ from stationmaster.settings.section import Section, checked_hours, checked_zone,
 
 __all__ = [
     "DEFAULT_LOG_CAP_BYTES",
+    "DEFAULT_METRICS_CAP_BYTES",
     "LEAST_POLL_SECONDS",
     "PROVIDERS",
     "ArtifactSettings",
@@ -48,6 +51,7 @@ __all__ = [
     "LimitSettings",
     "LogLevel",
     "LogSettings",
+    "MetricsSettings",
     "MonitoringSettings",
     "NotifySettings",
     "OwnHostSettings",
@@ -94,6 +98,7 @@ class Settings(Section):
     """Limit for the stored log of one job, in bytes."""
     worker: WorkerSettings = section_of_defaults()
     monitoring: MonitoringSettings = section_of_defaults()
+    metrics: MetricsSettings = section_of_defaults()
     logs: LogSettings = section_of_defaults()
     limits: LimitSettings = section_of_defaults()
     billing: BillingSettings = section_of_defaults()

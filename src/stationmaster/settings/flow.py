@@ -15,6 +15,7 @@ from stationmaster.money import MicroDollars, Unit
 from stationmaster.recipes.log_patterns import LogPattern
 from stationmaster.settings.section import Dollars, Section, section_of_defaults
 
+DEFAULT_METRICS_CAP_BYTES = 128 * 1024 * 1024
 LEAST_POLL_SECONDS = 0.01  # a job that is always due would leave no time for the others
 
 
@@ -106,6 +107,18 @@ class MonitoringSettings(Section):
 
             read_reactions(given)
         return given
+
+
+class MetricsSettings(Section):
+    """Measured values of trainings: how much of them is stored, and for how long."""
+
+    cap_bytes: int = Field(default=DEFAULT_METRICS_CAP_BYTES, ge=1024)
+    """Limit for the stored values of one job, in bytes; rows beyond it are dropped and counted."""
+    full_resolution: Duration = 1209600.0
+    """Time after a job's end for which all its values are kept; then only the lowest and highest values of 2,000 parts
+    of the run remain. 0 keeps them all."""
+    retention: Duration = 0.0
+    """Time after a job's end until its values are deleted; 0 never deletes them."""
 
 
 class LogSettings(Section):

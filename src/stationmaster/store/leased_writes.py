@@ -26,6 +26,7 @@ from stationmaster.store import (
     readings,
     rentals,
     runs,
+    series,
 )
 from stationmaster.store.bulk import PreparedStatement
 from stationmaster.store.engine import Database
@@ -72,6 +73,7 @@ class UpdatedRow(NamedTuple):
 
     version: int
     log_bytes: int
+    series_bytes: int
     desired: str
     desired_seq: int
     now: float
@@ -88,15 +90,17 @@ class AppliedWrite:
 
 
 class LeasedWriter:
-    def __init__(self, database: Database, *, log_cap_bytes: int) -> None:
+    def __init__(self, database: Database, *, log_cap_bytes: int, series_cap_bytes: int) -> None:
         self._database = database
         self._log_cap_bytes = log_cap_bytes
+        self._series_cap_bytes = series_cap_bytes
         self._posting = Posting(database)
 
     @cached_property
     def _update(self) -> PreparedStatement:
         """Built on first use: processes that only read the store do not need it."""
-        return PreparedStatement(self._database.dialect, _update_statement(self._database))
+        statement = _update_statement(self._database, series_cap_bytes=self._series_cap_bytes)
+        return PreparedStatement(self._database.dialect, statement)
 
     def apply(self, connection: Connection, entries: Sequence[LeasedWrite]) -> list[Lease | None]:
         """Apply the writes; return the leases as they are now, None where the lease was lost: nothing was written."""
@@ -155,6 +159,19 @@ class LeasedWriter:
             ],
         )
         readings.append(connection, [row for one in written for row in readings.rows(one.job_id, one.write.readings)])
+        series.append(
+            connection,
+            [
+                row
+                for one in written
+                for row in series.rows(
+                    one.job_id,
+                    one.write.series,
+                    series_bytes=one.row.series_bytes,
+                    cap_bytes=self._series_cap_bytes,
+                )
+            ],
+        )
         rentals.put(connection, [rental for one in written for rental in one.write.rentals])
         costs.put(connection, [line for one in written for line in one.write.costs])
         checkpoints.put(
@@ -189,12 +206,14 @@ def _with_alert_events(connection: Connection, write: Write) -> Write:
     return replace(write, events=(*write.events, *events))
 
 
-def _update_statement(database: Database) -> ReturningUpdate[Any]:
+def _update_statement(database: Database, *, series_cap_bytes: int) -> ReturningUpdate[Any]:
     """The only statement that moves a job: every column that a worker may change, guarded only by the lease token."""
     now = database.now
     parameters: dict[str, Any] = {name: sa.bindparam(f"b_{name}") for name in WORKER_COLUMNS}
     ended = sa.bindparam("b_ended", type_=sa.Boolean)
     keep = sa.bindparam("b_keep", type_=sa.Boolean)
+    measured = sa.bindparam("b_measured_rows", type_=sa.BigInteger)
+    is_over_cap = jobs.c.series_bytes >= sa.literal_column(str(series_cap_bytes), sa.BigInteger)
     return (
         jobs.update()
         .where(jobs.c.id == sa.bindparam("b_id"), jobs.c.lease_token == sa.bindparam("b_token"))
@@ -204,11 +223,19 @@ def _update_statement(database: Database) -> ReturningUpdate[Any]:
             lease_until=sa.case((keep, jobs.c.lease_until), else_=None),
             version=jobs.c.version + sa.bindparam("b_new_events", type_=sa.BigInteger),
             log_bytes=jobs.c.log_bytes + sa.bindparam("b_logged", type_=sa.BigInteger),
+            series_bytes=jobs.c.series_bytes + sa.bindparam("b_measured", type_=sa.BigInteger),
+            series_dropped=jobs.c.series_dropped + sa.case((is_over_cap, measured), else_=0),
             due_at=now + sa.bindparam("b_due_in", type_=sa.Double),
             ended_at=sa.case((ended, sa.func.coalesce(jobs.c.ended_at, now)), else_=None),
         )
         .returning(
-            jobs.c.version, jobs.c.log_bytes, jobs.c.desired, jobs.c.desired_seq, now.label("now"), watched_column(now)
+            jobs.c.version,
+            jobs.c.log_bytes,
+            jobs.c.series_bytes,
+            jobs.c.desired,
+            jobs.c.desired_seq,
+            now.label("now"),
+            watched_column(now),
         )
     )
 
@@ -222,6 +249,8 @@ def job_values(entry: LeasedWrite, texts: Texts) -> dict[str, Any]:
         "b_keep": entry.keep,
         "b_new_events": len(write.events),
         "b_logged": sum(len(chunk.data) for chunk in write.logs),
+        "b_measured": sum(len(block.data) for block in write.series),
+        "b_measured_rows": sum(block.row_count for block in write.series),
         "b_due_in": write.due_in,
         "b_ended": job.state is State.ENDED,
         "b_state": job.state.value,

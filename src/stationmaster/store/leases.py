@@ -32,9 +32,9 @@ class Renewal:
 
 
 class Leases:
-    def __init__(self, database: Database, *, log_cap_bytes: int) -> None:
+    def __init__(self, database: Database, *, log_cap_bytes: int, series_cap_bytes: int) -> None:
         self._database = database
-        self._writes = LeasedWriter(database, log_cap_bytes=log_cap_bytes)
+        self._writes = LeasedWriter(database, log_cap_bytes=log_cap_bytes, series_cap_bytes=series_cap_bytes)
 
     @cached_property
     def _claim(self) -> ReturningUpdate[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from stationmaster.settings import DEFAULT_LOG_CAP_BYTES
+from stationmaster.settings import DEFAULT_LOG_CAP_BYTES, DEFAULT_METRICS_CAP_BYTES
 from stationmaster.store.alerts import Alerts
 from stationmaster.store.bad_machines import BadMachines
 from stationmaster.store.checkpoints import Checkpoints
@@ -32,18 +32,26 @@ if TYPE_CHECKING:
     from stationmaster.store.leases import Leases
     from stationmaster.store.ledger import Ledger
     from stationmaster.store.runs import Runs
+    from stationmaster.store.series import Series
 
 
 class Store:
     """Everything that Stationmaster stores."""
 
-    def __init__(self, database: Database, *, log_cap_bytes: int = DEFAULT_LOG_CAP_BYTES) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        log_cap_bytes: int = DEFAULT_LOG_CAP_BYTES,
+        series_cap_bytes: int = DEFAULT_METRICS_CAP_BYTES,
+    ) -> None:
         bring_up_to_date(database)
         self.database = database
         self.installation_id = installation_id(database)
         self.jobs = Jobs(database)
         self.proposals = Proposals(database)
         self._log_cap_bytes = log_cap_bytes
+        self._series_cap_bytes = series_cap_bytes
         self.rentals = Rentals(database)
         self.costs = Costs(database)
         self.events = Events(database)
@@ -68,7 +76,7 @@ class Store:
     def leases(self) -> Leases:
         from stationmaster.store.leases import Leases
 
-        return Leases(self.database, log_cap_bytes=self._log_cap_bytes)
+        return Leases(self.database, log_cap_bytes=self._log_cap_bytes, series_cap_bytes=self._series_cap_bytes)
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -81,6 +89,12 @@ class Store:
         from stationmaster.store.runs import Runs
 
         return Runs(self.database)
+
+    @cached_property
+    def series(self) -> Series:
+        from stationmaster.store.series import Series
+
+        return Series(self.database)
 
     def now(self) -> float:
         return self.database.current_time()

@@ -59,6 +59,8 @@ jobs = sa.Table(
     Column("lease_until", Double),
     Column("saves_asked", Integer, nullable=False, server_default="0"),
     Column("samples_asked", Integer, nullable=False, server_default="0"),
+    Column("series_bytes", BigInteger, nullable=False, server_default="0"),  # also of those dropped at the limit
+    Column("series_dropped", BigInteger, nullable=False, server_default="0"),  # rows
     Index("jobs_due", "due_at"),
     Index("jobs_leased", "lease_owner"),
     Index("jobs_created", "created_at"),
@@ -162,6 +164,25 @@ readings = sa.Table(
     Column("learning_rate", Double),
     Column("steps_per_second", Double),
     Index("readings_of_job", "job_id", "step"),
+)
+
+# Measured values by column, compressed; see `stationmaster.series`. `seq` is the order in which the rows arrived.
+series_blocks = sa.Table(
+    "series_blocks",
+    metadata,
+    Column("seq", _Counter, primary_key=True, autoincrement=True),
+    Column("job_id", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("name", Text, nullable=False),  # of the table
+    Column("first_id", BigInteger, nullable=False),
+    Column("last_id", BigInteger, nullable=False),
+    Column("first_at", Double),
+    Column("last_at", Double),
+    Column("row_count", Integer, nullable=False),
+    Column("thinned", Boolean, nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+    Index("series_blocks_of_job", "job_id", "name", "attempt", "seq"),
 )
 
 # Kept when the job is removed: it describes a recipe on a GPU, not a user's job.

@@ -18,6 +18,7 @@ from stationmaster.model import (
     TrainedModel,
 )
 from stationmaster.money import MicroDollars
+from stationmaster.series.blocks import Block
 
 if TYPE_CHECKING:
     from stationmaster.watch.baseline import RunFacts
@@ -78,6 +79,7 @@ class Write:
     events: tuple[NewEvent, ...] = ()
     logs: tuple[LogChunk, ...] = ()
     readings: tuple[StepReading, ...] = ()
+    series: tuple[Block, ...] = ()
     checkpoints: tuple[Checkpoint, ...] = ()
     bad_machines: tuple[BadMachine, ...] = ()
     alerts: tuple[Alert, ...] = ()
@@ -103,5 +105,6 @@ def joined(first: Write, then: Write) -> Write:
         events=(*first.events, *then.events),
         logs=(*first.logs, *then.logs),
         readings=(*first.readings, *then.readings),
+        series=(*first.series, *then.series),
         checkpoints=(*first.checkpoints, *then.checkpoints),
     )

@@ -28,7 +28,7 @@ def test_columns_read_back_as_values_and_as_numbers() -> None:
     assert len(table) == 2
     assert table.values("step") == [10, 20]
     assert table.values("loss") == [0.5, None]
-    assert table.numbers("step") == [10, 20]
+    assert list(table.numbers("step")) == [10, 20]
     assert table.numbers("loss")[0] == 0.5
     assert math.isnan(table.numbers("loss")[1])
     assert table.as_lists() == STEPS

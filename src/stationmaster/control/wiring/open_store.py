@@ -21,7 +21,11 @@ def open_store(settings: Settings, *, writable: bool = True) -> Store:
     else:
         with contextlib.suppress(OSError):
             settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return Store(Database(settings.store_url), log_cap_bytes=settings.log_cap_bytes)
+    return Store(
+        Database(settings.store_url),
+        log_cap_bytes=settings.log_cap_bytes,
+        series_cap_bytes=settings.metrics.cap_bytes,
+    )
 
 
 def _require_writable_home(settings: Settings) -> None:
