@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import time
 from types import TracebackType
 from typing import Any, Iterator, Mapping
 
 from trackside.metrics.background import BackgroundWriter, note_once
-from trackside.metrics.journal import MARK, STEP, STEP_LAYOUT, Journal
+from trackside.metrics.journal import MARK, STEP, STEP_LAYOUT, VOID, Journal
 from trackside.metrics.schema import DEFAULT_NAME
 
 DATABASE, JOB, RECORDER = "TRACKSIDE_DATABASE", "TRACKSIDE_JOB", "TRACKSIDE_RECORDER"
@@ -43,13 +44,13 @@ class Run:
         """Open the run. Job and database default to those of the job that trackside runs, else to this folder's.
 
         `config` is stored with each event. Of several processes only the one with rank 0 records steps; the rank
-        comes from the launcher's environment unless it is given. `sample_seconds`: interval at which this process
-        samples memory and GPUs, 0 for never; by default it samples only if no recorder of trackside does.
+        comes from torch or the launcher's environment unless it is given. `sample_seconds`: interval at which this
+        process samples memory and GPUs, 0 for never; by default it samples only if no recorder of trackside does.
         """
         self._database = os.path.abspath(database or os.environ.get(DATABASE) or DEFAULT_NAME)
         self._job = job_id or os.environ.get(JOB) or "%s-%d" % (time.strftime("%Y%m%d-%H%M%S"), os.getpid())
         self._config = dict(config) if config else None
-        self._rank = _rank_from_environment() if rank is None else rank
+        self._rank = _own_rank() if rank is None else rank
         default = 0.0 if os.environ.get(RECORDER) or self._rank != 0 else _SAMPLE_SECONDS
         self._sample_seconds = default if sample_seconds is None else sample_seconds
         self._records_steps = self._rank == 0
@@ -128,6 +129,7 @@ class Run:
                 self._append_values(step, wall, more)
         except Exception as problem:  # noqa: BLE001 - nothing may reach the training
             note_once("step %r: %s" % (step, problem))
+            self._last_step = None  # the next one must not be compared with it
             if place is not None:
                 _pack_readable(memory, place, step, wall, loss, lr, grad_norm, batch_size)
 
@@ -244,7 +246,14 @@ def is_out_of_memory(problem: BaseException) -> bool:
     return isinstance(problem, MemoryError) or any(words in text.lower() for words in _OUT_OF_MEMORY)
 
 
-def _rank_from_environment() -> int:
+def _own_rank() -> int:
+    """Return this process's rank among those of the training: from torch if it knows, else from the launcher."""
+    distributed = sys.modules.get("torch.distributed")
+    try:
+        if distributed is not None and distributed.is_available() and distributed.is_initialized():
+            return int(distributed.get_rank())
+    except Exception as problem:  # noqa: BLE001 - nothing may reach the training
+        note_once("the rank is not known to torch: %s" % problem)
     for name in _RANKS:
         text = os.environ.get(name, "")
         if text.isdigit():
@@ -262,11 +271,16 @@ def _number(value: Any) -> float | None:
 
 
 def _pack_readable(memory: Any, place: int, step: Any, wall: Any, *values: Any) -> None:
-    """Record what can be recorded of a step with a value that is no number: its place must not stay empty."""
-    at, loss, lr, grad_norm, batch_size = (_number(value) for value in (wall, *values))
-    number, size = _number(step), -1 if batch_size is None else int(batch_size)
+    """Record what can be recorded of a step with a value that is no number; without a number it counts as none.
+
+    Its place must not stay empty: a fold would wait for it.
+    """
+    number, at, loss, lr, grad_norm, batch_size = (_number(value) for value in (step, wall, *values))
     known = (_NAN if value is None else value for value in (loss, lr, grad_norm))
-    _pack_step(memory, place, STEP, size, int(number or 0), _wall() if at is None else at, *known, _NAN, MARK)
+    kind = VOID if number is None or abs(number) >= 2**63 else STEP
+    size = -1 if batch_size is None or abs(batch_size) >= 2**31 else int(batch_size)
+    whole = 0 if number is None or kind == VOID else int(number)
+    _pack_step(memory, place, kind, size, whole, _wall() if at is None else at, *known, _NAN, MARK)
 
 
 def _pause_all() -> None:

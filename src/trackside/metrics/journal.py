@@ -22,7 +22,7 @@ SEGMENT_BYTES = 1 << 20
 _MOST_SEGMENTS = 64  # on disk: about a million steps that could not be written to the database
 _MOST_IN_MEMORY = 8
 
-STEP, RECORD = 1, 2
+STEP, RECORD, VOID = 1, 2, 3  # void: the place of a step that was none
 #: Type, batch size, step, timestamp, loss, learning rate, gradient norm, step time, mark. NaN: not known.
 STEP_LAYOUT = struct.Struct("<B3xiqdddddI4x")
 MARK = 0x5AA55AA5
@@ -71,6 +71,8 @@ class Segment:
         kind = self.mapped[at]
         if kind == STEP:
             return self._read_steps(at, most_steps)
+        if kind == VOID:
+            return Steps(b"", at + STEP_LAYOUT.size)
         return self._read_record(at) if kind == RECORD else None
 
     def _read_steps(self, at: int, most: int) -> Steps | None:
