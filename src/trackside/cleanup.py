@@ -28,10 +28,10 @@ def clean_up(root: Root, plan: Plan, *, grace_seconds: float) -> dict[str, Any]:
         containers.remove_all(root, plan)
         return {"state": "nothing", "steps": [], "tail": ""}
     own = read_plan(part)
-    if not build_status(part, own, with_log=None)["started"]:
+    if not build_status(part, own, since=None)["started"]:
         containers.remove_all(root, plan)
     start(part, own, secrets={})
-    seen = build_status(part, own, with_log=None)
+    seen = build_status(part, own, since=None)
     steps = [{name: step[name] for name in ("name", "state", "exit_code", "failure")} for step in seen["steps"]]
     if seen["finished"] is None:
         return {"state": "running", "steps": steps, "tail": ""}

@@ -40,6 +40,8 @@ class Root:
         self.own = os.path.join(self.path, ".trackside", part) if part else os.path.join(self.path, ".trackside")
         self.supervisor_lock = os.path.join(self.own, "supervisor.lock")
         self.supervisor_log = os.path.join(self.own, "supervisor.log")
+        self.recorder_lock = os.path.join(self.own, "recorder.lock")
+        self.newest_sample = os.path.join(self.own, "newest_sample.json")
         self.state = os.path.join(self.own, "state.json")
         self.latest = os.path.join(self.own, "latest.json")
         self.training_pid = os.path.join(self.own, "training.pid")

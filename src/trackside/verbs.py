@@ -87,7 +87,7 @@ def _start(root: Root, options: Options, arguments: list[str]) -> int:
     plan = read_plan(root)
     secrets = parse_secrets(sys.stdin.buffer.read()) if "secrets-stdin" in options else {}
     start(root, plan, secrets=secrets)
-    return _print(build_status(root, plan, with_log=None))
+    return _print(build_status(root, plan, since=None))
 
 
 def _status(root: Root, options: Options, arguments: list[str]) -> int:
@@ -97,7 +97,7 @@ def _status(root: Root, options: Options, arguments: list[str]) -> int:
         _visit(root, options, arguments)
     since = parse_since(options.get("since"))
     max_bytes = _count(options, "max-bytes", DEFAULT_MAX_BYTES)
-    return _print(build_status(root, read_plan(root), with_log=since, max_bytes=max_bytes))
+    return _print(build_status(root, read_plan(root), since=since, max_bytes=max_bytes))
 
 
 def _follow(root: Root, options: Options, arguments: list[str]) -> int:
@@ -117,7 +117,7 @@ def _stop(root: Root, options: Options, arguments: list[str]) -> int:
     grace = _seconds(options, "grace", -1.0)
     plan = read_plan(root)
     stop(root, plan, grace_seconds=plan.stop_grace_seconds if grace < 0 else grace)
-    return _print(build_status(root, plan, with_log=None))
+    return _print(build_status(root, plan, since=None))
 
 
 def _save(root: Root, options: Options, arguments: list[str]) -> int:

@@ -12,11 +12,13 @@ from trackside.machine import clock
 from trackside.report.outputs import list_outputs
 from trackside.report.status import Since, build_status, next_since
 from trackside.root import Root
+from trackside.steps.monitored_step import database_of, monitored_step
 from trackside.steps.plan import Plan
 from trackside.steps.supervisor_lock import is_supervised
 
 _HEARTBEAT_SECONDS = 5.0
 _OUTPUTS_SECONDS = 1.0
+_SERIES_SECONDS = 2.0  # charts need no finer news, and a training may write hundreds of steps per second
 
 
 def follow(root: Root, plan: Plan, since: Since, *, interval_seconds: float, source: int, sink: int) -> None:
@@ -25,9 +27,10 @@ def follow(root: Root, plan: Plan, since: Since, *, interval_seconds: float, sou
     written_at = None
     while True:
         moment = clock.seconds_since_boot()
-        is_new = changes.is_any(moment)
+        with_series = changes.has_rows(moment)
+        is_new = changes.is_any(moment) or with_series
         if is_new or written_at is None or moment - written_at >= _HEARTBEAT_SECONDS:
-            answer = build_status(root, plan, with_log=since)
+            answer = build_status(root, plan, since=since, with_series=with_series)
             since = next_since(since, answer)
             written_at = moment
             if not _write_line(sink, answer):
@@ -48,6 +51,10 @@ class Changes:
         self._known: Hashable = None
         self._outputs: Hashable = None
         self._outputs_at = 0.0
+        step = monitored_step(plan)
+        self._database = database_of(root, step) if step else None
+        self._rows: Hashable = None
+        self._rows_at: float | None = None
 
     def is_any(self, moment: float) -> bool:
         if moment - self._outputs_at >= _OUTPUTS_SECONDS:
@@ -60,8 +67,19 @@ class Changes:
         self._known = seen
         return is_new
 
+    def has_rows(self, moment: float) -> bool:
+        """Return whether the database has changed; checked every few seconds only."""
+        is_early = self._rows_at is not None and moment - self._rows_at < _SERIES_SECONDS
+        if self._database is None or is_early:
+            return False
+        self._rows_at = moment
+        seen = (_mark(self._database), _mark(self._database + "-wal"))
+        is_new = seen != self._rows
+        self._rows = seen
+        return is_new
+
     def forget(self) -> None:
-        self._known = None
+        self._known = self._rows = self._rows_at = None
 
     def _files(self) -> Hashable:
         folders = [self._root.try_folder(step, number) for step, number in self._root.tries()]

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import binascii
 import json
-from typing import Any, NamedTuple
+from typing import Any, Mapping, NamedTuple
 
 from trackside import __version__
 from trackside.errors import Misuse
 from trackside.machine import clock
-from trackside.machine.gpu import GpuProbe, read_gpus
 from trackside.machine.process import is_alive
-from trackside.machine.readings import read_disk, read_memory
+from trackside.machine.readings import read_disk
 from trackside.records import read_record
 from trackside.report.log_chunks import Chunk, Position, parse_positions, read_new
+from trackside.report.machine import read_machine
 from trackside.report.outputs import list_outputs
+from trackside.report.series import parse_rows_read, read_series
 from trackside.root import Root, stream_name
 from trackside.steps.decide import Finished, decide, secrets_needed
 from trackside.steps.handover import look_for_secrets
+from trackside.steps.monitored_step import database_of, job_of, monitored_step
 from trackside.steps.observe import Observer, running_try
 from trackside.steps.plan import Plan
 from trackside.steps.step_records import finished_record, step_records
@@ -37,6 +39,7 @@ class Since(NamedTuple):
     """What home has seen already, and the seconds between time marks that it wants for the rest."""
 
     log: dict[str, Position]
+    series: Mapping[str, int] = {}
     grain_seconds: float = _MARKS_APART_SECONDS
 
 
@@ -53,14 +56,23 @@ def parse_since(text: str | None) -> Since:
     grain = found.get("grain")
     return Since(
         log=parse_positions(found.get("log")),
+        series=parse_rows_read(found.get("series")),
         grain_seconds=float(grain) if isinstance(grain, (int, float)) else _MARKS_APART_SECONDS,
     )
 
 
 def build_status(
-    root: Root, plan: Plan, *, with_log: Since | None, max_bytes: int = DEFAULT_MAX_BYTES
+    root: Root,
+    plan: Plan,
+    *,
+    since: Since | None,
+    with_series: bool = True,
+    max_bytes: int = DEFAULT_MAX_BYTES,
 ) -> dict[str, Any]:
-    """Return the status object; `with_log` None leaves the log out. Its JSON stays within `max_bytes`."""
+    """Return the status object; `since` None leaves log and series out. Its JSON stays within `max_bytes`.
+
+    When the plan has finished, the series are always there.
+    """
     now = clock.now()
     supervised = is_supervised(root)
     pid = supervisor_pid(root)
@@ -79,23 +91,24 @@ def build_status(
         "heartbeat": (read_record(root.latest) or {}).get("wall"),
         "log": [],
         "more": False,
-        "samples": [],
-        "rows": [],
-        "gpu": _gpus(root, now.wall),
+        "series": [],
+        **read_machine(root, plan, wall=now.wall),
         "health": read_record(root.health),
-        "memory": read_memory(),
         "disk": read_disk(root.path),
     }
     _add_outputs(answer, list_outputs(root, plan), room_bytes=max_bytes // 2)
-    if with_log is not None:
-        _add_log(answer, root, with_log, max_bytes=max_bytes)
+    if since is not None and (with_series or isinstance(action, Finished)):
+        _add_series(answer, root, plan, since, room_bytes=max_bytes // 4)
+    if since is not None:
+        _add_log(answer, root, since, max_bytes=max_bytes)
     return answer
 
 
 def next_since(since: Since, answer: dict[str, Any]) -> Since:
     """Return what home has seen after this answer."""
     seen = {entry["stream"]: Position(inode=entry["inode"], offset=entry["end"]) for entry in answer["log"]}
-    return since._replace(log={**since.log, **seen})
+    read = {entry["table"]: entry["last"] for entry in answer["series"]}
+    return since._replace(log={**since.log, **seen}, series={**since.series, **read})
 
 
 def _secrets_held(root: Root, pid: int | None) -> frozenset[str]:
@@ -112,18 +125,6 @@ def _is_training_alive(plan: Plan, facts: Facts) -> bool:
     return is_alive(running.process, boot_id=facts.now.boot_id)
 
 
-def _gpus(root: Root, wall: float) -> list[dict[str, Any]] | None:
-    """Return the supervisor's last reading, or take one where it has none."""
-    found = read_gpus(root.gpu, wall=wall)
-    if found is None:
-        try:
-            GpuProbe(root.gpu).ask_and_wait()
-        except OSError:
-            return None
-        found = read_gpus(root.gpu, wall=wall)
-    return found
-
-
 def _add_outputs(answer: dict[str, Any], outputs: list[dict[str, Any]], *, room_bytes: int) -> None:
     """Add as many outputs as fit, newest first when not all do; `inventory` has no such limit."""
     answer["outputs"] = outputs
@@ -137,6 +138,15 @@ def _add_outputs(answer: dict[str, Any], outputs: list[dict[str, Any]], *, room_
         kept.append(output)
     answer["outputs"] = sorted(kept, key=lambda entry: entry["path"])
     answer["outputs_left_out"] = len(outputs) - len(kept)
+
+
+def _add_series(answer: dict[str, Any], root: Root, plan: Plan, since: Since, *, room_bytes: int) -> None:
+    step = monitored_step(plan)
+    if step is None:
+        return
+    found = read_series(database_of(root, step), job_of(plan, step), since.series, room_bytes=room_bytes)
+    answer["series"] = found.entries
+    answer["more"] = found.more
 
 
 def _add_log(answer: dict[str, Any], root: Root, since: Since, *, max_bytes: int) -> None:

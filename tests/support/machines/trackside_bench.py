@@ -152,7 +152,8 @@ def log_bytes(status: dict[str, Any], stream: str = "0.1") -> bytes:
 def seen_so_far(since: dict[str, Any], status: dict[str, Any]) -> dict[str, Any]:
     """The next --since, as home keeps it."""
     log = {entry["stream"]: {"inode": entry["inode"], "offset": entry["end"]} for entry in status["log"]}
-    return {**since, "log": {**since.get("log", {}), **log}}
+    read = {entry["table"]: entry["last"] for entry in status["series"]}
+    return {**since, "log": {**since.get("log", {}), **log}, "series": {**since.get("series", {}), **read}}
 
 
 def kill(pid: int, number: int = signal.SIGKILL) -> None:
