@@ -1,0 +1,1 @@
+"""Files with the series of a run: those of trackside, of other tools, and the ones that are exported."""
