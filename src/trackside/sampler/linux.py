@@ -1,0 +1,40 @@
+"""The readings of a Linux machine besides its GPUs."""
+
+from __future__ import annotations
+
+from typing import Callable, Mapping
+
+from trackside.sampler.cgroups import control_groups
+from trackside.sampler.cpu import CpuMeter, allowed_cores, usable_cores
+from trackside.sampler.disk_and_network import IoMeter
+from trackside.sampler.memory import read_memory
+from trackside.sampler.processes import ProcessTree
+from trackside.sampler.sample import IoReading, MemoryReading, ProcessReading
+
+
+class LinuxMachine:
+    """Reads /proc and the control groups of the training. Methods raise OSError or ValueError if they cannot."""
+
+    def __init__(
+        self, pid: int | None, *, folder: str, quick: bool, now: Callable[[], float], proc: str = "/proc"
+    ) -> None:
+        groups = control_groups("self" if pid is None else pid, proc=proc)
+        quota = groups.cpu_quota()
+        self._proc = proc
+        self._cpu = CpuMeter(now=now, quota=quota, allowed=allowed_cores(pid), proc=proc)
+        self._io = IoMeter(folder, now=now, proc=proc)
+        self._tree = None if pid is None else ProcessTree(pid, now=now, proc=proc, quick=quick)
+        self.memory_limit_gb = groups.memory_limit_gb()
+        self.cpu_cores = usable_cores(pid, quota)
+
+    def memory(self) -> MemoryReading:
+        return read_memory(self._proc)
+
+    def cpu_percent(self) -> float | None:
+        return self._cpu.read()
+
+    def io(self) -> IoReading:
+        return self._io.read()
+
+    def processes(self, gpu_memory_gb: Mapping[int, float]) -> list[ProcessReading]:
+        return [] if self._tree is None else self._tree.read(gpu_memory_gb=gpu_memory_gb)
