@@ -8,7 +8,7 @@ import json
 import signal
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,10 @@ class Script:
     last_words: str = ""
     #: Whether the error in `last_words` would be the same at every try.
     cannot_pass: bool = False
+    #: Whether the training's database has a row for each step and a sample of the machine every 5 steps.
+    measured: bool = False
+    #: GB of the machine's memory in use in each sample, of 16.
+    memory_used_gb: float = 8.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,6 +81,8 @@ class FakeRun:
         self.script = script
         self.tries_started: Counter[tuple[str, int]] = Counter()
         self.logs: dict[str, Log] = {}
+        #: The rows of the training's database by table; their ids count up from 1.
+        self.rows: dict[str, list[dict[str, Any]]] = {}
         self.secrets: dict[str, str] = {}
         self.supervisor_alive = False
         self.finished: dict[str, Any] | None = None
@@ -150,9 +156,10 @@ class FakeRun:
                 return
 
     def status(self, now: float, *, since: Mapping[str, Any] | None, max_bytes: int = 2**20) -> dict[str, Any]:
-        """Return what trackside's `status` prints, without the disk; without the log if `since` is None."""
+        """Return what trackside's `status` prints, without the disk; without log and series if `since` is None."""
         self.advance(now)
-        pieces, more = ([], False) if since is None else self._new_log(since, max_bytes)
+        pieces, more = ([], False) if since is None else self._new_log(since.get("log", {}), max_bytes)
+        series = [] if since is None else list(self._new_rows(since.get("series", {})))
         running = next((step for step in self._steps if step.state == "running"), None)
         return {
             "format": 1,
@@ -170,8 +177,7 @@ class FakeRun:
             "log": pieces,
             "more": more,
             "outputs": self.outputs(),
-            "samples": [],
-            "rows": [],
+            "series": series,
             "gpu": [
                 {
                     "index": 0,
@@ -220,7 +226,21 @@ class FakeRun:
             step.progress += 1
             at = step.started_at + step.progress * self.script.seconds_per_step
             self._print(step, self._bar(step.progress), at)
+            self._measure(step.progress, at)
             self._save_if_due(step, at)
+
+    def _measure(self, number: int, at: float) -> None:
+        if not self.script.measured:
+            return
+        loss, seconds = 0.5 / (1 + number / self.script.training_steps), self.script.seconds_per_step
+        self._add_row("StepMetric", {"step": number, "timestamp": at, "loss": loss, "step_time_seconds": seconds})
+        if number % 5 == 1:
+            free = 16.0 - self.script.memory_used_gb
+            self._add_row("MetricsSample", {"timestamp": at, "total_memory_gb": 16.0, "available_memory_gb": free})
+
+    def _add_row(self, table: str, values: Mapping[str, Any]) -> None:
+        rows = self.rows.setdefault(table, [])
+        rows.append({"id": len(rows) + 1, **values})
 
     def _save_if_due(self, step: _Step, at: float) -> None:
         number = step.progress
@@ -333,6 +353,12 @@ class FakeRun:
             if end < len(log.data):
                 return pieces, True
         return pieces, False
+
+    def _new_rows(self, since: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+        for table, rows in self.rows.items():
+            if new := rows[since.get(table, 0) :]:
+                columns = {name: [row[name] for row in new] for name in new[0]}
+                yield {"table": table, "last": new[-1]["id"], "columns": columns}
 
     def _step_status(self, step: _Step) -> dict[str, Any]:
         return {

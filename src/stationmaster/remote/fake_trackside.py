@@ -128,6 +128,8 @@ class FakeTrackside:
             status = self._status(run, since=since)
             marks = {piece["stream"]: {"inode": piece["inode"], "offset": piece["end"]} for piece in status["log"]}
             since["log"] = {**since.get("log", {}), **marks}
+            read = {piece["table"]: piece["last"] for piece in status["series"]}
+            since["series"] = {**since.get("series", {}), **read}
             yield json.dumps(status).encode() + b"\n"
             await asyncio.sleep(interval_seconds)
 
@@ -143,7 +145,7 @@ class FakeTrackside:
 
     def _status(self, run: FakeRun, *, since: dict[str, Any] | None, max_bytes: int = 2**20) -> dict[str, Any]:
         self._ticked += self._tick_seconds
-        status = run.status(self._now(), since=None if since is None else since.get("log", {}), max_bytes=max_bytes)
+        status = run.status(self._now(), since=since, max_bytes=max_bytes)
         return {**status, "disk": {"total_bytes": self.disk_total_bytes, "free_bytes": self.disk_free_bytes}}
 
     def _free_room(self, call: Call) -> Completed:

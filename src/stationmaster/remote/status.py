@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeGuard, cast
 
 from stationmaster.model import OutputFile
+from stationmaster.series.table import Table, table_from_json
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 
@@ -17,6 +18,11 @@ StepState = Literal["pending", "running", "done", "failed", "stopped"]
 Result = Literal["done", "failed", "stopped"]
 
 _NO_MARKS: Mapping[str, LogMark] = MappingProxyType({})
+_NO_ROWS: Mapping[str, int] = MappingProxyType({})
+_MOST_VALUES = 200_000  # of measured series in one status; more is no honest machine's
+_MOST_TABLES = 32
+_LONGEST_TABLE_NAME = 64
+_LAST_ROW_ID = 2**53
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +38,7 @@ class Since:
     """How far home has read; the next status carries only what is newer."""
 
     log: Mapping[str, LogMark] = field(default_factory=lambda: _NO_MARKS)
-    samples: int = 0
-    rows: int = 0
+    series: Mapping[str, int] = field(default_factory=lambda: _NO_ROWS)  # the id of the last row, by table
     grain_seconds: float | None = None  # seconds between time marks of the log; None: the machine's default
 
     def after(self, status: Status) -> Since:
@@ -41,14 +46,14 @@ class Since:
         read = {piece.stream: LogMark(inode=piece.inode, offset=piece.end) for piece in status.log}
         return Since(
             log={**self.log, **read},
-            samples=max([self.samples, *(_identity(row) for row in status.samples)]),
-            rows=max([self.rows, *(_identity(row) for row in status.rows)]),
+            series=_furthest(self.series, status.series_read),
         )
 
     def to_json(self) -> dict[str, Any]:
         marks = {stream: {"inode": mark.inode, "offset": mark.offset} for stream, mark in self.log.items()}
         grain = {} if self.grain_seconds is None else {"grain": self.grain_seconds}
-        return {"log": marks, "samples": self.samples, "rows": self.rows, **grain}
+        series = {"series": dict(self.series)} if self.series else {}
+        return {"log": marks, **series, **grain}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any] | None) -> Since:
@@ -59,7 +64,8 @@ class Since:
                 str(stream): LogMark(inode=int(mark["inode"]), offset=int(mark["offset"]))
                 for stream, mark in _mapping(value.get("log")).items()
             }
-            return cls(log=marks, samples=int(value.get("samples", 0)), rows=int(value.get("rows", 0)))
+            series = {str(table): int(last) for table, last in _mapping(value.get("series")).items()}
+            return cls(log=marks, series=series)
         except (KeyError, TypeError, ValueError, OverflowError):
             return cls()
 
@@ -169,8 +175,9 @@ class Status:
     log: tuple[LogPiece, ...] = ()
     more: bool = False
     outputs: tuple[OutputFile, ...] = ()
-    samples: tuple[Mapping[str, Any], ...] = ()
-    rows: tuple[Mapping[str, Any], ...] = ()
+    series: tuple[Table, ...] = ()
+    series_read: Mapping[str, int] = field(default_factory=lambda: _NO_ROWS)
+    """The id of the last row by table, also of tables that this version does not know."""
     gpu: tuple[Gpu, ...] | None = None
     memory: MachineMemory | None = None
     disk: Disk | None = None
@@ -195,8 +202,8 @@ def parse_status(value: Mapping[str, Any]) -> Status:
             log=tuple(_log_piece(piece) for piece in _items(value, "log")),
             more=bool(value.get("more")),
             outputs=tuple(parse_output(output) for output in _items(value, "outputs")),
-            samples=_items(value, "samples"),
-            rows=_items(value, "rows"),
+            series=_series(_items(value, "series")),
+            series_read=_series_read(_items(value, "series")),
             gpu=_gpus(value),
             memory=_memory(_mapping(value.get("memory"))),
             disk=_disk(_mapping(value.get("disk"))),
@@ -319,9 +326,36 @@ def _disk(value: Mapping[str, Any]) -> Disk | None:
     return Disk(total_bytes=int(value["total_bytes"]), free_bytes=int(value["free_bytes"])) if value else None
 
 
-def _identity(row: Mapping[str, Any]) -> int:
-    """The number of a sample or row; they count up from 1."""
-    return int(row.get("id") or 0)
+def _series(pieces: Sequence[Mapping[str, Any]]) -> tuple[Table, ...]:
+    """The rows that can be used; a table that is not as it should be is left out."""
+    room = _MOST_VALUES
+    found = []
+    for piece in pieces[:_MOST_TABLES]:
+        table = table_from_json(piece.get("table"), piece.get("columns"), most_values=room)
+        if table is not None:
+            room -= len(table) * len(table.columns)
+            found.append(table)
+    return tuple(found)
+
+
+def _series_read(pieces: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """How far each table was sent. Rows that were left out count as read: they would be no better a second time."""
+    read: dict[str, int] = {}
+    for piece in pieces[:_MOST_TABLES]:
+        table, last = piece.get("table"), piece.get("last")
+        if isinstance(table, str) and len(table) <= _LONGEST_TABLE_NAME and _is_row_id(last):
+            read = _furthest(read, {table: last})
+    return read
+
+
+def _is_row_id(value: object) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value <= _LAST_ROW_ID
+
+
+def _furthest(before: Mapping[str, int], read: Mapping[str, int]) -> dict[str, int]:
+    """The larger position of each table; those of more tables than there can be are dropped."""
+    positions = {**before, **{table: max(last, before.get(table, 0)) for table, last in read.items()}}
+    return dict(list(positions.items())[:_MOST_TABLES])
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -31,7 +31,7 @@ from tests.support.chaos.points import Clock, FreezePoints, KillPoints, Point, W
 from tests.support.chaos.specs import a_job, write_chaos_recipe
 
 JOB = "job-1"
-SCRIPT = Script(training_steps=4, seconds_per_step=10.0, checkpoint_every=2)
+SCRIPT = Script(training_steps=4, seconds_per_step=10.0, checkpoint_every=2, measured=True)
 POLICY = Policy(
     monitoring=MonitoringSettings(poll_interval=0, watch_interval=0),
     provider_look_seconds=5.0,
@@ -164,7 +164,9 @@ class FakeStation:
         """All that holds after any crash; raises AssertionError."""
         with self.store() as store:
             check_store(store, JOB)
+            measured = store.series.read(JOB, "StepMetric")[1].values("step")
             known = {rental.provider_id for rental in store.rentals.of_job(JOB)}
+        assert measured == list(range(1, SCRIPT.training_steps + 1)), "a measured step is missing or there twice"
         assert self.provider.machines == {}, "a machine is left"
         assert {machine.provider_id for machine in self.provider.created} <= known, "a machine that nobody pays for"
         tries = [machine.trackside.tries_started() for machine in self.machines.values()]

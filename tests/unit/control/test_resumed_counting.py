@@ -8,14 +8,16 @@ import pytest
 
 from stationmaster.control.results.declared_files import checkpoint_of
 from stationmaster.control.states.executing.log_watch import read_log
+from stationmaster.control.states.executing.status_intake import ExecutingView, status_write
 from stationmaster.control.states.executing.training_events import checkpoint_step
 from stationmaster.control.states.transferring.handler import step_offset
 from stationmaster.model import Collected, Job, OutputFile, State, Watching
 from stationmaster.recipes.registry import find
 from stationmaster.recipes.schema import Recipe
 from stationmaster.remote.status import LogPiece, Status, StepStatus
+from stationmaster.series.table import table_of
 from stationmaster.settings import MonitoringSettings
-from tests.support.jobs.spine_values import job, spec
+from tests.support.jobs.spine_values import job, spec, visit
 
 SDXL, TINY = find("sdxl-lora@1").recipe, find("tiny-lora@1").recipe
 LOG = b"\rsteps:  10%|#         | 100/1000 [03:20<30:00,  2.00s/it, avr_loss=0.0934]"
@@ -67,6 +69,15 @@ def test_a_further_try_of_a_resumed_attempt_counts_on_from_both() -> None:
     seen = read_log(resumed(), looked, framework="kohya", monitoring=MonitoringSettings(), now=500.0)
     assert (seen.progress.step, seen.progress.total_steps) == (1325, 2000)
     assert [reading.step for reading in seen.readings] == [1325]
+
+
+def test_measured_steps_go_on_from_the_checkpoint_s_step() -> None:
+    sent: dict[str, list[float]] = {"id": [1, 2], "step": [100, 101], "timestamp": [10.0, 11.0], "loss": [0.5, 0.4]}
+    looked = replace(status(), log=(), series=(table_of("StepMetric", sent),))
+    write = status_write(ExecutingView(visit=visit(resumed(), now=500.0), status=looked), looked)
+    (block,) = write.series
+    assert block.table().values("step") == [1100, 1101]
+    assert (block.attempt, block.first_id, block.last_id) == (2, 1, 2)
 
 
 @pytest.mark.parametrize(("framework", "begins"), [("kohya", True), ("hf-trainer", False), ("ai-toolkit", False)])

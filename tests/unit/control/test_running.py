@@ -21,6 +21,7 @@ from stationmaster.errors import TransferFailed
 from stationmaster.model import (
     Checkpoint,
     Closing,
+    Desired,
     Ending,
     Fetching,
     Job,
@@ -32,6 +33,7 @@ from stationmaster.model import (
     State,
 )
 from stationmaster.remote.status import Finished, LogPiece, Status, StepState, StepStatus, Supervisor
+from stationmaster.series.table import table_of
 from tests.support.jobs.spine_values import MACHINE, job, machine, rental, visit
 
 POLICY = Policy()
@@ -163,6 +165,33 @@ def test_the_log_is_read_to_its_end_before_anything_is_concluded() -> None:
     assert after(more).state is State.EXECUTING
     read = executed(at(State.EXECUTING), status("done", finished=Finished(result="done")))
     assert (after(read).state, after(read).ending.reason) == (State.FETCHING_RESULTS, Reason.FINISHED)
+
+
+def test_measured_rows_are_read_to_their_end_before_anything_is_concluded() -> None:
+    rows = table_of("RunInfo", {"id": [1], "key": ["exit_code"], "value": ["0"]})
+    unread = status("done", finished=Finished(result="done"), series=(rows,), series_read={"RunInfo": 1})
+    step = executed(at(State.EXECUTING), unread)
+    assert step.write is not None
+    assert (step.write.job.state, step.write.due_in) == (State.EXECUTING, 0.0)
+    assert [block.name for block in step.write.series] == ["RunInfo"]
+    assert (step.write.job.watching.since or {})["series"] == {"RunInfo": 1}
+
+
+@pytest.mark.parametrize("limit", [{"desired": Desired.STOP}, {"deadline_at": 100.0}])
+def test_a_machine_that_always_has_more_rows_is_stopped_all_the_same(limit: dict[str, Any]) -> None:
+    rows = table_of("RunInfo", {"id": [1], "key": ["k"], "value": ["v"]})
+    endless = status("running", more=True, series=(rows,), series_read={"RunInfo": 1})
+    step = executed(at(State.EXECUTING, **limit), endless)
+    assert isinstance(step.then, executing.Stop)
+    assert step.write is not None
+    assert step.write.series, "what it sent is kept"
+
+
+def test_a_machine_that_never_runs_out_of_rows_is_left_when_the_time_to_stop_is_over() -> None:
+    rows = table_of("RunInfo", {"id": [1], "key": ["k"], "value": ["v"]})
+    endless = status("done", finished=Finished(result="done"), more=True, series=(rows,))
+    late = at(State.EXECUTING, desired=Desired.STOP, ending=Ending(stops=4))
+    assert after(executed(late, endless)).state is State.FETCHING_RESULTS
 
 
 def test_a_failed_step_is_explained_and_its_files_are_fetched_all_the_same() -> None:

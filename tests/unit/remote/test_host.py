@@ -80,14 +80,16 @@ async def test_secrets_travel_on_standard_input_and_nowhere_else() -> None:
 async def test_each_verb_is_one_call_with_its_arguments() -> None:
     answering = Answering(STATUS)
     await answering.host.start()
-    await answering.host.status(Since(log={"0.1": LogMark(inode=3, offset=9)}, rows=2), max_bytes=1000)
+    await answering.host.status(
+        Since(log={"0.1": LogMark(inode=3, offset=9)}, series={"StepMetric": 2}), max_bytes=1000
+    )
     await answering.host.stop(2.5)
     head = ("python3", "/jobs/7/trackside.pyz", "--root", "/jobs/7")
     assert [call.argv[:4] for call in answering.calls] == [head] * 3
     start, status, stop = (call.argv[4:] for call in answering.calls)
     assert start == ("start",)
     assert (status[:2], status[3:]) == (("status", "--since"), ("--max-bytes", "1000"))
-    assert json.loads(status[2]) == {"log": {"0.1": {"inode": 3, "offset": 9}}, "samples": 0, "rows": 2}
+    assert json.loads(status[2]) == {"log": {"0.1": {"inode": 3, "offset": 9}}, "series": {"StepMetric": 2}}
     assert stop == ("stop", "--grace", "2.5")
 
 

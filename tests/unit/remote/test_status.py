@@ -39,6 +39,10 @@ FULL: dict[str, Any] = {
         }
     ],
     "more": True,
+    "series": [
+        {"table": "StepMetric", "last": 6, "columns": {"id": [5, 6], "step": [1, 2], "timestamp": [1.0, 2.0]}},
+        {"table": "RunInfo", "last": 1, "columns": {"id": [1], "key": ["platform"], "value": ["cpu"]}},
+    ],
     "outputs": [{"path": "output/a.safetensors", "kind": "checkpoint", "size": 9, "mtime": 1731.0}],
     "gpu": [{"index": 0, "name": "X", "memory_used_mib": 1, "memory_total_mib": None, "utilization_percent": 3}],
     "memory": {"total_bytes": 4, "available_bytes": 1},
@@ -104,25 +108,79 @@ def test_nonsense_under_any_key_is_read_or_refused_but_never_breaks(key: str, va
 
 @given(
     st.dictionaries(st.from_regex(r"[0-9]\.[0-9]", fullmatch=True), st.tuples(st.integers(0), st.integers(0))),
-    st.integers(0),
-    st.integers(0),
+    st.dictionaries(st.text(), st.integers(0)),
 )
-def test_a_position_survives_being_written_down(marks: dict[str, tuple[int, int]], samples: int, rows: int) -> None:
+def test_a_position_survives_being_written_down(marks: dict[str, tuple[int, int]], series: dict[str, int]) -> None:
     log = {stream: LogMark(inode=inode, offset=offset) for stream, (inode, offset) in marks.items()}
-    since = Since(log=log, samples=samples, rows=rows)
+    since = Since(log=log, series=series)
     assert Since.from_json(since.to_json()) == since
 
 
-@pytest.mark.parametrize("nonsense", [None, {}, {"log": {"0.1": 7}}, {"log": 3, "rows": None}, {"samples": "many"}])
+@pytest.mark.parametrize(
+    "nonsense", [None, {}, {"log": {"0.1": 7}}, {"log": 3, "series": None}, {"series": {"StepMetric": "x"}}]
+)
 def test_a_position_that_cannot_be_read_is_the_beginning(nonsense: dict[str, Any] | None) -> None:
     assert Since.from_json(nonsense) == Since()
 
 
 def test_a_position_moves_on_with_what_was_read_and_keeps_the_rest() -> None:
-    before = Since(log={"0.1": LogMark(inode=1, offset=5), "1.1": LogMark(inode=2, offset=100)}, rows=4)
-    after = before.after(parse_status({**FULL, "rows": [{"id": 6}, {"id": 5}]}))
+    before = Since(
+        log={"0.1": LogMark(inode=1, offset=5), "1.1": LogMark(inode=2, offset=100)},
+        series={"StepMetric": 4, "GpuSample": 9},
+    )
+    after = before.after(parse_status(FULL))
     assert after.log == {"0.1": LogMark(inode=1, offset=5), "1.1": LogMark(inode=3, offset=812)}
-    assert (after.rows, after.samples) == (6, 0)
+    assert after.series == {"StepMetric": 6, "GpuSample": 9, "RunInfo": 1}
+
+
+def series_of(*pieces: object) -> Status:
+    return parse_status({**LEAST, "series": list(pieces)})
+
+
+def steps_of(**changes: object) -> dict[str, Any]:
+    return {
+        "table": "StepMetric",
+        "last": 2,
+        "columns": {"id": [1, 2], "step": [1, 2], "timestamp": [1.0, 2.0]},
+    } | changes
+
+
+def test_measured_rows_are_read_by_table() -> None:
+    status = parse_status(FULL)
+    assert [(table.name, len(table)) for table in status.series] == [("StepMetric", 2), ("RunInfo", 1)]
+    assert status.series[0].values("step") == [1, 2]
+
+
+def test_rows_that_cannot_be_used_are_left_out_and_not_asked_for_again() -> None:
+    status = series_of(steps_of(columns={"id": [1]}), {"table": "FutureSample", "last": 7, "columns": {"id": [7]}})
+    assert status.series == ()
+    assert Since().after(status).series == {"StepMetric": 2, "FutureSample": 7}
+
+
+@pytest.mark.parametrize("last", [None, "2", -1, 2.5, True, 2**60, [2]])
+def test_a_position_that_makes_no_sense_is_ignored(last: object) -> None:
+    status = series_of(steps_of(last=last))
+    assert len(status.series) == 1
+    assert Since(series={"StepMetric": 1}).after(status).series == {"StepMetric": 1}
+
+
+def test_a_position_never_goes_back() -> None:
+    assert Since(series={"StepMetric": 9}).after(series_of(steps_of(last=3))).series == {"StepMetric": 9}
+
+
+def test_a_machine_that_sends_too_much_is_read_in_part() -> None:
+    many = list(range(60_000))
+    large = steps_of(columns={"id": many, "step": many, "timestamp": many}, last=60_000)
+    status = series_of(large, large, steps_of())
+    assert [len(table) for table in status.series] == [60_000, 2]
+
+
+def test_a_machine_cannot_make_its_position_large() -> None:
+    since = Since().after(series_of(*(steps_of(table=f"table {number}") for number in range(1000))))
+    since = since.after(series_of(*(steps_of(table=f"other {number}") for number in range(1000))))
+    since = since.after(series_of(steps_of(table="x" * 1000)))
+    assert len(since.series) <= 32
+    assert len(str(since.to_json())) < 3000
 
 
 def test_the_error_of_a_step_is_read_and_an_older_trackside_tells_none() -> None:

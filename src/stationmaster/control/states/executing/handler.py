@@ -104,7 +104,7 @@ def decide(view: ExecutingView, policy: Policy) -> Step[Action]:
     # Requests of the user and the limit come first: nothing that the machine reports can delay them.
     if reason := _reason_to_stop(job, now=now):
         return _stop_training(view, replace(write, job=closing_begun(job, now=now)), status, reason, policy)
-    if _has_more_log(write, status):
+    if _has_more(write, status):
         return Step(write=replace(write, due_in=0.0))
     if status.finished:
         return Step(write=_exited(write, status, view.outputs, now=now))
@@ -128,9 +128,9 @@ def _with_closing_time(view: ExecutingView, policy: Policy) -> ExecutingView:
     return replace(view, visit=replace(view.visit, job=job), status=status)
 
 
-def _has_more_log(write: Write, status: Status) -> bool:
-    """Whether the log is to be read further before anything is concluded from it."""
-    return status.more or bool(status.finished and write.logs)
+def _has_more(write: Write, status: Status) -> bool:
+    """Whether log and series are to be read further before anything is concluded from them."""
+    return status.more or bool(status.finished and (write.logs or write.series))
 
 
 def _stop_training(view: ExecutingView, write: Write, status: Status, reason: Reason, policy: Policy) -> Step[Action]:
@@ -138,7 +138,7 @@ def _stop_training(view: ExecutingView, write: Write, status: Status, reason: Re
     if stop_is_over(write.job, policy) or write.job.ending.stops >= _MOST_STOPS:
         return Step(write=_leave_running(write, reason, view))
     if status.finished:
-        if _has_more_log(write, status):
+        if _has_more(write, status):
             return Step(write=replace(write, due_in=0.0))
         return Step(write=_exited(write, status, view.outputs, now=view.visit.now))
     if not _training_began(status):

@@ -1,4 +1,4 @@
-"""What is recorded of one look at a running training: log, readings, checkpoints, progress, news. Pure."""
+"""What is recorded of one look at a running training: log, readings, series, checkpoints, progress, news. Pure."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from stationmaster.parsers.patterns import UserPattern
 from stationmaster.recipes.commands import StopRules
 from stationmaster.recipes.schema import Output, OutputKind
 from stationmaster.remote.status import LogPiece, Since, Status
+from stationmaster.series.blocks import Block, block_of
 from stationmaster.settings import MonitoringSettings
 from stationmaster.store.writes import Write
 
@@ -47,7 +48,7 @@ class ExecutingView:
 
 
 def status_write(view: ExecutingView, status: Status) -> Write:
-    """Everything new in the status, as it is recorded: log, readings, checkpoints, progress, news."""
+    """Everything new in the status, as it is recorded: log, readings, series, checkpoints, progress, news."""
     visit, before, monitoring = view.visit, view.visit.job, view.visit.monitoring
     log = read_log(
         before, status, framework=view.framework, patterns=view.patterns, monitoring=monitoring, now=visit.now
@@ -72,6 +73,7 @@ def status_write(view: ExecutingView, status: Status) -> Write:
         due_in=_next_look(view, progress, monitoring),
         logs=tuple(_chunk(before.attempt, piece) for piece in status.log if piece.data),
         readings=log.readings,
+        series=_series(before, status),
         checkpoints=checkpoints,
         events=news.events,
         alerts=news.alerts,
@@ -80,7 +82,7 @@ def status_write(view: ExecutingView, status: Status) -> Write:
 
 
 def _with_read(watching: Watching, status: Status) -> Watching:
-    """With how far the log was read, and the checkpoints that exist."""
+    """With how far the log and the series were read, and the checkpoints that exist."""
     since = Since.from_json(watching.since).after(status).to_json()
     outputs = {file.path: (file.size, file.mtime) for file in _models(status.outputs)}
     return replace(watching, since=since, outputs=outputs)
@@ -97,6 +99,12 @@ def _next_look(view: ExecutingView, progress: Progress, monitoring: MonitoringSe
 
 def _chunk(attempt: int, piece: LogPiece) -> LogChunk:
     return LogChunk(attempt=attempt, stream=piece.stream, start=piece.start, end=piece.end, data=piece.data)
+
+
+def _series(job: Job, status: Status) -> tuple[Block, ...]:
+    """The measured rows; the steps of a resumed trainer that counts from 0 again continue those before it."""
+    offset = job.watching.step_offset or 0
+    return tuple(block_of(table.with_steps_moved(offset), attempt=job.attempt) for table in status.series)
 
 
 def _checkpoints(job: Job, files: Iterable[OutputFile], outputs: Sequence[Output]) -> tuple[Checkpoint, ...]:
