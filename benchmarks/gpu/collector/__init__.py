@@ -1,0 +1,1 @@
+"""The parts of `collector_check.py`, each a process of its own."""

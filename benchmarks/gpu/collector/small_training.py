@@ -1,0 +1,42 @@
+"""A small transformer whose training steps keep a GPU busy for some milliseconds each."""
+
+from __future__ import annotations
+
+import torch  # type: ignore[import-not-found, unused-ignore]
+
+_WIDTH, _LAYERS, _HEADS, _WORDS = 1024, 8, 16, 8192
+_BATCH, _CONTEXT = 8, 512
+
+
+class SmallTraining:
+    """Trains on random tokens. On a computer without a GPU it is much smaller, to try a script."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(0)
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        on_gpu = self.device == "cuda"
+        width, layers = (_WIDTH, _LAYERS) if on_gpu else (64, 1)
+        self._tokens = torch.randint(_WORDS, (_BATCH, _CONTEXT if on_gpu else 16), device=self.device)
+        layer = torch.nn.TransformerEncoderLayer(
+            width, _HEADS, 4 * width, dropout=0.0, batch_first=True, norm_first=True
+        )
+        self._model = torch.nn.Sequential(
+            torch.nn.Embedding(_WORDS, width),
+            torch.nn.TransformerEncoder(layer, layers, enable_nested_tensor=False),
+            torch.nn.Linear(width, _WORDS),
+        ).to(self.device, torch.bfloat16)
+        self._optimizer = torch.optim.AdamW(self._model.parameters(), lr=1e-4, fused=on_gpu)
+
+    def step(self) -> float:
+        """Train one step and return its loss, for which the CPU waits, as trainers do that print it."""
+        self._optimizer.zero_grad(set_to_none=True)
+        words = self._model(self._tokens)
+        loss = torch.nn.functional.cross_entropy(words.flatten(0, 1).float(), self._tokens.flatten())
+        loss.backward()
+        self._optimizer.step()
+        return float(loss.item())
+
+    def wait(self) -> None:
+        """Wait until the GPU has done everything."""
+        if self.device == "cuda":
+            torch.cuda.synchronize()
