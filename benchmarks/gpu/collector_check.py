@@ -63,6 +63,8 @@ def _machine(folder: Path) -> dict[str, Any]:
 
 def _out_of_memory(folder: Path) -> dict[str, Any]:
     """Run out of memory, then read what the database has of it."""
+    if _machine(folder)["gpu"] == "None":
+        return {"skipped": "this machine has no GPU"}
     database = folder / "aitk_db.db"
     ended = _run(["-m", "gpu.collector.out_of_memory", database], check=False)
     events = _rows(

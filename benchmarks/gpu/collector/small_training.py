@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import torch  # type: ignore[import-not-found, unused-ignore]
 
-_WIDTH, _LAYERS, _HEADS, _WORDS = 1024, 8, 16, 8192
-_BATCH, _CONTEXT = 8, 512
+_BATCH = 8
 
 
 class SmallTraining:
@@ -15,16 +14,14 @@ class SmallTraining:
         torch.manual_seed(0)
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         on_gpu = self.device == "cuda"
-        width, layers = (_WIDTH, _LAYERS) if on_gpu else (64, 1)
-        self._tokens = torch.randint(_WORDS, (_BATCH, _CONTEXT if on_gpu else 16), device=self.device)
-        layer = torch.nn.TransformerEncoderLayer(
-            width, _HEADS, 4 * width, dropout=0.0, batch_first=True, norm_first=True
-        )
+        width, layers, words, context = (1024, 8, 8192, 512) if on_gpu else (32, 1, 64, 8)
+        self._tokens = torch.randint(words, (_BATCH, context), device=self.device)
+        layer = torch.nn.TransformerEncoderLayer(width, 16, 4 * width, dropout=0.0, batch_first=True, norm_first=True)
         self._model = torch.nn.Sequential(
-            torch.nn.Embedding(_WORDS, width),
+            torch.nn.Embedding(words, width),
             torch.nn.TransformerEncoder(layer, layers, enable_nested_tensor=False),
-            torch.nn.Linear(width, _WORDS),
-        ).to(self.device, torch.bfloat16)
+            torch.nn.Linear(width, words),
+        ).to(self.device, torch.bfloat16 if on_gpu else torch.float32)
         self._optimizer = torch.optim.AdamW(self._model.parameters(), lr=1e-4, fused=on_gpu)
 
     def step(self) -> float:
