@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -50,10 +51,15 @@ class Finished:
     stdout: str
 
 
-def train(dataset: Path, output: Path, *options: str) -> Finished:
+def train(dataset: Path, output: Path, *options: str, **environ: str) -> Finished:
     """Run to the end."""
     run = subprocess.run(
-        command(dataset, output, *options), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False
+        command(dataset, output, *options),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, **environ},
+        timeout=120,
+        check=False,
     )
     # decoded here: text mode would turn the carriage returns of redraws into line ends
     return Finished(returncode=run.returncode, stdout=run.stdout.decode("utf-8"))

@@ -18,6 +18,7 @@ from stationmaster.parsers.base import Phase, Reading
 from stationmaster.parsers.reader import LogReader
 from stationmaster.recipes.log_patterns import user_patterns
 from stationmaster.recipes.registry import BUILTIN, find
+from tests.support.jobs.recorded_runs import environment, facts_of, kinds_and_steps, steps_of, without_trackside
 from tests.support.waiting import until
 
 SCRIPTS = BUILTIN / "flux-lora"
@@ -285,6 +286,42 @@ def test_a_second_try_knows_nothing_of_the_first(started: list[Training], tmp_pa
     assert whole.exists()
     assert not (tmp_path / "output" / "optimizer.pt").exists(), "it was not asked to save"
     assert {reading.step for reading in read(second.log())} <= {None, 2, 3, 4}
+
+
+def test_steps_and_events_are_recorded_beside_trackside(started: list[Training], tmp_path: Path) -> None:
+    database = tmp_path / "logs" / "aitk_db.db"
+    training = Training(tmp_path, "Generating images - 0/1", steps=5, **environment(database))
+    started.append(training)
+    training.wait_at("Generating images - 0/1")
+    training.go_on()
+    assert training.end() == 0
+    rows = steps_of(database)
+    assert [(row["step"], row["loss"]) for row in rows] == [
+        (step, pytest.approx(1.0 / (step + 1))) for step in (2, 3, 4, 5)
+    ]
+    assert [(row["timestamp"], row["step_time_seconds"]) for row in rows[1:]] == [
+        (1000.0 + 2.5 * step, 2.5) for step in (2, 3, 4)
+    ]
+    assert [kind for kind, _ in kinds_and_steps(database) if kind.startswith("sampling")] == [
+        *("sampling_start", "sampling_end")
+    ]
+    assert kinds_and_steps(database)[-1] == ("training_end", 5)
+    assert facts_of(database)["framework"] == "ai-toolkit"
+
+
+@pytest.mark.parametrize("missing", ["trackside", "a folder to write to"])
+def test_where_nothing_can_be_recorded_its_progress_is_told_all_the_same(
+    started: list[Training], tmp_path: Path, missing: str
+) -> None:
+    environ = environment(tmp_path / "config.json" / "aitk_db.db")  # below a file
+    if missing == "trackside":
+        environ = {**environment(tmp_path / "aitk_db.db"), **without_trackside(tmp_path / "path")}
+    started.append(Training(tmp_path, **environ))
+    assert started[0].end() == 0
+    log = started[0].log()
+    assert "[stationmaster] step 4/4 loss" in log
+    assert "no longer read" not in log
+    assert not (tmp_path / "aitk_db.db").exists()
 
 
 def test_locked_databases_are_read_later(started: list[Training], tmp_path: Path) -> None:

@@ -12,26 +12,31 @@ from pathlib import Path
 from statistics import median
 
 from job_database import Row, State, read_rows, read_state
+from recording import Recording
 
 MARK = "[stationmaster]"
 _LOOK_SECONDS = 0.5
+_RECORDED_LOOKS = 5  # within that time, so that a short save is seen
 _WRITTEN_AT_ONCE = 4_000  # bytes: no other output can come in between, even in a pipe
 _PACE_STEPS = 9
 
 
-def watch(trainer: int, database: Path, losses: Path, *, total_steps: int) -> None:
-    """Tell what is new as long as the process `trainer`, our parent, lives. Never disturbs it."""
+def watch(trainer: int, database: Path, losses: Path, *, config: Path, python: str, total_steps: int) -> None:
+    """Tell and record what is new as long as the process `trainer`, our parent, lives. Never disturbs it."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # meant for the trainer: it ends, and then we do
     os.closerange(3, 1024)  # whoever waits for a file of the trainer's to be closed must not wait for us
-    progress = Progress(total_steps)
+    progress, recording = Progress(total_steps), Recording(database, losses, config=config, python=python)
     try:
         is_alive = True
         while is_alive:
             is_alive = os.getppid() == trainer  # before the look: the last one sees all that it has left
             rows = read_rows(losses, after=progress.last_number)
             write_lines(1, progress.news(rows, read_state(database)))
-            time.sleep(_LOOK_SECONDS if is_alive else 0)
+            for _ in range(_RECORDED_LOOKS if is_alive else 0):
+                recording.look()
+                time.sleep(_LOOK_SECONDS / _RECORDED_LOOKS)
+        recording.look(is_last=True)
     except Exception as problem:  # noqa: BLE001 (a traceback of ours in the log would be read as the training's end)
         with suppress(OSError):  # as where the disk is full
             write_lines(1, [f"{MARK} progress is no longer read: {type(problem).__name__} {problem}"])

@@ -38,13 +38,14 @@ def main() -> NoReturn:
     remove_cut_off(arguments.folder)
     sys.stdout.flush()
     trainer = os.getpid()
+    python = python_of(arguments.trainer, arguments.python)
     if os.fork() == 0:
-        watch(trainer, arguments.database, losses, total_steps=arguments.steps)
+        config = Path(arguments.config)
+        watch(trainer, arguments.database, losses, config=config, python=python, total_steps=arguments.steps)
         os._exit(0)
     os.environ["AITK_JOB_ID"] = JOB_ID
     if len(os.fsencode(tempfile.gettempdir())) > _LONGEST_TEMPORARY_FOLDER:
         os.environ["TMPDIR"] = "/tmp"
-    python = python_of(arguments.trainer, arguments.python)
     os.execvp(python, [python, str(arguments.trainer / "run.py"), arguments.config])
 
 

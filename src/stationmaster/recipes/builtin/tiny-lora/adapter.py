@@ -44,6 +44,7 @@ class Adapter:
     up: np.ndarray  # B: patch values x rank
     moments: dict[str, np.ndarray]  # name -> array: first and second moment of both
     step: int = 0
+    gradient_norm: float | None = None  # of the last step; None if it changed nothing
 
     @classmethod
     def new(cls, rank: int, seed: int) -> Adapter:
@@ -90,9 +91,11 @@ class Adapter:
         difference = patches @ base_weights() + hidden @ self.up.T - patches
         loss = float(np.mean(difference.astype(np.float64) ** 2))
         self.step += 1
+        self.gradient_norm = None
         if np.isfinite(loss):
             slope = difference * np.float32(2.0 / difference.size)
             up_gradient, down_gradient = slope.T @ hidden, (slope @ self.up).T @ joined
+            self.gradient_norm = float(np.hypot(np.linalg.norm(up_gradient), np.linalg.norm(down_gradient)))
             self._descend("up", self.up, up_gradient, learning_rate)
             self._descend("down", self.down, down_gradient, learning_rate)
         return loss

@@ -18,6 +18,7 @@ from adapter import BASE_NAME, PATCH, Adapter
 from dataset import Dataset, find_images, load_dataset
 from faults import Fault
 from progress import Bar, say
+from recording import Recording, start_recording
 
 _RULE = "=" * 40
 _MOST_SAMPLES = 4
@@ -89,13 +90,19 @@ def run(settings: Settings) -> int:
     """Train as `settings` say; returns the exit status."""
     say("Running 1 job")
     stop = Requests()
+    recording = start_recording(_config(settings), total_steps=settings.steps)
     try:
-        Training(settings, stop).run()
+        Training(settings, stop, recording).run()
     except Exception as error:  # noqa: BLE001 - the outermost call: the log must end with the reason
+        if isinstance(error, MemoryError):
+            recording.event("oom_error", batch_size=settings.batch_size, message=str(error))
         say(f"Error running job: {error}")
         _say_result(completed=0, failed=1)
         traceback.print_exc()
         return 1
+    finally:
+        recording.event("training_end")
+        recording.close()
     if stop.asked():
         say(f"{_RULE}\nJob stopped\n{_RULE}")
         return stop.exit_status()
@@ -117,8 +124,8 @@ def recompute_loss(adapter_path: Path, dataset_folder: Path) -> tuple[float, flo
 class Training:
     """One run over one dataset."""
 
-    def __init__(self, settings: Settings, stop: Requests) -> None:
-        self.settings, self.stop = settings, stop
+    def __init__(self, settings: Settings, stop: Requests, recording: Recording) -> None:
+        self.settings, self.stop, self.recording = settings, stop, recording
         self.samples = settings.output / "samples"
         self.samples.mkdir(parents=True, exist_ok=True)
         checkpoints.remove_partial(settings.output)
@@ -134,6 +141,7 @@ class Training:
             say("Generating baseline samples before training")
             self._sample()
         self.bar = Bar(settings.steps, settings.name, initial=min(self.adapter.step, settings.steps))
+        self.recording.event("training_start", step=self.adapter.step, batch_size=settings.batch_size)
         while self.adapter.step < settings.steps and not self.stop.asked():
             self._step()
         self.bar.close()
@@ -195,6 +203,13 @@ class Training:
         patches, captions = self.dataset.batch(settings.batch_size, settings.seed, step)
         with np.errstate(all="ignore"):
             loss = self.adapter.train(self.fault.spoil(patches, step), captions, settings.learning_rate)
+        self.recording.step(
+            step,
+            loss=loss,
+            lr=settings.learning_rate,
+            grad_norm=self.adapter.gradient_norm,
+            batch_size=min(settings.batch_size, len(self.dataset)),
+        )
         self._show(loss)
         self._save_and_sample_if_due()
         self._rest(began + self.fault.pace(settings.seconds_per_step, step))
@@ -231,8 +246,10 @@ class Training:
     def _save(self, path: Path) -> None:
         step = self.adapter.step
         say(f"\nSaving at step {step}")
+        self.recording.event("save_start", step=step)
         content = checkpoints.encode(self.adapter.tensors(), self._metadata())
         checkpoints.write(path, content, lambda: self.fault.while_saving(step, self.stop))
+        self.recording.event("save_end", step=step)
         say(f"Saved checkpoint to {path}")
 
     def _metadata(self) -> dict[str, Any]:
@@ -255,16 +272,25 @@ class Training:
             path.unlink()
 
     def _sample(self) -> None:
+        step = self.adapter.step
+        self.recording.event("sampling_start", step=step)
         chosen = range(min(_MOST_SAMPLES, len(self.dataset)))
         bar = Bar(len(chosen), "Generating Images", leave=False)
         for index in chosen:
             image = self.dataset.side_by_side(self.adapter, index)
             content = io.BytesIO()
             image.save(content, format="PNG")
-            name = f"{time.time_ns() // 1_000_000}__{self.adapter.step:09d}_{index}.png"
-            checkpoints.write(self.samples / name, content.getvalue())
+            path = self.samples / f"{time.time_ns() // 1_000_000}__{step:09d}_{index}.png"
+            checkpoints.write(path, content.getvalue())
+            self.recording.image(path, step=step)
             bar.update()
         bar.close()
+        self.recording.event("sampling_end", step=step)
+
+
+def _config(settings: Settings) -> dict[str, Any]:
+    """The settings as they can be written down."""
+    return {name: str(value) if isinstance(value, Path) else value for name, value in vars(settings).items()}
 
 
 def _say_result(*, completed: int, failed: int) -> None:
