@@ -265,6 +265,14 @@ def _shim(root: Root, options: Options, arguments: list[str]) -> int:
     return 0
 
 
+def _record(root: Root, options: Options, arguments: list[str]) -> int:
+    from trackside.steps.recording import record
+
+    os.set_inheritable(int(arguments[2]), False)  # the lock: no program that the sampler starts may keep it
+    record(root, int(arguments[0]), int(arguments[1]))
+    return 0
+
+
 def _id(options: Options) -> str:
     if not options.get("id"):
         raise Misuse("--id is missing")
@@ -327,4 +335,5 @@ _VERBS = {
     "preflight": _Verb(_preflight, []),
     "supervise": _Verb(_supervise, [], fewest=1, most=1),
     "shim": _Verb(_shim, [], fewest=2, most=2),
+    "record": _Verb(_record, [], fewest=3, most=3),
 }

@@ -89,8 +89,9 @@ def put_info(connection: sqlite3.Connection, job: str, values: Mapping[str, Any]
         text = None if value is None else str(value)
         known = connection.execute("SELECT value FROM RunInfo WHERE job_id = ? AND key = ?", (job, key)).fetchone()
         if known is None or known[0] != text:
-            connection.execute("DELETE FROM RunInfo WHERE job_id = ? AND key = ?", (job, key))
-            connection.execute(_INSERT["RunInfo"], (job, key, text))
+            # The new row first: a rowid that was freed would be used again, and home reads only higher ones.
+            added = connection.execute(_INSERT["RunInfo"], (job, key, text)).lastrowid
+            connection.execute("DELETE FROM RunInfo WHERE job_id = ? AND key = ? AND rowid < ?", (job, key, added))
 
 
 def _insert(table: str) -> str:

@@ -52,26 +52,36 @@ def fold_journal(connection: sqlite3.Connection, journal: Journal, *, snapshot: 
 
 def finish_journal(connection: sqlite3.Connection, journal: Journal, *, snapshot: Snapshot) -> None:
     """Fold the rest of a journal and remove it. Raises sqlite3.Error; then its files stay for the next fold."""
-    _fold_and_discard(connection, journal.close(), snapshot)
+    _fold_and_discard(connection, journal.close(), snapshot=snapshot)
 
 
-def fold_leftovers(connection: sqlite3.Connection, folder: str) -> int:
-    """Fold and discard the segments of processes that died; return how many there were. Raises sqlite3.Error."""
+def fold_leftovers(connection: sqlite3.Connection, folder: str, *, is_late: Callable[[], bool] = lambda: False) -> int:
+    """Fold and discard the segments of processes that died; return how many there were. Raises sqlite3.Error.
+
+    Once `is_late`, the rest stays for the next call.
+    """
     found = leftover_segments(folder)
-    _fold_and_discard(connection, found, lambda: None)
+    _fold_and_discard(connection, found, snapshot=lambda: None, is_late=is_late)
     return len(found)
 
 
-def _fold_and_discard(connection: sqlite3.Connection, segments: list[Segment], snapshot: Snapshot) -> None:
-    for place, segment in enumerate(segments):
-        try:
-            fold_segment(connection, segment, snapshot=snapshot)
-        except BaseException:
-            for rest in segments[place:]:
-                rest.release()
-            raise
-        if segment.discard():
-            _forget(connection, segment)
+def _fold_and_discard(
+    connection: sqlite3.Connection,
+    segments: list[Segment],
+    *,
+    snapshot: Snapshot,
+    is_late: Callable[[], bool] = lambda: False,
+) -> None:
+    waiting = list(segments)
+    try:
+        while waiting and not is_late():
+            fold_segment(connection, waiting[0], snapshot=snapshot)
+            folded = waiting.pop(0)
+            if folded.discard():
+                _forget(connection, folded)
+    finally:
+        for segment in waiting:
+            segment.release()
 
 
 def fold_segment(connection: sqlite3.Connection, segment: Segment, *, snapshot: Snapshot) -> None:

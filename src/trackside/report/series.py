@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _BUSY_SECONDS = 0.5
 _ROWS_AT_ONCE = 256
 _FEWEST_BYTES = 1024  # even when the rest of the answer is too long: home must make progress
-_LONGEST_TEXT = 1 << 16  # a longer one might not fit into an answer
+_LONGEST_TEXT = 100_000  # a longer one might not fit into an answer
 _INFINITE = float("inf")
 
 

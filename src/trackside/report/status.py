@@ -12,6 +12,7 @@ from trackside.machine import clock
 from trackside.machine.process import is_alive
 from trackside.machine.readings import read_disk
 from trackside.records import read_record
+from trackside.report.leftovers import fold_leftovers_of_dead
 from trackside.report.log_chunks import Chunk, Position, parse_positions, read_new
 from trackside.report.machine import read_machine
 from trackside.report.outputs import list_outputs
@@ -144,9 +145,13 @@ def _add_series(answer: dict[str, Any], root: Root, plan: Plan, since: Since, *,
     step = monitored_step(plan)
     if step is None:
         return
-    found = read_series(database_of(root, step), job_of(plan, step), since.series, room_bytes=room_bytes)
+    database = database_of(root, step)
+    is_complete = fold_leftovers_of_dead(
+        root, database, ended=(answer["finished"] or {}).get("at"), wall=answer["wall"]
+    )
+    found = read_series(database, job_of(plan, step), since.series, room_bytes=room_bytes)
     answer["series"] = found.entries
-    answer["more"] = found.more
+    answer["more"] = found.more or not is_complete
 
 
 def _add_log(answer: dict[str, Any], root: Root, since: Since, *, max_bytes: int) -> None:

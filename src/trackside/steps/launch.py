@@ -43,12 +43,14 @@ def detach(command: list[str], *, log_path: str, keep: int, in_daemon: Callable[
         raise TracksideError("cannot start the supervisor: %s" % problem.decode("utf-8", "replace"))
 
 
-def spawn_in_session(command: list[str], *, env: Mapping[str, str]) -> int:
-    """Run a command as a child in its own session, sharing our standard streams; its pid."""
+def spawn_in_session(command: list[str], *, env: Mapping[str, str], keep: int | None = None) -> int:
+    """Run a command as a child in its own session, sharing our standard streams and the descriptor `keep`; its pid."""
     pid = os.fork()
     if pid == 0:
         try:
             os.setsid()
+            if keep is not None:
+                os.set_inheritable(keep, True)
             os.execve(command[0], command, dict(env))
         finally:
             os._exit(127)

@@ -47,6 +47,11 @@ class Observer:
                 tries[step].append(self._read_try(step, number, now, stop))
         return Facts(now=now, tries=tuple(map(tuple, tries)), stop=stop, secrets_held=secrets_held)
 
+    def is_over(self, step: int, number: int, *, now: Moment) -> bool:
+        """Return whether a try has ended; cheaper than observing everything."""
+        folder = self._root.try_folder(step, number)
+        return os.path.exists(folder.exit) or not self._is_running((step, number), folder, now)
+
     def _read_stop(self) -> StopRequest | None:
         if self._stop is None:
             self._stop = stop_request_from_record(read_record(self._root.stop))

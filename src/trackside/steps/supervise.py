@@ -22,6 +22,7 @@ from trackside.steps.health import HealthProbe
 from trackside.steps.launch import own_command, spawn_in_session
 from trackside.steps.observe import Observer, running_try, settle
 from trackside.steps.plan import Plan, read_plan
+from trackside.steps.recorder_process import RecorderProcess
 from trackside.steps.step_records import finished_record, step_records
 from trackside.steps.stop import ask_to_end, force_to_end
 from trackside.steps.time_marks import MarkWriter
@@ -48,6 +49,7 @@ def supervise(root: Root) -> None:
             continue
         if finished is not None:
             _log("finished: %s" % (finished,))
+            supervisor.finish()
             return
         supervisor.wait(child_ended)
 
@@ -69,6 +71,7 @@ class Supervisor:
         self._beat_at = 0.0
         self._gpu = GpuProbe(root.gpu)
         self._health = HealthProbe(root, plan)
+        self._recorder = RecorderProcess(root, plan)
 
     def turn(self) -> Finished | None:
         """Do the next action, if one is due; return how the plan finished, or None."""
@@ -103,6 +106,10 @@ class Supervisor:
                 _sleep(child_ended, _POLL_SECONDS)
                 if self._calm.process is None or not is_alive(self._calm.process, boot_id=clock.boot_id()):
                     return
+
+    def finish(self) -> None:
+        """Wait for what runs beside the steps, but not for long."""
+        self._recorder.finish()
 
     def _observe(self) -> Facts:
         return self._observer.observe(now=clock.now(), secrets_held=frozenset(self._secrets))
@@ -152,7 +159,8 @@ class Supervisor:
     def _beat(self, facts: Facts) -> None:
         running = running_try(facts)
         self._health.poll(facts, running_step=running.step if running else None)
-        if running is not None:
+        is_recorded = self._recorder.keep(running, moment=facts.now.monotonic)
+        if running is not None and not is_recorded:
             self._gpu.poll(facts.now.monotonic)
         if facts.now.monotonic - self._marked_at < _MARK_SECONDS:
             return

@@ -82,7 +82,7 @@ def test_a_row_larger_than_the_answer_is_read_alone(database: Database) -> None:
     add_steps(connection, 1)
     connection.executemany(
         "INSERT INTO TrainingEvent (job_id, timestamp, event_type, details) VALUES ('j', 1, ?, ?)",
-        [("a", "x" * 5000), ("b", "y" * 100_000), ("c", "z")],
+        [("a", "x" * 5000), ("b", "y" * 100_001), ("c", "z")],
     )
     first = read_series(path, "j", {}, room_bytes=2000)
     assert ([entry["table"] for entry in first.entries], first.more) == (["StepMetric"], True)
