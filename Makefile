@@ -6,7 +6,7 @@ export STATIONMASTER_HOME ?= $(CURDIR)/.home/demo
 # Keep compiled files (git ignores them): without them, each of the thousand processes of a test run compiles again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-slow check bench chaos corpus contract-live docs lock clean test-trainers
+.PHONY: help setup demo test test-slow check bench chaos corpus contract-live docs lock clean test-trainers test-integrations
 
 help:            ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -37,6 +37,10 @@ test-trainers: setup  ## run the recipes with their real trainers: AI_TOOLKIT=DI
 		AI_TOOLKIT_PYTHON=PYTHON, SD_SCRIPTS=DIR SD_SCRIPTS_PYTHON=PYTHON, TRL_PYTHON=PYTHON"; exit 2; }
 	@$(foreach name,AI_TOOLKIT AI_TOOLKIT_PYTHON SD_SCRIPTS SD_SCRIPTS_PYTHON TRL_PYTHON,$(if $($(name)),$(name)='$($(name))')) \
 		$(BIN)/pytest -q tests/trainers
+
+test-integrations: setup  ## train with transformers, accelerate, Lightning and Keras; INTEGRATIONS_PYTHON=PYTHON takes yours
+	@test -n "$(INTEGRATIONS_PYTHON)" || $(MAKE) --no-print-directory .stamps/integrations
+	@INTEGRATIONS_PYTHON=$(or $(INTEGRATIONS_PYTHON),$(CURDIR)/.home/integrations/bin/python) $(BIN)/pytest -q tests/integrations
 
 chaos: setup  ## run hundreds of seeded crashes and fault storms; SEEDS=500 STORMS=300 SEED=1 LANES=6 by default
 	$(BIN)/python -m tests.chaos.marathon --runs $${SEEDS:-500} --storms $${STORMS:-300} --seed $${SEED:-1} --lanes $${LANES:-6}
@@ -79,6 +83,12 @@ clean:           ## remove everything that make created
 	@$(PIP) --require-hashes -r locks/$*.txt
 	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@ .stamps/demo
+
+# The frameworks that the integrations are tested with: some 2 GB, apart from the packages of development.
+.stamps/integrations: tests/integrations/requirements.txt .stamps/venv
+	@test -x .home/integrations/bin/python || $(BIN)/python -m venv .home/integrations
+	@.home/integrations/bin/pip install -q --disable-pip-version-check -r tests/integrations/requirements.txt
+	@touch $@
 
 .stamps/system: scripts/install_system_packages
 	@mkdir -p .stamps

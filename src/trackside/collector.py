@@ -133,6 +133,15 @@ class Run:
             if place is not None:
                 _pack_readable(memory, place, step, wall, loss, lr, grad_norm, batch_size)
 
+    def values(self, step: int, *, at: float | None = None, **values: float) -> None:
+        """Record values of a step that `step` has recorded, such as those of a validation after it."""
+        if not self._records_steps:
+            return
+        try:
+            self._append_values(step, _wall() if at is None else at, values)
+        except Exception as problem:  # noqa: BLE001 - nothing may reach the training
+            note_once("values of step %r: %s" % (step, problem))
+
     def event(self, kind: str, *, at: float | None = None, **details: Any) -> None:
         """Record an event, such as oom_error or save_start, with the last step, the config and a sample of memory."""
         try:

@@ -9,6 +9,7 @@ import sys
 
 import torch  # type: ignore[import-not-found, unused-ignore]
 import transformers  # type: ignore[import-not-found, unused-ignore]
+
 from trackside.integrations.transformers import TracksideCallback  # type: ignore[import-untyped, unused-ignore]
 
 

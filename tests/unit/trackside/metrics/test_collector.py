@@ -43,6 +43,14 @@ def test_a_step_is_recorded_with_all_its_values(database: Path) -> None:
     assert rows(database, "SELECT step, timestamp, name, value FROM StepValue") == [(1, 100.0, "epoch", 0.25)]
 
 
+def test_values_after_a_step_are_recorded_without_another_row_for_it(database: Path) -> None:
+    with opened(database) as run:
+        run.step(1, loss=0.5, at=100.0)
+        run.values(1, at=101.0, val_loss=0.25, precision=float("nan"))
+    assert rows(database, "SELECT step, timestamp, name, value FROM StepValue") == [(1, 101.0, "val_loss", 0.25)]
+    assert rows(database, "SELECT count(*) FROM StepMetric") == [(1,)]
+
+
 def test_a_steps_time_is_its_own_not_the_intervals(database: Path) -> None:
     run = opened(database)
     for step, at in ((1, 100.0), (2, 100.5), (12, 105.5), (13, 104.0), (1, 110.0), (2, 111.0)):
