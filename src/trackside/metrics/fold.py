@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import struct
 from typing import Any, Callable, Optional
 
 from trackside.metrics.database import insert_event, insert_sample, insert_values, put_info, transaction
@@ -13,13 +14,11 @@ _ROWS_AT_ONCE = 1000  # a few milliseconds
 
 Snapshot = Callable[[], Optional[Sample]]
 
-# The values come as they are in the journal: SQLite turns NaN into NULL, and this all else that is not known.
-_INSERT_STEP = """
-INSERT INTO StepMetric (job_id, batch_size, step, timestamp, loss, learning_rate, gradient_norm, step_time_seconds)
-SELECT CAST(x'%%s' AS TEXT), nullif(?2, -1), ?3, ?4, nullif(nullif(?5, 9e999), -9e999),
-       nullif(nullif(?6, 9e999), -9e999), nullif(nullif(?7, 9e999), -9e999), nullif(nullif(?8, 9e999), -9e999)
-WHERE ?1 = %d AND ?9 = %d
-""" % (STEP, MARK)
+# One statement for many steps: every statement gives up the interpreter's lock, and a training that computes in Python
+# gives it back after 5 ms. SQLite allows 999 parameters.
+_STEPS_PER_STATEMENT = 50
+_STEP_FIELDS = 9
+_GROUP_LAYOUT = struct.Struct("<" + STEP_LAYOUT.format[1:] * _STEPS_PER_STATEMENT)
 
 
 def step_record(step: int, timestamp: float, values: dict[str, float]) -> dict[str, Any]:
@@ -103,8 +102,7 @@ def _fold_some(connection: sqlite3.Connection, segment: Segment, snapshot: Snaps
         if _position(connection, segment) == start:
             for place, one in enumerate(found):
                 if isinstance(one, Steps):
-                    statement = _INSERT_STEP % segment.job.encode().hex()
-                    connection.executemany(statement, STEP_LAYOUT.iter_unpack(one.data))
+                    _insert_steps(connection, segment.job, one.data)
                 else:
                     _insert_record(connection, segment.job, one.value, samples.get(place))
             connection.execute("INSERT OR REPLACE INTO TracksideJournal VALUES (?, ?)", (segment.name, found[-1].end))
@@ -126,6 +124,31 @@ def _read_some(segment: Segment, position: int) -> list[Steps | Record]:
 
 def _is_event(one: Steps | Record) -> bool:
     return isinstance(one, Record) and one.value.get("kind") == "event"
+
+
+def _insert_steps(connection: sqlite3.Connection, job: str, data: bytes) -> None:
+    grouped = len(data) // _GROUP_LAYOUT.size * _GROUP_LAYOUT.size
+    if grouped:
+        statement = _insert_statement(job, _STEPS_PER_STATEMENT)
+        connection.executemany(statement, _GROUP_LAYOUT.iter_unpack(data[:grouped]))
+    connection.executemany(_insert_statement(job, 1), STEP_LAYOUT.iter_unpack(data[grouped:]))
+
+
+def _insert_statement(job: str, steps: int) -> str:
+    """Return the statement that inserts steps as they are in the journal, with NULL for all that is not known."""
+    job_id = "CAST(x'%s' AS TEXT)" % job.encode().hex()
+    rows = (_select_step(job_id, 1 + _STEP_FIELDS * place) for place in range(steps))
+    columns = "job_id, batch_size, step, timestamp, loss, learning_rate, gradient_norm, step_time_seconds"
+    return "INSERT INTO StepMetric (%s) %s" % (columns, " UNION ALL ".join(rows))
+
+
+def _select_step(job_id: str, first: int) -> str:
+    """Return the row of a step whose fields are the parameters from number `first` on; none if it is not whole."""
+    kind, batch_size, step, timestamp, *values, mark = ("?%d" % (first + place) for place in range(_STEP_FIELDS))
+    # SQLite itself turns NaN into NULL.
+    finite = ("nullif(nullif(%s, 9e999), -9e999)" % value for value in values)
+    row = ", ".join((job_id, "nullif(%s, -1)" % batch_size, step, timestamp, *finite))
+    return "SELECT %s WHERE %s = %d AND %s = %d" % (row, kind, STEP, mark, MARK)
 
 
 def _insert_record(connection: sqlite3.Connection, job: str, value: dict[str, Any], sample: Sample | None) -> None:

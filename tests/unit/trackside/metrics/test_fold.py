@@ -101,6 +101,18 @@ def test_a_loss_that_is_no_number_is_null(database: str, journal: Journal, loss:
     ]
 
 
+@pytest.mark.parametrize("count", [1, 49, 50, 51, 1000, 1049, 1050])
+def test_steps_are_folded_in_their_order_and_whole_however_many_there_are(
+    database: str, journal: Journal, count: int
+) -> None:
+    for step in range(count):
+        append_step(journal, step)
+    with closing(open_database(database)) as connection:
+        fold_journal(connection, journal, snapshot=lambda: None)
+    found = rows(database, "SELECT id - 1, step, job_id, loss FROM StepMetric ORDER BY id")
+    assert found == [(step, step, "job's", 0.5) for step in range(count)]
+
+
 def test_nothing_is_folded_twice(database: str, journal: Journal) -> None:
     for step in range(STEPS_PER_SEGMENT + 10):
         append_step(journal, step)
