@@ -35,13 +35,8 @@ def thinned(table: Table, *, columns: int = CHART_COLUMNS) -> Table:
     x, told_apart_by = _AXES[table.name]
     kept = _kept(table, x, told_apart_by, columns)
     wanted = [any(flags) for flags in zip(*kept.values(), strict=True)]
-    return Table(
-        table.name,
-        {
-            name: _with_gaps(held, kept[name], wanted) if name in kept else table.picked(wanted).columns[name]
-            for name, held in table.columns.items()
-        },
-    )
+    columns_left = {name: _with_gaps(table.columns[name], kept[name], wanted) for name in kept}
+    return Table(table.name, {**table.picked(wanted).columns, **columns_left})
 
 
 def _kept(table: Table, x: str, told_apart_by: str | None, columns: int) -> dict[str, bytearray]:

@@ -87,17 +87,17 @@ class MonitoringSettings(Section):
     reactions: dict[str, str] = Field(default_factory=dict)
     """Reaction to an anomaly, by its name: note, alert or stop, e.g. {"nan_loss": "stop"}."""
     enabled: bool = True
-    """Not used yet: whether to sample the memory and GPU use of a training."""
+    """Whether to sample the memory, CPU and GPU use of a training and record its steps and events."""
     sample_interval_seconds: float = Field(default=5.0, gt=0)
-    """Not used yet: interval between samples, in seconds."""
+    """Interval between samples, in seconds."""
     track_per_process: bool = True
-    """Not used yet: whether to sample each process of a training. If false, only their sum."""
+    """Whether to sample each process of a training. If false, only their sum."""
     analyze_on_complete: bool = True
-    """Not used yet: whether to analyse a training after it ended."""
+    """Has no effect yet: whether to analyse a training after it ended."""
     memory_warning_threshold: float = Field(default=0.85, gt=0, le=1)
-    """Not used yet: share of memory in use (0 to 1) that raises a warning."""
+    """Share of the GPU's or the system's memory in use (0 to 1) that raises the alert memory_high."""
     memory_critical_threshold: float = Field(default=0.95, gt=0, le=1)
-    """Not used yet: share of memory in use (0 to 1) that is critical."""
+    """Share of the GPU's or the system's memory in use (0 to 1) that raises the alert memory_critical."""
 
     @field_validator("reactions")
     @classmethod
@@ -110,7 +110,11 @@ class MonitoringSettings(Section):
 
 
 class MetricsSettings(Section):
-    """Measured values of trainings: how much of them is stored, and for how long."""
+    """Measured values of trainings: how much of them is stored, and for how long.
+
+    A GPU that trains all day, with one step per second and a sample every 5 seconds, fills about 3 MB a day at full
+    resolution; 20 of them stay below 2.5 GB a month.
+    """
 
     cap_bytes: int = Field(default=DEFAULT_METRICS_CAP_BYTES, ge=1024)
     """Limit for the stored values of one job, in bytes; rows beyond it are dropped and counted."""

@@ -13,6 +13,7 @@ from stationmaster.settings import (
     ComfyDeploySettings,
     LimitSettings,
     LogSettings,
+    MetricsSettings,
     MonitoringSettings,
     Settings,
     SshSettings,
@@ -29,6 +30,7 @@ class Policy:
 
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     monitoring: MonitoringSettings = field(default_factory=MonitoringSettings)
+    metrics: MetricsSettings = field(default_factory=MetricsSettings)
     logs: LogSettings = field(default_factory=LogSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     billing: BillingSettings = field(default_factory=BillingSettings)
@@ -72,6 +74,7 @@ def policy_of(settings: Settings) -> Policy:
     return Policy(
         worker=settings.worker,
         monitoring=settings.monitoring,
+        metrics=settings.metrics,
         logs=settings.logs,
         limits=settings.limits,
         billing=settings.billing,

@@ -12,6 +12,7 @@ from stationmaster.control.flow.world import World
 from stationmaster.control.periodic.alerts import alert_low_credit, alert_spending, alert_unknown_states
 from stationmaster.control.periodic.dataset_cleanup import clean_up_datasets
 from stationmaster.control.periodic.provider_bills import reconcile_charges
+from stationmaster.control.periodic.series_upkeep import keep_up_series
 from stationmaster.control.periodic.sweep import Sweeper
 from stationmaster.control.publishing.registering import continue_registrations, has_registrations
 from stationmaster.errors import StoreError
@@ -25,6 +26,7 @@ _CHECK_SECONDS = 30.0  # a worker checks at least this often whether shared work
 _REGISTER_SECONDS = 5.0
 _REGISTER_LEASE_SECONDS = 300.0
 _CLEANUP_SECONDS = 3600.0
+_SERIES_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,12 @@ def periodic_table(settings: WorkerSettings, *, low_credit: MicroDollars, regist
         shared(name="unknown_states", run=alert_unknown_states),
         shared(name="provider_bills", run=reconcile_charges),
         shared(name="spending", run=alert_spending),
+        PeriodicWork(
+            name="series_upkeep",
+            run=keep_up_series,
+            interval_seconds=_SERIES_SECONDS,
+            lease_seconds=_SERIES_SECONDS,
+        ),
         PeriodicWork(name="dataset_cleanup", run=clean_up_datasets, interval_seconds=_CLEANUP_SECONDS),
     ]
     if low_credit:

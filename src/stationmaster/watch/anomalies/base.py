@@ -44,6 +44,19 @@ class GpuSample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPeak:
+    """The highest use of a pool of memory so far: a GPU's, or the system's, which in a container is its limit."""
+
+    used_gb: float
+    size_gb: float
+    gpu: int | None = None  # its index; None: the system's memory
+
+    @property
+    def share(self) -> float:
+        return self.used_gb / self.size_gb
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DiskSample:
     at: float
     free_bytes: float
@@ -77,6 +90,9 @@ class Vitals:
     eta_seconds: float | None = None
     losses: Sequence[LossPoint] = ()
     gpus: Sequence[Sequence[GpuSample]] = ()
+    memory: Sequence[MemoryPeak] = ()
+    memory_warning_share: float = 0.85
+    memory_critical_share: float = 0.95
     disk: Sequence[DiskSample] = ()
     checkpoints: Sequence[SavedCheckpoint] = ()
     checkpoint_every_steps: int | None = None

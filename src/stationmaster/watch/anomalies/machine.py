@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import correlation, fmean, linear_regression
 
 from stationmaster.durations import format_duration
-from stationmaster.watch.anomalies.base import Anomaly, Confidence, GpuSample, Vitals
+from stationmaster.watch.anomalies.base import Anomaly, Confidence, GpuSample, MemoryPeak, Vitals
 
 _IDLE_SECONDS = 600.0
 _IDLE_MIN_SAMPLES = 6
@@ -61,6 +61,22 @@ def find_memory_creep(vitals: Vitals) -> Anomaly | None:
     return None
 
 
+def find_high_memory(vitals: Vitals) -> Anomaly | None:
+    """The use of the GPU's or the system's memory reached the warning threshold, but not the critical one."""
+    peak = _fullest(vitals)
+    if peak is None or not vitals.memory_warning_share <= peak.share < vitals.memory_critical_share:
+        return None
+    return _memory_used("memory_high", peak, vitals.memory_warning_share)
+
+
+def find_critical_memory(vitals: Vitals) -> Anomaly | None:
+    """The use of the GPU's or the system's memory reached the critical threshold: the run may end out of memory."""
+    peak = _fullest(vitals)
+    if peak is None or peak.share < vitals.memory_critical_share:
+        return None
+    return _memory_used("memory_critical", peak, vitals.memory_critical_share)
+
+
 def find_filling_disk(vitals: Vitals) -> Anomaly | None:
     """The free space, less what is written until then, will not hold a checkpoint as large as the largest so far."""
     if not vitals.disk or not vitals.checkpoints:
@@ -108,6 +124,17 @@ def fit_slope(points: Sequence[tuple[float, float]]) -> Slope | None:
         return None
     line = linear_regression(times, values)
     return Slope(per_second=line.slope, fit=round(correlation(times, values) ** 2, 6))
+
+
+def _fullest(vitals: Vitals) -> MemoryPeak | None:
+    return max(vitals.memory, key=lambda peak: peak.share, default=None)
+
+
+def _memory_used(kind: str, peak: MemoryPeak, threshold: float) -> Anomaly:
+    whose = "system memory" if peak.gpu is None else f"memory of GPU {peak.gpu}"
+    used = f"{100 * peak.share:.0f} % of the {whose} was in use"
+    evidence = f"{used} ({peak.used_gb:.1f} of {peak.size_gb:.1f} GB; threshold {100 * threshold:.0f} %)"
+    return Anomaly(kind=kind, evidence=evidence, confidence=Confidence.HIGH)
 
 
 def _memory_creep(samples: Sequence[GpuSample], vitals: Vitals, horizon: float, index: int) -> Anomaly | None:

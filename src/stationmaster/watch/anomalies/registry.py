@@ -10,7 +10,9 @@ from stationmaster.watch.anomalies.base import Anomaly, AnomalyFinding, AnomalyR
 from stationmaster.watch.anomalies.loss import find_divergence, find_loss_spike, find_nan_loss, find_plateau
 from stationmaster.watch.anomalies.machine import (
     find_clock_skew,
+    find_critical_memory,
     find_filling_disk,
+    find_high_memory,
     find_idle_gpu,
     find_memory_creep,
 )
@@ -30,6 +32,8 @@ RULES: dict[str, Rule] = {
     "plateau": Rule(find_plateau, Reaction.NOTE),
     "gpu_idle": Rule(find_idle_gpu, Reaction.ALERT),
     "memory_creep": Rule(find_memory_creep, Reaction.ALERT),
+    "memory_high": Rule(find_high_memory, Reaction.ALERT),
+    "memory_critical": Rule(find_critical_memory, Reaction.ALERT),
     "disk_filling": Rule(find_filling_disk, Reaction.ALERT),
     "checkpoint_cadence": Rule(find_late_checkpoint, Reaction.ALERT),
     "clock_skew": Rule(find_clock_skew, Reaction.NOTE),

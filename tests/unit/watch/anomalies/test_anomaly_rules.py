@@ -18,6 +18,7 @@ from stationmaster.watch.anomalies.base import (
     DiskSample,
     GpuSample,
     LossPoint,
+    MemoryPeak,
     Reaction,
     SavedCheckpoint,
     SkewSample,
@@ -59,6 +60,7 @@ HEALTHY = Vitals(
     eta_seconds=6600.0,
     losses=losses(*falling(270)),
     gpus=[gpu()],
+    memory=[MemoryPeak(used_gb=20.0, size_gb=24.0, gpu=0), MemoryPeak(used_gb=16.0, size_gb=64.0)],
     disk=[DiskSample(at=n * 60.0, free_bytes=40 * GIB) for n in range(90)],
     checkpoints=[
         SavedCheckpoint(at=step * 4.0, step=step, size_bytes=0.3 * GIB) for step in (250, 500, 750, 1000, 1250)
@@ -78,6 +80,8 @@ TROUBLE = {
     "plateau": replace(HEALTHY, losses=losses(*falling(160), *[0.281] * 240)),
     "gpu_idle": replace(HEALTHY, gpus=[gpu(used=2.0)]),
     "memory_creep": replace(HEALTHY, gpus=[gpu(memory=20.0, growth=1.8)]),
+    "memory_high": replace(HEALTHY, memory=[MemoryPeak(used_gb=21.0, size_gb=24.0, gpu=0)]),
+    "memory_critical": replace(HEALTHY, memory=[MemoryPeak(used_gb=63.0, size_gb=64.0)]),
     "disk_filling": replace(HEALTHY, disk=[DiskSample(at=5400.0, free_bytes=0.2 * GIB)]),
     "checkpoint_cadence": replace(HEALTHY, checkpoints=HEALTHY.checkpoints[:3]),
     "clock_skew": replace(HEALTHY, clock=[SkewSample(at=0.0, ahead_seconds=-900.0)]),

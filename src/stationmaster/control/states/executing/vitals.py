@@ -10,6 +10,7 @@ from typing import Any
 from stationmaster.control.results.run_facts import gpu_samples
 from stationmaster.control.states.executing.comparison import Comparison
 from stationmaster.control.states.executing.log_watch import ReadLog
+from stationmaster.control.states.executing.memory_peaks import extended_peaks, memory_peaks
 from stationmaster.control.states.executing.training_events import News
 from stationmaster.model import Alert, Checkpoint, Job, Progress
 from stationmaster.parsers.base import ErrorKind, Reading
@@ -47,7 +48,7 @@ def vitals_news(
     """Add the status to the vital signs kept so far, and judge them; each kind of anomaly is news once."""
     kept = _extended(job.watching.vitals or {}, status, log.log_readings, checkpoints, now=now)
     known = list(job.watching.anomalies)
-    vitals = _vitals(job, kept, log.progress, now=now)
+    vitals = _vitals(job, kept, log.progress, monitoring, now=now)
     reactions = read_reactions(monitoring.reactions)
     findings = find_anomalies(vitals, reactions, reported=known) if status.training_alive else []
     unusual = comparison.outliers if comparison else ()
@@ -110,6 +111,7 @@ def _extended(
     return {
         "losses": _thinned([*before.get("losses", ()), *_losses(readings, now=now)], _LOSSES_KEPT),
         "gpus": [[*old, new][-_SAMPLES_KEPT:] for old, new in zip(kept_gpus, gpus, strict=False)],
+        "memory": extended_peaks(before.get("memory", {}), status.series),
         "disk": [*before.get("disk", ()), *_disk(status, now=now)][-_SAMPLES_KEPT:],
         "clock": [*before.get("clock", ()), [now, status.wall - now]][-_SAMPLES_KEPT:],
         "checkpoints": [*before.get("checkpoints", ()), *_saved(checkpoints, now=now)][-_CHECKPOINTS_KEPT:],
@@ -144,7 +146,9 @@ def _saved(checkpoints: Iterable[Checkpoint], *, now: float) -> list[Row]:
     return [[now, one.step, one.size] for one in checkpoints if one.step is not None]
 
 
-def _vitals(job: Job, kept: Mapping[str, Any], progress: Progress, *, now: float) -> Vitals:
+def _vitals(
+    job: Job, kept: Mapping[str, Any], progress: Progress, monitoring: MonitoringSettings, *, now: float
+) -> Vitals:
     return Vitals(
         now=now,
         started_at=job.state_since,
@@ -158,6 +162,9 @@ def _vitals(job: Job, kept: Mapping[str, Any], progress: Progress, *, now: float
             for at, step, loss in kept["losses"]
         ],
         gpus=[gpu_samples(rows) for rows in kept["gpus"]],
+        memory=memory_peaks(kept["memory"]),
+        memory_warning_share=monitoring.memory_warning_threshold,
+        memory_critical_share=monitoring.memory_critical_threshold,
         disk=[DiskSample(at=at, free_bytes=free) for at, free in kept["disk"]],
         checkpoints=[SavedCheckpoint(at=at, step=int(step), size_bytes=size) for at, step, size in kept["checkpoints"]],
         checkpoint_every_steps=_save_every(job),

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import (
@@ -44,6 +45,7 @@ from stationmaster.recipes.schema import Recipe
 from stationmaster.remote.base import Progress
 from stationmaster.remote.host import Host
 from stationmaster.remote.transfer import ROOM_TO_SPARE_BYTES, Sending, push_all_verified
+from stationmaster.settings import MonitoringSettings
 from stationmaster.store.writes import NewEvent, Write
 
 _ARCHIVE = "dataset.tar"
@@ -146,21 +148,22 @@ async def _send(job: Job, visit: Visit, world: World) -> Sent:
     await host.install(world.trackside)
     saved = await best_intact(job, world) if visit.recipe.resume is not None else None
     async with keepalive(host, visit), report_progress(job, visit, "sending") as progress:
-        how = await _send_all(job, host, visit.stored_recipe, world, saved, progress)
+        how = await _send_all(job, host, visit, world, saved, progress)
     return Sent(resumed=saved, how=how)
 
 
 async def _send_all(
-    job: Job, host: Host, stored: StoredRecipe, world: World, saved: Collected | None, progress: Progress
+    job: Job, host: Host, visit: Visit, world: World, saved: Collected | None, progress: Progress
 ) -> str | None:
     """Send everything; return the kind of the event for a dataset that need not be sent."""
+    stored = visit.stored_recipe
     checkpoint = job.spec.resume_from if saved is None else saved.location
     resume = None if checkpoint is None else _RESUME
     step = resume_step(job, saved)
     state = await _resume_state(job, saved, stored.recipe)
     beside = None if state is None else _STATE
     plan = plan_of(job, stored.recipe, root=host.root, resume_from=resume, step=step, state=beside)
-    await host.put_plan(plan.as_json())
+    await host.put_plan({**plan.as_json(), "monitoring": sampling_of(visit.monitoring)})
     files = await world.ask_store(_recipe_files, stored)
     files += await world.ask_store(_write_configs, plan.configs, sent_configs(world.artifacts(job.id)))
     files.append(Sending(local=Path(job.spec.dataset.archive), path=_ARCHIVE, sha256=job.spec.dataset.sha256))
@@ -229,6 +232,15 @@ def plan_of(
         resume_step=step,
         resume_state=state,
     )
+
+
+def sampling_of(monitoring: MonitoringSettings) -> dict[str, Any]:
+    """What the plan says about sampling the machine beside the training."""
+    return {
+        "enabled": monitoring.enabled,
+        "interval_seconds": monitoring.sample_interval_seconds,
+        "per_process": monitoring.track_per_process,
+    }
 
 
 def _recipe_files(stored: StoredRecipe) -> list[Sending]:
