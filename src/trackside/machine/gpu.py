@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import Any
+from typing import Any, Iterator
 
 from trackside.records import remove_file
 
 REFRESH_SECONDS = 5.0
 _LIMIT_SECONDS = 2.0
 _STALE_SECONDS = 15.0
-_QUERY = (
-    "--query-gpu=index,name,memory.used,memory.total,utilization.gpu",
-    "--format=csv,noheader,nounits",
-)
+CSV_FORMAT = "--format=csv,noheader,nounits"
+_COLUMNS = 5
+_QUERY = ("--query-gpu=index,name,memory.used,memory.total,utilization.gpu", CSV_FORMAT)
 
 
 class GpuProbe:
@@ -83,18 +82,29 @@ def parse_gpus(text: str) -> list[dict[str, Any]]:
     >>> parse_gpus("0, NVIDIA H200, 12, 143771, [N/A]")[0]["utilization_percent"] is None
     True
     """
-    rows = (line.split(", ") for line in text.splitlines())
     return [
         {
-            "index": _number(row[0]),
-            "name": ", ".join(row[1:-3]),
-            "memory_used_mib": _number(row[-3]),
-            "memory_total_mib": _number(row[-2]),
-            "utilization_percent": _number(row[-1]),
+            "index": _number(index),
+            "name": name,
+            "memory_used_mib": _number(used),
+            "memory_total_mib": _number(total),
+            "utilization_percent": _number(utilization),
         }
-        for row in rows
-        if len(row) >= 5
+        for index, name, used, total, utilization in csv_rows(text, columns=_COLUMNS)
     ]
+
+
+def csv_rows(text: str, *, columns: int) -> Iterator[list[str]]:
+    """Return the lines of nvidia-smi's CSV that have all columns. The second is a name and may hold commas.
+
+    >>> list(csv_rows("0, Odd, Name, 12\\nnonsense", columns=3))
+    [['0', 'Odd, Name', '12']]
+    """
+    for line in text.splitlines():
+        fields = line.split(", ")
+        surplus = len(fields) - columns
+        if surplus >= 0:
+            yield [fields[0], ", ".join(fields[1 : 2 + surplus]), *fields[2 + surplus :]]
 
 
 def _number(text: str) -> int | None:

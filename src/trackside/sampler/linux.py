@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Callable, Mapping
 
 from trackside.sampler.cgroups import control_groups
@@ -10,6 +11,8 @@ from trackside.sampler.disk_and_network import IoMeter
 from trackside.sampler.memory import read_memory
 from trackside.sampler.processes import ProcessTree
 from trackside.sampler.sample import IoReading, MemoryReading, ProcessReading
+
+_HOSTS_NAMESPACE = "pid:[4026531836]"  # the kernel's number of the first one
 
 
 class LinuxMachine:
@@ -21,6 +24,7 @@ class LinuxMachine:
         groups = control_groups("self" if pid is None else pid, proc=proc)
         quota = groups.cpu_quota()
         self._proc = proc
+        self._sees_hosts_pids = _link(proc + "/self/ns/pid") == _HOSTS_NAMESPACE
         self._cpu = CpuMeter(now=now, quota=quota, allowed=allowed_cores(pid), proc=proc)
         self._io = IoMeter(folder, now=now, proc=proc)
         self._tree = None if pid is None else ProcessTree(pid, now=now, proc=proc, quick=quick)
@@ -37,4 +41,26 @@ class LinuxMachine:
         return self._io.read()
 
     def processes(self, gpu_memory_gb: Mapping[int, float]) -> list[ProcessReading]:
-        return [] if self._tree is None else self._tree.read(gpu_memory_gb=gpu_memory_gb)
+        """Return the training's processes, each with its part of this GPU memory by pid."""
+        if self._tree is None:
+            return []
+        return self._tree.read(gpu_memory_gb={pid: gb for pid, gb in gpu_memory_gb.items() if self._is_own_pid(pid)})
+
+    def _is_own_pid(self, pid: int) -> bool:
+        """Return whether the driver's pid is one of ours. In a container it may be the host's, for another process."""
+        return self._sees_hosts_pids or _uses_gpu("%s/%d/fd" % (self._proc, pid))
+
+
+def _uses_gpu(folder: str) -> bool:
+    try:
+        files = os.listdir(folder)
+    except OSError:
+        return False
+    return any(_link("%s/%s" % (folder, file)).startswith("/dev/nvidia") for file in files)
+
+
+def _link(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""

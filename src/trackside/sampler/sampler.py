@@ -6,6 +6,8 @@ import os
 import time
 from typing import Callable, TypeVar
 
+from trackside.sampler.gpu_answer import GpuAnswer
+from trackside.sampler.gpus import Gpus, UnifiedMemory, without_memory
 from trackside.sampler.linux import LinuxMachine
 from trackside.sampler.processes import sums_by_role
 from trackside.sampler.sample import GB, IoReading, MemoryReading, ProcessReading, Sample
@@ -28,48 +30,67 @@ class Sampler:
         quick: bool = False,
         note: Callable[[str], None],
         now: Callable[[], float] = time.monotonic,
+        gpus: Gpus | None = None,
     ) -> None:
         self._per_process = per_process
         self._note = note
         self._noted: set[str] = set()
         self._machine = LinuxMachine(pid, folder=folder, quick=quick, now=now)
+        self._gpus = gpus or Gpus(quick=quick, now=now, note=self._note_once)
+        self._unified = UnifiedMemory()
 
     def take(self, timestamp: float) -> Sample:
         """Return the sample of this moment. Never raises, and waits 2 s at most."""
         machine = self._machine
+        memory = self._read("memory", machine.memory, MemoryReading())
+        answer = self._read("the GPUs", self._gpus.read, GpuAnswer())
+        is_unified = self._unified.is_seen(answer, memory)
         nothing: list[ProcessReading] = []
-        processes = self._read("the training's processes", lambda: machine.processes({}), nothing)
+        on_gpus = answer.process_memory_gb
+        processes = self._read("the training's processes", lambda: machine.processes(on_gpus), nothing)
         main, workers, count = sums_by_role(processes)
         if not self._per_process and main is not None:
-            main, workers, count = main + (workers or 0.0), None, None
+            main, workers, count = (None if workers is None else main + workers), None, None
         return Sample(
             timestamp=timestamp,
-            memory=self._read("memory", machine.memory, MemoryReading()),
+            memory=memory,
             main_process_memory_gb=main,
             worker_memory_gb=workers,
             worker_count=count,
             cpu_utilization_percent=self._read("the CPU", machine.cpu_percent, None),
+            gpus=without_memory(answer.gpus) if is_unified else answer.gpus,
             processes=tuple(processes) if self._per_process else (),
             io=self._read("disk and network", machine.io, IoReading()),
         )
 
     def facts(self) -> dict[str, str]:
-        """Return what this machine knows for the table RunInfo."""
+        """Return what this machine knows for the table RunInfo. Never raises, and waits 2 s at most."""
+        memory = self._read("memory", self._machine.memory, MemoryReading())
+        answer = self._read("the GPUs", self._gpus.last, None)
+        limit = self._machine.memory_limit_gb
         known: dict[str, float | None] = {
-            "memory_limit_gb": self._memory_limit_gb(),
+            "memory_limit_gb": limit if limit is not None and limit < (memory.total_gb or limit + 1.0) else None,
             "cpu_cores": self._machine.cpu_cores,
             "shm_size_gb": _shm_size_gb(),
             "utc_offset_seconds": time.localtime().tm_gmtoff,
         }
-        return {key: "%.10g" % value for key, value in known.items() if value is not None}
+        if answer is not None:
+            known["gpu_count"] = len(answer.gpus)
+            known["gpu_rated_clock_mhz"] = answer.rated_clock_mhz
+            known["gpu_rated_power_watts"] = answer.rated_power_watts
+        facts = {key: "%.10g" % value for key, value in known.items() if value is not None}
+        if answer is not None:
+            facts["platform"] = self._platform(answer, memory)
+        return facts
 
     def close(self) -> None:
         """Release what the sources hold."""
+        self._gpus.close()
 
-    def _memory_limit_gb(self) -> float | None:
-        limit = self._machine.memory_limit_gb
-        total = self._read("memory", self._machine.memory, MemoryReading()).total_gb
-        return limit if limit is not None and (total is None or limit < total) else None
+    def _platform(self, answer: GpuAnswer, memory: MemoryReading) -> str:
+        if not answer.gpus:
+            return "cpu"
+        return "unified" if self._unified.is_seen(answer, memory) else "discrete"
 
     def _read(self, source: str, read: Callable[[], T], missing: T) -> T:
         try:
