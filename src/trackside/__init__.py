@@ -5,9 +5,10 @@ In a training script: `from trackside import Run`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # the import of typing would take longer than everything else that Run needs
 if TYPE_CHECKING:
+    from typing import Any
+
     from trackside.collector import Run
 
 __version__ = "0.1.0"

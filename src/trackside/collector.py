@@ -10,12 +10,15 @@ import atexit
 import os
 import sys
 import time
-from types import TracebackType
-from typing import Any, Iterator, Mapping
 
 from trackside.metrics.background import BackgroundWriter, note_once
 from trackside.metrics.journal import MARK, STEP, STEP_LAYOUT, VOID, Journal
 from trackside.metrics.schema import DEFAULT_NAME
+
+TYPE_CHECKING = False  # without typing, which takes longer to import than all of this
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any, Iterator, Mapping
 
 DATABASE, JOB, RECORDER = "TRACKSIDE_DATABASE", "TRACKSIDE_JOB", "TRACKSIDE_RECORDER"
 _RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")

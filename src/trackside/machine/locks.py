@@ -5,7 +5,10 @@ from __future__ import annotations
 import fcntl
 import os
 from contextlib import contextmanager
-from typing import Iterator
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Iterator
 
 
 def try_lock(descriptor: int) -> bool:

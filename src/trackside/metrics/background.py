@@ -6,13 +6,14 @@ import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any
 
 from trackside.metrics.journal import Journal
 from trackside.metrics.locations import journal_folder
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
+    from typing import Any
 
     from trackside.sampler.sample import Sample
     from trackside.sampler.sampler import Sampler

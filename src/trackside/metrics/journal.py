@@ -14,9 +14,12 @@ import operator
 import os
 import struct
 import threading
-from typing import Any, Iterator, NamedTuple
 
 from trackside.machine.locks import try_lock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator
 
 SEGMENT_BYTES = 1 << 20
 _MOST_SEGMENTS = 64  # on disk: about a million steps that could not be written to the database
@@ -37,18 +40,20 @@ _SUFFIX = ".journal"
 _PAGE_BYTES = mmap.PAGESIZE
 
 
-class Steps(NamedTuple):
+class Steps:
     """Steps that follow each other: their bytes, and where the journal continues."""
 
-    data: bytes
-    end: int
+    def __init__(self, data: bytes, end: int) -> None:
+        self.data = data
+        self.end = end
 
 
-class Record(NamedTuple):
+class Record:
     """Anything else: a JSON object with its `kind`, and where the journal continues."""
 
-    value: dict[str, Any]
-    end: int
+    def __init__(self, value: dict[str, Any], end: int) -> None:
+        self.value = value
+        self.end = end
 
 
 class Segment:

@@ -5,8 +5,7 @@ The trainer may use the same file for its own tables, so nothing else in it is t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
