@@ -51,6 +51,7 @@ class TracksideCallback(TrainerCallback):
 
     @quiet
     def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._write_waiting({})  # the Trainer did not log it after all
         if self._since is None:
             self._since = time.perf_counter()
         self._learning_rate = _learning_rate(kwargs.get("optimizer"))

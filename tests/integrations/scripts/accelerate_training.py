@@ -37,7 +37,7 @@ def main():
                 continue
             step += 1
             if step == ASKED["fail_at"]:
-                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+                raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
             losses.append(loss.item())
             accelerator.log(
                 {"train_loss": loss.detach(), "lr/unet": 0.05, "lr/text": 0.01, "norm": step / 2}, step=step

@@ -39,7 +39,7 @@ class Line(pl.LightningModule):
         loss = ((self.layer(x) - y) ** 2).mean()
         self.losses.append(loss.item())
         if len(self.losses) == ASKED["fail_at"]:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
         time.sleep(0.005)
         self.log("train_loss", loss)
         self.log("twice", 2 * loss)

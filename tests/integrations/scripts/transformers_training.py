@@ -24,7 +24,7 @@ class Line(torch.nn.Module):
     def forward(self, x, labels):
         self.batches += 1
         if self.batches == ASKED["fail_at"]:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
         if self.training:
             time.sleep(0.005)
         return {"loss": ((x @ self.weight - labels) ** 2).mean()}
