@@ -37,6 +37,7 @@ def main() -> int:
         "out of memory": _out_of_memory,
         "SIGKILL": _killed,
         "transformers Trainer": _trainer,
+        "Lightning": _lightning,
         "calls": _calls,
         "throughput": lambda folder: _throughput(folder, chosen.seconds, chosen.repetitions),
     }
@@ -106,6 +107,16 @@ def _trainer(folder: Path) -> dict[str, Any]:
     (steps, losses) = _rows(database, "SELECT count(*), count(loss) FROM StepMetric WHERE job_id = 'trainer'")[0]
     events = [row[0] for row in _rows(database, "SELECT event_type FROM TrainingEvent ORDER BY id")]
     return {"steps": steps, "with_loss": losses, "events": events, "ok": steps == _TRAINER_STEPS}
+
+
+def _lightning(folder: Path) -> dict[str, Any]:
+    database = folder / "aitk_db.db"
+    given = {"TRACKSIDE_DATABASE": str(database), "TRACKSIDE_JOB": "lightning"}
+    ended = _run(["-m", "gpu.collector.lightning_callback", str(_TRAINER_STEPS)], variables=given)
+    (steps, losses) = _rows(database, "SELECT count(*), count(loss) FROM StepMetric WHERE job_id = 'lightning'")[0]
+    warnings = [line for line in ended.stderr.splitlines() if "trackside" in line]
+    complete = (steps, losses, warnings) == (_TRAINER_STEPS, _TRAINER_STEPS, [])
+    return {"steps": steps, "with_loss": losses, "warnings": warnings, "ok": complete}
 
 
 def _calls(folder: Path) -> dict[str, Any]:
