@@ -57,6 +57,20 @@ def test_show_tells_people_and_programs_the_same(trained: Trained) -> None:
     assert all(rental["state"] == "GONE" for rental in data["rentals"])
 
 
+def test_every_step_and_event_that_the_training_recorded_is_here(trained: Trained) -> None:
+    home, _ = trained
+    (steps,) = home.store.series.read("done", "StepMetric").values()
+    assert steps.values("step") == list(range(1, 21))
+    assert None not in steps.values("loss")
+    assert set(steps.values("batch_size")) == {4}
+    (events,) = home.store.series.read("done", "TrainingEvent").values()
+    kinds = [kind for kind in events.values("event_type") if kind != "image"]
+    assert kinds == [
+        *("sampling_start", "sampling_end", "training_start", "save_start", "save_end"),
+        *("save_start", "save_end", "sampling_start", "sampling_end", "training_end"),
+    ]
+
+
 def test_logs_prints_what_the_trainer_printed_and_follow_ends_with_the_job(trained: Trained) -> None:
     home, _ = trained
     printed = home.run("logs", "done").out
