@@ -23,6 +23,7 @@ from tests.support.jobs.dataset_pictures import encoded, good_set, picture
 from tests.support.waiting import until
 from tests.trainers.changed_recipes import changed_recipe
 from tests.trainers.conftest import Trainer
+from tests.trainers.recorded_at_home import recorded
 
 pytestmark = [pytest.mark.trainer("AI_TOOLKIT"), pytest.mark.timeout(1200)]
 
@@ -104,6 +105,24 @@ def test_a_whole_run_under_a_name_that_begins_a_file_s(home: Home, train: Callab
     assert {step: readings[step] for step in range(2, 9)} == {
         step: pytest.approx(drawn[step], rel=1e-3) for step in range(2, 9)
     }
+    check_recorded(home, "con", drawn)
+
+
+def check_recorded(home: Home, job_id: str, drawn: dict[int, float]) -> None:
+    """Each step with the loss that the bar showed and a time without saves and samples; those as events."""
+    found = recorded(home, job_id)
+    assert {step: row["loss"] for step, row in found.steps.items()} == {
+        step: pytest.approx(drawn[step], rel=1e-3) for step in range(2, 9)
+    }
+    assert {(row["batch_size"], row["learning_rate"]) for row in found.steps.values()} == {(1, 1e-4)}
+    times = [row["step_time_seconds"] for step, row in found.steps.items() if step > 2]
+    assert all(0 < seconds < 30 for seconds in times), times
+    assert [event for event in found.events if event[0] == "sampling_start"] == [
+        *(("sampling_start", 4), ("sampling_start", 8))
+    ]
+    assert {("save_start", 3), ("save_end", 3), ("save_start", 6), ("save_end", 6)} <= set(found.events)
+    assert found.events[0] == ("training_start", 0)
+    assert found.events[-2:] == [("sampling_end", 8), ("training_end", 8)]
 
 
 @pytest.mark.parametrize("recipe", ["flux-lora", "flux-kontext-lora"])

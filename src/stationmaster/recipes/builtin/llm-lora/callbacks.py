@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 from adapters import save_adapter
 from stop_requests import Requests
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+
+def recording_callbacks() -> list[TrainerCallback]:
+    """Return what records steps and events, if trackside asks for it by its environment and can be imported."""
+    if not os.environ.get("TRACKSIDE_DATABASE"):
+        return []
+    try:
+        from trackside.integrations.transformers import TracksideCallback
+
+        return [TracksideCallback()]
+    except Exception as problem:  # noqa: BLE001 - a training is never stopped by what is recorded of it
+        print(f"Steps are not recorded: {problem}", flush=True)
+        return []
 
 
 class ProgressLines(TrainerCallback):  # type: ignore[misc]

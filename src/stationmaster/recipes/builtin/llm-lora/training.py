@@ -12,7 +12,7 @@ import peft
 import torch
 import transformers
 from adapters import load_adapter, save_adapter, step_of
-from callbacks import AnsweredRequests, NumberedAdapters, ProgressLines, ResumedSchedule
+from callbacks import AnsweredRequests, NumberedAdapters, ProgressLines, ResumedSchedule, recording_callbacks
 from checkpoints import ADAPTER, STATE, Checkpoint, newest_whole
 from examples import tokenised
 from loss_kernels import avoid_triton_if_it_fails
@@ -37,6 +37,8 @@ def train(options: argparse.Namespace, requests: Requests) -> int:
     trainer.add_callback(ProgressLines())
     trainer.add_callback(NumberedAdapters(options.output, options.name))
     trainer.add_callback(AnsweredRequests(requests))
+    for callback in recording_callbacks():  # last: what the others ask for and save is then known
+        trainer.add_callback(callback)
     step = _train_from(trainer, _start(options, trainer))
     if step < options.steps:
         print(f"stopped as asked at step {step}", flush=True)
