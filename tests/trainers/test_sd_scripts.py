@@ -23,6 +23,7 @@ from tests.support.jobs.dataset_pictures import encoded, good_set, picture
 from tests.support.waiting import until
 from tests.trainers.changed_recipes import changed_recipe
 from tests.trainers.conftest import Trainer
+from tests.trainers.recorded_at_home import recorded
 
 pytestmark = [pytest.mark.trainer("SD_SCRIPTS"), pytest.mark.timeout(1200)]
 
@@ -125,6 +126,27 @@ def test_a_whole_run_with_a_trigger_in_a_caption_and_samples(
     assert (progress.step, progress.total_steps, progress.epoch) == (13, 13, 2)
     told = [event.payload["epoch"] for event in home.store.events.of_job("cat") if event.kind == "epoch_ended"]
     assert told == [1], "the second epoch had begun"
+    check_recorded(home, "cat", log)
+
+
+def check_recorded(home: Home, job_id: str, log: str) -> None:
+    """Each step with its own loss, of which the bar shows the average, and a time; saves and samples as events."""
+    found = recorded(home, job_id)
+    assert list(found.steps) == list(range(1, 14))
+    losses = [row["loss"] for row in found.steps.values()]
+    shown = re.findall(r"13/13 \[[^\]]*avr_loss=([\d.]+)\]", log)[-1]
+    # The average is that of the last epoch's length: of ten pictures.
+    assert sum(losses[-10:]) / 10 == pytest.approx(float(shown), rel=0.01)
+    assert all(row["gradient_norm"] > 0 for row in found.steps.values())
+    assert {(row["batch_size"], row["learning_rate"]) for row in found.steps.values()} == {(1, 1e-4)}
+    assert all(0 < row["step_time_seconds"] < 60 for step, row in found.steps.items() if step > 1)
+    starts = [event for event in found.events if event[0] in ("save_start", "sampling_start")]
+    both = ["save_start", "save_start"]  # the model, and the trainer's state
+    assert starts == [
+        *((kind, 4) for kind in both), ("sampling_start", 6), *((kind, 8) for kind in both), ("sampling_start", 12),
+        *((kind, 12) for kind in both), *((kind, 13) for kind in both),
+    ]  # fmt: skip
+    assert (found.events[0], found.events[-1]) == (("training_start", 0), ("training_end", 13))
 
 
 def test_pictures_larger_than_1024_are_trained(home: Home, train: Callable[..., None], tmp_path: Path) -> None:
@@ -161,6 +183,7 @@ def test_a_stop_keeps_the_newest_checkpoint_and_another_job_goes_on_from_it(
     progress = home.job("again").progress
     assert (progress.step, progress.total_steps) == (30, 30)
     assert min(reading.step for reading in home.store.readings.of_job("again")) >= max(steps)
+    assert list(recorded(home, "again").steps) == list(range(max(steps) + 1, 31)), "as the whole training counts"
 
 
 def test_a_killed_trainer_goes_on_from_its_state_on_the_second_try(
@@ -188,6 +211,7 @@ def test_a_killed_trainer_goes_on_from_its_state_on_the_second_try(
     progress = home.job("sam").progress
     assert (progress.step, progress.total_steps) == (11, 11)
     assert {reading.step for reading in home.store.readings.of_job("sam")} >= {int(state) + 1, 11}
+    assert list(recorded(home, "sam").steps) == list(range(1, 12)), "those of the first try too"
     assert metadata(files_of(home, "sam", "*.safetensors")["sam.safetensors"])["ss_steps"] == "11"
     tries = [event.payload for event in home.store.events.of_job("sam") if event.kind == "step"]
     assert [one["try"] for one in tries if (one["step"], one["state"]) == ("train", "done")] == [2]

@@ -86,13 +86,26 @@ accelerator.end_training()
 save_file({}, "out/cat.safetensors")
 """
 
+Trained = tuple[Path, "subprocess.CompletedProcess[str]"]
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    return write_packages(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """The database of a whole training, and how it ended."""
+    folder = write_packages(tmp_path_factory.mktemp("trained"))
+    return folder / "aitk_db.db", run(folder, SCRIPT, options=("--batch-size=5",))
+
+
+def write_packages(folder: Path) -> Path:
     for name, text in {**PACKAGES, **{f"scripts/{path}": text for path, text in LIBRARY.items()}}.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    return tmp_path
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
 
 
 def run(folder: Path, script: str, *arguments: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
@@ -109,21 +122,21 @@ def run(folder: Path, script: str, *arguments: str, options: tuple[str, ...] = (
     )
 
 
-def test_each_step_is_recorded_with_its_loss_and_the_norm_of_its_gradients(folder: Path) -> None:
-    done = run(folder, SCRIPT, options=("--batch-size=5",))
+def test_each_step_is_recorded_with_its_loss_and_the_norm_of_its_gradients(trained: Trained) -> None:
+    database, done = trained
     assert done.returncode == 0, done.stderr
-    rows = steps_of(folder / "aitk_db.db")
+    rows = steps_of(database)
     assert [(row["step"], row["loss"], row["gradient_norm"]) for row in rows] == [
         *((1, 1.0, 0.5), (2, 0.5, 1.0), (3, 1 / 3, 1.5), (4, 0.25, 2.0))
     ]
     assert {(row["learning_rate"], row["batch_size"]) for row in rows} == {(1e-4, 5)}
-    assert values_of(folder / "aitk_db.db", "loss/average") == dict.fromkeys(range(1, 5), 0.5)
-    assert values_of(folder / "aitk_db.db", "loss/epoch_average") == {4: 0.25}
+    assert values_of(database, "loss/average") == dict.fromkeys(range(1, 5), 0.5)
+    assert values_of(database, "loss/epoch_average") == {4: 0.25}
 
 
-def test_samples_and_saves_are_events_with_their_steps(folder: Path) -> None:
-    done = run(folder, SCRIPT)
-    assert kinds_and_steps(folder / "aitk_db.db") == [
+def test_samples_and_saves_are_events_with_their_steps(trained: Trained) -> None:
+    database, done = trained
+    assert kinds_and_steps(database) == [
         *(("training_start", 0), ("sampling_start", 2), ("sampling_end", 2)),
         *(("save_start", 3), ("save_end", 3), ("save_start", 3), ("save_end", 3)),
         *(("sampling_start", 4), ("sampling_end", 4), ("save_start", 4), ("save_end", 4), ("training_end", 4)),
