@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import islice
+from operator import le, lt
 
 from stationmaster.model import StepReading
 from stationmaster.series.schema import TABLES
@@ -25,7 +27,7 @@ def join_attempts(attempts: Mapping[int, Sequence[Table]]) -> dict[str, Table]:
     for name in TABLES:
         parts = {number: [table for table in tables if table.name == name] for number, tables in attempts.items()}
         kept = {number: joined(tables) for number, tables in parts.items() if tables}
-        if name in STEP_TABLES:
+        if name in STEP_TABLES and not _is_plain_run(kept):
             kept = _without_repeated(kept, resumed_at=_first_steps(attempts))
         whole = [kept[number] for number in sorted(kept) if len(kept[number])]
         if whole:
@@ -48,6 +50,14 @@ def steps_of_readings(readings: Sequence[StepReading]) -> Table:
 
 def _step_time(reading: StepReading) -> float | None:
     return 1 / reading.steps_per_second if reading.steps_per_second else None
+
+
+def _is_plain_run(tables: Mapping[int, Table]) -> bool:
+    """Return whether this is one attempt with every step once and in order, as most are: nothing is to be done."""
+    if len(tables) != 1 or (table := next(iter(tables.values()))).name != "StepMetric":
+        return False
+    steps = table.numbers("step")
+    return all(map(lt, steps, islice(steps, 1, None)))
 
 
 def _first_steps(attempts: Mapping[int, Sequence[Table]]) -> dict[int, float]:
@@ -81,13 +91,14 @@ def _keys(table: Table) -> list[tuple[int, str | None]]:
 
 
 def _ordered(table: Table) -> Table:
-    """Return the rows by step, then by time; rows without either keep their order."""
+    """Return the rows by step and time, or by time alone; rows that are in order stay as they are."""
     keys = [name for name in ("step", "timestamp") if name in table.columns]
     if not keys:
         return table
+    main = table.numbers(keys[0])
+    if all(map(le, main, islice(main, 1, None))):
+        return table
     by = list(zip(*(table.numbers(name) for name in keys), strict=True))
     places = sorted(range(len(by)), key=by.__getitem__)
-    if places == list(range(len(by))):
-        return table
     columns = {name: [values[place] for place in places] for name, values in table.as_lists().items()}
     return table_of(table.name, columns)

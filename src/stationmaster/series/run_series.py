@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from stationmaster.errors import NotFound
 from stationmaster.series.buckets import Points, reduce_to_columns
 from stationmaster.series.schema import TABLES, Kind
 from stationmaster.series.table import Table
 
 Axis = Literal["step", "time"]
 
+_NAMES_SHOWN = 40
 _NO_VALUES = ("id", "step", "timestamp", "gpu_index")
 _WITH_SERIES = ("StepMetric", "StepValue", "GpuSample", "MetricsSample", "ResourceSample")
 
@@ -100,6 +102,33 @@ class RunSeries:
             )
         return drawn
 
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """Return those of the names that the run does not have."""
+        known = {name for series in self.all() for name in (series.name, f"{series.table}.{series.column}")}
+        return [name for name in names if name not in known]
+
+    def require(self, names: Sequence[str]) -> None:
+        """Raise NotFound for a name that the run does not have."""
+        if missing := self.missing(names):
+            there = ", ".join(self.names()[:_NAMES_SHOWN]) or "none"
+            raise NotFound(f"there is no series {missing[0]}", hint=f"there are {there}")
+
+    def within(self, *, axis: Axis = "step", start: float | None = None, end: float | None = None) -> RunSeries:
+        """Return the run with only the rows of a range of steps or times; facts about the run stay."""
+        if start is None and end is None:
+            return self
+        times = (start, end) if axis == "time" else self._times_of(start, end)
+        kept: dict[str, Table] = {}
+        for name, table in self.tables.items():
+            by = "step" if axis == "step" and "step" in table.columns else "timestamp"
+            if by in table.columns:
+                low, high = (start, end) if by == "step" else times
+                first, last = -math.inf if low is None else low, math.inf if high is None else high
+                table = table.picked([first <= place <= last for place in table.numbers(by)])
+            if len(table):
+                kept[name] = table
+        return RunSeries(kept)
+
     def _times_of(self, start: float | None, end: float | None) -> tuple[float | None, float | None]:
         """Return when the first step of a range began to count and the last one ended."""
         steps = self.tables.get("StepMetric") or self.tables.get("StepValue")
@@ -168,5 +197,6 @@ def _known_times(times: Sequence[float]) -> list[float]:
 
 
 def _count_within(x: Sequence[float], start: float | None, end: float | None) -> int:
-    low, high = -math.inf if start is None else start, math.inf if end is None else end
-    return sum(low <= place <= high for place in x)
+    ordered = sorted(place for place in x if place == place)
+    low = 0 if start is None else bisect_left(ordered, start)
+    return max(0, (len(ordered) if end is None else bisect_right(ordered, end)) - low)

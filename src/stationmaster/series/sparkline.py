@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from stationmaster.series.buckets import Points
@@ -13,7 +14,8 @@ PLAIN = "_.-~=+*#"  # where a terminal cannot show blocks, by height
 def sparkline(points: Points, *, width: int, levels: str = BLOCKS) -> str:
     """Return the points as at most `width` characters, blank where a part of the run has no value.
 
-    A character shows the value of its part that is farthest from the middle of all, so that no spike is lost.
+    A character shows the mean of its part; those with the lowest and the highest of all values show these, so that
+    the largest spike is never lost.
 
     >>> sparkline(Points([1, 2, 3, 4], [0.0, 1.0, 0.5, 1.0], exact=True), width=10)
     '▁█▅█'
@@ -25,9 +27,7 @@ def sparkline(points: Points, *, width: int, levels: str = BLOCKS) -> str:
         return ""
     parts = _parts(known, width=min(width, len(known)))
     low, high = min(y for _, y in known), max(y for _, y in known)
-    middle = (low + high) / 2
-    shown = (max(part, key=lambda y: abs(y - middle)) if part else None for part in parts)
-    return "".join(" " if y is None else _level(y, low, high, levels) for y in shown)
+    return "".join(_level(_shown(part, low, high), low, high, levels) if part else " " for part in parts)
 
 
 def _parts(known: Sequence[tuple[float, float]], *, width: int) -> list[list[float]]:
@@ -37,6 +37,12 @@ def _parts(known: Sequence[tuple[float, float]], *, width: int) -> list[list[flo
         share = (x - first) / (last - first) if last > first else 0.0
         parts[min(width - 1, int(share * width))].append(y)
     return parts
+
+
+def _shown(part: Sequence[float], low: float, high: float) -> float:
+    if high in part:
+        return high
+    return low if low in part else math.fsum(part) / len(part)
 
 
 def _level(value: float, low: float, high: float, levels: str) -> str:

@@ -87,6 +87,11 @@ class Table:
         """Return the first rows."""
         return Table(self.name, {name: held[:count] for name, held in self.columns.items()})
 
+    def parts(self, size: int) -> Iterator[Table]:
+        """Yield the rows in tables of at most `size` rows."""
+        for first in range(0, len(self), size):
+            yield Table(self.name, {name: held[first : first + size] for name, held in self.columns.items()})
+
     def with_steps_moved(self, offset: int) -> Table:
         """Return the table with `offset` added to its steps, for a trainer that counts from zero after a resume."""
         steps = self.columns.get("step")

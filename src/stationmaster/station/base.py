@@ -13,6 +13,7 @@ from stationmaster.station.history import Events, Logs, Readings
 from stationmaster.station.instances import Instances
 from stationmaster.station.jobs import Jobs
 from stationmaster.station.keys import Keys
+from stationmaster.station.metrics import Metrics
 from stationmaster.station.models import Models
 from stationmaster.station.monitoring import Monitoring
 from stationmaster.station.notifications import Notifications
@@ -37,6 +38,8 @@ class Station(Protocol):
     def logs(self) -> Logs: ...
     @property
     def readings(self) -> Readings: ...
+    @property
+    def metrics(self) -> Metrics: ...
     @property
     def artifacts(self) -> Artifacts: ...
     @property

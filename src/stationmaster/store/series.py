@@ -190,6 +190,49 @@ class Series:
         with self._database.write() as connection:
             connection.execute(series_blocks.delete().where(series_blocks.c.job_id == job_id))
 
+    def import_blocks(self, job_id: str, blocks: Sequence[Block]) -> None:
+        """Store values that were imported for a job, in place of those imported for it before."""
+        attempts = {block.attempt for block in blocks}
+        before = sa.and_(series_blocks.c.job_id == job_id, series_blocks.c.attempt.in_(attempts))
+        added = sum(len(block.data) for block in blocks)
+        with self._database.write() as connection:
+            size = sa.select(sa.func.coalesce(sa.func.sum(series_blocks.c.size), 0)).where(before)
+            removed = int(connection.execute(size).scalar_one())
+            connection.execute(series_blocks.delete().where(before))
+            append(connection, [{**_row(job_id, block), "thinned": False} for block in blocks])
+            connection.execute(
+                jobs.update().where(jobs.c.id == job_id).values(series_bytes=jobs.c.series_bytes + added - removed)
+            )
+
+    def add_of_machine(self, subject: str, blocks: Sequence[Block], *, cap_bytes: int) -> bool:
+        """Store values of a machine that is watched without a job; False, and nothing stored, beyond the limit.
+
+        `subject` is `<provider>/<id>`, which is no job's id.
+        """
+        size = sa.select(sa.func.coalesce(sa.func.sum(series_blocks.c.size), 0))
+        with self._database.write() as connection:
+            if int(connection.execute(size.where(series_blocks.c.job_id == subject)).scalar_one()) >= cap_bytes:
+                return False
+            append(connection, [{**_row(subject, block), "thinned": False} for block in blocks])
+        return True
+
+    def machines_to_thin(self, *, last_before: float, limit: int) -> list[str]:
+        """Machines without a job whose last value is from before this time and whose values were not thinned."""
+        return self._machines(last_before=last_before, limit=limit, is_whole=True)
+
+    def machines_to_clear(self, *, last_before: float, limit: int) -> list[str]:
+        """Machines without a job whose last value is from before this time."""
+        return self._machines(last_before=last_before, limit=limit, is_whole=False)
+
+    def _machines(self, *, last_before: float, limit: int, is_whole: bool) -> list[str]:
+        block = series_blocks.c
+        query = sa.select(block.job_id).where(block.job_id.contains("/")).group_by(block.job_id).limit(limit)
+        query = query.having(sa.func.max(block.last_at) < last_before)
+        if is_whole:
+            query = query.having(sa.func.min(sa.cast(block.thinned, sa.Integer)) == 0)
+        with self._database.read() as connection:
+            return list(connection.execute(query).scalars())
+
     def _has_ended(self, job_id: str) -> bool:
         query = sa.select(jobs.c.ended_at).where(jobs.c.id == job_id)
         with self._database.read() as connection:

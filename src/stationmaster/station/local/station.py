@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from stationmaster.station.local.instances import LocalInstances
     from stationmaster.station.local.jobs import LocalJobs
     from stationmaster.station.local.keys import LocalKeys
+    from stationmaster.station.local.metrics import LocalMetrics
     from stationmaster.station.local.models import LocalModels
     from stationmaster.station.local.monitoring import LocalMonitoring
     from stationmaster.station.local.notifications import LocalNotifications
@@ -84,6 +85,12 @@ class LocalStation:
         from stationmaster.station.local.history import LocalReadings
 
         return LocalReadings(self.installation)
+
+    @cached_property
+    def metrics(self) -> LocalMetrics:
+        from stationmaster.station.local.metrics import LocalMetrics
+
+        return LocalMetrics(self.installation)
 
     @cached_property
     def artifacts(self) -> LocalArtifacts:

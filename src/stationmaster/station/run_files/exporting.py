@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from stationmaster.errors import NotFound, UserError
 from stationmaster.files import write_atomically
@@ -80,13 +80,18 @@ def _write_csv(path: Path, export: _Export) -> int:
             writer.writerow(row)
             rows += 1
     else:
-        columns = export.tables[export.one].as_lists()
-        writer.writerow(columns)
-        for values in zip(*columns.values(), strict=True):
-            writer.writerow(map(_safe_cell, values))
-            rows += 1
+        rows = write_csv_rows(text, export.tables[export.one])
     write_atomically(path, text.getvalue().encode())
     return rows
+
+
+def write_csv_rows(stream: TextIO, table: Table) -> int:
+    """Write one table as CSV under a header, and return the number of its rows."""
+    writer = csv.writer(stream, lineterminator="\n")
+    columns = table.as_lists()
+    writer.writerow(columns)
+    writer.writerows(map(_safe_cell, values) for values in zip(*columns.values(), strict=True))
+    return len(table)
 
 
 def _safe_cell(value: Any) -> Any:

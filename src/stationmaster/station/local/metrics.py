@@ -1,0 +1,148 @@
+"""The series of jobs and watched machines, from the store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from stationmaster.errors import NotFound, UserError
+from stationmaster.series.blocks import MOST_ROWS, Block, block_of
+from stationmaster.series.joining import IMPORTED, join_attempts, steps_of_readings
+from stationmaster.series.run_series import Axis, DrawnSeries, RunSeries
+from stationmaster.series.schema import TABLES, required_columns
+from stationmaster.series.summary import RunSummary, summarise_run
+from stationmaster.series.table import Table
+from stationmaster.station.local.installation import Installation
+from stationmaster.station.local.jobs import LocalJobs
+from stationmaster.station.local.run_facts import facts_of_job
+from stationmaster.station.metrics import DEFAULT_COLUMNS, Contents, Imported, StoredTable
+from stationmaster.station.run_files.exporting import Exported, export_run
+from stationmaster.station.run_files.reading import read_run_file
+
+_GPU_SERIES = re.compile(r"gpu\d+\.(\w+)")
+
+
+class LocalMetrics:
+    def __init__(self, installation: Installation) -> None:
+        self._installation = installation
+        self._store = installation.store
+
+    def find(self, reference: str) -> str:
+        if "/" not in reference:
+            return LocalJobs(self._installation).find(reference).id
+        if not self._store.series.contents(reference):
+            raise NotFound(
+                f"there is no file {reference}, and no values of a machine with that name",
+                hint="`stationmaster monitor` stores what it shows, as PROVIDER/INSTANCE",
+            )
+        return reference
+
+    def contents(self, subject: str) -> Contents:
+        stored = self._store.series.contents(subject)
+        run = self._run(subject)
+        return Contents(
+            subject=subject,
+            tables=tuple(
+                StoredTable(
+                    name=each.name,
+                    attempt=each.attempt,
+                    rows=each.row_count,
+                    first_at=each.first_at,
+                    last_at=each.last_at,
+                    thinned=each.thinned,
+                )
+                for each in stored
+            ),
+            series=tuple(run.names()),
+            from_log="StepMetric" in run.tables and not any(each.name == "StepMetric" for each in stored),
+            dropped_rows=self._store.series.dropped_rows(subject),
+        )
+
+    def series(
+        self,
+        subject: str,
+        names: Sequence[str] = (),
+        *,
+        axis: Axis = "step",
+        start: float | None = None,
+        end: float | None = None,
+        columns: int = DEFAULT_COLUMNS,
+    ) -> Sequence[DrawnSeries]:
+        run = self._run(subject, _columns_for(names) if names else None)
+        if run.missing(names):
+            self._run(subject).require(names)
+        return run.drawn(names, axis=axis, start=start, end=end, columns=columns)
+
+    def summary(
+        self, subject: str, *, axis: Axis = "step", start: float | None = None, end: float | None = None
+    ) -> RunSummary:
+        return summarise_run(self._run(subject).within(axis=axis, start=start, end=end))
+
+    def rows(self, subject: str, table: str) -> Table:
+        found = self._run(subject, {table: None}).tables if table in TABLES else {}
+        if table not in found:
+            raise NotFound(f"there are no rows of {table} of {subject}", hint=f"tables are {', '.join(TABLES)}")
+        return found[table]
+
+    def import_files(self, subject: str, path: Path) -> Imported:
+        job = self._store.jobs.get(subject)
+        found = read_run_file(path)
+        blocks = [block for table in found.tables.values() for block in _blocks(table)]
+        size, limit = sum(len(block.data) for block in blocks), self._installation.settings.metrics.cap_bytes
+        if size > limit:
+            raise UserError(
+                f"the values of {path} take {size / 2**20:.0f} MiB, more than one job may have",
+                hint="raise metrics.cap_bytes",
+            )
+        self._store.series.import_blocks(job.id, blocks)
+        rows = sum(map(len, found.tables.values()))
+        return Imported(kind=found.kind, rows=rows, series=tuple(RunSeries(found.tables).names()), notes=found.notes)
+
+    def export(self, subject: str, path: Path, *, table: str | None = None) -> Exported:
+        run = self._run(subject)
+        if not run.tables:
+            raise NotFound(f"nothing was measured of {subject}", hint="there is nothing to export yet")
+        known = None if "/" in subject else self._store.jobs.get(subject)
+        facts = facts_of_job(self._installation, known) if known is not None else {}
+        return export_run(run.tables, path, job_id=subject, info=facts, table=table)
+
+    def _run(self, subject: str, wanted: Mapping[str, Collection[str] | None] | None = None) -> RunSeries:
+        """The tables of all attempts joined; of those in `wanted` only, with these columns (None: all of them)."""
+        attempts: dict[int, list[Table]] = {}
+        for name in TABLES if wanted is None else wanted:
+            columns = None if wanted is None else wanted[name]
+            for attempt, table in self._store.series.read(subject, name, columns=columns).items():
+                attempts.setdefault(attempt, []).append(table)
+        if wanted is None or "StepMetric" in wanted:
+            self._add_readings(subject, attempts)
+        return RunSeries(join_attempts(attempts))
+
+    def _add_readings(self, subject: str, attempts: dict[int, list[Table]]) -> None:
+        """Add what the log shows, for attempts whose steps were neither recorded nor imported."""
+        recorded = {
+            number for number, tables in attempts.items() if any(table.name == "StepMetric" for table in tables)
+        }
+        if IMPORTED in recorded:
+            return
+        readings = self._store.readings.of_job(subject)
+        for attempt in {reading.attempt for reading in readings} - recorded:
+            own = [reading for reading in readings if reading.attempt == attempt]
+            attempts.setdefault(attempt, []).append(steps_of_readings(own))
+
+
+def _columns_for(names: Sequence[str]) -> dict[str, Collection[str] | None]:
+    """The tables and columns that series of these names come from; the steps' times, for a range of steps."""
+    wanted: dict[str, set[str]] = {"StepMetric": set()}
+    for name in names:
+        gpu = _GPU_SERIES.fullmatch(name)
+        column = gpu[1] if gpu else name.partition(".")[2] or name
+        for table in ("GpuSample",) if gpu else ("StepMetric", "MetricsSample", "ResourceSample"):
+            if column in TABLES[table]:
+                wanted.setdefault(table, set()).add(column)
+        wanted.setdefault("StepValue", {"value"})
+    return {table: {*columns, *required_columns(table)} for table, columns in wanted.items()}
+
+
+def _blocks(table: Table) -> list[Block]:
+    return [block_of(part, attempt=IMPORTED) for part in table.parts(MOST_ROWS)]
