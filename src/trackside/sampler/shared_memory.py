@@ -14,7 +14,7 @@ from trackside.sampler.cpu_share import CpuShare
 from trackside.sampler.procfs import read_bytes
 from trackside.sampler.sample import GB
 
-_SHARE_OF_A_CORE = 0.0003
+_SHARE_OF_A_CORE = 0.0001
 
 
 class Sized(NamedTuple):
