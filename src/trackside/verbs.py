@@ -267,8 +267,11 @@ def _shim(root: Root, options: Options, arguments: list[str]) -> int:
 
 def _record(root: Root, options: Options, arguments: list[str]) -> int:
     from trackside.steps.recording import record
+    from trackside.steps.supervisor_lock import sign_lock
 
-    os.set_inheritable(int(arguments[2]), False)  # the lock: no program that the sampler starts may keep it
+    lock = int(arguments[2])
+    os.set_inheritable(lock, False)  # no program that the sampler starts may keep it
+    sign_lock(lock)
     record(root, int(arguments[0]), int(arguments[1]))
     return 0
 

@@ -7,7 +7,6 @@ import sqlite3
 from typing import Any, Dict
 
 _BEFORE_SECONDS, _AFTER_SECONDS = 30.0, 5.0
-_CLOCK_SECONDS = 1.0
 
 BY_RECORDER: Dict[str, Any] = {"source": "recorder"}
 _FROM_LOG = "log"
@@ -38,8 +37,8 @@ def has_own_memory_error(connection: sqlite3.Connection, job: str, *, wall: floa
     return any(_parsed(text).get("source") != _FROM_LOG for (text,) in rows)
 
 
-def has_event(connection: sqlite3.Connection, job: str, kind: str, *, since: float) -> bool:
-    return bool(_details(connection, job, kind, since=since - _CLOCK_SECONDS))
+def has_event(connection: sqlite3.Connection, job: str, kind: str, *, since: float, until: float) -> bool:
+    return bool(_details(connection, job, kind, since=since, until=until))
 
 
 def last_step(connection: sqlite3.Connection, job: str) -> int | None:

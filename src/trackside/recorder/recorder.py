@@ -110,10 +110,6 @@ class Recorder:
                 segment.release()
         self.close()
 
-    def flush(self) -> None:
-        """Fold what is in the journal now."""
-        self._write(self._fold)
-
     def seconds_left(self, moment: float) -> float:
         """Return the seconds until the next sample is due."""
         return self._schedule.seconds_left(moment)
@@ -184,10 +180,11 @@ class Recorder:
 
     def _record_end(self, connection: sqlite3.Connection, end: TryEnd, last: Sample) -> None:
         job, started = self._try.job, self._try.started
+        during = {"since": started, "until": end.wall}
         details = {"step": events.last_step(connection, job), **events.BY_RECORDER}
-        if not events.has_event(connection, job, "training_start", since=started):
+        if not events.has_event(connection, job, "training_start", **during):
             self._record_event(connection, "training_start", started, {**details, "step": None}, None)
-        if is_orderly(end) and not events.has_event(connection, job, "training_end", since=started):
+        if is_orderly(end) and not events.has_event(connection, job, "training_end", **during):
             self._record_event(connection, "training_end", end.wall, details, last)
         else:
             self._journal.append(sample_record(last))

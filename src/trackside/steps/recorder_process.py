@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from trackside.machine import locks
+from trackside.machine import clock, locks
 from trackside.root import Root
 from trackside.steps.launch import own_command, spawn_in_session
 from trackside.steps.monitored_step import is_monitored
@@ -17,6 +17,8 @@ _RESTART_SECONDS = 10.0
 _END_SECONDS = 5.0  # for the last sample and fold
 _POLL_SECONDS = 0.05
 
+LOOK_NOW = signal.SIGURG  # a process that does not handle it yet ignores it
+
 
 def is_recording(root: Root) -> bool:
     """Return whether a recorder is alive."""
@@ -24,36 +26,45 @@ def is_recording(root: Root) -> bool:
 
 
 class RecorderProcess:
-    """The recorder of this supervisor. One that an earlier supervisor started is left alone: it ends by its own."""
+    """The recorder of this supervisor. One that an earlier supervisor started is left alone: it ends with its try."""
 
     def __init__(self, root: Root, plan: Plan) -> None:
         self._root = root
         self._plan = plan
         self._pid = 0
-        self._recorded: tuple[int, int] | None = None
+        self._wanted: tuple[int, int] | None = None  # the last try to record
+        self._recorded: tuple[int, int] | None = None  # the last one that a recorder was started for
         self._started_at = 0.0
         self._ended_at: float | None = None
+
+    def begin(self, step: int, number: int) -> None:
+        """Have a try recorded that is about to start; even one that ends before the next turn has its end recorded."""
+        if is_monitored(self._plan, self._plan.steps[step]):
+            self._wanted = (step, number)
 
     def keep(self, running: Try | None, *, moment: float) -> bool:
         """Start a recorder where one is missing, end one that is no longer needed; True beside a monitored try."""
         self._reap()
-        if running is None or not is_monitored(self._plan, self._plan.steps[running.step]):
+        is_on = running is not None and is_monitored(self._plan, self._plan.steps[running.step])
+        if running is not None and is_on:
+            self._wanted = (running.step, running.number)
+        is_first = self._wanted != self._recorded
+        if self._pid and (is_first or not is_on):
             self._end(moment)
-            return False
-        self._ended_at = None
-        recorded = (running.step, running.number)
-        is_due = recorded != self._recorded or moment - self._started_at >= _RESTART_SECONDS
-        if not self._pid and is_due and running.process is not None:
-            self._start(recorded, moment)
-        return True
+        else:
+            self._ended_at = None
+        if self._wanted and not self._pid and (is_first or (is_on and moment - self._started_at >= _RESTART_SECONDS)):
+            self._start(self._wanted, moment)
+        return is_on
 
     def finish(self) -> None:
         """Wait a few seconds for the recorder's end; then kill it."""
-        deadline = time.monotonic() + _END_SECONDS
-        while self._pid and time.monotonic() < deadline:
-            self._end(time.monotonic())
+        deadline = clock.seconds_since_boot() + _END_SECONDS
+        while clock.seconds_since_boot() < deadline:
+            self.keep(None, moment=clock.seconds_since_boot())
+            if not self._pid and self._wanted == self._recorded:
+                return
             time.sleep(_POLL_SECONDS)
-            self._reap()
         self._kill()
 
     def _start(self, recorded: tuple[int, int], moment: float) -> None:
@@ -68,17 +79,16 @@ class RecorderProcess:
             os.close(lock)
 
     def _end(self, moment: float) -> None:
-        if not self._pid:
-            return
         if self._ended_at is None:
             self._ended_at = moment
-            os.kill(self._pid, signal.SIGTERM)  # it looks at once and finds that the try has ended
+            os.kill(self._pid, LOOK_NOW)
         elif moment - self._ended_at > _END_SECONDS:
             self._kill()
 
     def _kill(self) -> None:
         if self._pid:
             os.killpg(self._pid, signal.SIGKILL)  # with the programs that it started
+            os.waitpid(self._pid, 0)
             self._pid = 0
 
     def _reap(self) -> None:

@@ -15,9 +15,12 @@ from trackside.root import Root, TryFolder, stream_name
 from trackside.steps.monitored_step import database_of, job_of
 from trackside.steps.observe import Observer
 from trackside.steps.plan import Plan, read_plan
+from trackside.steps.recorder_process import LOOK_NOW
 from trackside.steps.tries import exit_from_record
 
 _LOOK_SECONDS = 1.0
+_START_SECONDS = 10.0
+_POLL_SECONDS = 0.05
 _NICENESS = 10
 
 
@@ -28,13 +31,24 @@ def record(root: Root, index: int, number: int) -> None:
     plan = read_plan(root)
     folder = root.try_folder(index, number)
     observer = Observer(root, plan)
+    if not _await_start(folder):
+        return
     recorder = Recorder(_recorded(root, plan, index, number), moment=clock.seconds_since_boot(), note=_log)
     while not observer.is_over(index, number, now=clock.now()):
         recorder.look(wall=time.time(), moment=clock.seconds_since_boot(), pid=_pid(plan, index, folder))
         left = recorder.seconds_left(clock.seconds_since_boot())
-        if _sleep(woken, min(_LOOK_SECONDS, left)):
-            recorder.flush()
+        _sleep(woken, min(_LOOK_SECONDS, left))
     recorder.finish(_end(folder), wall=time.time(), moment=clock.seconds_since_boot())
+
+
+def _await_start(folder: TryFolder) -> bool:
+    """Wait for the try, which starts at the same time; False if it does not: a stop may have come first."""
+    deadline = clock.seconds_since_boot() + _START_SECONDS
+    while not os.path.exists(folder.started):
+        if clock.seconds_since_boot() > deadline:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True
 
 
 def _recorded(root: Root, plan: Plan, index: int, number: int) -> RecordedTry:
@@ -69,19 +83,19 @@ def _end(folder: TryFolder) -> TryEnd:
 
 
 def _wake_on_signal() -> int:
-    """Return a descriptor that becomes readable on TERM: the supervisor sends it when the try has ended."""
+    """Return a descriptor that becomes readable when the supervisor reports that the try has ended."""
     readable, writable = os.pipe()
     os.set_blocking(readable, False)
     os.set_blocking(writable, False)
     signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
-    signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.signal(LOOK_NOW, lambda *_: None)
     return readable
 
 
-def _sleep(woken: int, seconds: float) -> bool:
-    """Sleep; True if a signal ended it early."""
+def _sleep(woken: int, seconds: float) -> None:
     readable, _, _ = select.select([woken], [], [], seconds)
-    return bool(readable and os.read(woken, 4096))
+    if readable:
+        os.read(woken, 4096)
 
 
 def _log(text: str) -> None:

@@ -13,7 +13,7 @@ from trackside.steps.handover import discard_secrets, leave_secrets, look_for_se
 from trackside.steps.launch import detach, own_command
 from trackside.steps.observe import Observer, settle
 from trackside.steps.plan import Plan
-from trackside.steps.supervisor_lock import is_supervised, sign_supervisor_lock, take_supervisor_lock
+from trackside.steps.supervisor_lock import is_supervised, sign_lock, take_supervisor_lock
 
 _POLL_SECONDS = 0.01
 _RECEIPT_LIMIT_SECONDS = 0.7
@@ -44,7 +44,7 @@ def start(root: Root, plan: Plan, *, secrets: dict[str, str]) -> None:
 
 def _launch(root: Root, lock: int) -> None:
     command = own_command(root, "supervise", str(lock))
-    detach(command, log_path=root.supervisor_log, keep=lock, in_daemon=lambda: sign_supervisor_lock(lock))
+    detach(command, log_path=root.supervisor_log, keep=lock, in_daemon=lambda: sign_lock(lock))
 
 
 def _await_receipt(root: Root) -> None:

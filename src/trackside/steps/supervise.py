@@ -130,6 +130,7 @@ class Supervisor:
         command = own_command(self._root, "shim", str(action.step), str(action.number))
         _log("step %s, try %d" % (step.name, action.number))
         self._shim = (spawn_in_session(command, env={**os.environ, **secrets}), action)
+        self._recorder.begin(action.step, action.number)
 
     def _reap(self) -> None:
         """Reap a shim that ended. One that could not even start its try (disk full) is not repeated at once."""

@@ -44,8 +44,8 @@ def take_supervisor_lock(root: Root) -> int | None:
     return lock
 
 
-def sign_supervisor_lock(lock: int) -> None:
-    """Write this process into the lock file; in place, because a renamed file would be another lock."""
+def sign_lock(lock: int) -> None:
+    """Write this process into a lock file; in place, because a renamed file would be another lock."""
     myself = identify(os.getpid(), boot_id=clock.boot_id())
     os.ftruncate(lock, 0)
     os.pwrite(lock, json.dumps(myself.as_record() if myself else {}).encode(), 0)

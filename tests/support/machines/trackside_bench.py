@@ -113,6 +113,13 @@ class Bench:
     def supervisor_pid(self) -> int:
         return int(json.loads((self.own / "supervisor.lock").read_text())["pid"])
 
+    def recorder_pid(self) -> int:
+        """The pid of the recorder, once it runs."""
+        lock = self.own / "recorder.lock"
+        return int(
+            until(lambda: lock.exists() and lock.read_text() and json.loads(lock.read_text())["pid"], "a recorder")
+        )
+
     def shim_pid(self, index: int = 0, number: int = 1) -> int:
         return int(json.loads((self.own / "steps" / f"{index}.{number}" / "started").read_text())["shim"]["pid"])
 
@@ -125,6 +132,7 @@ class Bench:
         self.run("stop", "--grace", "0")
         noted = [
             self.own / "supervisor.lock",
+            self.own / "recorder.lock",
             *self.own.glob("steps/*/started"),
             *self.own.glob("steps/*/process.json"),
         ]
