@@ -24,6 +24,18 @@ def test_a_watched_training_tells_its_way_and_ends_with_zero(trained: Trained) -
         assert word in ran.out
 
 
+def test_every_step_was_recorded_beside_the_training_and_is_stored(trained: Trained) -> None:
+    home, _ = trained
+    steps = home.store.series.read("done", "StepMetric")[1]
+    assert steps.values("step") == list(range(1, 21))
+    assert None not in steps.values("loss")
+    assert len(home.store.series.read("done", "MetricsSample")[1]) > 0
+    events = home.store.series.read("done", "TrainingEvent")[1].values("event_type")
+    assert {"training_start", "save_start", "save_end", "training_end"} <= set(events)
+    facts = {row["key"]: row["value"] for row in home.store.series.read("done", "RunInfo")[1].rows()}
+    assert facts["exit_code"] == "0"
+
+
 def test_the_same_id_again_changes_nothing(trained: Trained, pictures: Path) -> None:
     home, _ = trained
     ran = home.run("train", "--recipe", "tiny-lora@1", "--dataset", str(pictures), "--id", "done", "--steps", "999")

@@ -19,6 +19,8 @@ from stationmaster.errors import Unreachable
 from stationmaster.model import Alert, Job, LogChunk, Progress, State
 from stationmaster.remote.base import Completed, Remote
 from stationmaster.remote.status import Status
+from stationmaster.series.blocks import Block, block_of
+from stationmaster.series.table import table_of
 from stationmaster.store.store import Store
 from stationmaster.store.writes import Write, can_join
 from tests.support.asynchronous_tests import asynchronous
@@ -56,11 +58,16 @@ def _status(number: int) -> dict[str, Any]:
     return {"wall": 1.0, "monotonic": 1.0, "started": True, "log": [piece]}
 
 
+def _rows(number: int) -> Block:
+    return block_of(table_of("RunInfo", {"id": [number], "key": ["k"], "value": ["v"]}), attempt=1)
+
+
 def read(seen: Visit, status: Status) -> tuple[Write, bool]:
     """What each status says, and that it is to be followed further."""
     (piece,) = status.log
     chunk = LogChunk(attempt=1, stream=piece.stream, start=piece.start, end=piece.end, data=piece.data)
-    return Write(job=replace(seen.job, progress=Progress(step=piece.end)), due_in=1.0, logs=(chunk,)), True
+    job, rows = replace(seen.job, progress=Progress(step=piece.end)), (_rows(piece.start),)
+    return Write(job=job, due_in=1.0, logs=(chunk,), series=rows), True
 
 
 class Records:
@@ -77,6 +84,10 @@ class Records:
     @property
     def places(self) -> list[int]:
         return [chunk.start for write in self.writes for chunk in write.logs]
+
+    @property
+    def rows(self) -> list[int]:
+        return [block.first_id for write in self.writes for block in write.series]
 
 
 async def followed(tmp_path: Path, judge: Any, *, statuses: int = STATUSES) -> tuple[Records, Write]:
@@ -101,7 +112,7 @@ async def followed(tmp_path: Path, judge: Any, *, statuses: int = STATUSES) -> t
 @asynchronous
 async def test_everything_is_recorded_once_and_in_order_in_fewer_writes_than_statuses(tmp_path: Path) -> None:
     records, last = await followed(tmp_path, read)
-    assert records.places == list(range(STATUSES))
+    assert records.places == records.rows == list(range(STATUSES))
     assert len(records.writes) <= STATUSES // 2
     assert last.job.progress.step == STATUSES
     assert last.due_in == 0.0, "a dropped line leads back to asking at once"
