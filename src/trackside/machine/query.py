@@ -14,7 +14,7 @@ class Query:
     """Runs one program at a time. One that hangs is killed; the next is started only when it is really gone."""
 
     def __init__(self, program: str, *, limit_seconds: float = 2.0) -> None:
-        self._program = program
+        self.program = program
         self._limit_seconds = limit_seconds
         self._killed = 0
         self.hung = False  # whether the last one had to be killed
@@ -53,8 +53,8 @@ class Query:
             (os.POSIX_SPAWN_DUP2, written, 1),
             (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
         ]
-        argv = (self._program, *arguments)
-        return os.posix_spawn(self._program, argv, os.environ, file_actions=actions, setpgroup=0)
+        argv = (self.program, *arguments)
+        return os.posix_spawn(self.program, argv, os.environ, file_actions=actions, setpgroup=0)
 
     def _kill(self, pid: int) -> None:
         try:

@@ -16,20 +16,19 @@ _HOSTS_NAMESPACE = "pid:[4026531836]"  # the kernel's number of the first one
 
 
 class LinuxMachine:
-    """Reads /proc and the control groups of the training. Methods raise OSError or ValueError if they cannot."""
+    """Reads /proc and the control groups of the training."""
 
-    def __init__(
-        self, pid: int | None, *, folder: str, quick: bool, now: Callable[[], float], proc: str = "/proc"
-    ) -> None:
+    def __init__(self, pid: int | None, *, folder: str, now: Callable[[], float], proc: str = "/proc") -> None:
         groups = control_groups("self" if pid is None else pid, proc=proc)
         quota = groups.cpu_quota()
         self._proc = proc
         self._sees_hosts_pids = _link(proc + "/self/ns/pid") == _HOSTS_NAMESPACE
         self._cpu = CpuMeter(now=now, quota=quota, allowed=allowed_cores(pid), proc=proc)
         self._io = IoMeter(folder, now=now, proc=proc)
-        self._tree = None if pid is None else ProcessTree(pid, now=now, proc=proc, quick=quick)
+        self._tree = None if pid is None else ProcessTree(pid, now=now, proc=proc)
         self.memory_limit_gb = groups.memory_limit_gb()
         self.cpu_cores = usable_cores(pid, quota)
+        self.has_unified_memory = False  # if so, its GPU's driver reports it
 
     def memory(self) -> MemoryReading:
         return read_memory(self._proc)

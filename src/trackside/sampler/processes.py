@@ -27,13 +27,13 @@ class _Stat(NamedTuple):
 class ProcessTree:
     """The process `pid` and all its descendants. One that ends between two readings is left out."""
 
-    def __init__(self, pid: int, *, now: Callable[[], float], proc: str = "/proc", quick: bool = False) -> None:
+    def __init__(self, pid: int, *, now: Callable[[], float], proc: str = "/proc") -> None:
         self._pid = pid
         self._now = now
         self._proc = proc
         self._start = self._stat_or_none(pid)
         self._scan_cost = CpuShare(_SCAN_SHARE_OF_A_CORE, now=now)
-        self._memory = SharedMemory(now=now, proc=proc, may_read=not quick)
+        self._memory = SharedMemory(now=now, proc=proc)
         self._roles: dict[int, tuple[int, str]] = {}  # by pid: start time and role
         self._threads = 0
         self._lists_children = os.path.exists("%s/self/task/%d/children" % (proc, os.getpid()))

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
-from typing import Callable, TypeVar
+from typing import Callable, Mapping, Protocol, TypeVar
 
 from trackside.sampler.gpu_answer import GpuAnswer
 from trackside.sampler.gpus import Gpus, UnifiedMemory, without_memory
-from trackside.sampler.linux import LinuxMachine
 from trackside.sampler.processes import sums_by_role
 from trackside.sampler.sample import GB, IoReading, MemoryReading, ProcessReading, Sample
 
 T = TypeVar("T")
+
+
+class Machine(Protocol):
+    """What a system reads besides GPUs. Its methods raise OSError or ValueError if they cannot."""
+
+    memory_limit_gb: float | None
+    cpu_cores: float
+    has_unified_memory: bool
+
+    def memory(self) -> MemoryReading: ...
+
+    def processes(self, gpu_memory_gb: Mapping[int, float]) -> list[ProcessReading]: ...
+
+    def cpu_percent(self) -> float | None: ...
+
+    def io(self) -> IoReading: ...
 
 
 class Sampler:
@@ -35,7 +51,7 @@ class Sampler:
         self._per_process = per_process
         self._note = note
         self._noted: set[str] = set()
-        self._machine = LinuxMachine(pid, folder=folder, quick=quick, now=now)
+        self._machine = _machine(pid, folder=folder, quick=quick, now=now)
         self._gpus = gpus or Gpus(quick=quick, now=now, note=self._note_once)
         self._unified = UnifiedMemory()
 
@@ -75,12 +91,12 @@ class Sampler:
             "utc_offset_seconds": time.localtime().tm_gmtoff,
         }
         if answer is not None:
-            known["gpu_count"] = len(answer.gpus)
+            known["gpu_count"] = max(len(answer.gpus), int(self._machine.has_unified_memory))
             known["gpu_rated_clock_mhz"] = answer.rated_clock_mhz
             known["gpu_rated_power_watts"] = answer.rated_power_watts
         facts = {key: "%.10g" % value for key, value in known.items() if value is not None}
-        if answer is not None:
-            facts["platform"] = self._platform(answer, memory)
+        if self._machine.has_unified_memory or answer is not None:
+            facts["platform"] = self._platform(answer or GpuAnswer(), memory)
         return facts
 
     def close(self) -> None:
@@ -88,6 +104,8 @@ class Sampler:
         self._gpus.close()
 
     def _platform(self, answer: GpuAnswer, memory: MemoryReading) -> str:
+        if self._machine.has_unified_memory:
+            return "unified"
         if not answer.gpus:
             return "cpu"
         return "unified" if self._unified.is_seen(answer, memory) else "discrete"
@@ -103,6 +121,16 @@ class Sampler:
         if text not in self._noted:
             self._noted.add(text)
             self._note(text)
+
+
+def _machine(pid: int | None, *, folder: str, quick: bool, now: Callable[[], float]) -> Machine:
+    if sys.platform == "darwin":
+        from trackside.sampler.macos import MacMachine
+
+        return MacMachine(pid, folder=folder, quick=quick, now=now)
+    from trackside.sampler.linux import LinuxMachine
+
+    return LinuxMachine(pid, folder=folder, now=now)
 
 
 def _shm_size_gb() -> float | None:

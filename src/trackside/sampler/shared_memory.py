@@ -36,10 +36,9 @@ class _Key(NamedTuple):
 class SharedMemory:
     """Divides memory between a training's processes and their workers."""
 
-    def __init__(self, *, now: Callable[[], float], proc: str, may_read: bool) -> None:
+    def __init__(self, *, now: Callable[[], float], proc: str) -> None:
         self._now = now
         self._proc = proc
-        self._may_read = may_read
         self._cost = CpuShare(_SHARE_OF_A_CORE, now=now)
         self._parts: dict[_Key, float] = {}
         self._read_at: dict[_Key, float] = {}
@@ -47,7 +46,7 @@ class SharedMemory:
         self._is_known = os.path.exists(proc + "/self/smaps_rollup")
 
     def divide(self, processes: list[Sized]) -> dict[int, float | None]:
-        """Return each process's memory in GB; None for workers whose part is not known."""
+        """Return each process's memory in GB; None for workers whose part cannot be read."""
         found: dict[int, float | None] = {process.pid: process.size / GB for process in processes}
         families: dict[int, list[Sized]] = {}
         for process in processes:
@@ -56,8 +55,7 @@ class SharedMemory:
         if not families or not self._is_known:
             return found
         parents = {process.pid: process for process in processes if process.pid in families}
-        if self._may_read:
-            self._refresh(parents, families)
+        self._refresh(parents, families)
         for parent, workers in families.items():
             found.update(self._workers_gb(parents.get(parent), workers))
         return found

@@ -29,24 +29,18 @@ def test_the_parent_counts_whole_and_workers_with_what_would_be_free_without_the
     """10 GB are shared by three processes; each worker has 2 GB of its own."""
     for pid, fair in (("self", 0.0), (1, 10 / 3), (2, 2 + 10 / 3)):
         rollup(tmp_path, pid, fair)
-    memory = SharedMemory(now=Clock(), proc=str(tmp_path), may_read=True)
+    memory = SharedMemory(now=Clock(), proc=str(tmp_path))
     found = memory.divide([Sized(1, 7, 10 * GIB), Sized(2, 8, 12 * GIB, 1), Sized(3, 9, 12 * GIB, 1)])
     assert {pid: round(size or 0.0, 3) for pid, size in found.items()} == {1: 10.0, 2: 2.0, 3: 2.0}
 
 
 def test_without_workers_nothing_is_read(tmp_path: Path) -> None:
     rollup(tmp_path, "self", 0.0)
-    assert SharedMemory(now=Clock(), proc=str(tmp_path), may_read=True).divide([Sized(1, 7, GIB)]) == {1: 1.0}
-
-
-def test_where_nothing_may_be_read_the_workers_memory_is_unknown(tmp_path: Path) -> None:
-    rollup(tmp_path, "self", 0.0)
-    memory = SharedMemory(now=Clock(), proc=str(tmp_path), may_read=False)
-    assert memory.divide([Sized(1, 7, GIB), Sized(2, 8, GIB, 1)]) == {1: 1.0, 2: None}
+    assert SharedMemory(now=Clock(), proc=str(tmp_path)).divide([Sized(1, 7, GIB)]) == {1: 1.0}
 
 
 def test_a_kernel_that_knows_no_parts_shows_sizes(tmp_path: Path) -> None:
-    memory = SharedMemory(now=Clock(), proc=str(tmp_path), may_read=True)
+    memory = SharedMemory(now=Clock(), proc=str(tmp_path))
     assert memory.divide([Sized(1, 7, GIB), Sized(2, 8, GIB, 1)]) == {1: 1.0, 2: 1.0}
 
 
@@ -54,7 +48,7 @@ def test_parts_of_another_number_of_workers_are_remembered(tmp_path: Path) -> No
     """Workers that start again in each epoch cost no new reading."""
     for pid, fair in (("self", 0.0), (1, 0.5), (2, 0.5)):
         rollup(tmp_path, pid, fair)
-    memory = SharedMemory(now=Clock(), proc=str(tmp_path), may_read=True)
+    memory = SharedMemory(now=Clock(), proc=str(tmp_path))
     family = [Sized(1, 7, GIB), Sized(2, 8, GIB, 1)]
     first = memory.divide(family)
     rollup(tmp_path, 1, 1.0)
