@@ -7,11 +7,12 @@ table.numbers("loss")   # [0.5, nan], for arithmetic
 
 from __future__ import annotations
 
+import json
 import math
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import accumulate, compress
 from typing import Any, Union
 
 from stationmaster.series.schema import TABLES, Kind, required_columns
@@ -147,8 +148,9 @@ def _column(table: str, name: str, values: Sequence[object]) -> Column:
         return array("d", map(_real, values))
     if kind is Kind.INTEGER:
         return array("q", map(_integer, values))
-    longest = LONGEST_DETAILS if name == "details" else LONGEST_TEXT
-    return tuple(_text(value, longest) for value in values)
+    if name == "details":
+        return tuple(_text(_fitting_json(value), LONGEST_DETAILS) for value in values)
+    return tuple(_text(value, LONGEST_TEXT) for value in values)
 
 
 def _real(value: object) -> float:
@@ -167,6 +169,21 @@ def _integer(value: object) -> int:
 
 def _within_range(value: int) -> int:
     return value if abs(value) <= _LARGEST_INTEGER else NO_INTEGER
+
+
+def _fitting_json(value: object) -> object:
+    """Return the details of an event without their longest parts where they are too long: half a JSON is none."""
+    if not isinstance(value, str) or len(value) <= LONGEST_DETAILS:
+        return value
+    try:
+        details = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    if not isinstance(details, dict):
+        return value
+    parts = sorted((f"{json.dumps(name)}: {json.dumps(part)}" for name, part in details.items()), key=len)
+    lengths = accumulate(len(part) + 2 for part in parts)  # with the comma and the space
+    return f"{{{', '.join(part for part, length in zip(parts, lengths, strict=True) if length < LONGEST_DETAILS)}}}"
 
 
 def _text(value: object, longest: int) -> str | None:

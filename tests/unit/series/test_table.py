@@ -96,6 +96,26 @@ def test_texts_are_cut_and_made_storable() -> None:
     assert len(details) == LONGEST_DETAILS
 
 
+def test_details_that_are_too_long_lose_their_longest_parts_and_stay_readable() -> None:
+    long = json.dumps({"step": 7, "config": {"prompts": ["p" * 200] * 100}, "old_batch_size": 4})
+    table = table_of("TrainingEvent", {"id": [1], "timestamp": [1.0], "event_type": ["oom_error"], "details": [long]})
+    (details,) = table.values("details")
+    assert json.loads(details) == {"step": 7, "old_batch_size": 4}
+
+
+@given(st.dictionaries(st.text(max_size=5), st.integers(0, 6000).map("é".__mul__), max_size=6))
+def test_details_of_any_length_stay_readable(details: dict[str, object]) -> None:
+    columns: dict[str, list[object]] = {
+        "id": [1],
+        "timestamp": [1.0],
+        "event_type": ["x"],
+        "details": [json.dumps(details)],
+    }
+    (kept,) = table_of("TrainingEvent", columns).values("details")
+    assert len(kept) <= LONGEST_DETAILS
+    assert json.loads(kept).keys() <= details.keys()
+
+
 def test_rows_can_be_picked_by_value() -> None:
     table = table_of(
         "StepValue",
