@@ -20,6 +20,7 @@ from tests.support.waiting import until
 from tests.trainers.changed_recipes import changed_recipe
 from tests.trainers.conftest import Trainer
 from tests.trainers.llm_lora_scripts import MAKE_MODEL, QUIET, SCRIPTS, run_script
+from tests.trainers.recorded_at_home import recorded
 
 pytestmark = [pytest.mark.trainer("TRL"), pytest.mark.timeout(600)]
 
@@ -113,6 +114,7 @@ def test_a_training_that_is_killed_goes_on_as_if_it_had_not_been(
     assert config == json.loads(open_safetensors(model).metadata["adapter_config"])
     assert (config["r"], config["lora_alpha"]) == (4, 8)
     check_parser(home, log)
+    check_recorded(home, undisturbed)
 
     submit(home, rows, "killed", settings(trl, base_model))
     until(lambda: [path for path in on_machine(home, f"*-step{SAVED:08d}.safetensors") if "killed" in str(path)])
@@ -126,6 +128,22 @@ def test_a_training_that_is_killed_goes_on_as_if_it_had_not_been(
     for step, (loss, rate) in again.items():
         assert abs(loss - undisturbed[step][0]) < 2e-3, step
         assert rate == undisturbed[step][1], step
+
+
+def check_recorded(home: Home, logged: Readings) -> None:
+    """Every step with the loss and the learning rate that were logged, its time, and its saves as events."""
+    found = recorded(home, "whole")
+    assert list(found.steps) == list(range(1, STEPS + 1))
+    for step, row in found.steps.items():
+        loss, rate = logged[step]
+        assert row["loss"] == pytest.approx(loss, abs=1e-4), step
+        assert row["learning_rate"] == pytest.approx(rate, rel=1e-3), step
+        assert row["gradient_norm"] > 0
+        assert row["batch_size"] == 4
+        assert 0 < row["step_time_seconds"] < 30
+    saves = [event for event in found.events if event[0] == "save_start"]
+    assert saves == [("save_start", step) for step in range(SAVED, STEPS + 1, SAVED)]
+    assert (found.events[0], found.events[-1]) == (("training_start", 0), ("training_end", STEPS))
 
 
 def check_parser(home: Home, log: str) -> None:
