@@ -43,12 +43,14 @@ class Run:
         total_steps: int | None = None,
         rank: int | None = None,
         sample_seconds: float | None = None,
+        pid: int | None = None,
     ) -> None:
         """Open the run. Job and database default to those of the job that trackside runs, else to this folder's.
 
         `config` is stored with each event. Of several processes only the one with rank 0 records steps; the rank
         comes from torch or the launcher's environment unless it is given. `sample_seconds`: interval at which this
         process samples memory and GPUs, 0 for never; by default it samples only if no recorder of trackside does.
+        `pid`: the process that trains, and whose memory is sampled, if it is not this one.
         """
         self._database = os.path.abspath(database or os.environ.get(DATABASE) or DEFAULT_NAME)
         self._job = job_id or os.environ.get(JOB) or "%s-%d" % (time.strftime("%Y%m%d-%H%M%S"), os.getpid())
@@ -56,6 +58,7 @@ class Run:
         self._rank = _own_rank() if rank is None else rank
         default = 0.0 if os.environ.get(RECORDER) or self._rank != 0 else _SAMPLE_SECONDS
         self._sample_seconds = default if sample_seconds is None else sample_seconds
+        self._pid = pid
         self._records_steps = self._rank == 0
         self._last_step: int | None = None
         self._last_clock = 0.0
@@ -203,7 +206,9 @@ class Run:
     def _begin(self, *, for_steps: bool = False) -> None:
         """Open the journal and start its thread; where even that fails nothing is recorded."""
         try:
-            self._writer = BackgroundWriter(self._database, self._job, sample_seconds=self._sample_seconds)
+            self._writer = BackgroundWriter(
+                self._database, self._job, sample_seconds=self._sample_seconds, pid=self._pid
+            )
             self._journal = self._writer.journal
             if for_steps:
                 self._journal.open_for_steps()

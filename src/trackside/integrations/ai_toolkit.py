@@ -178,11 +178,17 @@ class Watch:
 
 
 def record(
-    database: Path, losses: Path, *, config: Path | None = None, job_id: str | None = None, python: str | None = None
+    database: Path,
+    losses: Path,
+    *,
+    pid: int | None = None,
+    config: Path | None = None,
+    job_id: str | None = None,
+    python: str | None = None,
 ) -> Watch:
-    """Return what records a training; `python` reads a config in YAML if this Python cannot."""
+    """Return what records the training of process `pid`; `python` reads a config in YAML if this Python cannot."""
     settings = Settings.of({} if config is None else read_config(config, python))
-    run = Run(config=settings.config, framework="ai-toolkit", total_steps=settings.total_steps)
+    run = Run(config=settings.config, framework="ai-toolkit", total_steps=settings.total_steps, pid=pid)
     return Watch(run, database, losses, settings, job_id=job_id)
 
 
@@ -251,13 +257,26 @@ def _last_written(database: Path) -> float:
 
 def _read_job(database: Path, job_id: str | None) -> Job | None:
     """The job's row; None where it cannot be read at this moment."""
+    found = _read_columns(database, job_id, "status, info, step")
+    return None if found is None else Job(*found)
+
+
+def _read_pid(database: Path, job_id: str | None) -> int | None:
+    """The process that ai-toolkit's web interface started; None where there is no such column or process."""
+    found = _read_columns(database, job_id, "pid")
+    return None if found is None else found[0]
+
+
+def _read_columns(database: Path, job_id: str | None, columns: str) -> tuple[Any, ...] | None:
+    """Columns of the job's row, of the running one if no job is named; None where they cannot be read now."""
     which = ("WHERE id = ?", (job_id,)) if job_id is not None else ("ORDER BY status = 'running' DESC LIMIT 1", ())
     try:
         with closing(_reading(database)) as connection:
-            found = connection.execute("SELECT status, info, step FROM Job " + which[0], which[1]).fetchone()
+            found: tuple[Any, ...] | None
+            found = connection.execute("SELECT %s FROM Job %s" % (columns, which[0]), which[1]).fetchone()
     except sqlite3.Error:
         return None
-    return None if found is None else Job(*found)
+    return found
 
 
 def _read_rows(losses: Path, *, after: int) -> list[StepRow] | None:
@@ -290,13 +309,19 @@ def _reading(path: Path) -> sqlite3.Connection:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Record until the training ends."""
     options = _parser().parse_args(arguments)
+    pid = options.pid or _read_pid(options.database, options.job)
     watch = record(
-        options.database, options.losses, config=options.config, job_id=options.job, python=options.python or None
+        options.database,
+        options.losses,
+        pid=pid,
+        config=options.config,
+        job_id=options.job,
+        python=options.python or None,
     )
     try:
         lives = True
         while lives:
-            lives = not watch.has_ended if options.pid is None else _lives(options.pid)
+            lives = not watch.has_ended and (pid is None or _lives(pid))
             watch.look(time.time(), is_last=not lives)
             time.sleep(LOOK_SECONDS if lives else 0)
     except KeyboardInterrupt:
@@ -312,7 +337,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--losses", type=Path, required=True, help="loss_log.db in the training's output folder")
     parser.add_argument("--config", type=Path, help="the training's config, YAML or JSON")
     parser.add_argument("--job", help="the job's id in the database; needed if several run")
-    parser.add_argument("--pid", type=int, help="record until this process ends; else until the job's status says so")
+    parser.add_argument("--pid", type=int, help="the trainer's process, if the database does not name it")
     parser.add_argument("--python", default="", help="a Python that has PyYAML, if this one lacks it")
     return parser
 

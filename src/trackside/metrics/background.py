@@ -30,9 +30,10 @@ _CLOSE_SECONDS = 10.0  # how long an exit waits for a database that another proc
 class BackgroundWriter:
     """A journal and the thread behind it. Problems are noted once on standard error and tried again."""
 
-    def __init__(self, database: str, job: str, *, sample_seconds: float) -> None:
-        """`sample_seconds`: interval between samples; 0 takes none."""
+    def __init__(self, database: str, job: str, *, sample_seconds: float, pid: int | None = None) -> None:
+        """`sample_seconds`: interval between samples; 0 takes none. `pid`: whose memory is sampled, if not ours."""
         self._database = database
+        self._pid = pid
         self._job = job
         self._folder = journal_folder(database)
         self._sample_seconds = sample_seconds
@@ -153,7 +154,7 @@ class BackgroundWriter:
                 from trackside.sampler.sampler import Sampler
 
                 folder = os.path.dirname(self._database)
-                self._sampler = Sampler(os.getpid(), folder=folder, quick=True, note=note_once)
+                self._sampler = Sampler(self._pid or os.getpid(), folder=folder, quick=True, note=note_once)
             return self._sampler.take(time.time())
         except Exception as problem:  # noqa: BLE001 - an event without its sample is better than none
             note_once("the machine cannot be sampled: %s" % problem)

@@ -53,6 +53,11 @@ def kinds_and_steps(database: Path, *, without: tuple[str, ...] = ()) -> list[tu
     return [(event.kind, event.details["step"]) for event in events_of(database, without=without)]
 
 
+def samples_of(database: Path) -> list[dict[str, Any]]:
+    """The rows of MetricsSample, by time."""
+    return _rows(database, "SELECT * FROM MetricsSample ORDER BY timestamp, id")
+
+
 def facts_of(database: Path) -> dict[str, str]:
     return {row["key"]: row["value"] for row in _rows(database, "SELECT key, value FROM RunInfo")}
 

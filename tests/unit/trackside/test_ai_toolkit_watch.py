@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.jobs.recorded_runs import events_of, kinds_and_steps, steps_of, values_of
+from tests.support.jobs.recorded_runs import events_of, kinds_and_steps, samples_of, steps_of, values_of
 from trackside.collector import Run
-from trackside.integrations.ai_toolkit import Settings, Watch, main, read_config
+from trackside.integrations.ai_toolkit import Settings, Watch, main, read_config, record
 
 NOON = 1_794_000_000.0
 
@@ -216,13 +217,30 @@ def test_the_command_records_a_training_until_its_job_has_ended(
     trainer.recorded.unlink()
     config = tmp_path / "config.json"
     config.write_text(json.dumps({"config": {"process": [{"train": {"batch_size": 3, "steps": 2}}]}}))
-    with closing(sqlite3.connect(trainer.database)) as jobs, jobs:
-        jobs.execute("UPDATE Job SET status = 'running' WHERE id = 'mine'")
-    # The process that it watches has ended: it reads what there is and ends.
-    argv = ["--database", str(trainer.database), "--losses", str(trainer.losses), "--config", str(config)]
-    assert main([*argv, "--pid", "999999999"]) == 0
+    with closing(sqlite3.connect(trainer.database)) as jobs, jobs:  # as the web interface has it
+        jobs.execute("ALTER TABLE Job ADD COLUMN pid INTEGER")
+        jobs.execute("UPDATE Job SET pid = 999999999")  # has ended: it reads what there is, and ends
+    assert main(["--database", str(trainer.database), "--losses", str(trainer.losses), "--config", str(config)]) == 0
     (row,) = steps_of(trainer.recorded)
     assert (row["step"], row["loss"], row["batch_size"]) == (2, 0.5, 3)
+
+
+def test_the_memory_beside_an_event_is_that_of_the_trainer_s_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACKSIDE_DATABASE", str(tmp_path / "taken.db"))
+    monkeypatch.setenv("TRACKSIDE_RECORDER", "1")
+    trainer = Trainer(tmp_path)
+    with subprocess.Popen(["sleep", "600"]) as process:
+        watch = record(trainer.database, trainer.losses, pid=process.pid, job_id="mine")
+        trainer.watch = watch
+        trainer.says(0, "Training")
+        watch.close()
+        process.kill()
+    (event,) = events_of(tmp_path / "taken.db")
+    assert event.kind == "training_start"
+    (sample,) = samples_of(tmp_path / "taken.db")
+    assert 0 < sample["main_process_memory_gb"] < 0.02, "this test's process is several times as large"
 
 
 def test_a_config_is_read_whether_it_is_json_or_yaml(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def watch(trainer: int, database: Path, losses: Path, *, config: Path, python: s
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # meant for the trainer: it ends, and then we do
     os.closerange(3, 1024)  # whoever waits for a file of the trainer's to be closed must not wait for us
-    progress, recording = Progress(total_steps), Recording(database, losses, config=config, python=python)
+    progress, recording = Progress(total_steps), Recording(trainer, database, losses, config=config, python=python)
     try:
         is_alive = True
         while is_alive:

@@ -13,14 +13,14 @@ from job_database import JOB_ID
 class Recording:
     """Looks into ai-toolkit's databases for what is to be recorded. Nothing of it disturbs the training."""
 
-    def __init__(self, database: Path, losses: Path, *, config: Path, python: str) -> None:
+    def __init__(self, trainer: int, database: Path, losses: Path, *, config: Path, python: str) -> None:
         self._watch: Any = None
         if not os.environ.get("TRACKSIDE_DATABASE"):  # trackside sets it where it is to record
             return
         try:
             from trackside.integrations.ai_toolkit import record
 
-            self._watch = record(database, losses, config=config, job_id=JOB_ID, python=python)
+            self._watch = record(database, losses, pid=trainer, config=config, job_id=JOB_ID, python=python)
         except Exception:  # noqa: BLE001 (it is not there, or cannot write)
             self._watch = None
 
