@@ -25,13 +25,14 @@ class GpuProbe:
         self._unfinished = "%s.%d" % (answer_path, os.getpid())
         self._program = find_on_path("nvidia-smi")
         self._pid = 0
+        self._killed = 0
         self._asked_at = 0.0
 
     def poll(self, monotonic: float) -> bool:
         """Start nvidia-smi when it is due and take its output when it has ended; True while it runs."""
         if self._pid:
             self._take_answer(monotonic)
-        elif self._program and (not self._asked_at or monotonic - self._asked_at >= REFRESH_SECONDS):
+        elif self._is_due(monotonic) and self._is_gone() and self._program:
             self._ask(self._program, monotonic)
         return bool(self._pid)
 
@@ -39,6 +40,15 @@ class GpuProbe:
         """Get one fresh answer, or none within the timeout."""
         while self.poll(time.monotonic()):
             time.sleep(0.01)
+
+    def _is_due(self, monotonic: float) -> bool:
+        return not self._asked_at or monotonic - self._asked_at >= REFRESH_SECONDS
+
+    def _is_gone(self) -> bool:
+        """Return whether one that was killed has ended. In a driver that hangs it does not."""
+        if self._killed and os.waitpid(self._killed, os.WNOHANG)[0]:
+            self._killed = 0
+        return not self._killed
 
     def _ask(self, program: str, monotonic: float) -> None:
         self._asked_at = monotonic
@@ -56,7 +66,7 @@ class GpuProbe:
         pid, status = os.waitpid(self._pid, os.WNOHANG)
         if not pid and monotonic - self._asked_at > _LIMIT_SECONDS:
             os.kill(self._pid, signal.SIGKILL)
-            pid, status = os.waitpid(self._pid, 0)
+            self._killed, pid, status = self._pid, self._pid, signal.SIGKILL
         if not pid:
             return
         self._pid = 0
