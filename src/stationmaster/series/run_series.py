@@ -20,7 +20,7 @@ Axis = Literal["step", "time"]
 
 _NAMES_SHOWN = 40
 _NO_VALUES = ("id", "step", "timestamp", "gpu_index")
-_WITH_SERIES = ("StepMetric", "StepValue", "GpuSample", "MetricsSample", "ResourceSample")
+_WITH_SERIES = ("StepMetric", "StepValue", "GpuSample", "MetricsSample", "ResourceSample", "InstanceSample")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -88,8 +88,24 @@ TABLES: Mapping[str, Mapping[str, Kind]] = MappingProxyType(
             "memory_snapshot_id": _INTEGER,
         },
         "RunInfo": {"id": _INTEGER, "key": _TEXT, "value": _TEXT},
+        "InstanceSample": {
+            "id": _INTEGER,
+            "timestamp": _REAL,
+            "gpu_percent": _REAL,
+            "gpu_temperature_c": _REAL,
+            "memory_percent": _REAL,
+            "cost_per_hour_usd": _REAL,
+            "total_cost_usd": _REAL,
+            "training_step": _INTEGER,
+            "training_epoch": _REAL,
+            "training_loss": _REAL,
+            "steps_per_second": _REAL,
+        },
     }
 )
+
+OWN_TABLES = ("InstanceSample",)
+"""Tables that home fills itself: what `monitor` sees of a rented machine. No machine sends them."""
 
 #: Columns that every row has a value in; a row without one is dropped.
 REQUIRED = frozenset({"id", "step", "timestamp", "event_type", "gpu_index", "pid", "role", "key"})

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import accumulate, compress
 from typing import Any, Union
 
-from stationmaster.series.schema import TABLES, Kind, required_columns
+from stationmaster.series.schema import OWN_TABLES, TABLES, Kind, required_columns
 
 NO_INTEGER = -(2**63)
 """Stands for None in a column of integers, as NaN does in a column of reals."""
@@ -109,7 +109,7 @@ def table_from_json(name: object, columns: object, *, most_values: int = 10_000_
     row that lacks a required value is dropped. Lists of different lengths, an unknown table or more than `most_values`
     values give None.
     """
-    if not isinstance(name, str) or name not in TABLES or not isinstance(columns, Mapping):
+    if not isinstance(name, str) or name not in TABLES or name in OWN_TABLES or not isinstance(columns, Mapping):
         return None
     sent = {known: columns[known] for known in TABLES[name] if known in columns}
     if not all(isinstance(values, list) for values in sent.values()):

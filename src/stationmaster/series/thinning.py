@@ -25,6 +25,7 @@ _AXES: dict[str, tuple[str, str | None]] = {
     "GpuSample": ("timestamp", "gpu_index"),
     "ResourceSample": ("timestamp", None),
     "ProcessSample": ("timestamp", "pid"),
+    "InstanceSample": ("timestamp", None),
 }
 
 
@@ -34,6 +35,8 @@ def thinned(table: Table, *, columns: int = CHART_COLUMNS) -> Table:
         return table
     x, told_apart_by = _AXES[table.name]
     kept = _kept(table, x, told_apart_by, columns)
+    if not kept:  # rows of nothing but steps and times: no chart shows them, and none is more than another
+        return table
     wanted = [any(flags) for flags in zip(*kept.values(), strict=True)]
     columns_left = {name: _with_gaps(table.columns[name], kept[name], wanted) for name in kept}
     return Table(table.name, {**table.picked(wanted).columns, **columns_left})

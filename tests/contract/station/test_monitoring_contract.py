@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stationmaster.errors import AccessRefused, ConfigInvalid, UserError
+from stationmaster.errors import AccessRefused, ConfigInvalid, NotFound, UserError
 from stationmaster.simulator.harness import simulator_thread
 from stationmaster.station.base import Station
 from stationmaster.station.monitoring import MonitorLook, Watched
@@ -53,6 +53,25 @@ def test_machines_of_the_account_are_seen_and_a_missing_one_is_told_once(open_wo
         assert (shown[rented].label, shown[rented].stale, shown["17"].stale) == ("somebody's", False, True)
     assert [line for line in first.warnings if "instance 17" in line or "machine 17" in line]
     assert [line for line in second.warnings if "instance 17" in line or "machine 17" in line] == []
+
+
+def test_what_is_shown_of_a_machine_is_stored_as_its_series(open_world: OpenWorld, tmp_path: Path) -> None:
+    with simulator_thread(quick_settings(tmp_path / "simulator")) as url, closing(Customer(url)) as customer:
+        world = open_world(**account(url, tmp_path))
+        rented = str(customer.rent())
+        shown = looks(world.station, Watched(ids=(rented,)), 3)
+    subject = world.station.metrics.find(f"vastai/{rented}")
+    (cost,) = world.station.metrics.series(subject, ["cost_per_hour_usd"])
+    assert cost.axis == "time"
+    assert cost.points.x == [look.snapshot.at for look in shown]
+    assert cost.points.y == [look.snapshot.instances[0].cost_per_hour / 1_000_000 for look in shown]
+    assert [table.name for table in world.station.metrics.contents(subject).tables] == ["InstanceSample"]
+
+
+def test_made_up_machines_are_not_stored(world: LocalWorld) -> None:
+    looks(world.station, Watched(ids=("1",), made_up=True), 2)
+    with pytest.raises(NotFound):
+        world.station.metrics.find("vastai/1")
 
 
 def test_a_key_that_never_worked_is_the_person_s_to_mend(open_world: OpenWorld, tmp_path: Path) -> None:

@@ -102,3 +102,21 @@ async def test_nothing_is_thinned_or_deleted_where_the_settings_say_never(path: 
 async def test_values_of_ended_jobs_are_deleted_after_the_set_time(path: Path) -> None:
     assert (await keep_up(path, days_later=29, retention=30 * DAY))["ended"] > 0
     assert await keep_up(path, days_later=31, retention=30 * DAY) == {"ended": 0, "running": 6000}
+
+
+@asynchronous
+async def test_a_machine_without_a_job_counts_from_its_last_value(path: Path) -> None:
+    with closing(Store(Database(f"sqlite:///{path}/store.db"))) as store:
+        now = store.now()
+        ids = list(range(6000))
+        columns = {"id": ids, "timestamp": [now - step for step in ids], "gpu_percent": [step % 7 for step in ids]}
+        samples = table_of("InstanceSample", columns)
+        store.series.add_of_machine("vastai/7", [block_of(samples, attempt=1)], cap_bytes=10_000_000)
+    kept = {}
+    for days in (13, 15, 29, 31):
+        await keep_up(path, days_later=days, retention=30 * DAY)
+        with closing(Store(Database(f"sqlite:///{path}/store.db"))) as store:
+            kept[days] = sum(each.row_count for each in store.series.contents("vastai/7"))
+    assert kept[13] == 6000
+    assert 0 < kept[15] == kept[29] < 6000
+    assert kept[31] == 0

@@ -87,3 +87,9 @@ def test_a_gap_stays_a_gap() -> None:
     small = thinned(table, columns=100)
     drawn = reduce_to_columns(small.numbers("step"), small.numbers("loss"), columns=10)
     assert None in drawn.y
+
+
+def test_a_table_without_measured_columns_stays_as_it_is() -> None:
+    ids = list(range(9000))
+    bare = table_of("StepMetric", {"id": ids, "step": ids, "timestamp": [float(step) for step in ids]})
+    assert thinned(bare) == bare

@@ -40,6 +40,7 @@ class InstanceMetrics:
     counts_epoch: bool = False  # `step` and `total_steps` restart with every epoch
     loss: float | None = None
     gpu_percent: float | None = None
+    gpu_celsius: float | None = None
     memory_percent: float | None = None
     cost_per_hour: MicroDollars = ZERO
     total_cost: MicroDollars = ZERO

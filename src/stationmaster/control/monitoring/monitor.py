@@ -29,6 +29,7 @@ class Sighting:
     label: str = ""
     gpu_type: str = "unknown"
     gpu_percent: float | None = None
+    gpu_celsius: float | None = None
     memory_percent: float | None = None
     cost_per_hour: MicroDollars = ZERO
     started_at: float | None = None
@@ -160,6 +161,7 @@ def _metrics(machine: Sighting, before: InstanceMetrics | None, *, now: float) -
         status=machine.status,
         label=machine.label,
         gpu_percent=machine.gpu_percent,
+        gpu_celsius=machine.gpu_celsius,
         memory_percent=machine.memory_percent,
         cost_per_hour=machine.cost_per_hour,
         total_cost=_total_cost(machine, before, runtime, now=now),

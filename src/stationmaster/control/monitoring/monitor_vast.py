@@ -138,6 +138,7 @@ def _sighting(row: TelemetryRow, *, key_path: Path) -> Sighting:
         label=row.label or "",
         gpu_type=(row.gpu_name or "unknown") if (row.num_gpus or 1) == 1 else f"{row.num_gpus}x {row.gpu_name}",
         gpu_percent=row.gpu_util if status == "running" else None,  # the last value stays listed after a stop
+        gpu_celsius=row.gpu_temp if status == "running" else None,
         memory_percent=row.memory_percent if status == "running" else None,
         cost_per_hour=seen.price_per_hour,
         started_at=row.start_date,

@@ -137,7 +137,7 @@ def _columns_for(names: Sequence[str]) -> dict[str, Collection[str] | None]:
     for name in names:
         gpu = _GPU_SERIES.fullmatch(name)
         column = gpu[1] if gpu else name.partition(".")[2] or name
-        for table in ("GpuSample",) if gpu else ("StepMetric", "MetricsSample", "ResourceSample"):
+        for table in ("GpuSample",) if gpu else ("StepMetric", "MetricsSample", "ResourceSample", "InstanceSample"):
             if column in TABLES[table]:
                 wanted.setdefault(table, set()).add(column)
         wanted.setdefault("StepValue", {"value"})

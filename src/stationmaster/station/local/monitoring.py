@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from functools import partial
 
+from stationmaster.control.monitoring.instance_history import InstanceHistory
 from stationmaster.control.monitoring.monitor import Monitor
 from stationmaster.control.monitoring.monitor_mock import MockSource
 from stationmaster.control.monitoring.monitor_vast import VastSource, open_vast_source
@@ -30,16 +32,28 @@ class LocalMonitoring:
         monitor = Monitor(
             source, wanted=watched.ids, only_running=watched.only_running, warn=warnings.append, patterns=patterns
         )
+        history = self._history(watched, warn=warnings.append)
         with asyncio.Runner() as runner:
             try:
                 while True:
                     began = time.monotonic()
                     snapshot = runner.run(monitor.cycle(now=time.time()))
+                    if history is not None:
+                        history.add(snapshot)
                     yield MonitorLook(snapshot=snapshot, warnings=tuple(warnings))
                     warnings.clear()
                     runner.run(asyncio.sleep(max(0.0, every_seconds - (time.monotonic() - began))))
             finally:
+                if history is not None:
+                    history.flush()
                 runner.run(source.close())
+
+    def _history(self, watched: Watched, *, warn: Callable[[str], None]) -> InstanceHistory | None:
+        """Stores what is shown; None for invented machines."""
+        if watched.made_up:
+            return None
+        series, limit = self._installation.store.series, self._installation.settings.metrics.cap_bytes
+        return InstanceHistory(partial(series.add_of_machine, cap_bytes=limit), warn=warn)
 
     def _source(self, watched: Watched) -> MockSource | VastSource:
         if watched.made_up:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from stationmaster.files import write_atomically
-from stationmaster.series.schema import TABLES, Kind, required_columns
+from stationmaster.series.schema import OWN_TABLES, TABLES, Kind, required_columns
 from stationmaster.series.table import Table
 
 _SQL_KINDS = {Kind.REAL: "REAL", Kind.INTEGER: "INTEGER", Kind.TEXT: "TEXT"}
@@ -27,7 +27,8 @@ def write_database(path: Path, tables: Mapping[str, Table], *, job_id: str, info
     connection = sqlite3.connect(":memory:")
     try:
         connection.execute(_REPORTS)
-        rows = sum(_write_table(connection, name, tables, job_id) for name in TABLES if name != "RunInfo")
+        names = [name for name in TABLES if name != "RunInfo" and (name in tables or name not in OWN_TABLES)]
+        rows = sum(_write_table(connection, name, tables, job_id) for name in names)
         connection.execute("CREATE TABLE RunInfo (job_id TEXT NOT NULL, key TEXT NOT NULL, value TEXT)")
         facts = {**_facts(tables.get("RunInfo")), **info}
         connection.executemany("INSERT INTO RunInfo VALUES (?, ?, ?)", [(job_id, *fact) for fact in facts.items()])
