@@ -16,7 +16,9 @@ from stationmaster.series.summary import GpuSummary, RunSummary, SeriesSummary
 _NAME_WIDTH = 30
 _NUMBER_WIDTH = 9
 _LEAST_LINE = 8
-_HEADINGS = ("FIRST", "LAST", "LOWEST", "HIGHEST")
+_GOOD_LINE = 16
+_NUMBERS = ("first", "last", "lowest", "highest")
+_FEW_NUMBERS = _NUMBERS[1:]  # where the line would be too short otherwise
 
 
 def metric_lines(summary: RunSummary, drawn: Sequence[DrawnSeries]) -> Iterator[str]:
@@ -32,9 +34,7 @@ def metric_lines(summary: RunSummary, drawn: Sequence[DrawnSeries]) -> Iterator[
     if constant:
         yield ""
         texts = [f"{printable(name)} {number_text(figures[name].last)}" for name in constant]
-        yield from textwrap.wrap(
-            f"Constant: {', '.join(texts)}", shutil.get_terminal_size().columns, break_on_hyphens=False
-        )
+        yield from textwrap.wrap(f"Constant: {', '.join(texts)}", _width(), break_on_hyphens=False)
 
 
 def _table(drawn: Sequence[DrawnSeries], figures: Mapping[str, SeriesSummary]) -> Iterator[str]:
@@ -43,14 +43,16 @@ def _table(drawn: Sequence[DrawnSeries], figures: Mapping[str, SeriesSummary]) -
     levels = BLOCKS if _can_show(BLOCKS) else PLAIN
     names = [printable(series.name) for series in drawn]
     name_width = min(_NAME_WIDTH, max(map(len, names)))
-    numbers = "".join(f"{heading:>{_NUMBER_WIDTH}}" for heading in _HEADINGS)
-    line_width = max(_LEAST_LINE, shutil.get_terminal_size().columns - name_width - len(numbers) - 3)
+    room = _width() - name_width - 3
+    chosen = _NUMBERS if room - len(_NUMBERS) * _NUMBER_WIDTH >= _GOOD_LINE else _FEW_NUMBERS
+    headings = "".join(f"{name.upper():>{_NUMBER_WIDTH}}" for name in chosen)
+    line_width = max(_LEAST_LINE, room - len(headings))
     yield ""
-    yield f"{'SERIES':<{name_width}} {numbers}"
+    yield f"{'SERIES':<{name_width}} {headings}"
     for series, name in zip(drawn, names, strict=True):
         found = figures.get(series.name)
-        values = () if found is None else (found.first, found.last, found.lowest, found.highest)
-        shown = "".join(f"{number_text(value):>{_NUMBER_WIDTH}}" for value in values) or " " * len(numbers)
+        values = () if found is None else [getattr(found, name) for name in chosen]
+        shown = "".join(f"{number_text(value):>{_NUMBER_WIDTH}}" for value in values) or " " * len(headings)
         line = sparkline(series.points, width=line_width, levels=levels)
         yield f"{_cut(name, name_width):<{name_width}} {shown}  {line}".rstrip()
 
@@ -84,7 +86,8 @@ def _run_lines(summary: RunSummary) -> Iterator[str]:
     if summary.memory_peak_gb is not None:
         yield f"  memory     peak {_of(summary.memory_peak_gb, summary.memory_total_gb)} GB"
     if summary.events:
-        yield f"  events     {', '.join(f'{count} {printable(kind)}' for kind, count in summary.events)}"
+        told = ", ".join(f"{count} {printable(kind)}" for kind, count in summary.events)
+        yield from textwrap.wrap(told, _width(), initial_indent="  events     ", subsequent_indent=" " * 13)
 
 
 def _gpu_text(gpu: GpuSummary) -> str:
@@ -108,6 +111,10 @@ def _seconds(value: float) -> str:
 
 def _cut(name: str, width: int) -> str:
     return name if len(name) <= width else f"{name[: width - 2]}.."
+
+
+def _width() -> int:
+    return max(40, shutil.get_terminal_size().columns)
 
 
 def _can_show(characters: str) -> bool:

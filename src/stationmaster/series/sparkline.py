@@ -12,28 +12,34 @@ PLAIN = "_.-~=+*#"  # where a terminal cannot show blocks, by height
 
 
 def sparkline(points: Points, *, width: int, levels: str = BLOCKS) -> str:
-    """Return the points as at most `width` characters, blank where a part of the run has no value.
+    """Return the points as at most `width` characters, blank where the values of a part of the run are missing.
 
     A character shows the mean of its part; those with the lowest and the highest of all values show these, so that
-    the largest spike is never lost.
+    the largest spike is never lost. A part in which nothing was measured looks like the one before it.
 
     >>> sparkline(Points([1, 2, 3, 4], [0.0, 1.0, 0.5, 1.0], exact=True), width=10)
     '▁█▅█'
-    >>> sparkline(Points([1, 2, 3], [2.0, 2.0, None], exact=True), width=10, levels=PLAIN)
-    '=='
+    >>> sparkline(Points([1, 2, 3], [2.0, None, 2.0], exact=True), width=10, levels=PLAIN)
+    '= ='
     """
-    known = [(x, y) for x, y in zip(points.x, points.y, strict=True) if y is not None]
+    known = [y for y in points.y if y is not None]
     if not known or width < 1:
         return ""
-    parts = _parts(known, width=min(width, len(known)))
-    low, high = min(y for _, y in known), max(y for _, y in known)
-    return "".join(_level(_shown(part, low, high), low, high, levels) if part else " " for part in parts)
+    low, high = min(known), max(known)
+    line = ""
+    for part in _parts(points, width=min(width, len(points.x))):
+        values = [y for y in part if y is not None]
+        if values:
+            line += _level(_shown(values, low, high), low, high, levels)
+        else:
+            line += " " if part or not line else line[-1]
+    return line
 
 
-def _parts(known: Sequence[tuple[float, float]], *, width: int) -> list[list[float]]:
-    first, last = known[0][0], known[-1][0]
-    parts: list[list[float]] = [[] for _ in range(width)]
-    for x, y in known:
+def _parts(points: Points, *, width: int) -> list[list[float | None]]:
+    first, last = points.x[0], points.x[-1]
+    parts: list[list[float | None]] = [[] for _ in range(width)]
+    for x, y in zip(points.x, points.y, strict=True):
         share = (x - first) / (last - first) if last > first else 0.0
         parts[min(width - 1, int(share * width))].append(y)
     return parts
