@@ -27,7 +27,10 @@ def join_attempts(attempts: Mapping[int, Sequence[Table]]) -> dict[str, Table]:
     for name in TABLES:
         parts = {number: [table for table in tables if table.name == name] for number, tables in attempts.items()}
         kept = {number: joined(tables) for number, tables in parts.items() if tables}
-        if name in STEP_TABLES and not _is_plain_run(kept):
+        if _is_plain_run(kept):
+            made[name] = next(iter(kept.values()))
+            continue
+        if name in STEP_TABLES:
             kept = _without_repeated(kept, resumed_at=_first_steps(attempts))
         whole = [kept[number] for number in sorted(kept) if len(kept[number])]
         if whole:

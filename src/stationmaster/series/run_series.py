@@ -197,6 +197,7 @@ def _known_times(times: Sequence[float]) -> list[float]:
 
 
 def _count_within(x: Sequence[float], start: float | None, end: float | None) -> int:
-    ordered = sorted(place for place in x if place == place)
-    low = 0 if start is None else bisect_left(ordered, start)
-    return max(0, (len(ordered) if end is None else bisect_right(ordered, end)) - low)
+    if start is None and end is None:
+        return len(x)
+    low, high = -math.inf if start is None else start, math.inf if end is None else end
+    return sum(low <= place <= high for place in x)

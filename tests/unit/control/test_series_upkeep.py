@@ -109,8 +109,10 @@ async def test_a_machine_without_a_job_counts_from_its_last_value(path: Path) ->
     with closing(Store(Database(f"sqlite:///{path}/store.db"))) as store:
         now = store.now()
         ids = list(range(6000))
-        columns = {"id": ids, "timestamp": [now - step for step in ids], "gpu_percent": [step % 7 for step in ids]}
-        samples = table_of("InstanceSample", columns)
+        samples = table_of(
+            "InstanceSample",
+            {"id": ids, "timestamp": [now - step for step in ids], "gpu_percent": [step % 7 for step in ids]},
+        )
         store.series.add_of_machine("vastai/7", [block_of(samples, attempt=1)], cap_bytes=10_000_000)
     kept = {}
     for days in (13, 15, 29, 31):
