@@ -31,9 +31,12 @@ def test_every_step_has_its_own_loss_its_learning_rate_and_time(place: Place, ba
     assert place.facts() | {"framework": "keras", "total_steps": "24"} == place.facts()
 
 
-def test_the_learning_rate_of_a_schedule_is_each_steps(place: Place) -> None:
+def test_the_learning_rate_of_a_schedule_is_that_of_the_step(place: Place) -> None:
     place.train("keras", epochs=1, schedule=True)
-    assert [step.learning_rate for step in place.steps()] == pytest.approx([0.1 / (1 + step) for step in range(8)])
+    # It takes long to compute, so not every step has it.
+    known = {step.step: step.learning_rate for step in place.steps() if step.learning_rate is not None}
+    assert known == pytest.approx({step: 0.1 / step for step in known})
+    assert 1 in known
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

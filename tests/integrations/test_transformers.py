@@ -25,8 +25,9 @@ def test_every_step_has_the_loss_that_the_trainer_logged_and_its_own_time(place:
     assert place.values("epoch") == {entry["step"]: entry["epoch"] for entry in printed["logged"]}
     assert place.values("train_loss")[12] == printed["logged"][-1]["train_loss"]
     assert place.event_names() == ["training_start", "training_end"]
-    assert place.facts()["framework"] == "transformers"
-    assert place.facts()["total_steps"] == "12"
+    facts = place.facts()
+    assert (facts["framework"], facts["total_steps"], facts["loss_every_steps"]) == ("transformers", "12", "1")
+    assert {"python_version", "torch_version", "transformers_version"} <= facts.keys()
 
 
 def test_steps_whose_loss_is_not_logged_have_a_row_with_their_own_time(place: Place) -> None:
@@ -41,12 +42,17 @@ def test_steps_whose_loss_is_not_logged_have_a_row_with_their_own_time(place: Pl
 
 
 def test_the_loss_of_an_epoch_is_in_the_row_of_its_last_step(place: Place) -> None:
-    printed = place.train("transformers", steps=20, arguments={"logging_strategy": "epoch"}).printed
+    saving = {"save_strategy": "steps", "save_steps": 20}
+    printed = place.train("transformers", steps=20, arguments={"logging_strategy": "epoch", **saving}).printed
     steps = place.steps()
     assert [step.step for step in steps] == list(range(1, 21))
     logged = {entry["step"]: entry["loss"] for entry in printed["logged"] if "loss" in entry}
     assert {step.step: step.loss for step in steps if step.loss is not None} == logged
     assert set(logged) == {8, 16, 20}
+    # The last step is saved before its loss is logged.
+    assert all((step.step_time_seconds or 0) >= SLEEP_SECONDS for step in steps)
+    assert [details["step"] for kind, details in place.events() if kind == "save_start"] == [20]
+    assert steps[-1].timestamp <= place.event_times("save_start")[0]
 
 
 def test_accumulated_batches_are_one_step(place: Place) -> None:

@@ -43,7 +43,9 @@ class TracksideCallback(keras.callbacks.Callback):
         self._step = 0
         self._averaged = 0
         self._mean = 0.0
+        #: A number, or the schedule that has one for each batch; and when a schedule may be asked again.
         self._learning_rate: Any = None
+        self._schedule_due = 0.0
         self._since: float | None = None
         #: First batches of executions that have not ended; and those that ended, which threads may report in any order.
         self._begun: Deque[int] = deque()
@@ -140,9 +142,16 @@ class TracksideCallback(keras.callbacks.Callback):
         return min(max(begun + self._executed_together, ended + 1), self.params.get("steps") or sys.maxsize)
 
     def _rate(self, batches: int) -> float | None:
-        if callable(self._learning_rate):
-            return _number(self._learning_rate(batches))
-        return None if self._learning_rate is None else float(self._learning_rate)
+        if not callable(self._learning_rate):
+            return None if self._learning_rate is None else float(self._learning_rate)
+        started = time.perf_counter()
+        if started < self._schedule_due:
+            return None
+        rate = _number(self._learning_rate(batches))
+        ended = time.perf_counter()
+        # A schedule computes with tensors, which takes longer than all else here: at most a hundredth of the time.
+        self._schedule_due = ended + 100 * (ended - started)
+        return rate
 
 
 def _learning_rate(optimizer: Any) -> Any:

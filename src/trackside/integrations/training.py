@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import platform
 import sys
 from typing import Any, Mapping
 
@@ -45,6 +46,7 @@ class Training:
         atexit.register(self._end_with_the_program)
         if rank == 0:
             self.run = Run(**self._options)
+            self.run.info(**_versions(framework))
             self.run.event("training_start", at=at)
 
     def out_of_memory(self, error: BaseException | None = None, **details: Any) -> None:
@@ -75,3 +77,10 @@ class Training:
     def _end_with_the_program(self) -> None:
         # Python keeps the error that ended the program, if one did.
         self.end(getattr(sys, "last_exc", None) or getattr(sys, "last_value", None))
+
+
+def _versions(framework: str) -> dict[str, str]:
+    """Return the versions of what trains, as far as it is loaded."""
+    found = {name: getattr(sys.modules.get(name), "__version__", None) for name in (framework, "torch")}
+    known = {name + "_version": str(version) for name, version in found.items() if version is not None}
+    return {"python_version": platform.python_version(), **known}

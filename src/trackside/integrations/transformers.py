@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Mapping
+from typing import Any, Mapping, NamedTuple, Optional
 
 from transformers import TrainerCallback  # type: ignore[import-not-found, unused-ignore]
 
@@ -13,6 +13,12 @@ from trackside.integrations.quiet_hooks import quiet
 from trackside.integrations.training import Training
 
 _NOT_MEASURED = float("nan")
+
+
+class _EndedStep(NamedTuple):
+    step: int
+    at: float
+    seconds: Optional[float]
 
 
 class TracksideCallback(TrainerCallback):
@@ -29,25 +35,25 @@ class TracksideCallback(TrainerCallback):
         #: Where the time of the next step begins: at the end of the last one, or of the save or evaluation after it.
         self._since: float | None = None
         #: The step that waits for the values which the Trainer is about to log.
-        self._waiting: int | None = None
-        #: The last step that is written.
-        self._written = -1
+        self._waiting: _EndedStep | None = None
         self._saving = False
 
     @quiet
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        batch_size = getattr(state, "train_batch_size", None) or args.train_batch_size
-        before, lost = self._batch_size, self._training.is_open
-        if lost:  # the Trainer ran out of memory and starts again with a smaller batch (`auto_find_batch_size`)
+        before, batch_size = self._batch_size, getattr(state, "train_batch_size", None) or args.train_batch_size
+        # A training that did not end, with a larger batch: the Trainer ran out of memory and tries again.
+        retries = self._training.is_open and getattr(args, "auto_find_batch_size", False) and before != batch_size
+        if retries:
             self._training.out_of_memory(batch_size=before)
-            self._training.end()
         self._batch_size, self._since, self._waiting, self._saving = batch_size, None, None, False
-        self._written = -1
         self._training.begin(
             "transformers", args.to_dict(), total_steps=state.max_steps or None, rank=_rank(args, state)
         )
-        if self._run is not None and lost and before != batch_size:
-            self._run.event("batch_size_adjustment", old_batch_size=before, new_batch_size=batch_size)
+        if self._run is not None:
+            # Rows without a loss are no sign of nan.
+            self._run.info(loss_every_steps=_loss_every_steps(args, state))
+            if retries:
+                self._run.event("batch_size_adjustment", old_batch_size=before, new_batch_size=batch_size)
 
     @quiet
     def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -55,16 +61,18 @@ class TracksideCallback(TrainerCallback):
         if self._since is None:
             self._since = time.perf_counter()
         self._learning_rate = _learning_rate(kwargs.get("optimizer"))
-        self._end_save()  # another callback may have withdrawn it
+        self._end_save(state)  # another callback may have withdrawn it
 
     @quiet
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self._run is None:
             return
-        self._waiting = state.global_step
+        now = time.perf_counter()
+        seconds = None if self._since is None else now - self._since
+        self._waiting, self._since = _EndedStep(state.global_step, time.time(), seconds), now
         if not _logs_this_step(args, state, control):
             self._write_waiting({})
-        self._start_save_if_next(control)
+        self._start_save_if_next(state, control)
 
     @quiet
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
@@ -75,19 +83,19 @@ class TracksideCallback(TrainerCallback):
             self._write_logged(state.global_step, logs)
         else:  # an evaluation, or the summary at the end
             self._run.values(state.global_step, **without_arguments(logs))
-        self._start_save_if_next(control)
+        self._start_save_if_next(state, control)
 
     @quiet
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._restart_clock()
-        self._start_save_if_next(control)
+        self._start_save_if_next(state, control)
 
     @quiet
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         if self._run is None:
             return
-        self._start_save()
-        self._end_save()
+        self._start_save(state)
+        self._end_save(state)
 
     @quiet
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -95,12 +103,12 @@ class TracksideCallback(TrainerCallback):
             return
         if not control.should_log:
             self._write_waiting({})
-        self._start_save_if_next(control)
+        self._start_save_if_next(state, control)
 
     @quiet
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._write_waiting({})
-        self._end_save()
+        self._end_save(state)
         self._training.end()
 
     @property
@@ -109,19 +117,14 @@ class TracksideCallback(TrainerCallback):
 
     def _write_logged(self, step: int, logs: Mapping[str, Any]) -> None:
         """Write the values of the step that waits for them, or of one that was written without them."""
-        if self._waiting is None and step == self._written and self._run is not None:
-            self._run.step(step, step_time=_NOT_MEASURED, **self._columns(logs))
-        else:
-            self._waiting = step
-            self._write_waiting(logs)
+        if self._waiting is None:
+            self._waiting = _EndedStep(step, time.time(), _NOT_MEASURED)
+        self._write_waiting(logs)
 
     def _write_waiting(self, logs: Mapping[str, Any]) -> None:
-        if self._waiting is None or self._run is None:
-            return
-        now = time.perf_counter()
-        elapsed = None if self._since is None else now - self._since
-        self._run.step(self._waiting, step_time=elapsed, **self._columns(logs))
-        self._written, self._waiting, self._since = self._waiting, None, now
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and self._run is not None:
+            self._run.step(waiting.step, at=waiting.at, step_time=waiting.seconds, **self._columns(logs))
 
     def _columns(self, logs: Mapping[str, Any]) -> dict[str, Any]:
         found = step_values(logs)
@@ -133,19 +136,19 @@ class TracksideCallback(TrainerCallback):
             "batch_size": self._batch_size,
         }
 
-    def _start_save_if_next(self, control: Any) -> None:
+    def _start_save_if_next(self, state: Any, control: Any) -> None:
         if control.should_save and not control.should_log and not control.should_evaluate:
-            self._start_save()
+            self._start_save(state)
 
-    def _start_save(self) -> None:
+    def _start_save(self, state: Any) -> None:
         if self._run is not None and not self._saving:
             self._saving = True
-            self._run.event("save_start")
+            self._run.event("save_start", step=state.global_step)
 
-    def _end_save(self) -> None:
+    def _end_save(self, state: Any) -> None:
         if self._run is not None and self._saving:
             self._saving = False
-            self._run.event("save_end")
+            self._run.event("save_end", step=state.global_step)
             self._restart_clock()
 
     def _restart_clock(self) -> None:
@@ -164,9 +167,18 @@ def _learning_rate(optimizer: Any) -> float | None:
     return rate if isinstance(rate, float) else None
 
 
+def _loss_every_steps(args: Any, state: Any) -> int | None:
+    """Return the number of steps from one logged loss to the next; None: once per epoch, or never."""
+    return int(state.logging_steps or 0) or None if _logging_strategy(args) == "steps" else None
+
+
+def _logging_strategy(args: Any) -> str:
+    return str(getattr(args.logging_strategy, "value", args.logging_strategy))
+
+
 def _logs_this_step(args: Any, state: Any, control: Any) -> bool:
     """Return whether the Trainer logs the values of the step that has just ended."""
     if control.should_log:
         return True
     ends = control.should_training_stop or control.should_epoch_stop or float(state.epoch or 0.5).is_integer()
-    return ends and str(getattr(args.logging_strategy, "value", args.logging_strategy)) == "epoch"
+    return ends and _logging_strategy(args) == "epoch"
