@@ -10,6 +10,7 @@ import time
 
 from trackside.machine import clock
 from trackside.recorder.recorder import RecordedTry, Recorder, TryEnd
+from trackside.recorder.schedule import Schedule
 from trackside.records import read_record
 from trackside.root import Root, TryFolder, stream_name
 from trackside.steps.monitored_step import database_of, job_of
@@ -21,6 +22,7 @@ from trackside.steps.tries import exit_from_record
 _LOOK_SECONDS = 1.0
 _START_SECONDS = 10.0
 _POLL_SECONDS = 0.05
+_PROCESS_SECONDS = 5.0
 _NICENESS = 10
 
 
@@ -34,10 +36,17 @@ def record(root: Root, index: int, number: int) -> None:
     if not _await_start(folder):
         return
     recorder = Recorder(_recorded(root, plan, index, number), moment=clock.seconds_since_boot(), note=_log)
-    while not observer.is_over(index, number, now=clock.now()):
-        recorder.look(wall=time.time(), moment=clock.seconds_since_boot(), pid=_pid(plan, index, folder))
-        left = recorder.seconds_left(clock.seconds_since_boot())
-        _sleep(woken, min(_LOOK_SECONDS, left))
+    process_checks = Schedule(_PROCESS_SECONDS, start=0.0)
+    pid = None
+    while not os.path.exists(folder.exit):
+        moment = clock.seconds_since_boot()
+        # Where the shim was killed there is no exit file; reading a process costs more than all else here.
+        if process_checks.take_turn(moment) and observer.is_over(index, number, now=clock.now()):
+            break
+        pid = pid or _pid(plan, index, folder)
+        recorder.look(wall=time.time(), moment=moment, pid=pid)
+        if _sleep(woken, min(_LOOK_SECONDS, recorder.seconds_left(moment))):
+            process_checks = Schedule(_PROCESS_SECONDS, start=0.0)
     recorder.finish(_end(folder), wall=time.time(), moment=clock.seconds_since_boot())
 
 
@@ -92,10 +101,10 @@ def _wake_on_signal() -> int:
     return readable
 
 
-def _sleep(woken: int, seconds: float) -> None:
+def _sleep(woken: int, seconds: float) -> bool:
+    """Sleep; True if the supervisor ended it."""
     readable, _, _ = select.select([woken], [], [], seconds)
-    if readable:
-        os.read(woken, 4096)
+    return bool(readable and os.read(woken, 4096))
 
 
 def _log(text: str) -> None:

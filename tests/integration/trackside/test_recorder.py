@@ -194,9 +194,9 @@ with Run() as run:
 
 
 @pytest.mark.parametrize(
-    "victims", [("training",), ("recorder",), ("supervisor",), ("training", "recorder", "supervisor")]
+    ("victims", "after"),
+    [(("training",), 0), (("training",), 500), (("recorder",), 500), (("supervisor",), 500), (ALL, 0), (ALL, 500)],
 )
-@pytest.mark.parametrize("after", [0, 120, 700])
 def test_whatever_is_killed_every_step_reaches_home_once(job: Bench, victims: tuple[str, ...], after: int) -> None:
     """Home reads all the while; the training goes on where it was killed, so that 1,000 steps exist in the end."""
     job.plan(python(TRAIN, tries=2), monitoring=OFTEN)
@@ -264,5 +264,6 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_disk_that_a_training_fills_changes_nothing_for_it(small_disk: Path, pyz: Path) -> None:
     with bench(small_disk / "job", pyz=pyz) as job:
         job.plan(python(FILL + TRAIN_AND_EXIT), monitoring=OFTEN)
-        seen = finished(job)
+        job.start()
+        seen = job.until_finished()
         assert (seen["steps"][0]["exit_code"], seen["steps"][0]["exit_known"]) == (3, True)
