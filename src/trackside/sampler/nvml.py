@@ -22,6 +22,11 @@ _LIBRARIES = (
 )
 _SUCCESS, _NOT_SUPPORTED, _INSUFFICIENT_SIZE, _GPU_IS_LOST = 0, 3, 7, 15
 _MISSING_FUNCTION = 13
+_PROBLEMS = {
+    4: "no permission",
+    9: "the driver is not loaded",
+    18: "the versions of driver and library differ",
+}
 _TOLERATE_NO_GPUS = 1
 _TEMPERATURE_OF_GPU = 0
 _CLOCK_OF_SM = 1
@@ -104,7 +109,7 @@ class Nvml:
         if code == _MISSING_FUNCTION:
             code = self._call("nvmlInit_v2")
         if code != _SUCCESS:
-            raise GpuSourceError("NVML cannot be started (error %d)" % code)
+            raise GpuSourceError("NVML cannot be started: %s" % _PROBLEMS.get(code, "error %d" % code))
         self._devices = list(self._find_devices())
         if not self._devices:
             self.close()

@@ -201,4 +201,4 @@ def sums_by_role(processes: list[ProcessReading]) -> tuple[float | None, float |
 def _sum(values: list[float | None]) -> float | None:
     """Return the sum; None if a part of it is unknown."""
     known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
+    return sum(known, 0.0) if len(known) == len(values) else None
