@@ -1,4 +1,4 @@
-"""A small transformer whose training steps keep a GPU busy for some milliseconds each."""
+"""A small transformer: its steps take some milliseconds, or long enough that the GPU is what they wait for."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ _BATCH = 8
 class SmallTraining:
     """Trains on random tokens. On a computer without a GPU it is much smaller, to try a script."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_larger: bool = False) -> None:
         torch.manual_seed(0)
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         on_gpu = self.device == "cuda"
-        width, layers, words, context = (1024, 8, 8192, 512) if on_gpu else (32, 1, 64, 8)
+        size = (2048, 12, 8192, 1024) if is_larger else (1024, 8, 8192, 512)
+        width, layers, words, context = size if on_gpu else (32, 1, 64, 8)
         self._tokens = torch.randint(words, (_BATCH, context), device=self.device)
         layer = torch.nn.TransformerEncoderLayer(width, 16, 4 * width, dropout=0.0, batch_first=True, norm_first=True)
         self._model = torch.nn.Sequential(

@@ -26,7 +26,7 @@ _WARM_UP_SECONDS = 5.0
 
 
 def main(folder: str, seconds: str, repetitions: str) -> int:
-    training = SmallTraining()
+    training = SmallTraining(is_larger=True)
     _steps_per_second(training, _WARM_UP_SECONDS, run=None)
     ways = [WITHOUT, *BESIDE]
     found: dict[str, list[float]] = {way: [] for way in ways}
