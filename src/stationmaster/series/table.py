@@ -95,11 +95,15 @@ class Table:
 
     def with_steps_moved(self, offset: int) -> Table:
         """Return the table with `offset` added to its steps, for a trainer that counts from zero after a resume."""
-        steps = self.columns.get("step")
-        if not offset or steps is None or isinstance(steps, tuple):
+        if not offset:
             return self
-        moved = array("q", (_within_range(int(step) + offset) for step in steps))
-        return Table(self.name, {**self.columns, "step": moved})
+        columns = dict(self.columns)
+        steps, details = columns.get("step"), columns.get("details")
+        if isinstance(steps, array):
+            columns["step"] = array("q", (_within_range(int(step) + offset) for step in steps))
+        if isinstance(details, tuple):
+            columns["details"] = tuple(_with_step_moved(text, offset) for text in details)
+        return Table(self.name, columns)
 
 
 def table_from_json(name: object, columns: object, *, most_values: int = 10_000_000) -> Table | None:
@@ -208,3 +212,14 @@ def _joined_column(table: str, name: str, tables: Sequence[Table]) -> Column:
         held = each.columns.get(name)
         whole.extend(missing * len(each) if held is None else held)  # type: ignore[arg-type]  # of the same kind
     return whole
+
+
+def _with_step_moved(details: str | None, offset: int) -> str | None:
+    """The details of an event, JSON, with their step moved."""
+    try:
+        found = json.loads(details or "")
+    except ValueError:
+        return details
+    if not isinstance(found, dict) or type(found.get("step")) is not int:
+        return details
+    return json.dumps({**found, "step": found["step"] + offset}, separators=(",", ":"))

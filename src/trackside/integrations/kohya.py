@@ -64,12 +64,8 @@ def script_config(arguments: Sequence[str]) -> dict[str, Any]:
 def _begin(options: argparse.Namespace, given: Sequence[str]) -> KohyaTraining | None:
     config = script_config(given)
     steps = config.get("max_train_steps")
-    run = Run(
-        config=config,
-        framework="kohya",
-        total_steps=None if steps is None else options.first_step + int(steps),
-    )
-    training = KohyaTraining(run, first_step=options.first_step, batch_size=options.batch_size)
+    run = Run(config=config, framework="kohya", total_steps=None if steps is None else int(steps))
+    training = KohyaTraining(run, batch_size=options.batch_size)
     training.change_imports()
     return training
 
@@ -102,7 +98,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python3 -m trackside.integrations.kohya", description=__doc__, allow_abbrev=False
     )
-    parser.add_argument("--first-step", type=int, default=0, help="added to the script's steps, if it continues others")
     parser.add_argument("--batch-size", type=int, help="recorded with each step; the script does not log it")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="SCRIPT ARGUMENT…")
     return parser

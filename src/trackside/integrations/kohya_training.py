@@ -25,12 +25,12 @@ _STEP_OF_FILE = re.compile(r"-step(\d{8})")
 
 
 class KohyaTraining:
-    """One training of a script. Its steps are counted from `first_step`."""
+    """One training of a script."""
 
-    def __init__(self, run: Run, *, first_step: int = 0, batch_size: int | None = None) -> None:
+    def __init__(self, run: Run, *, batch_size: int | None = None) -> None:
         self.run = run
-        self._first_step, self._batch_size = first_step, batch_size
-        self._step = 0  # the last one that was logged, as the script counts
+        self._batch_size = batch_size
+        self._step = 0  # the last one that was logged
         self._has_begun = self._is_saving = self._is_sampling = False
         self._sampling_since: float | None = None
         self._gradient_norm: Any = None
@@ -44,7 +44,7 @@ class KohyaTraining:
         """Record the start of the training. May be repeated."""
         if not self._has_begun:
             self._has_begun = True
-            self.run.event("training_start", step=self._first_step, batch_size=self._batch_size)
+            self.run.event("training_start", step=0, batch_size=self._batch_size)
 
     def finish(self) -> None:
         """Write what is left."""
@@ -54,16 +54,13 @@ class KohyaTraining:
     def step_values(self, values: Mapping[str, Any], step: int | None) -> tuple[dict[str, Any], int]:
         """Return what is recorded of the values that the script logs, and their step; no values: nothing is."""
         if step is None or "loss/current" not in values:  # of an epoch or a validation, under other numbers
-            return dict(values), self._first_step + self._step
+            return dict(values), self._step
         if step <= self._step:  # a batch of the next step, for which gradients are being accumulated
-            return {}, self._first_step + self._step
+            return {}, self._step
         self._step = step
-        found = {"grad_norm": self._gradient_norm, "batch_size": self._batch_size}
+        found = {**values, "grad_norm": self._gradient_norm, "batch_size": self._batch_size}
         self._gradient_norm = None
-        return {
-            **values,
-            **{name: value for name, value in found.items() if value is not None},
-        }, self._first_step + step
+        return {name: value for name, value in found.items() if value is not None}, step
 
     def _change_for(self, module: str) -> Callable[[ModuleType], None] | None:
         if module == "accelerate.accelerator":
@@ -137,7 +134,7 @@ class KohyaTraining:
             yield
             return
         named = _STEP_OF_FILE.search(str(path))
-        step = self._first_step + (int(named[1]) if named else self._step)
+        step = int(named[1]) if named else self._step
         self._is_saving = True
         self.run.event("save_start", at=time.time(), step=step)
         try:
@@ -164,5 +161,5 @@ class KohyaTraining:
     def _note_sample(self, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
         if self._sampling_since is not None and not self._is_sampling:
             steps = inspect.signature(function).bind(*args, **kwargs).arguments.get("steps")
-            self._is_sampling, self._sampled_step = True, self._first_step + int(steps or 0)
+            self._is_sampling, self._sampled_step = True, int(steps or 0)
             self.run.event("sampling_start", at=self._sampling_since, step=self._sampled_step)

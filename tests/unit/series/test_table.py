@@ -140,6 +140,13 @@ def test_steps_of_a_resumed_trainer_are_moved() -> None:
     assert moved.values("loss") == [0.5, None]
 
 
+def test_events_of_a_resumed_trainer_are_moved_with_its_steps() -> None:
+    details = ['{"step": 4, "batch_size": 2}', '{"path": "a.png"}', "no JSON", None, '{"step": true}']
+    events = {"id": [*range(5)], "timestamp": [1.0] * 5, "event_type": ["save_start"] * 5, "details": details}
+    moved = table_of("TrainingEvent", events).with_steps_moved(500)
+    assert moved.values("details") == ['{"step":504,"batch_size":2}', *details[1:]]
+
+
 @given(st.sampled_from(sorted(TABLES)), st.data())
 def test_whatever_a_machine_sends_only_good_rows_remain(name: str, data: st.DataObject) -> None:
     rows = data.draw(st.integers(0, 4))

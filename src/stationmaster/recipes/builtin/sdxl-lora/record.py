@@ -1,4 +1,4 @@
-"""Run sd-scripts, recorded if trackside runs beside it: python3 record.py --first-step=N --batch-size=N SCRIPT …
+"""Run sd-scripts, recorded if trackside runs beside it: python3 record.py --batch-size=N SCRIPT …
 
 Without trackside this process becomes the plain script.
 """
@@ -10,7 +10,7 @@ import sys
 
 
 def main(arguments: list[str]) -> None:
-    """Run the script that the arguments name after two options."""
+    """Run the script that the arguments name after an option."""
     if os.environ.get("TRACKSIDE_DATABASE"):  # trackside sets it where it is to record
         try:
             from trackside.integrations import kohya
@@ -19,7 +19,7 @@ def main(arguments: list[str]) -> None:
         else:
             kohya.main(arguments)
             return
-    os.execv(sys.executable, [sys.executable, *arguments[2:]])
+    os.execv(sys.executable, [sys.executable, *arguments[1:]])
 
 
 if __name__ == "__main__":
