@@ -19,8 +19,8 @@ if TYPE_CHECKING:  # it exists for type checkers only
 
 PAUSE_SECONDS = 0.002
 KILLED_AFTER_STEPS = 1000
-_TIGHT_STEPS, _TIGHT_SECONDS = 100_000, 2.0
-_PACED_STEPS = 1000
+_TIGHT_STEPS, _PACED_STEPS = 100_000, 1000
+_MOST_SECONDS = 3.0  # of a loop: a slow tracker logs fewer steps
 _IMPORTS = 5
 
 
@@ -61,7 +61,7 @@ class Probed:
         with tempfile.TemporaryDirectory() as folder:
             files = _files_folder(folder)
             answer: dict[str, Any]
-            answer, orphans = self._probe(folder, "loop", str(files), str(steps), str(pause), str(_TIGHT_SECONDS))
+            answer, orphans = self._probe(folder, "loop", str(files), str(steps), str(pause), str(_MOST_SECONDS))
             answer["cpu_seconds"] += orphans
             answer["bytes"] = sum(file.stat().st_size for file in files.rglob("*") if file.is_file())
             return answer

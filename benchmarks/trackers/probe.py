@@ -1,6 +1,6 @@
 """Runs a tracker in its own environment and prints one JSON object: `python -m trackers.probe TRACKER VERB FOLDER …`.
 
-    loop FOLDER STEPS PAUSE SECONDS   time every call; without a pause, stop after SECONDS
+    loop FOLDER STEPS PAUSE SECONDS   time every call; stop after SECONDS
     kill FOLDER STEPS PAUSE           log the steps, then end this process with SIGKILL
     read FOLDER                       count the stored steps
 
@@ -74,10 +74,10 @@ def _timed_steps(log: Log, durations: array[int], *, pause: float, until: int) -
         log(step, loss, lr, grad_norm)
         after = clock()
         durations[done] = after - before
+        if after > until:
+            return done + 1
         if pause:
             sleep(pause)
-        elif after > until:
-            return done + 1
     return len(durations)
 
 

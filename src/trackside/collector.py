@@ -24,7 +24,9 @@ DATABASE, JOB, RECORDER = "TRACKSIDE_DATABASE", "TRACKSIDE_JOB", "TRACKSIDE_RECO
 _RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 _SAMPLE_SECONDS = 5.0
 _AWAY = {"sampling_start": "sampling_end", "save_start": "save_end"}
-_OUT_OF_MEMORY = ("out of memory", "outofmemory", "cannot allocate memory", "resource_exhausted")
+_OUT_OF_MEMORY = (
+    "out of memory", "outofmemory", "not enough memory", "allocate memory", "status_alloc_failed", "resource_exhausted"
+)  # fmt: skip
 _NAN = float("nan")
 
 _wall, _clock, _pack_step = time.time, time.perf_counter, STEP_LAYOUT.pack_into

@@ -113,6 +113,8 @@ class OutOfMemoryError(RuntimeError):
         (OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."), ["oom_error"]),
         (MemoryError(), ["oom_error"]),
         (RuntimeError("MPS backend out of memory"), ["oom_error"]),
+        (RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 8 bytes."), ["oom_error"]),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate"), ["oom_error"]),
         (RuntimeError("the bedroom pictures are gone"), []),
         (KeyboardInterrupt(), []),
     ],
