@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from stationmaster.series.codec import decode, encode
+from stationmaster.series.codec import decode, encode, encode_quickly
 from stationmaster.series.table import Table, joined
 
 MOST_ROWS = 65_536
-_QUICK = 1  # zlib's level for rows as they arrive; merging compresses them better
+_FEW_VALUES = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +35,9 @@ class Block:
 
 
 def block_of(table: Table, *, attempt: int) -> Block:
-    """Return the block of rows that just arrived; there is at least one."""
-    return _block(table, attempt=attempt, level=_QUICK)
+    """Return the block of rows that just arrived; there is at least one. Merging packs them better."""
+    is_short = len(table) * len(table.columns) <= _FEW_VALUES
+    return _block(table, encode_quickly(table) if is_short else encode(table), attempt=attempt)
 
 
 def merged(blocks: Sequence[Block]) -> Block:
@@ -46,7 +47,7 @@ def merged(blocks: Sequence[Block]) -> Block:
 
 def replaced(blocks: Sequence[Block], table: Table) -> Block:
     """Return one block with the rows that replace those of `blocks`."""
-    return _block(table, attempt=blocks[0].attempt, level=6)
+    return _block(table, encode(table), attempt=blocks[0].attempt)
 
 
 def runs_to_merge(row_counts: Sequence[int], *, is_complete: bool) -> list[range]:
@@ -70,8 +71,8 @@ def runs_to_merge(row_counts: Sequence[int], *, is_complete: bool) -> list[range
     return runs[::-1]
 
 
-def _block(table: Table, *, attempt: int, level: int) -> Block:
-    ids, times = table.numbers("id"), table.numbers("timestamp") if "timestamp" in table.columns else []
+def _block(table: Table, data: bytes, *, attempt: int) -> Block:
+    ids, times = table.numbers("id"), table.numbers("timestamp") if "timestamp" in table.columns else ()
     return Block(
         attempt=attempt,
         name=table.name,
@@ -80,5 +81,5 @@ def _block(table: Table, *, attempt: int, level: int) -> Block:
         first_at=min(times, default=None),
         last_at=max(times, default=None),
         row_count=len(table),
-        data=encode(table, level=level),
+        data=data,
     )

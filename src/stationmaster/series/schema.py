@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cache
 from types import MappingProxyType
 
 
@@ -112,6 +113,7 @@ REQUIRED = frozenset({"id", "step", "timestamp", "event_type", "gpu_index", "pid
 _REQUIRED_OF_TABLE = {"StepValue": frozenset({"name"})}
 
 
+@cache
 def required_columns(table: str) -> tuple[str, ...]:
     """Return the columns of a table that every row has a value in."""
     needed = REQUIRED | _REQUIRED_OF_TABLE.get(table, frozenset())

@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, compress
-from typing import Any, Union
+from typing import Any, Union, cast
 
 from stationmaster.series.schema import OWN_TABLES, TABLES, Kind, required_columns
 
@@ -76,6 +76,10 @@ class Table:
         for values in zip(*(self.values(name) for name in names), strict=True):
             yield dict(zip(names, values, strict=True))
 
+    def tuples(self, *columns: str) -> Iterator[tuple[Any, ...]]:
+        """Yield these values of each row."""
+        return zip(*(self.values(column) for column in columns), strict=True)
+
     def where(self, column: str, value: Value) -> Table:
         """Return the rows with this value in a column."""
         return self.picked([each == value for each in self.values(column)])
@@ -131,10 +135,10 @@ def table_of(name: str, columns: Mapping[str, Sequence[object]]) -> Table:
     """Return the table of these values, checked as in `table_from_json`; all columns are known and equally long."""
     held = {known: _column(name, known, columns[known]) for known in TABLES[name] if known in columns}
     table = Table(name, held)
-    usable = [True] * len(table)
     for column in required_columns(name):
-        usable = [good and value is not None for good, value in zip(usable, table.values(column), strict=True)]
-    return table if all(usable) else table.picked(usable)
+        if column not in table.columns or _has_gaps(table.columns[column]):
+            table = table.picked([value is not None for value in table.values(column)])
+    return table
 
 
 def joined(tables: Sequence[Table]) -> Table:
@@ -149,12 +153,38 @@ def joined(tables: Sequence[Table]) -> Table:
 def _column(table: str, name: str, values: Sequence[object]) -> Column:
     kind = TABLES[table][name]
     if kind is Kind.REAL:
-        return array("d", map(_real, values))
+        return _reals(values)
     if kind is Kind.INTEGER:
-        return array("q", map(_integer, values))
+        return _integers(values)
     if name == "details":
         return tuple(_text(_fitting_json(value), LONGEST_DETAILS) for value in values)
     return tuple(_text(value, LONGEST_TEXT) for value in values)
+
+
+def _reals(values: Sequence[object]) -> array[float]:
+    """Return a column of reals. Most columns hold nothing but floats, which are not looked at one by one."""
+    if set(map(type, values)) == {float}:
+        column = array("d", cast("Sequence[float]", values))
+        if math.isfinite(sum(column)):
+            return column
+    return array("d", map(_real, values))
+
+
+def _integers(values: Sequence[object]) -> array[int]:
+    if set(map(type, values)) == {int}:
+        integers = cast("Sequence[int]", values)
+        if min(integers) >= -_LARGEST_INTEGER and max(integers) <= _LARGEST_INTEGER:
+            return array("q", integers)
+    return array("q", map(_integer, values))
+
+
+def _has_gaps(held: Column) -> bool:
+    if isinstance(held, tuple):
+        return None in held
+    if held.typecode == "q":
+        return NO_INTEGER in held
+    total = sum(held)
+    return total != total
 
 
 def _real(value: object) -> float:

@@ -186,7 +186,7 @@ def test_merging_gives_the_job_room_again(open_store: Callable[..., Store]) -> N
 
 def test_an_unreadable_block_does_not_hide_the_others(store: Store) -> None:
     lease = lease_on(store)
-    broken = replace(block(steps(11)), data=b"\x02 from the future")
+    broken = replace(block(steps(11)), data=b"\x07 from the future")
     write(store, lease, block(steps(1)), broken, block(steps(21)))
     assert store.series.read("a", "StepMetric")[1].values("step") == [*range(1, 11), *range(21, 31)]
     assert store.series.merge("a") == 0

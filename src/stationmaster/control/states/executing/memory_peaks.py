@@ -15,6 +15,7 @@ from stationmaster.watch.anomalies.base import MemoryPeak
 
 _BROKEN_ABOVE = 1.02  # a reading that is further above its total is broken
 _LONGEST_FACT = 32
+_SYSTEM = ("total_memory_gb", "available_memory_gb", "main_process_memory_gb", "worker_memory_gb")
 
 
 def extended_peaks(before: Mapping[str, Any], tables: Iterable[Table]) -> dict[str, Any]:
@@ -61,16 +62,17 @@ def _positive(text: str) -> float | None:
 
 
 def _uses(tables: Mapping[str, Table], facts: Mapping[str, Any]) -> Iterator[tuple[str, MemoryPeak]]:
-    for row in tables["GpuSample"].rows() if "GpuSample" in tables else ():
-        yield from _use("gpu", row.get("memory_used_gb"), row.get("memory_total_gb"), gpu=row["gpu_index"])
-    for row in tables["MetricsSample"].rows() if "MetricsSample" in tables else ():
-        total, limit = row.get("total_memory_gb"), facts.get("limit")
-        if limit is not None and (total is None or limit < total):
-            own = [row.get("main_process_memory_gb"), row.get("worker_memory_gb")]
-            known = [part for part in own if part is not None]
-            yield from _use("system", sum(known) if known else None, limit)
-        elif total is not None and row.get("available_memory_gb") is not None:
-            yield from _use("system", total - row["available_memory_gb"], total)
+    if gpus := tables.get("GpuSample"):
+        for gpu, used, size in gpus.tuples("gpu_index", "memory_used_gb", "memory_total_gb"):
+            yield from _use("gpu", used, size, gpu=gpu)
+    if samples := tables.get("MetricsSample"):
+        limit = facts.get("limit")
+        for total, available, main, workers in samples.tuples(*_SYSTEM):
+            if limit is not None and (total is None or limit < total):
+                known = [part for part in (main, workers) if part is not None]
+                yield from _use("system", sum(known) if known else None, limit)
+            elif total is not None and available is not None:
+                yield from _use("system", total - available, total)
 
 
 def _use(pool: str, used: float | None, size: float | None, gpu: int | None = None) -> Iterator[tuple[str, MemoryPeak]]:
