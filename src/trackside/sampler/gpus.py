@@ -55,8 +55,8 @@ class Gpus:
             answer = self._ask()
         except StillRunning:
             raise GpuSourceError("the GPU's driver has not answered for %g s" % self._limit_seconds) from None
-        if answer is None:
-            return _NOTHING
+        if answer is None:  # a program that rests
+            return _NOTHING if self._last is None else GpuAnswer(process_memory_gb=self._last.process_memory_gb)
         self._last = answer
         return answer
 
@@ -119,15 +119,16 @@ class UnifiedMemory:
 
     def __init__(self) -> None:
         self._differs = False
+        self.was_seen: bool | None = None  # with the last GPUs
 
     def is_seen(self, answer: GpuAnswer, memory: MemoryReading) -> bool:
-        """Return whether all GPUs of this answer use the system's memory."""
+        """Return whether all GPUs use the system's memory. Both readings are of the same moment."""
         if not answer.gpus:
             return False
-        if not answer.has_own_memory:
-            return True
-        self._differs = self._differs or not all(_is_same_pool(gpu, memory) for gpu in answer.gpus)
-        return not self._differs
+        if answer.has_own_memory:
+            self._differs = self._differs or not all(_is_same_pool(gpu, memory) for gpu in answer.gpus)
+        self.was_seen = not answer.has_own_memory or not self._differs
+        return self.was_seen
 
 
 def without_memory(gpus: tuple[GpuReading, ...]) -> tuple[GpuReading, ...]:

@@ -108,7 +108,10 @@ class Sampler:
             return "unified"
         if not answer.gpus:
             return "cpu"
-        return "unified" if self._unified.is_seen(answer, memory) else "discrete"
+        is_unified = self._unified.was_seen
+        if is_unified is None:
+            is_unified = self._unified.is_seen(answer, memory)
+        return "unified" if is_unified else "discrete"
 
     def _read(self, source: str, read: Callable[[], T], missing: T) -> T:
         try:
