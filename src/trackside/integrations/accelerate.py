@@ -31,10 +31,10 @@ class TracksideTracker(GeneralTracker):
         self, project_name: str = "", *, run: Run | None = None, framework: str = "accelerate", **ignored: Any
     ) -> None:
         super().__init__()
-        self._training = Training(run)
+        self._late = LateRows()
+        self._training = Training(run, before_end=self._late.write_all)
         self._framework = framework
         self._started_at: float | None = None
-        self._late = LateRows()
         #: The last step that was logged.
         self._step: int | None = None
 
@@ -86,7 +86,6 @@ class TracksideTracker(GeneralTracker):
     @quiet
     def finish(self) -> None:
         """Write what is left, and the end of the training."""
-        self._late.write_all()
         self._training.end()
 
     def _begin(self, config: Mapping[str, Any]) -> None:

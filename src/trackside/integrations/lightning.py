@@ -39,8 +39,8 @@ class TracksideCallback(_callback_class()):  # type: ignore[misc]  # the base is
 
     def __init__(self, run: Run | None = None) -> None:
         super().__init__()
-        self._training = Training(run)
         self._late = LateRows()
+        self._training = Training(run, before_end=self._write_rest)
         self._step = 0
         self._loss: Any = None
         self._learning_rate: Any = None
@@ -104,11 +104,11 @@ class TracksideCallback(_callback_class()):  # type: ignore[misc]  # the base is
 
     @quiet
     def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
-        self._end()
+        self._training.end()
 
     @quiet
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-        self._end(exception)
+        self._training.end(exception)
 
     @property
     def _run(self) -> Run | None:
@@ -166,12 +166,9 @@ class TracksideCallback(_callback_class()):  # type: ignore[misc]  # the base is
         if self._since is not None:
             self._since = time.perf_counter()
 
-    def _end(self, error: BaseException | None = None) -> None:
-        try:
-            self._late.write_all()  # may fail after an error of the GPU
-        finally:
-            self._between_steps()
-            self._training.end(error)
+    def _write_rest(self) -> None:
+        self._between_steps()
+        self._late.write_all()  # fails after some errors of the GPU
 
 
 def _config(trainer: Any, pl_module: Any) -> dict[str, Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import atexit
 import platform
 import sys
-from typing import Any, Mapping
+from types import TracebackType
+from typing import Any, Callable, Mapping
 
 from trackside.collector import Run, is_out_of_memory
+from trackside.integrations.quiet_hooks import quiet
 
 
 class Training:
@@ -17,10 +19,13 @@ class Training:
     the script's `with` writes its start and end.
     """
 
-    def __init__(self, run: Run | None = None) -> None:
+    def __init__(self, run: Run | None = None, *, before_end: Callable[[], None] | None = None) -> None:
+        """`before_end` writes what is left; its errors are logged."""
         self.run = run
+        self._before_end = before_end
         self._given = run is not None
         self._options: dict[str, Any] | None = None
+        self._next_hook = sys.excepthook
 
     @property
     def is_open(self) -> bool:
@@ -43,7 +48,9 @@ class Training:
         if self._given:
             return
         # Frameworks have no hook for an error that ends the program, or for a script that forgets to finish.
-        atexit.register(self._end_with_the_program)
+        # At its exit Python starts no more threads, and a GPU's memory is read in one: too late for an error.
+        self._next_hook, sys.excepthook = sys.excepthook, self._end_with_an_error
+        atexit.register(self.end)
         if rank == 0:
             self.run = Run(**self._options)
             self.run.info(**_versions(framework))
@@ -64,8 +71,12 @@ class Training:
         """Write the end of the training, after the error that caused it, and close the run. May be repeated."""
         if not self.is_open:
             return
+        if self._before_end is not None:
+            quiet(self._before_end)()
         if not self._given:
-            atexit.unregister(self._end_with_the_program)
+            atexit.unregister(self.end)
+            if sys.excepthook == self._end_with_an_error:
+                sys.excepthook = self._next_hook
             if error is not None and is_out_of_memory(error):
                 self.out_of_memory(error)
             if self.run is not None:
@@ -74,9 +85,11 @@ class Training:
                 self.run = None
         self._options = None
 
-    def _end_with_the_program(self) -> None:
-        # Python keeps the error that ended the program, if one did.
-        self.end(getattr(sys, "last_exc", None) or getattr(sys, "last_value", None))
+    def _end_with_an_error(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        try:
+            self.end(error)
+        finally:
+            self._next_hook(kind, error, trace)
 
 
 def _versions(framework: str) -> dict[str, str]:
