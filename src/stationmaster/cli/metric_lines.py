@@ -13,6 +13,7 @@ from stationmaster.series.run_series import DrawnSeries
 from stationmaster.series.sparkline import BLOCKS, PLAIN, sparkline
 from stationmaster.series.summary import GpuSummary, RunSummary, SeriesSummary
 
+_TITLE = "SERIES"
 _NAME_WIDTH = 30
 _NUMBER_WIDTH = 9
 _LEAST_LINE = 8
@@ -42,13 +43,13 @@ def _table(drawn: Sequence[DrawnSeries], figures: Mapping[str, SeriesSummary]) -
         return
     levels = BLOCKS if _can_show(BLOCKS) else PLAIN
     names = [printable(series.name) for series in drawn]
-    name_width = min(_NAME_WIDTH, max(map(len, names)))
+    name_width = min(_NAME_WIDTH, max(map(len, [_TITLE, *names])))
     room = _width() - name_width - 3
     chosen = _NUMBERS if room - len(_NUMBERS) * _NUMBER_WIDTH >= _GOOD_LINE else _FEW_NUMBERS
     headings = "".join(f"{name.upper():>{_NUMBER_WIDTH}}" for name in chosen)
     line_width = max(_LEAST_LINE, room - len(headings))
     yield ""
-    yield f"{'SERIES':<{name_width}} {headings}"
+    yield f"{_TITLE:<{name_width}} {headings}"
     for series, name in zip(drawn, names, strict=True):
         found = figures.get(series.name)
         values = () if found is None else [getattr(found, name) for name in chosen]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-
 from stationmaster.series.buckets import Points
+from stationmaster.series.mean import mean
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 PLAIN = "_.-~=+*#"  # where a terminal cannot show blocks, by height
@@ -14,8 +12,8 @@ PLAIN = "_.-~=+*#"  # where a terminal cannot show blocks, by height
 def sparkline(points: Points, *, width: int, levels: str = BLOCKS) -> str:
     """Return the points as at most `width` characters, blank where the values of a part of the run are missing.
 
-    A character shows the mean of its part; those with the lowest and the highest of all values show these, so that
-    the largest spike is never lost. A part in which nothing was measured looks like the one before it.
+    A character shows the mean of its part; the first with the highest or the lowest of all values shows that one, so
+    that the largest spike is never lost. A part in which nothing was measured looks like the one before it.
 
     >>> sparkline(Points([1, 2, 3, 4], [0.0, 1.0, 0.5, 1.0], exact=True), width=10)
     '▁█▅█'
@@ -26,11 +24,14 @@ def sparkline(points: Points, *, width: int, levels: str = BLOCKS) -> str:
     if not known or width < 1:
         return ""
     low, high = min(known), max(known)
+    extremes = [high, low]
     line = ""
     for part in _parts(points, width=min(width, len(points.x))):
         values = [y for y in part if y is not None]
         if values:
-            line += _level(_shown(values, low, high), low, high, levels)
+            shown = next((extreme for extreme in extremes if extreme in values), mean(values))
+            extremes = [extreme for extreme in extremes if extreme != shown]
+            line += _level(shown, low, high, levels)
         else:
             line += " " if part or not line else line[-1]
     return line
@@ -40,18 +41,16 @@ def _parts(points: Points, *, width: int) -> list[list[float | None]]:
     first, last = points.x[0], points.x[-1]
     parts: list[list[float | None]] = [[] for _ in range(width)]
     for x, y in zip(points.x, points.y, strict=True):
-        share = (x - first) / (last - first) if last > first else 0.0
-        parts[min(width - 1, int(share * width))].append(y)
+        parts[min(width - 1, int(_share(x, first, last) * width))].append(y)
     return parts
-
-
-def _shown(part: Sequence[float], low: float, high: float) -> float:
-    if high in part:
-        return high
-    return low if low in part else math.fsum(part) / len(part)
 
 
 def _level(value: float, low: float, high: float, levels: str) -> str:
     if high <= low:
         return levels[len(levels) // 2]
-    return levels[min(len(levels) - 1, int((value - low) / (high - low) * len(levels)))]
+    return levels[min(len(levels) - 1, int(_share(value, low, high) * len(levels)))]
+
+
+def _share(value: float, low: float, high: float) -> float:
+    """Return how far a value is between two others; halves, since the distance of two numbers may be no number."""
+    return (value / 2 - low / 2) / (high / 2 - low / 2) if high / 2 > low / 2 else 0.0

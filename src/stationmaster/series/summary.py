@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stationmaster.series.mean import mean
 from stationmaster.series.run_series import RunSeries, Series
 from stationmaster.series.table import Table
 
@@ -86,7 +86,7 @@ def _summary(series: Series) -> SeriesSummary:
         last=known[-1],
         lowest=min(known),
         highest=max(known),
-        mean=math.fsum(known) / len(known),
+        mean=mean(known),
     )
 
 
@@ -102,7 +102,7 @@ def _gpus(samples: Table | None) -> tuple[GpuSummary, ...]:
                 name=next((name for name in own.values("name") if name), None),
                 memory_peak_gb=max(_numbers(own, "memory_used_gb"), default=None),
                 memory_total_gb=max(_numbers(own, "memory_total_gb"), default=None),
-                utilization_mean_percent=math.fsum(busy) / len(busy) if busy else None,
+                utilization_mean_percent=mean(busy) if busy else None,
                 temperature_peak_c=max(_numbers(own, "temperature_c"), default=None),
             )
         )

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stationmaster.cli.metric_lines import metric_lines
 from stationmaster.series.buckets import Points
 from stationmaster.series.run_series import RunSeries
 from stationmaster.series.sparkline import BLOCKS, PLAIN, sparkline
@@ -145,7 +146,7 @@ def test_a_sparkline_shows_the_spike_at_any_width(levels: str) -> None:
 
 
 @given(
-    st.lists(st.one_of(st.none(), st.floats(-1e300, 1e300)), max_size=50),
+    st.lists(st.one_of(st.none(), st.floats(allow_nan=False, allow_infinity=False)), max_size=50),
     st.integers(min_value=0, max_value=30),
 )
 def test_a_sparkline_is_never_wider_than_asked(values: list[float | None], width: int) -> None:
@@ -153,6 +154,22 @@ def test_a_sparkline_is_never_wider_than_asked(values: list[float | None], width
     line = sparkline(points, width=width)
     assert len(line) <= width
     assert set(line) <= {*BLOCKS, " "}
+
+
+@given(st.lists(st.tuples(st.floats(allow_nan=False), st.floats(allow_nan=False)), min_size=1, max_size=20))
+def test_no_numbers_of_a_machine_break_its_summary(rows: list[tuple[float, float]]) -> None:
+    table = table_of(
+        "MetricsSample",
+        {
+            "id": [*range(len(rows))],
+            "timestamp": [at for at, _ in rows],
+            "total_memory_gb": [value for _, value in rows],
+            "available_memory_gb": [-value for _, value in rows],
+        },
+    )
+    own = RunSeries({"MetricsSample": table})
+    lines = list(metric_lines(summarise_run(own), own.drawn(columns=10)))
+    assert all(line.isprintable() for line in lines)
 
 
 def test_tables_hold_nan_for_what_is_missing() -> None:
