@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-_MOST_BYTES = 1 << 16  # of one look; what a flood of output adds beyond that is skipped
+_MOST_BYTES = 1 << 15  # of one look; what a flood of output adds beyond that is skipped
 _MOST_AT_END = 1 << 18
 _LONGEST_LINE = 1 << 13
 
