@@ -186,39 +186,24 @@ def record(
     job_id: str | None = None,
     python: str | None = None,
 ) -> Watch:
-    """Return what records the training of process `pid`; `python` reads a config in YAML if this Python cannot."""
+    """Return what records the training of process `pid`; `python` has PyYAML, if this one lacks it."""
     settings = Settings.of({} if config is None else read_config(config, python))
     run = Run(config=settings.config, framework="ai-toolkit", total_steps=settings.total_steps, pid=pid)
     return Watch(run, database, losses, settings, job_id=job_id)
 
 
 def read_config(file: Path, python: str | None = None) -> Mapping[str, Any]:
-    """Return ai-toolkit's config, JSON or YAML; empty if neither this Python nor `python` can read it."""
+    """Return ai-toolkit's config; empty if it cannot be read. YAML needs PyYAML, in `python` or in this Python."""
     try:
-        text = file.read_text(encoding="utf-8")
-        found = json.loads(text)
+        found = json.loads(file.read_text(encoding="utf-8"))
     except OSError:
         return {}
     except ValueError:
-        found = _read_yaml(text, file, python)
+        found = _read_yaml(file, python or sys.executable)
     return found if isinstance(found, dict) else {}
 
 
-def _read_yaml(text: str, file: Path, python: str | None) -> object:
-    try:
-        import yaml
-    except ImportError:
-        return _converted(file, python)
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
-        return None
-
-
-def _converted(file: Path, python: str | None) -> object:
-    """The config as the trainer's own Python reads it, which has PyYAML."""
-    if python is None:
-        return None
+def _read_yaml(file: Path, python: str) -> object:
     try:
         done = subprocess.run(
             [python, "-c", _CONVERT, str(file)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60
