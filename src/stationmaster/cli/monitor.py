@@ -40,7 +40,8 @@ def monitor(
 ) -> None:
     """Watch rented machines: progress, health, cost and logs.
 
-    Runs until Ctrl-C unless you pass --once.
+    Runs until Ctrl-C unless you pass --once. What it shows is stored, except with --mock: see
+    `stationmaster metrics vastai/INSTANCE`.
 
     Examples:
 

@@ -74,6 +74,10 @@ def test_what_cannot_be_used_gives_nothing(name: object, columns: object) -> Non
     assert table_from_json(name, columns) is None
 
 
+def test_no_machine_can_send_what_home_records_itself() -> None:
+    assert table_from_json("InstanceSample", {"id": [1], "timestamp": [1.0]}) is None
+
+
 def test_more_values_than_allowed_give_nothing() -> None:
     assert table_from_json("StepMetric", STEPS, most_values=8) is not None
     assert table_from_json("StepMetric", STEPS, most_values=7) is None
