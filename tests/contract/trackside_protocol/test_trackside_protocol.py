@@ -232,6 +232,26 @@ async def test_the_log_is_read_once_in_pieces_that_fit_together(make: Make) -> N
 
 
 @asynchronous
+async def test_rows_of_the_training_come_once_and_all_of_them_by_the_end(make: Make) -> None:
+    bench = make("ends well")
+    await bench.prepare()
+    await bench.host.start()
+    since, read = Since(), dict[str, list[int]]()
+    while True:
+        status = await bench.host.status(since)
+        for table, last in status.series_read.items():
+            read.setdefault(table, []).append(last)
+        since = since.after(status)
+        if status.finished is not None and not status.more:
+            break
+    assert read
+    for ids in read.values():
+        assert ids == sorted(set(ids)), "each answer begins after the one before"
+    assert (await bench.host.status(since)).series_read == {}
+    assert (await bench.host.status()).series_read == {table: ids[-1] for table, ids in read.items()}
+
+
+@asynchronous
 async def test_outputs_are_listed_hashed_and_come_home_whole(make: Make, tmp_path: Path) -> None:
     bench = make("ends well")
     await bench.prepare()

@@ -30,7 +30,7 @@ _TRAIN = {
 }
 
 _SCRIPTS = {
-    "ends well": Script(),
+    "ends well": Script(measured=True),
     "fails once": Script(exit_codes={("train", 1): 3}, fails_at=1),
     "fails always": Script(exit_codes={("train", 1): 3, ("train", 2): 3}, fails_at=1),
     "cannot pass": Script(
