@@ -7,8 +7,8 @@ Layout: a format byte, the length of the header (4 bytes), the header (JSON: row
 column), the columns. Numbers are 8 bytes, little endian; texts are JSON.
 
 Format 1, for storing: each column is compressed, with the first bytes of all its numbers together, then the second
-bytes, and so on: bytes that hardly change compress well. Format 2, for rows that arrive a few at a time: the columns
-are compressed together and as they are, which takes a fraction of the time.
+bytes, and so on: bytes that hardly change compress well. Format 2, for rows that arrive a few at a time and are merged
+with others later: the columns as they are, which takes a fraction of the time.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from stationmaster.series.table import Column, Table
 _STORED, _QUICK = 1, 2
 _MOST_ROWS = 1 << 24
 _WIDTH = 8
+# Made once: `json.dumps` makes a new encoder for each call that does not use its default separators.
+_to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 class NotATable(ValueError):
@@ -35,13 +37,13 @@ class NotATable(ValueError):
 def encode(table: Table) -> bytes:
     """Return the table as few bytes."""
     parts = {name: zlib.compress(_shuffled(held)) for name, held in table.columns.items()}
-    return _with_header(_STORED, table, parts, b"".join(parts.values()))
+    return _with_header(_STORED, table, parts)
 
 
 def encode_quickly(table: Table) -> bytes:
     """Return the table as bytes in little time, for a few rows."""
     parts = {name: _raw(held) for name, held in table.columns.items()}
-    return _with_header(_QUICK, table, parts, zlib.compress(b"".join(parts.values()), 1))
+    return _with_header(_QUICK, table, parts)
 
 
 def decode(name: str, data: bytes, columns: Collection[str] | None = None) -> Table:
@@ -64,8 +66,6 @@ def _decode(name: str, data: memoryview, wanted: Collection[str] | None) -> Tabl
     rows, sizes = header["rows"], header["columns"]
     if not _is_count(rows) or rows > _MOST_ROWS or not all(_is_count(size) for _, size in sizes):
         raise ValueError("impossible lengths")
-    if kind == _QUICK:
-        data, begin = memoryview(_decompressed(data[begin:], sum(size for _, size in sizes))), 0
     held: dict[str, Column] = {}
     for column, size in sizes:
         part = data[begin : begin + size]
@@ -75,14 +75,14 @@ def _decode(name: str, data: memoryview, wanted: Collection[str] | None) -> Tabl
     return Table(name, held)
 
 
-def _with_header(kind: int, table: Table, parts: Mapping[str, bytes], body: bytes) -> bytes:
+def _with_header(kind: int, table: Table, parts: Mapping[str, bytes]) -> bytes:
     columns = [[name, len(part)] for name, part in parts.items()]
-    header = json.dumps({"rows": len(table), "columns": columns}, separators=(",", ":")).encode()
-    return b"".join((bytes([kind]), len(header).to_bytes(4, "little"), header, body))
+    header = _to_json({"rows": len(table), "columns": columns}).encode()
+    return b"".join((bytes([kind]), len(header).to_bytes(4, "little"), header, *parts.values()))
 
 
 def _raw(held: Column) -> bytes:
-    return json.dumps(held, separators=(",", ":")).encode() if isinstance(held, tuple) else _swapped(held).tobytes()
+    return _to_json(held).encode() if isinstance(held, tuple) else _swapped(held).tobytes()
 
 
 def _shuffled(held: Column) -> bytes:

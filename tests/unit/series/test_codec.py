@@ -76,12 +76,11 @@ def test_changed_bytes_are_refused_or_give_a_table_of_equal_columns(
     assert len({len(values) for values in found.as_lists().values()}) <= 1
 
 
-@pytest.mark.parametrize("kind", [1, 2])
-def test_bytes_that_would_grow_without_limit_are_refused(kind: int) -> None:
+def test_bytes_that_would_grow_without_limit_are_refused() -> None:
     column = zlib.compress(bytes(50_000_000))
-    header = json.dumps({"rows": 3, "columns": [["loss", len(column) if kind == 1 else 24]]}).encode()
+    header = json.dumps({"rows": 3, "columns": [["loss", len(column)]]}).encode()
     with pytest.raises(NotATable, match="another length"):
-        decode("StepMetric", bytes([kind]) + len(header).to_bytes(4, "little") + header + column)
+        decode("StepMetric", b"\x01" + len(header).to_bytes(4, "little") + header + column)
 
 
 def test_a_newer_format_is_refused() -> None:
