@@ -215,3 +215,20 @@ def test_a_training_finds_trackside_in_front_of_the_image_s_own_python_path(job:
     path, listed, database = job.text().splitlines()
     assert path.split(":")[1:] == ["/image/python"]
     assert (listed, database) == ("trackside", str(job.root / "logs" / "aitk_db.db"))
+
+
+def test_a_training_in_a_container_is_recorded_by_its_own_process(job: Bench) -> None:
+    script = 'while [ ! -e "$ROOT/work/go" ]; do sleep 0.1; done'
+    job.plan(
+        contained("train", script, training=True, env={"ROOT": str(job.root)}),
+        container=container(),
+        monitoring={"interval_seconds": 1},
+    )
+    job.start()
+    pid = until_contained(job)
+    newest = job.own / "newest_sample.json"
+    until(lambda: newest.exists() and pid in [each[0] for each in json.loads(newest.read_text())["processes"]])
+    (job.root / "work" / "go").touch()
+    assert finished(job)["result"] == "done"
+    series = {entry["table"]: entry["columns"] for entry in job.status({})["series"]}
+    assert series["TrainingEvent"]["event_type"] == ["training_start", "training_end"]
