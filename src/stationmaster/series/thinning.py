@@ -17,7 +17,7 @@ from stationmaster.series.table import NO_INTEGER, Column, Table
 
 CHART_COLUMNS = 2000
 
-#: The tables that can be thinned: the column that is their x, and the one that tells the series in them apart.
+#: The tables that can be thinned: the column that is their x, and the one whose values are series of their own.
 _AXES: dict[str, tuple[str, str | None]] = {
     "StepMetric": ("step", None),
     "StepValue": ("step", "name"),
@@ -33,8 +33,8 @@ def thinned(table: Table, *, columns: int = CHART_COLUMNS) -> Table:
     """Return the table with only what a chart of `columns` pixels shows of it."""
     if table.name not in _AXES or len(table) <= 2 * columns:
         return table
-    x, told_apart_by = _AXES[table.name]
-    kept = _kept(table, x, told_apart_by, columns)
+    x, series_column = _AXES[table.name]
+    kept = _kept(table, x, series_column, columns)
     if not kept:  # rows of nothing but steps and times: no chart shows them, and none is more than another
         return table
     wanted = [any(flags) for flags in zip(*kept.values(), strict=True)]
@@ -42,12 +42,12 @@ def thinned(table: Table, *, columns: int = CHART_COLUMNS) -> Table:
     return Table(table.name, {**table.picked(wanted).columns, **columns_left})
 
 
-def _kept(table: Table, x: str, told_apart_by: str | None, columns: int) -> dict[str, bytearray]:
+def _kept(table: Table, x: str, series_column: str | None, columns: int) -> dict[str, bytearray]:
     """Return a flag for each value of each measured column: whether it stays."""
     measured = [name for name in table.columns if _is_measured(table.name, name)]
     kept = {name: bytearray(len(table)) for name in measured}
     xs, ys = table.numbers(x), {name: table.numbers(name) for name in measured}
-    for rows in _rows_of_each_series(table, told_apart_by):
+    for rows in _rows_of_each_series(table, series_column):
         rows.sort(key=xs.__getitem__)
         series_x = [xs[row] for row in rows]
         for name in measured:
@@ -61,11 +61,11 @@ def _is_measured(table: str, name: str) -> bool:
     return TABLES[table][name] is not Kind.TEXT and name not in required_columns(table)
 
 
-def _rows_of_each_series(table: Table, told_apart_by: str | None) -> list[list[int]]:
-    if told_apart_by is None:
+def _rows_of_each_series(table: Table, series_column: str | None) -> list[list[int]]:
+    if series_column is None:
         return [list(range(len(table)))]
     rows = defaultdict(list)
-    for row, key in enumerate(table.values(told_apart_by)):
+    for row, key in enumerate(table.values(series_column)):
         rows[key].append(row)
     return list(rows.values())
 

@@ -95,7 +95,7 @@ class MonitoringSettings(Section):
     analyze_on_complete: bool = True
     """Has no effect yet: whether to analyse a training after it ended."""
     memory_warning_threshold: float = Field(default=0.85, gt=0, le=1)
-    """Share of the GPU's or the system's memory in use (0 to 1) that raises the alert memory_high."""
+    """Share of the GPU's or the system's memory in use (0 to 1) that is noted as the anomaly memory_high."""
     memory_critical_threshold: float = Field(default=0.95, gt=0, le=1)
     """Share of the GPU's or the system's memory in use (0 to 1) that raises the alert memory_critical."""
 

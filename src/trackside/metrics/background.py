@@ -139,9 +139,12 @@ class BackgroundWriter:
             self._sampler.close()
 
     def _append_sample(self) -> None:
-        from trackside.metrics.fold import sample_record
+        from trackside.metrics.fold import info_record, sample_record
 
+        is_first = self._sampler is None
         sample = self._take_sample()
+        if is_first and self._sampler is not None:
+            self.journal.append(info_record(dict(self._sampler.facts())))
         if sample is not None:
             before = self.journal.appended_bytes
             self.journal.append(sample_record(sample))

@@ -32,6 +32,7 @@ class RecorderProcess:
         self._root = root
         self._plan = plan
         self._pid = 0
+        self._killed: list[int] = []
         self._wanted: tuple[int, int] | None = None  # the last try to record
         self._recorded: tuple[int, int] | None = None  # the last one that a recorder was started for
         self._started_at = 0.0
@@ -88,9 +89,10 @@ class RecorderProcess:
     def _kill(self) -> None:
         if self._pid:
             os.killpg(self._pid, signal.SIGKILL)  # with the programs that it started
-            os.waitpid(self._pid, 0)
+            self._killed.append(self._pid)  # not waited for: a driver that hangs may hold it for ever
             self._pid = 0
 
     def _reap(self) -> None:
+        self._killed = [pid for pid in self._killed if not os.waitpid(pid, os.WNOHANG)[0]]
         if self._pid and os.waitpid(self._pid, os.WNOHANG)[0]:
             self._pid = 0

@@ -22,7 +22,7 @@ def test_the_job_s_monitoring_goes_into_its_plan(tmp_path: Path) -> None:
     assert plan["monitoring"] == {"enabled": False, "interval_seconds": 2.5, "per_process": False}
 
 
-def test_measured_values_are_stored_and_a_full_memory_raises_an_alert(tmp_path: Path) -> None:
+def test_measured_values_are_stored_and_a_full_memory_is_noted(tmp_path: Path) -> None:
     script = replace(SCRIPT, training_steps=40, checkpoint_every=20, memory_used_gb=15.0)
     station = FakeStation(Template(tmp_path), tmp_path / "run", script=script)
     station.work(KillPoints())

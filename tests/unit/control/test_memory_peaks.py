@@ -117,20 +117,25 @@ class Fixed:
         self.monitoring = monitoring
 
 
-def test_each_threshold_raises_an_alert_once() -> None:
+def test_each_threshold_is_news_once_and_only_the_critical_one_raises_an_alert() -> None:
     training = job(state=State.EXECUTING)
     first = looked(training, gpu(12.0))
     warned = looked(first.job, gpu(21.0))
     again = looked(warned.job, gpu(21.5))
     critical = looked(again.job, gpu(23.5))
     last = looked(critical.job, gpu(23.9))
-    alerts = [[alert.kind for alert in write.alerts] for write in (first, warned, again, critical, last)]
-    assert alerts == [[], ["memory_high"], [], ["memory_critical"], []]
-    assert warned.alerts[0].message == "88 % of the memory of GPU 0 was in use (21.0 of 24.0 GB; threshold 85 %)"
+    looks = (first, warned, again, critical, last)
+    assert [[event.payload["anomaly"] for event in write.events if event.kind == "anomaly"] for write in looks] == [
+        [], ["memory_high"], [], ["memory_critical"], []
+    ]  # fmt: skip
+    assert [[alert.kind for alert in write.alerts] for write in looks] == [[], [], [], ["memory_critical"], []]
+    assert critical.alerts[0].message == "98 % of the memory of GPU 0 was in use (23.5 of 24.0 GB; threshold 95 %)"
 
 
 def test_the_job_s_own_thresholds_count() -> None:
     training = job(state=State.EXECUTING)
-    assert not looked(training, gpu(21.0), memory_warning_threshold=0.9).alerts
+    assert not [
+        event for event in looked(training, gpu(21.0), memory_warning_threshold=0.9).events if event.kind == "anomaly"
+    ]
     strict = looked(training, system(40.0), memory_warning_threshold=0.4, memory_critical_threshold=0.6)
     assert [alert.kind for alert in strict.alerts] == ["memory_critical"]

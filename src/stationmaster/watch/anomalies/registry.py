@@ -32,7 +32,7 @@ RULES: dict[str, Rule] = {
     "plateau": Rule(find_plateau, Reaction.NOTE),
     "gpu_idle": Rule(find_idle_gpu, Reaction.ALERT),
     "memory_creep": Rule(find_memory_creep, Reaction.ALERT),
-    "memory_high": Rule(find_high_memory, Reaction.ALERT),
+    "memory_high": Rule(find_high_memory, Reaction.NOTE),
     "memory_critical": Rule(find_critical_memory, Reaction.ALERT),
     "disk_filling": Rule(find_filling_disk, Reaction.ALERT),
     "checkpoint_cadence": Rule(find_late_checkpoint, Reaction.ALERT),

@@ -213,3 +213,4 @@ def test_a_run_without_a_recorder_samples(database: Path) -> None:
     run = opened(database, sample_seconds=60.0)
     run.close()
     assert rows(database, "SELECT count(*) > 0 FROM MetricsSample") == [(1,)]
+    assert {"platform", "cpu_cores"} <= {key for (key,) in rows(database, "SELECT key FROM RunInfo")}
