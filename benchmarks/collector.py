@@ -15,7 +15,7 @@ from pathlib import Path
 
 from _report import report
 from trackers.environments import python_of
-from trackers.figures import Figures, Probed, measure
+from trackers.figures import Figures, Measurement, Probed
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +48,13 @@ RESIDENT_BUDGET_MIB = 10.0
 
 def main() -> int:
     chosen = _arguments()
-    found: dict[str, Figures] = {}
-    for tracker in TRACKERS:
-        if chosen.only in (None, tracker.name):
-            try:
-                python = python_of(tracker.packages)
-            except subprocess.CalledProcessError:
-                print(f"left out, cannot be installed: {', '.join(tracker.packages)}", file=sys.stderr)
-                continue
-            empty = Probed("nothing", python)
-            found[tracker.name] = measure(Probed(tracker.adapter, python), empty=empty, rounds=chosen.rounds)
-            print(f"measured {tracker.name}", file=sys.stderr)
+    wanted = [tracker for tracker in TRACKERS if chosen.only in (None, tracker.name)]
+    measurements = {tracker.name: one for tracker in wanted if (one := _measurement(tracker)) is not None}
+    for number in range(chosen.rounds):
+        for name, one in measurements.items():
+            one.measure_round()
+            print(f"round {number + 1}: {name}", file=sys.stderr)
+    found = {name: one.figures() for name, one in measurements.items()}
     if OURS in found:
         _report_budgets(found[OURS], found.get(TRACKIO))
     if chosen.json:
@@ -67,6 +63,16 @@ def main() -> int:
     if chosen.table:
         print(_table(found))
     return 0
+
+
+def _measurement(tracker: Tracker) -> Measurement | None:
+    """Prepare a tracker's environment; None if it cannot be installed here."""
+    try:
+        python = python_of(tracker.packages)
+    except subprocess.CalledProcessError:
+        print(f"left out, cannot be installed: {', '.join(tracker.packages)}", file=sys.stderr)
+        return None
+    return Measurement(Probed(tracker.adapter, python), empty=Probed("nothing", python))
 
 
 def _arguments() -> argparse.Namespace:

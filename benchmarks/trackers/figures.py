@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import statistics
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ PAUSE_SECONDS = 0.002
 KILLED_AFTER_STEPS = 1000
 _TIGHT_STEPS, _PACED_STEPS = 100_000, 1000
 _MOST_SECONDS = 3.0  # of a loop: a slow tracker logs fewer steps
-_IMPORTS = 5
+_IMPORTS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,39 +89,51 @@ class Probed:
         return (json.loads(answers[-1]) if answers else None), ended.orphans_cpu_seconds
 
 
-def measure(probed: Probed, *, empty: Probed, rounds: int) -> Figures:
-    """Measure a tracker, beside a loop without any."""
-    without_steps = probed.loop(0)
-    tight, paced, empty_paced = [], [], []
-    for _ in range(rounds):
-        tight.append(probed.loop(_TIGHT_STEPS))
-        paced.append(probed.loop(_PACED_STEPS, pause=PAUSE_SECONDS))
-        empty_paced.append(empty.loop(_PACED_STEPS, pause=PAUSE_SECONDS))
-    empty_tight = empty.loop(_TIGHT_STEPS)
-    imports = [probed.import_seconds() for _ in range(_IMPORTS + 1)][1:]  # the first one compiles
-    resident = min(one["resident_kib"] for one in paced) - min(one["resident_kib"] for one in empty_paced)
-    longest = max(tight, key=lambda one: int(one["logged"]))
-    return Figures(
-        tight=_best(tight, fixed=without_steps, empty=[empty_tight]),
-        paced=_best(paced, fixed=without_steps, empty=empty_paced),
-        lost_tight=probed.lost(pause=0.0),
-        lost_paced=probed.lost(pause=PAUSE_SECONDS),
-        bytes_per_step=(longest["bytes"] - without_steps["bytes"]) / longest["logged"],
-        import_ms=1e3 * statistics.median(imports),
-        start_ms=1e3 * min(one["start_seconds"] for one in tight),
-        resident_mib=resident / 1024,
-    )
+class Measurement:
+    """The figures of one tracker, beside a loop without any; its rounds alternate with those of other trackers."""
+
+    def __init__(self, probed: Probed, *, empty: Probed) -> None:
+        self._probed = probed
+        self._empty = empty
+        self._tight: list[dict[str, Any]] = []
+        self._paced: list[dict[str, Any]] = []
+        self._empty_paced: list[dict[str, Any]] = []
+
+    def measure_round(self) -> None:
+        self._tight.append(self._probed.loop(_TIGHT_STEPS))
+        self._paced.append(self._probed.loop(_PACED_STEPS, pause=PAUSE_SECONDS))
+        self._empty_paced.append(self._empty.loop(_PACED_STEPS, pause=PAUSE_SECONDS))
+
+    def figures(self) -> Figures:
+        """Measure what one round is enough for, and return everything."""
+        without_steps = self._probed.loop(0)
+        longest = max(self._tight, key=lambda one: int(one["logged"]))
+        resident_kib = _least(self._paced, "resident_kib") - _least(self._empty_paced, "resident_kib")
+        return Figures(
+            tight=_best(self._tight, fixed=without_steps, empty=[self._empty.loop(_TIGHT_STEPS)]),
+            paced=_best(self._paced, fixed=without_steps, empty=self._empty_paced),
+            lost_tight=self._probed.lost(pause=0.0),
+            lost_paced=self._probed.lost(pause=PAUSE_SECONDS),
+            bytes_per_step=(longest["bytes"] - without_steps["bytes"]) / longest["logged"],
+            import_ms=1e3 * min(self._probed.import_seconds() for _ in range(_IMPORTS)),
+            start_ms=1e3 * _least(self._tight, "start_seconds"),
+            resident_mib=resident_kib / 1024,
+        )
 
 
 def _best(loops: Sequence[dict[str, Any]], *, fixed: dict[str, Any], empty: Sequence[dict[str, Any]]) -> Calls:
     cpu = min((one["cpu_seconds"] - fixed["cpu_seconds"]) / one["logged"] for one in loops)
     cpu_of_empty = min(one["cpu_seconds"] / one["logged"] for one in empty)
     return Calls(
-        median=min(one["median_us"] for one in loops),
-        p99=min(one["p99_us"] for one in loops),
-        max=min(one["max_us"] for one in loops),
+        median=_least(loops, "median_us"),
+        p99=_least(loops, "p99_us"),
+        max=_least(loops, "max_us"),
         cpu=1e6 * max(cpu - cpu_of_empty, 0.0),
     )
+
+
+def _least(loops: Sequence[dict[str, Any]], name: str) -> float:
+    return min(float(one[name]) for one in loops)
 
 
 def _files_folder(folder: str) -> Path:
