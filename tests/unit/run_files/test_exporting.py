@@ -8,6 +8,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 
 from stationmaster.errors import NotFound, UserError
 from stationmaster.series.table import Table, table_of
@@ -133,14 +134,7 @@ def _columns(connection: sqlite3.Connection, table: str) -> list[tuple[str, str,
     return [(row[1], row[2], row[3]) for row in connection.execute(f"PRAGMA table_info({table})")]
 
 
-def test_parquet_holds_the_same_or_names_the_missing_package(tmp_path: Path) -> None:
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        with pytest.raises(UserError, match="pyarrow") as caught:
-            export(tmp_path / "all.parquet")
-        assert "stationmaster[parquet]" in (caught.value.hint or "")
-        return
+def test_parquet_holds_the_same(tmp_path: Path) -> None:
     export(tmp_path / "steps.parquet", "StepMetric")
     assert parquet.read_table(tmp_path / "steps.parquet").to_pydict()["loss"] == [0.5, None]
     export(tmp_path / "all.parquet")
