@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, Iterator, Mapping
 
 DATABASE, JOB, RECORDER = "TRACKSIDE_DATABASE", "TRACKSIDE_JOB", "TRACKSIDE_RECORDER"
+DISABLED = "TRACKSIDE_DISABLED"
 _RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 _SAMPLE_SECONDS = 5.0
 _AWAY = {"sampling_start": "sampling_end", "save_start": "save_end"}
@@ -28,6 +29,8 @@ _OUT_OF_MEMORY = (
     "out of memory", "outofmemory", "not enough memory", "allocate memory", "status_alloc_failed", "resource_exhausted"
 )  # fmt: skip
 _NAN = float("nan")
+_NO_STEP: tuple[Any, float] = (None, 0.0)
+_NO_ROOM: tuple[Any, Iterator[int], float] = (None, iter(()), 0.0)
 
 _wall, _clock, _pack_step = time.time, time.perf_counter, STEP_LAYOUT.pack_into
 
@@ -52,7 +55,8 @@ class Run:
         `config` is stored with each event. Of several processes only the one with rank 0 records steps; the rank
         comes from torch or the launcher's environment unless it is given. `sample_seconds`: interval at which this
         process samples memory and GPUs, 0 for never; by default it samples only if no recorder of trackside does.
-        `pid`: the process that trains, and whose memory is sampled, if it is not this one.
+        `pid`: the process that trains, and whose memory is sampled, if it is not this one. In a job whose monitoring is
+        disabled nothing is recorded unless a database is given.
         """
         self._database = os.path.abspath(database or os.environ.get(DATABASE) or DEFAULT_NAME)
         self._job = job_id or os.environ.get(JOB) or "%s-%d" % (time.strftime("%Y%m%d-%H%M%S"), os.getpid())
@@ -61,14 +65,15 @@ class Run:
         default = 0.0 if os.environ.get(RECORDER) or self._rank != 0 else _SAMPLE_SECONDS
         self._sample_seconds = default if sample_seconds is None else sample_seconds
         self._pid = pid
-        self._records_steps = self._rank == 0
-        self._last_step: int | None = None
-        self._last_clock = 0.0
+        self._is_closed = database is None and bool(os.environ.get(DISABLED))
+        self._records_steps = self._rank == 0 and not self._is_closed
+        # Few attributes, each read once in a step: between two steps a training fills the processor's caches.
+        self._last: tuple[Any, float] = _NO_STEP
+        self._room: tuple[Any, Iterator[int], float] = _NO_ROOM
         self._away_since: dict[str, float] = {}
-        self._away_seconds = 0.0
-        self._is_closed = False
         self._writer: BackgroundWriter | None = None
-        self._journal: Journal | _Unopened = _Unopened(self)
+        if self._is_closed:
+            return
         _RUNS.add(self)
         if self._rank == 0:
             self._begin(for_steps=True)  # at once, because it also folds what an earlier process left
@@ -101,23 +106,23 @@ class Run:
         The step's time is the time since the last one, without sampling and saving. `at`: when it was, by the wall
         clock, for steps that another process did. Any other number is recorded under its name.
         """
-        if not self._records_steps:
-            return
         place = None
         try:
+            memory, places, offset = self._room
             if at is None:
-                wall, clock = _wall(), _clock()
+                clock = _clock()
+                wall = clock + offset
             else:
-                wall = clock = at
-            before = self._last_step
-            if step_time is None and before is not None and step > before:
-                elapsed = clock - self._last_clock - self._away_seconds
-                step_time = elapsed / (step - before) if elapsed >= 0 else None
-            self._last_step, self._last_clock, self._away_seconds = step, clock, 0.0
-            memory, places = self._journal.step_room
+                wall = at
+                clock = at - offset
+            before, since = self._last
+            self._last = (step, clock)
+            if step_time is None:
+                known = before is not None and step > before and clock >= since
+                step_time = (clock - since) / (step - before) if known else _NAN
             place = next(places, None)
             if place is None:
-                memory, place = self._journal.more_step_room()
+                memory, place = self._more_room()
                 if place is None:
                     return
             _pack_step(
@@ -130,14 +135,14 @@ class Run:
                 _NAN if loss is None else loss,
                 _NAN if lr is None else lr,
                 _NAN if grad_norm is None else grad_norm,
-                _NAN if step_time is None else step_time,
+                step_time,
                 MARK,
             )
             if more:
                 self._append_values(step, wall, more)
         except Exception as problem:  # noqa: BLE001 - nothing may reach the training
             note_once("step %r: %s" % (step, problem))
-            self._last_step = None  # the next one must not be compared with it
+            self._last = _NO_STEP  # the next one must not be compared with it
             if place is not None:
                 _pack_readable(memory, place, step, wall, loss, lr, grad_norm, batch_size)
 
@@ -154,9 +159,9 @@ class Run:
         """Record an event, such as oom_error or save_start, with the last step, the config and a sample of memory."""
         try:
             wall = _wall() if at is None else at
-            self._count_away(kind, _clock() if at is None else at)
-            if self._last_step is not None:
-                details.setdefault("step", self._last_step)
+            self._count_away(kind, wall)
+            if self._last[0] is not None:
+                details.setdefault("step", self._last[0])
             if self._config is not None:
                 details.setdefault("config", self._config)
             from trackside.metrics.fold import event_record
@@ -185,6 +190,7 @@ class Run:
             return
         self._is_closed = True
         self._records_steps = False
+        self._room = _NO_ROOM
         _RUNS.discard(self)
         writer, self._writer = self._writer, None
         if writer is not None:
@@ -211,19 +217,35 @@ class Run:
             self._writer = BackgroundWriter(
                 self._database, self._job, sample_seconds=self._sample_seconds, pid=self._pid
             )
-            self._journal = self._writer.journal
             if for_steps:
-                self._journal.open_for_steps()
+                self._writer.journal.open_for_steps()
+                self._take_room(self._writer.journal)
         except Exception as problem:  # noqa: BLE001 - nothing may reach the training
             self._records_steps = False
             note_once("nothing is recorded: %s" % problem)
+
+    def _take_room(self, journal: Journal) -> None:
+        """Use the journal's current segment for steps, and what the wall clock is ahead of ours now."""
+        self._room = (*journal.step_room, _wall() - _clock())
+
+    def _more_room(self) -> tuple[Any, int | None]:
+        """Return memory and offset for one step where the current segment has none; no offset if there is none."""
+        if not self._records_steps:
+            return None, None
+        if self._writer is None:
+            self._begin(for_steps=True)
+        if self._writer is None:
+            return None, None
+        found = self._writer.journal.more_step_room()
+        self._take_room(self._writer.journal)
+        return found
 
     def _continue_in_child(self) -> None:
         """Forget the parent's journal after a fork; the child opens its own when it records something."""
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.abandon()
-        self._journal = _Unopened(self)
+        self._room = _NO_ROOM
 
     def _append(self, record: dict[str, Any], *, at_once: bool) -> None:
         if self._writer is None and not self._is_closed:
@@ -237,26 +259,13 @@ class Run:
         known = {name: number for name, value in values.items() if (number := _number(value)) is not None}
         self._append(step_record(step, wall, known), at_once=False)
 
-    def _count_away(self, kind: str, clock: float) -> None:
-        """Count the time of sampling and saving, which is no step's."""
+    def _count_away(self, kind: str, wall: float) -> None:
+        """Leave the time of sampling and saving out of the next step's: as if the last one had been later."""
         if kind in _AWAY:
-            self._away_since[_AWAY[kind]] = clock
+            self._away_since[_AWAY[kind]] = wall
         elif kind in self._away_since:
-            self._away_seconds += max(0.0, clock - self._away_since.pop(kind))
-
-
-class _Unopened:
-    """Stands in for the journal of a process that has not recorded anything."""
-
-    step_room: tuple[Any, Iterator[int]] = (None, iter(()))
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-
-    def more_step_room(self) -> tuple[Any, int | None]:
-        self._run._begin(for_steps=True)
-        opened = self._run._journal
-        return (None, None) if isinstance(opened, _Unopened) else opened.more_step_room()
+            step, since = self._last
+            self._last = (step, since + max(0.0, wall - self._away_since.pop(kind)))
 
 
 def is_out_of_memory(problem: BaseException) -> bool:

@@ -15,6 +15,7 @@ _DATABASE = "TRACKSIDE_DATABASE"
 _JOB = "TRACKSIDE_JOB"
 _LOG = "TRACKSIDE_LOG"
 _RECORDER = "TRACKSIDE_RECORDER"
+_DISABLED = "TRACKSIDE_DISABLED"
 _PYTHONPATH = "PYTHONPATH"
 
 
@@ -44,16 +45,20 @@ def job_of(plan: Plan, step: Step) -> str:
 def with_monitoring(root: Root, plan: Plan, step: Step, folder: TryFolder) -> Step:
     """Return a training step with the variables of its collector; every other step as it is.
 
-    A value that the plan gives wins. Whatever cannot be prepared is left out: the step runs without it.
+    A value that the plan gives wins. Whatever cannot be prepared is left out: the step runs without it. A script that
+    imports trackside must run without monitoring too: then it finds the package, and nothing is recorded.
     """
-    if not is_monitored(plan, step):
+    if not step.training:
         return step
-    added = {
-        _DATABASE: database_of(root, step),
-        _JOB: job_of(plan, step),
-        _LOG: folder.log,
-        _RECORDER: "1",
-    }
+    if plan.monitoring.enabled:
+        added = {
+            _DATABASE: database_of(root, step),
+            _JOB: job_of(plan, step),
+            _LOG: folder.log,
+            _RECORDER: "1",
+        }
+    else:
+        added = {_DISABLED: "1"}
     return step._replace(env={**added, **step.env, **_with_own_code(root, plan, step)})
 
 

@@ -82,14 +82,18 @@ def test_the_plan_s_own_values_win_and_its_python_path_is_kept(job: Bench) -> No
     assert found["PYTHONPATH"].split(os.pathsep)[1:] == ["/plan", "/more"]
 
 
-@pytest.mark.parametrize(
-    ("more", "monitoring"), [({"training": False}, {}), ({"training": True}, {"enabled": False})], ids=["other", "off"]
-)
-def test_a_step_that_is_not_monitored_gets_nothing(
-    job: Bench, more: dict[str, Any], monitoring: dict[str, Any]
-) -> None:
-    job.plan(python(SHOW, **more), monitoring=monitoring)
+def test_a_step_that_is_no_training_gets_nothing(job: Bench) -> None:
+    job.plan(python(SHOW, training=False))
     assert shown(job) == dict.fromkeys(NAMES)
+
+
+def test_a_script_that_records_runs_where_monitoring_is_disabled_and_records_nothing(job: Bench) -> None:
+    recording = "from trackside import Run\nwith Run() as run:\n    run.step(1, loss=0.5)\n" + SHOW
+    job.plan(python(recording), monitoring={"enabled": False})
+    found = shown(job)
+    assert found.pop("PYTHONPATH")
+    assert found == dict.fromkeys(NAMES[:-1])
+    assert list(job.root.rglob("*.db*")) == []
 
 
 def test_a_training_starts_where_trackside_cannot_be_unpacked(tmp_path: Path) -> None:

@@ -209,6 +209,15 @@ def test_job_and_database_come_from_the_environment(database: Path, monkeypatch:
     assert rows(database, "SELECT count(*) FROM MetricsSample") == [(2,)], "the recorder samples, Run only at events"
 
 
+def test_a_job_without_monitoring_records_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRACKSIDE_DISABLED", "1")
+    with Run(total_steps=3) as run:
+        run.step(1, loss=0.5)
+        run.values(1, accuracy=0.5)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_run_without_a_recorder_samples(database: Path) -> None:
     run = opened(database, sample_seconds=60.0)
     run.close()
