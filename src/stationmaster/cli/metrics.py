@@ -96,6 +96,8 @@ def metrics(
     as_json = as_json or options_of(context).as_json
     if export is not None and import_path is not None:
         raise UserError("--import and --export cannot be combined", hint="run the command twice")
+    if start is not None and end is not None and start > end:
+        raise UserError(f"--from {start:g} is after --to {end:g}", hint="exchange the two")
     wanted = _Wanted(names=tuple(series or ()), axis=by.value, start=start, end=end)
     with ExitStack() as opened:
         place = _file_named(target)

@@ -66,7 +66,7 @@ class Settings(NamedTuple):
     config: Mapping[str, Any]
     batch_size: Optional[int]
     total_steps: Optional[int]
-    every: int  # of so many steps one is recorded
+    every: int  # steps between two that are recorded
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Settings:

@@ -90,6 +90,7 @@ def test_one_table_is_printed_as_csv(trained: Trained) -> None:
         ((str(FILES / "tensors"), "--export", "x.doc"), 2, "no suffix that names a format"),
         ((str(FILES / "tensors"), "--import", "x"), 2, "only with a job"),
         ((str(FILES / "tensors"), "--columns", "0"), 2, "columns"),
+        ((str(FILES / "tensors"), "--from", "9", "--to", "5"), 2, "--from 9 is after --to 5"),
     ],
 )
 def test_bad_input_is_one_line_and_a_hint(home: Home, words: tuple[str, ...], code: int, problem: str) -> None:

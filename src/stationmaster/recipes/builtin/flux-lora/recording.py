@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,8 @@ class Recording:
             from trackside.integrations.ai_toolkit import record
 
             self._watch = record(database, losses, pid=trainer, config=config, job_id=JOB_ID, python=python)
-        except Exception:  # noqa: BLE001 (it is not there, or cannot write)
-            self._watch = None
+        except Exception as problem:  # noqa: BLE001 (it is not there, or cannot write)
+            self._stop(problem)
 
     def look(self, *, is_last: bool = False) -> None:
         if self._watch is None:
@@ -31,5 +32,10 @@ class Recording:
             self._watch.look(time.time(), is_last=is_last)
             if is_last:
                 self._watch.close()
-        except Exception:  # noqa: BLE001 (it will not work the next time either)
-            self._watch = None
+        except Exception as problem:  # noqa: BLE001 (it will not work the next time either)
+            self._stop(problem)
+
+    def _stop(self, problem: Exception) -> None:
+        self._watch = None
+        with suppress(OSError):  # as where the disk is full
+            print(f"[stationmaster] nothing more is recorded: {type(problem).__name__} {problem}", flush=True)

@@ -47,6 +47,7 @@ def start_recording(config: Mapping[str, Any], *, total_steps: int) -> Recording
         from trackside import Run
 
         run: Recording = Run(config=config, framework="tiny-lora", total_steps=total_steps)
-    except Exception:  # noqa: BLE001 - a training is never stopped by what is recorded of it
+    except Exception as problem:  # noqa: BLE001 - a training is never stopped by what is recorded of it
+        print(f"nothing is recorded: {type(problem).__name__} {problem}", flush=True)
         return NotRecorded()
     return run
