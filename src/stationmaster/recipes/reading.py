@@ -15,6 +15,7 @@ from stationmaster.errors import UserError
 from stationmaster.recipes import schema
 from stationmaster.recipes.configs import is_conditional
 from stationmaster.recipes.fields import Part
+from stationmaster.recipes.parameter_levers import wrong_levers
 from stationmaster.recipes.parameters import check_value, sample_value
 from stationmaster.recipes.plan import JobIdentity, again_names, known_names, render_plan, time_names
 from stationmaster.recipes.problems import Problem, invalid
@@ -112,7 +113,7 @@ def _fields_at(location: Location) -> list[str]:
 def _meaning_problems(recipe: Recipe, document: Document, file: str) -> list[Problem]:
     problems = [
         Problem(file=file, line=document.line_of(location), field=document.name_of(location), message=message, fix=None)
-        for location, message in (*_wrong_defaults(recipe), *_wrong_templates(recipe))
+        for location, message in (*_wrong_defaults(recipe), *_wrong_levers(recipe), *_wrong_templates(recipe))
     ]
     return problems or _render_problems(recipe, file)
 
@@ -125,6 +126,11 @@ def _wrong_defaults(recipe: Recipe) -> Iterator[tuple[Location, str]]:
             check_value(parameter, parameter.default)
         except ValueError as error:
             yield ("parameters", name, "default"), f"{parameter.default!r} is not {error}"
+
+
+def _wrong_levers(recipe: Recipe) -> Iterator[tuple[Location, str]]:
+    for name, message in wrong_levers(recipe):
+        yield ("parameters", name, "lever"), message
 
 
 def _wrong_templates(recipe: Recipe) -> Iterator[tuple[Location, str]]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, model_validator
 
+from stationmaster.analysis.levers import Lever
 from stationmaster.durations import Duration
 from stationmaster.recipes.commands import (
     Argument,
@@ -90,6 +91,9 @@ class Needs(Part):
 class _Parameter(Part):
     help: str = Field(min_length=1)
     """One sentence for the person who sets it."""
+    lever: Lever | None = None
+    """The setting of the training that it changes, so that advice on a finished run can be applied to it. Not needed
+    where a config of a known trainer has the parameter as a value of its own."""
 
 
 class IntParameter(_Parameter):

@@ -23,7 +23,8 @@ def test_there_are_pieces_to_look_at() -> None:
 def test_a_piece_of_a_recipe_can_be_used_in_one(piece: str) -> None:
     prompts = "parameters:\n  prompts: {type: str, default: a cat, help: One a line.}\n"
     own = [('resume:\n  argv: [--from, "{{ resume.checkpoint }}"]\n', "")] if piece.startswith("resume:") else []
-    text = small(("parameters:\n", prompts), *own, ("steps:\n  - name", f"{piece}steps:\n  - name"))
+    parameters, rest = (piece, "") if piece.startswith("parameters:") else (prompts, piece)
+    text = small(("parameters:\n", parameters), *own, ("steps:\n  - name", f"{rest}steps:\n  - name"))
     recipe, problems = check_recipe(text, file="recipe.yaml")
     assert problems == []
     assert recipe is not None

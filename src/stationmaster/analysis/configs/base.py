@@ -23,7 +23,8 @@ class Setting:
 class TrainerConfig(Protocol):
     """A config: where each lever is, and facts that several rules need."""
 
-    framework: str
+    @property
+    def framework(self) -> str: ...
 
     def setting(self, lever: Lever) -> Setting | None:
         """Return where a lever is set; None where this trainer has no such setting or it has no effect here."""
