@@ -44,6 +44,7 @@ class Adapter:
     up: np.ndarray  # B: patch values x rank
     moments: dict[str, np.ndarray]  # name -> array: first and second moment of both
     step: int = 0
+    optimizer: str = "adam"
     gradient_norm: float | None = None  # of the last step; None if it changed nothing
 
     @classmethod
@@ -101,7 +102,10 @@ class Adapter:
         return loss
 
     def _descend(self, name: str, weights: np.ndarray, gradient: np.ndarray, learning_rate: float) -> None:
-        """Adam, in place."""
+        """Change the weights in place, by Adam or plainly along the gradient, which nothing bounds."""
+        if self.optimizer == "sgd":
+            weights -= np.float32(learning_rate) * gradient
+            return
         first, second = self.moments["first." + name], self.moments["second." + name]
         first += np.float32(1 - _FIRST_DECAY) * (gradient - first)
         second += np.float32(1 - _SECOND_DECAY) * (gradient * gradient - second)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import io
 import json
 import signal
@@ -17,6 +18,9 @@ import numpy as np
 from adapter import BASE_NAME, PATCH, Adapter
 from dataset import Dataset, find_images, load_dataset
 from faults import Fault
+from loader import Batches, OwnBatches, Wanted, WorkerBatches
+from memory import activations, filled
+from moving_average import MovingAverage
 from progress import Bar, say
 from recording import Recording, start_recording
 
@@ -42,6 +46,13 @@ class Settings:
     keep_saves: int
     resolution: int
     seed: int
+    optimizer: str
+    workers: int
+    worker_memory_mb: int
+    ema: bool
+    model_memory_mb: int
+    picture_memory_mb: float
+    checkpoint_mb: int
     resume: Path | None
     fault: str
     fault_at: int
@@ -136,20 +147,26 @@ class Training:
     def run(self) -> None:
         settings = self.settings
         self.adapter = self._first_adapter()
+        self.frozen = filled(settings.model_memory_mb)
         self.dataset = self._load_dataset()
         if self.adapter.step == 0:
             say("Generating baseline samples before training")
             self._sample()
         self.bar = Bar(settings.steps, settings.name, initial=min(self.adapter.step, settings.steps))
-        self.recording.event("training_start", step=self.adapter.step, batch_size=settings.batch_size)
-        while self.adapter.step < settings.steps and not self.stop.asked():
-            self._step()
+        self.batches = self._open_batches()
+        try:
+            self.recording.event("training_start", step=self.adapter.step, batch_size=settings.batch_size)
+            while self.adapter.step < settings.steps and not self.stop.asked():
+                self._step()
+        finally:
+            self.batches.close()
         self.bar.close()
         if not self.stop.asked():
-            self._save(settings.output / (settings.name + ".safetensors"))
+            finished = self.adapter if self.average is None else self.average.adapter(self.adapter)
+            self._save(settings.output / (settings.name + ".safetensors"), finished)
             self._sample()
         elif self.adapter.step and not self._numbered().exists():
-            self._save(self._numbered())
+            self._save(self._numbered(), self.adapter)
 
     def _first_adapter(self) -> Adapter:
         """A new adapter, or the furthest of what was given and what an earlier try left in the output folder."""
@@ -163,11 +180,16 @@ class Training:
             say(f"Not resuming from {left.path}: it was trained with other settings")
             left = None
         found = max((each for each in (given, left) if each), key=lambda each: each.step, default=None)
+        self.average: MovingAverage | None = None
+        self.resumed = found.tensors if found else {}
         if found is None:
-            return Adapter.new(settings.rank, settings.seed)
-        say(f"#### IMPORTANT RESUMING FROM {found.path} ####")
-        say(f"Found step {found.step} in metadata, starting from there")
-        return Adapter.from_tensors(found.tensors, found.step)
+            adapter = Adapter.new(settings.rank, settings.seed)
+        else:
+            say(f"#### IMPORTANT RESUMING FROM {found.path} ####")
+            say(f"Found step {found.step} in metadata, starting from there")
+            adapter = Adapter.from_tensors(found.tensors, found.step)
+        adapter.optimizer = settings.optimizer
+        return adapter
 
     def _own_config(self) -> dict[str, Any]:
         side = max(PATCH, self.settings.resolution // PATCH * PATCH)
@@ -181,7 +203,7 @@ class Training:
         settings = self.settings
         say(f"Dataset: {settings.dataset}")
         say("  -  Preprocessing image dimensions")
-        images = find_images(settings.dataset)
+        self.images = images = find_images(settings.dataset)
         say(f"  -  Found {len(images)} images")
         say(f"Caching latents for {settings.dataset}")
         bar = Bar(len(images), "Caching latents")
@@ -194,25 +216,45 @@ class Training:
         say("1 buckets made")
         return dataset
 
+    def _open_batches(self) -> Batches:
+        settings = self.settings
+        wanted = Wanted(size=settings.batch_size, seed=settings.seed, steps=settings.steps)
+        if not settings.workers:
+            return OwnBatches(self.dataset, wanted)
+        load = functools.partial(
+            load_dataset, self.images, resolution=settings.resolution, trigger=settings.trigger, seen=_nothing
+        )
+        return WorkerBatches(load, wanted, workers=settings.workers, keep_mb=settings.worker_memory_mb)
+
     def _step(self) -> None:
         settings, step = self.settings, self.adapter.step + 1
         began = time.monotonic()
         self.fault.before_step(step, self.stop)
         if self.stop.asked():
             return
-        patches, captions = self.dataset.batch(settings.batch_size, settings.seed, step)
-        with np.errstate(all="ignore"):
+        patches, captions = self.batches.batch(step)
+        pictures = min(settings.batch_size, len(self.dataset))
+        with np.errstate(all="ignore"), activations(pictures, settings.picture_memory_mb):
             loss = self.adapter.train(self.fault.spoil(patches, step), captions, settings.learning_rate)
+        self._follow()
         self.recording.step(
             step,
             loss=loss,
             lr=settings.learning_rate,
             grad_norm=self.adapter.gradient_norm,
-            batch_size=min(settings.batch_size, len(self.dataset)),
+            batch_size=pictures,
         )
         self._show(loss)
         self._save_and_sample_if_due()
         self._rest(began + self.fault.pace(settings.seconds_per_step, step))
+
+    def _follow(self) -> None:
+        """Bring the moving average up to date, if there is to be one; its copy of the weights is made here at first."""
+        if not self.settings.ema:
+            return
+        if self.average is None:
+            self.average = MovingAverage(self.adapter, self.frozen, self.resumed)
+        self.average.follow(self.adapter)
 
     def _show(self, loss: float) -> None:
         if not np.isfinite(loss):
@@ -229,7 +271,7 @@ class Training:
             return  # after the last step the final save and its samples follow
         self.bar.pause()
         if saving:
-            self._save(self._numbered())
+            self._save(self._numbered(), self.adapter)
             self._remove_old_saves()
         if sampling:
             self._sample()
@@ -243,25 +285,33 @@ class Training:
     def _numbered(self) -> Path:
         return self.settings.output / f"{self.settings.name}_{self.adapter.step:09d}.safetensors"
 
-    def _save(self, path: Path) -> None:
-        step = self.adapter.step
+    def _save(self, path: Path, adapter: Adapter) -> None:
+        step = adapter.step
         say(f"\nSaving at step {step}")
         self.recording.event("save_start", step=step)
-        content = checkpoints.encode(self.adapter.tensors(), self._metadata())
+        content = checkpoints.encode(self._tensors(adapter), self._metadata(adapter))
         checkpoints.write(path, content, lambda: self.fault.while_saving(step, self.stop))
         self.recording.event("save_end", step=step)
         say(f"Saved checkpoint to {path}")
 
-    def _metadata(self) -> dict[str, Any]:
+    def _tensors(self, adapter: Adapter) -> dict[str, np.ndarray]:
+        tensors = adapter.tensors()
+        if self.average is not None and adapter is self.adapter:
+            tensors.update(self.average.tensors())
+        if self.settings.checkpoint_mb:
+            tensors["base.weight"] = filled(self.settings.checkpoint_mb)
+        return tensors
+
+    def _metadata(self, adapter: Adapter) -> dict[str, Any]:
         """What a header says, all of it text: enough to know the step and to compute the loss again."""
-        settings, step = self.settings, self.adapter.step
+        settings, step = self.settings, adapter.step
         epoch = step * min(settings.batch_size, len(self.dataset)) // len(self.dataset)
         return {
             "format": "pt",
             "name": settings.name,
             "trigger": settings.trigger,
             "training_info": json.dumps({"step": step, "epoch": epoch}),
-            "loss": repr(self.dataset.loss(self.adapter)),
+            "loss": repr(self.dataset.loss(adapter)),
             "config": json.dumps(self._own_config()),
             "seed": str(settings.seed),
         }
@@ -286,6 +336,10 @@ class Training:
             bar.update()
         bar.close()
         self.recording.event("sampling_end", step=step)
+
+
+def _nothing() -> None:
+    """What workers do after each picture that they have decoded."""
 
 
 def _config(settings: Settings) -> dict[str, Any]:
