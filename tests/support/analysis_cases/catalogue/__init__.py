@@ -1,0 +1,6 @@
+"""All cases, a file for each family of causes."""
+
+from tests.support.analysis_cases.case import CASES
+from tests.support.analysis_cases.catalogue import memory, workers
+
+__all__ = ["CASES", "memory", "workers"]
