@@ -12,6 +12,7 @@ from stationmaster.model.accounts import (
     LedgerEntry,
     LedgerProof,
 )
+from stationmaster.model.advice import AppliedAdvice, MachineWish, SkippedAdvice
 from stationmaster.model.attempt import (
     Cleanup,
     Closing,
@@ -61,6 +62,7 @@ __all__ = [
     "SINGLE_USER",
     "Access",
     "Alert",
+    "AppliedAdvice",
     "BadMachine",
     "Charge",
     "Checkpoint",
@@ -91,6 +93,7 @@ __all__ = [
     "LogChunk",
     "Machine",
     "MachineStatus",
+    "MachineWish",
     "ModelDelivery",
     "ModelFile",
     "Note",
@@ -115,6 +118,7 @@ __all__ = [
     "SavedModel",
     "Setbacks",
     "ShownSample",
+    "SkippedAdvice",
     "SshAccess",
     "State",
     "StepReading",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from stationmaster.model.advice import AppliedAdvice, MachineWish
 from stationmaster.model.attempt import (
     Collection,
     Ending,
@@ -75,6 +76,8 @@ class JobSpec:
     resume_from: str | None = None  # path of a verified local checkpoint
     resume_step: int | None = None  # the training step at which it was made
     resume_state: str | None = None  # path of what the trainer reads beside it
+    machine: MachineWish = field(default_factory=MachineWish)
+    applied: tuple[AppliedAdvice, ...] = ()  # what it follows of the analysis of `retry_of`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

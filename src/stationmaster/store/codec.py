@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from sqlalchemy.engine import RowMapping
 
 from stationmaster.model import (
+    AppliedAdvice,
     Checkpoint,
     CostLine,
     DatasetRef,
@@ -18,6 +19,7 @@ from stationmaster.model import (
     Event,
     Job,
     JobSpec,
+    MachineWish,
     Offer,
     Outcome,
     Progress,
@@ -60,7 +62,14 @@ def spec_from_text(text: str) -> JobSpec:
     data = json.loads(text)
     data["dataset"] = known_fields(DatasetRef, data["dataset"])
     data["quote"] = known_fields(Quote, data["quote"])
+    data["machine"] = _wish_from(data.get("machine", {}))
+    data["applied"] = tuple(known_fields(AppliedAdvice, each) for each in data.get("applied", ()))
     return known_fields(JobSpec, data)
+
+
+def _wish_from(data: Mapping[str, Any]) -> MachineWish:
+    wish = known_fields(MachineWish, data)
+    return dataclasses.replace(wish, avoided_machines=tuple(wish.avoided_machines))
 
 
 def progress_to_text(progress: Progress) -> str:

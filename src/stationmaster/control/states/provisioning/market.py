@@ -56,8 +56,9 @@ async def look_at_market(visit: Visit, rental: Rental, world: World) -> Market:
         await sendable_secrets(job, visit.recipe, world)
     except (SecretRefused, DeliveryBusy) as problem:
         return replace(market, secret_problem=problem)
-    avoided = await world.avoided.of(provider.name)
-    want = replace(requirements(job, visit.recipe), avoided_machines=avoided)
+    want = requirements(job, visit.recipe)
+    avoided = want.avoided_machines | await world.avoided.of(provider.name)
+    want = replace(want, avoided_machines=avoided)
     found = await provider.offers(want)
     agreed = within_agreed(found, job.spec)
     others = tuple(offer for offer in found if offer not in agreed)
@@ -67,17 +68,18 @@ async def look_at_market(visit: Visit, rental: Rental, world: World) -> Market:
 
 def requirements(job: Job, recipe: Recipe) -> Requirements:
     """What an offer must have to run this job."""
-    needs, quote = recipe.needs, job.spec.quote
+    needs, quote, wish = recipe.needs, job.spec.quote, job.spec.machine
     return Requirements(
         gpus=needs.gpus,
-        vram_gib=needs.vram_gib,
-        disk_gib=needs.disk_gib,
+        vram_gib=max(needs.vram_gib, wish.vram_gib or 0.0),
+        disk_gib=max(needs.disk_gib, wish.disk_gib or 0.0),
         cuda=needs.cuda,
         max_price_per_hour=job.spec.max_price_per_hour,
         hours=quote.hours_expected if quote.reference_hours is None else quote.reference_hours,
         fixed_hours=quote.fixed_hours,
         traffic_gib=quote.traffic_gib,
         image=recipe.image,
+        avoided_machines=frozenset(wish.avoided_machines),
     )
 
 

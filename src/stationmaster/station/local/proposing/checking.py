@@ -101,6 +101,7 @@ def check_again(spec: JobSpec, settings: Settings, provider: Provider, *, past_r
         images=spec.dataset.images,
         dataset_bytes=spec.dataset.size,
         max_price=spec.max_price_per_hour,
+        machine=spec.machine,
     )
     quote, assumed = quote_work(work, provider, past_runs=past_runs, home=settings.home)
     identity = JobIdentity(id=spec.id, name=spec.name, trigger=spec.trigger or "", attempt=1)

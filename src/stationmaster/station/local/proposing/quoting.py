@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from stationmaster.control.states.provisioning.market import credit_problem
 from stationmaster.errors import AccessRefused, DiskFull, UserError
 from stationmaster.estimate import Estimate, estimate, scaling
-from stationmaster.model import FinishedRun, Offer, Quote, Requirements
+from stationmaster.model import FinishedRun, MachineWish, Offer, Quote, Requirements
 from stationmaster.money import MicroDollars
 from stationmaster.providers.base import Provider
 from stationmaster.recipes.parameters import ParameterValue
@@ -36,6 +36,7 @@ class Work:
     images: int
     dataset_bytes: int = 0
     max_price: MicroDollars | None = None
+    machine: MachineWish = field(default_factory=MachineWish)
 
 
 def quote_work(work: Work, provider: Provider, *, past_runs: PastRuns, home: Path) -> tuple[Quote, tuple[str, ...]]:
@@ -70,17 +71,18 @@ def _start_seconds(work: Work, provider: Provider) -> tuple[float, float]:
 
 
 def _want(work: Work, start_seconds: float) -> Requirements:
-    needs = work.recipe.needs
+    needs, wish = work.recipe.needs, work.machine
     hours = scaling(work.recipe, work.parameters, images=work.images, start_seconds=start_seconds)
     return Requirements(
         gpus=needs.gpus,
-        vram_gib=needs.vram_gib,
-        disk_gib=needs.disk_gib,
+        vram_gib=max(needs.vram_gib, wish.vram_gib or 0.0),
+        disk_gib=max(needs.disk_gib, wish.disk_gib or 0.0),
         cuda=needs.cuda,
         max_price_per_hour=work.max_price,
         hours=hours.on_reference,
         fixed_hours=hours.fixed,
         traffic_gib=work.dataset_bytes / 1024**3 + needs.disk_gib * _TRAFFIC_SHARE_OF_DISK,
+        avoided_machines=frozenset(wish.avoided_machines),
     )
 
 

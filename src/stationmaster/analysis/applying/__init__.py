@@ -1,0 +1,1 @@
+"""Recommendations turned into the parameters and the machine of the next job."""
