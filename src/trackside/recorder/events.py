@@ -9,6 +9,7 @@ from typing import Any, Dict
 _BEFORE_SECONDS, _AFTER_SECONDS = 30.0, 5.0
 
 BY_RECORDER: Dict[str, Any] = {"source": "recorder"}
+BY_KERNEL: Dict[str, Any] = {"source": "kernel"}
 _FROM_LOG = "log"
 
 

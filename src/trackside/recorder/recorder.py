@@ -55,6 +55,7 @@ class TryEnd(NamedTuple):
     wall: float
     exit_code: Optional[int]
     signal: Optional[int]
+    out_of_memory: bool = False  # as the engine of its container reports it
 
 
 class _MemoryError(NamedTuple):
@@ -184,6 +185,7 @@ class Recorder:
         details = {"step": events.last_step(connection, job), **events.BY_RECORDER}
         if not events.has_event(connection, job, "training_start", **during):
             self._record_event(connection, "training_start", started, {**details, "step": None}, None)
+        self._record_memory_kill(connection, end)
         if is_orderly(end) and not events.has_event(connection, job, "training_end", **during):
             self._record_event(connection, "training_end", end.wall, details, last)
         else:
@@ -193,6 +195,21 @@ class Recorder:
             key: value for key, value in facts.items() if value is not None or events.has_info(connection, job, key)
         }
         self._journal.append(info_record(known))
+
+    def _record_memory_kill(self, connection: sqlite3.Connection, end: TryEnd) -> None:
+        """Record that the kernel killed the training or a part of it: nothing in its log tells why it ended.
+
+        Only for a training that did not end well: where jobs share a control group the kill may be another's.
+        """
+        killed = self._sampler.memory_kills() if self._sampler is not None else 0
+        if end.exit_code == 0 or not (killed or end.out_of_memory):
+            return
+        details = {
+            "step": events.last_step(connection, self._try.job),
+            "message": "the kernel killed %d of its processes for lack of memory" % max(killed, 1),
+            **events.BY_KERNEL,
+        }
+        self._record_event(connection, "oom_error", end.wall, details, None)
 
     def _record_event(
         self,

@@ -45,6 +45,15 @@ class ControlGroups(NamedTuple):
         ]
         return min(limits) / GB if limits else None
 
+    def memory_kills(self) -> int | None:
+        """Return how many processes of the innermost group the kernel has killed for lack of memory."""
+        for folder in self.memory[:1]:
+            for line in (_read(folder, "memory.events") or _read(folder, "memory.oom_control")).splitlines():
+                name, _, value = line.partition(" ")
+                if name == "oom_kill" and value.isdigit():
+                    return int(value)
+        return None
+
     def cpu_quota(self) -> CpuQuota | None:
         """Return the lowest quota of all groups; None without one."""
         quotas = [

@@ -22,6 +22,7 @@ class LinuxMachine:
         groups = control_groups("self" if pid is None else pid, proc=proc)
         quota = groups.cpu_quota()
         self._proc = proc
+        self._groups = groups
         self._sees_hosts_pids = _link(proc + "/self/ns/pid") == _HOSTS_NAMESPACE
         self._cpu = CpuMeter(now=now, quota=quota, allowed=allowed_cores(pid), proc=proc)
         self._io = IoMeter(folder, now=now, proc=proc)
@@ -32,6 +33,9 @@ class LinuxMachine:
 
     def memory(self) -> MemoryReading:
         return read_memory(self._proc)
+
+    def memory_kills(self) -> int | None:
+        return self._groups.memory_kills()
 
     def cpu_percent(self) -> float | None:
         return self._cpu.read()

@@ -64,6 +64,9 @@ class MacMachine:
         busy = sum(process.cpu_percent for process in self._processes.values())
         return min(100.0, busy / self.cpu_cores)
 
+    def memory_kills(self) -> int | None:
+        return None
+
     def io(self) -> IoReading:
         return self._io.read()
 

@@ -30,6 +30,8 @@ class Machine(Protocol):
 
     def io(self) -> IoReading: ...
 
+    def memory_kills(self) -> int | None: ...
+
 
 class Sampler:
     """Reads every source once per sample. A source that fails is noted once; its values are then None.
@@ -54,6 +56,7 @@ class Sampler:
         self._machine = _machine(pid, folder=folder, quick=quick, now=now)
         self._gpus = gpus or Gpus(quick=quick, now=now, note=self._note_once)
         self._unified = UnifiedMemory()
+        self._kills_before = self._all_memory_kills()
 
     def take(self, timestamp: float) -> Sample:
         """Return the sample of this moment. Never raises, and waits 2 s at most."""
@@ -99,9 +102,20 @@ class Sampler:
             facts["platform"] = self._platform(answer or GpuAnswer(), memory)
         return facts
 
+    def memory_kills(self) -> int:
+        """Return how many processes around the training the kernel has killed for lack of memory since the beginning.
+
+        They may be another job's where several share a control group. 0 where the kernel does not count.
+        """
+        now, before = self._all_memory_kills(), self._kills_before
+        return now - before if now is not None and before is not None else 0
+
     def close(self) -> None:
         """Release what the sources hold."""
         self._gpus.close()
+
+    def _all_memory_kills(self) -> int | None:
+        return self._read("the kernel's counter of lack of memory", self._machine.memory_kills, None)
 
     def _platform(self, answer: GpuAnswer, memory: MemoryReading) -> str:
         if self._machine.has_unified_memory:

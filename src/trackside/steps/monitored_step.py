@@ -6,10 +6,11 @@ import os
 from typing import Mapping
 
 from trackside.code_cache import importable_folder
+from trackside.metrics.locations import journal_folder
 from trackside.metrics.schema import DEFAULT_NAME
 from trackside.root import Root, TryFolder
 from trackside.steps.containers import image_environment
-from trackside.steps.plan import Plan, Step
+from trackside.steps.plan import Mount, Plan, Step
 
 _DATABASE = "TRACKSIDE_DATABASE"
 _JOB = "TRACKSIDE_JOB"
@@ -60,6 +61,17 @@ def with_monitoring(root: Root, plan: Plan, step: Step, folder: TryFolder) -> St
     else:
         added = {_DISABLED: "1"}
     return step._replace(env={**added, **step.env, **_with_own_code(root, plan, step)})
+
+
+def journal_mounts(root: Root, plan: Plan, step: Step) -> tuple[Mount, ...]:
+    """Return the mount for the journal of a contained training; none where it is in the job's folder.
+
+    Shared memory is the container's own and ends with it: the last steps of a killed training would be lost.
+    """
+    folder = journal_folder(database_of(root, step)) if is_monitored(plan, step) else root.path
+    if (folder + os.sep).startswith(root.path + os.sep):
+        return ()
+    return (Mount(source=folder, target=folder, read_only=False),)
 
 
 def _with_own_code(root: Root, plan: Plan, step: Step) -> dict[str, str]:

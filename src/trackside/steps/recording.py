@@ -88,7 +88,7 @@ def _end(folder: TryFolder) -> TryEnd:
     ended = exit_from_record(read_record(folder.exit))
     if ended is None:
         return TryEnd(wall=time.time(), exit_code=None, signal=None)
-    return TryEnd(wall=ended.ended.wall, exit_code=ended.code, signal=ended.signal)
+    return TryEnd(wall=ended.ended.wall, exit_code=ended.code, signal=ended.signal, out_of_memory=ended.out_of_memory)
 
 
 def _wake_on_signal() -> int:

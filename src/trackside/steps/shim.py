@@ -19,7 +19,7 @@ from trackside.root import Root, TryFolder
 from trackside.steps import containers
 from trackside.steps.expected import matching_files, newest_whole
 from trackside.steps.launch import step_environment
-from trackside.steps.monitored_step import with_monitoring
+from trackside.steps.monitored_step import journal_mounts, with_monitoring
 from trackside.steps.observe import forget_training
 from trackside.steps.plan import Container, Plan, Step, read_plan
 from trackside.steps.tries import Exit
@@ -102,8 +102,11 @@ def _run(root: Root, step: Step, folder: TryFolder, lock: int) -> None:
 
 def _run_contained(root: Root, plan: Plan, step: Step, folder: TryFolder, lock: int, name: str) -> None:
     """Run the step by the engine's `run`; the engine reports how it ended, even if `run` itself was killed."""
-    container = plan.container
-    assert container is not None
+    assert plan.container is not None
+    journals = journal_mounts(root, plan, step)
+    for mount in journals:
+        os.makedirs(mount.source, mode=0o700, exist_ok=True)
+    container = plan.container._replace(mounts=(*plan.container.mounts, *journals))
     for mount in container.mounts:
         if not os.path.exists(mount.source):
             os.makedirs(mount.source, exist_ok=True)
@@ -115,7 +118,12 @@ def _run_contained(root: Root, plan: Plan, step: Step, folder: TryFolder, lock: 
         seen = _await_orphan(container, name, root)
     _forget(root, step, folder)
     if seen is not None and seen.has_run:
-        _write_exit(folder, code=seen.exit_code, signal_number=None, out_of_memory=_is_out_of_memory(container, seen))
+        _write_exit(
+            folder,
+            code=seen.exit_code,
+            signal_number=None,
+            out_of_memory=_is_out_of_memory(root, folder, container, seen),
+        )
     else:
         _write_exit(folder, code=None, signal_number=None, could_not_start=failed or bool(status))
     containers.remove(container, name)
@@ -142,12 +150,13 @@ def _await_orphan(container: Container, name: str, root: Root) -> containers.Con
     return containers.look_at(container, name)
 
 
-def _is_out_of_memory(container: Container, seen: containers.ContainerState) -> bool:
+def _is_out_of_memory(root: Root, folder: TryFolder, container: Container, seen: containers.ContainerState) -> bool:
     """Whether the step ran out of memory: the engine reports it, but not on older kernels.
 
-    Under a memory limit a KILL counts as such too; our own KILL is judged as a stop or a timeout instead.
+    Under a memory limit a KILL counts as such too, unless it may be our own.
     """
-    return seen.out_of_memory or (container.memory_bytes is not None and seen.exit_code == _KILLED)
+    is_ours = os.path.exists(root.stop) or os.path.exists(folder.stopping)
+    return seen.out_of_memory or (container.memory_bytes is not None and seen.exit_code == _KILLED and not is_ours)
 
 
 def _forget(root: Root, step: Step, folder: TryFolder) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -143,13 +144,16 @@ def test_a_training_is_asked_by_a_command_in_its_own_container(job: Bench) -> No
 
 
 def test_a_step_that_ignores_its_signal_is_killed(job: Bench, podman: Podman) -> None:
-    job.plan(contained("train", "trap '' TERM; echo ready; while :; do sleep 0.1; done"), container=container())
+    script = "trap '' TERM; echo ready; while :; do sleep 0.1; done"
+    job.plan(contained("train", script), container=container(memory_bytes=64 * MIB))
     job.start()
     pid = until_contained(job)
     until(lambda: "ready" in job.text())
     seen = job.call("stop", "--grace", "0.5")
     assert seen["finished"]["result"] == "stopped"
     until(lambda: not is_alive(pid), "the container's end")
+    ended = json.loads((job.own / "steps" / "0.1" / "exit.json").read_text())
+    assert (ended["exit_code"], ended["out_of_memory"]) == (137, False), "our own KILL is no lack of memory"
     until(lambda: podman.containers() == [], "the container's removal")
 
 
@@ -232,3 +236,38 @@ def test_a_training_in_a_container_is_recorded_by_its_own_process(job: Bench) ->
     assert finished(job)["result"] == "done"
     series = {entry["table"]: entry["columns"] for entry in job.status({})["series"]}
     assert series["TrainingEvent"]["event_type"] == ["training_start", "training_end"]
+
+
+def test_a_training_that_the_kernel_kills_for_lack_of_memory_is_recorded_as_that(job: Bench) -> None:
+    script = "while [ ! -e go ]; do sleep 0.1; done; dd if=/dev/zero of=/dev/null bs=200M count=1"
+    job.plan(
+        contained("train", script, training=True),
+        container=container(memory_bytes=64 * MIB),
+        monitoring={"interval_seconds": 1},
+    )
+    job.start()
+    pid = until_contained(job)
+    newest = job.own / "newest_sample.json"
+    until(lambda: newest.exists() and pid in [each[0] for each in json.loads(newest.read_text())["processes"]])
+    (job.root / "work" / "go").touch()
+    assert finished(job)["failure"] == "out_of_memory"
+    series = {entry["table"]: entry["columns"] for entry in job.status({})["series"]}
+    assert series["TrainingEvent"]["event_type"] == ["training_start", "oom_error"]
+    facts = dict(zip(series["RunInfo"]["key"], series["RunInfo"]["value"], strict=True))
+    assert facts["memory_limit_gb"] == "0.0625"
+    assert (facts["exit_code"], facts["exit_signal"]) == ("137", "9")
+
+
+def test_a_journal_in_shared_memory_is_outside_the_container_too(job: Bench, tmp_path: Path) -> None:
+    database = Path("/dev/shm") / tmp_path.name / "run.db"
+    journals = Path(f"{database}.journals")
+    script = f"echo step >{journals}/left"
+    job.plan(
+        contained("train", script, training=True, env={"TRACKSIDE_DATABASE": str(database)}), container=container()
+    )
+    try:
+        job.start()
+        assert finished(job)["result"] == "done"
+        assert (journals / "left").read_text() == "step\n"
+    finally:
+        shutil.rmtree(database.parent)

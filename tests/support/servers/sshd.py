@@ -75,11 +75,32 @@ def running_sshd(folder: Path, **environ: str) -> Iterator[Sshd]:
 
     A session's home is a folder of its own: what a developer's shell reads at its start is slow, and no part of a test.
     """
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+    port = prepare_sshd(folder, **environ)
+    with (folder / "sshd.log").open("wb") as log:
+        process = subprocess.Popen(sshd_command(folder), stderr=log)
+    try:
+        await_sshd(port, process, folder / "sshd.log")
+        yield Sshd(folder=folder, port=port, process=process)
+    finally:
+        sessions = _children(process.pid)
+        process.terminate()
+        process.wait(timeout=150)
+        for pid in sessions:
+            _kill_quietly(pid)
+
+
+def sshd_command(folder: Path) -> list[str]:
+    """The command of a prepared sshd. Skips where none is installed."""
     program = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
     if program is None:
         pytest.skip("sshd is not installed")
-    if os.geteuid() == 0:
-        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+    return [program, "-D", "-e", "-f", str(folder / "sshd_config")]
+
+
+def prepare_sshd(folder: Path, **environ: str) -> int:
+    """Write an sshd's keys and config; returns its port."""
     (folder / "home").mkdir()
     variables = {"HOME": folder / "home", "PATH": _PATH, **environ}
     environment = " ".join(f'"{name}={value}"' for name, value in variables.items())
@@ -88,17 +109,7 @@ def running_sshd(folder: Path, **environ: str) -> Iterator[Sshd]:
     shutil.copy(folder / "client_key.pub", folder / "authorized_keys")
     port = free_port()
     (folder / "sshd_config").write_text(_CONFIG.format(port=port, folder=folder, environment=environment))
-    with (folder / "sshd.log").open("wb") as log:
-        process = subprocess.Popen([program, "-D", "-e", "-f", str(folder / "sshd_config")], stderr=log)
-    try:
-        _wait_for(port, process, folder / "sshd.log")
-        yield Sshd(folder=folder, port=port, process=process)
-    finally:
-        sessions = _children(process.pid)
-        process.terminate()
-        process.wait(timeout=150)
-        for pid in sessions:
-            _kill_quietly(pid)
+    return port
 
 
 def free_port() -> int:
@@ -111,7 +122,8 @@ def _make_key(path: Path) -> None:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True)
 
 
-def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+def await_sshd(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until it answers; fails if it ends instead."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline and process.poll() is None:
         try:

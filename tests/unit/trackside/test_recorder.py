@@ -46,8 +46,10 @@ class Bench:
         for moment in moments:
             self.recorder.look(wall=BEGIN + moment, moment=moment, pid=os.getpid())
 
-    def finish(self, moment: float, *, exit_code: int | None = 0, signal: int | None = None) -> None:
-        end = TryEnd(BEGIN + moment, exit_code, signal)
+    def finish(
+        self, moment: float, *, exit_code: int | None = 0, signal: int | None = None, out_of_memory: bool = False
+    ) -> None:
+        end = TryEnd(BEGIN + moment, exit_code, signal, out_of_memory)
         self.recorder.finish(end, wall=BEGIN + moment, moment=moment)
 
     def write(self, text: str) -> None:
@@ -111,6 +113,15 @@ def test_an_event_of_the_training_itself_is_not_repeated(bench: Bench) -> None:
     bench.write(OUT_OF_MEMORY)
     bench.look(10.0, 13.0)
     assert bench.times_of("oom_error") == [9.0]
+
+
+@pytest.mark.parametrize(("exit_code", "events"), [(137, [7.0]), (0, [])])
+def test_a_kill_for_lack_of_memory_is_an_event_unless_the_training_survived_it(
+    bench: Bench, exit_code: int, events: list[float]
+) -> None:
+    bench.look(0.0)
+    bench.finish(7.0, exit_code=exit_code, out_of_memory=True)
+    assert bench.times_of("oom_error") == events
 
 
 def test_a_new_recorder_does_not_repeat_what_one_before_it_found(bench: Bench) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from trackside.sampler.cgroups import ControlGroups, control_groups
 from trackside.sampler.cpu import CpuMeter
 
@@ -64,6 +66,27 @@ def test_a_container_with_version_1_sees_its_group_as_the_root(tmp_path: Path) -
     quota = groups.cpu_quota()
     assert quota is not None
     assert (quota.cores, quota.used_seconds()) == (1.5, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "mounts", "name", "text"),
+    [
+        ("0::/job\n", VERSION_2, "job/memory.events", "low 0\nhigh 0\nmax 91\noom 3\noom_kill 2\noom_group_kill 0"),
+        (
+            "5:memory:/docker/abc\n",
+            VERSION_1,
+            "memory/memory.oom_control",
+            "under_oom 0\noom_kill 2",
+        ),
+    ],
+)
+def test_the_kernel_s_kills_for_lack_of_memory_are_counted(
+    tmp_path: Path, cgroup: str, mounts: str, name: str, text: str
+) -> None:
+    groups = groups_of(tmp_path, cgroup=cgroup, mounts=mounts, files={name: text})
+    assert groups.memory_kills() == 2
+    (tmp_path / "sys" / name).write_text("oom 1\n")
+    assert groups.memory_kills() is None, "older kernels do not count"
 
 
 def test_an_absurdly_high_limit_is_none(tmp_path: Path) -> None:
