@@ -27,6 +27,7 @@ def test_every_step_has_the_loss_that_the_trainer_logged_and_its_own_time(place:
     assert place.event_names() == ["training_start", "training_end"]
     facts = place.facts()
     assert (facts["framework"], facts["total_steps"], facts["loss_every_steps"]) == ("transformers", "12", "1")
+    assert facts["context_tokens"] == "64", "what the script gave"
     assert {"python_version", "torch_version", "transformers_version"} <= facts.keys()
 
 

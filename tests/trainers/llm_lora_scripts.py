@@ -97,6 +97,37 @@ models = {"llama": llama, "llama, eager": eager, "mamba": mamba}
 print(json.dumps({name: keeps_rows_apart(model, packed_collator(model, 0)) for name, model in models.items()}))
 """
 
+TRAIN = "import sys, train; sys.exit(train.main(sys.argv[1:]))"
+
+#: What the loader of `--prepare=during` gives: the rows of one pass by each number of workers, and packs of them.
+STREAM_ROWS = """
+import json, sys
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+from rows import find_places
+from streaming import Source, streamed
+from torch.utils.data import DataLoader
+from transformers import AutoTokenizer
+
+tokenizer, places = AutoTokenizer.from_pretrained(sys.argv[1]), find_places(Path(sys.argv[2]))
+
+def stream(workers, packing, seed=1, context=64):
+    rows = streamed(Source(places, tokenizer, context, seed, packing), workers)
+    return DataLoader(rows, batch_size=None, num_workers=workers, collate_fn=dict)
+
+def texts(workers, number, **more):
+    return ["".join(tokenizer.convert_ids_to_tokens(each["input_ids"]))
+            for each in islice(stream(workers, False, **more), number)]
+
+packs = list(islice(stream(2, True), 40))
+print(json.dumps({
+    "alone": texts(0, 2 * len(places)), "again": texts(0, 2 * len(places)), "other seed": texts(0, len(places), seed=2),
+    "by two": texts(2, len(places)),
+    "packs": [[sum(each["seq_lengths"]), len(each["input_ids"]), len(each["labels"])] for each in packs],
+    "packed rows": Counter(length for each in packs for length in each["seq_lengths"])}))
+"""
+
 
 def run_script(python: str, program: str, *arguments: str | Path) -> str:
     """What a program prints that sees the recipe's scripts as they are shipped."""

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.trainers.conftest import Trainer
-from tests.trainers.llm_lora_scripts import CHANGE_NEIGHBOUR, MAKE_MODEL, PROBE_MODELS, SHOW_LEARNED, run_script
+from tests.trainers.llm_lora_scripts import (
+    CHANGE_NEIGHBOUR,
+    MAKE_MODEL,
+    PROBE_MODELS,
+    SHOW_LEARNED,
+    STREAM_ROWS,
+    TRAIN,
+    run_script,
+)
 from tests.trainers.llm_lora_scripts import answer_of_script as answer
 
 pytestmark = pytest.mark.trainer("TRL")
@@ -96,3 +105,44 @@ def test_the_loss_of_a_packed_row_does_not_depend_on_its_neighbour(
 
 def test_a_model_that_cannot_keep_rows_apart_is_found_out(trl: Trainer, base_model: Path) -> None:
     assert answer(trl.python, PROBE_MODELS, base_model) == {"llama": True, "llama, eager": True, "mamba": False}
+
+
+def test_rows_that_are_prepared_during_the_training_all_come_in_each_pass_whoever_reads_them(
+    trl: Trainer, base_model: Path, tmp_path: Path
+) -> None:
+    texts = [f"{number:02d}" * (1 + number % 9) for number in range(23)]
+    lines = [json.dumps({"text": text}) for text in texts]
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    found = answer(trl.python, STREAM_ROWS, base_model, tmp_path)
+    expected = sorted(f"{text}</s>" for text in texts)
+    first, second = found["alone"][: len(texts)], found["alone"][len(texts) :]
+    assert sorted(first) == sorted(second) == expected
+    assert sorted(found["by two"]) == expected
+    assert first not in (second, expected, found["other seed"]), "each pass and each seed has an order of its own"
+    assert found["again"] == found["alone"]
+    for lengths, tokens, labels in found["packs"]:
+        assert lengths == tokens == labels <= 64
+    mean = sum(tokens for _, tokens, _ in found["packs"]) / len(found["packs"])
+    assert mean > 0.85 * 64, "packs that are nearly full"
+    assert set(found["packed rows"]) == {str(2 * (1 + number % 9) + 1) for number in range(23)}
+
+
+def test_a_training_whose_rows_are_prepared_by_workers_is_resumed_with_the_rows_that_follow(
+    trl: Trainer, base_model: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "when? ", "completion": "at noon"}\n' * 6, encoding="utf-8")
+    with (tmp_path / "rows.jsonl").open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps({"text": "the train leaves " * (1 + number % 5)}) + "\n" for number in range(20))
+    given = {"dataset": tmp_path, "model": base_model, "rank": 2, "context": 96, "batch-size": 2, "workers": 2}
+    words = [f"--{name}={value}" for name, value in given.items()] + ["--prepare=during", "--packing", "--dropout=0"]
+    words += ["--schedule=constant_with_warmup", "--warmup-steps=0", "--learning-rate=0.01"]
+
+    def losses(folder: str, steps: int) -> dict[int, str]:
+        own = [f"--output={tmp_path / folder}", f"--state={tmp_path / folder}-state", f"--steps={steps}"]
+        out = run_script(trl.python, TRAIN, *words, *own, "--save-every=4")
+        return {int(step): loss for step, loss in re.findall(r"step (\d+)/\d+ loss: (\S+)", out)}
+
+    whole = losses("whole", 8)
+    assert list(whole) == list(range(1, 9))
+    assert losses("parts", 4) == {step: whole[step] for step in range(1, 5)}
+    assert losses("parts", 8) == {step: whole[step] for step in range(5, 9)}

@@ -28,8 +28,10 @@ class TracksideCallback(TrainerCallback):
     the callback never reads a value from the GPU.
     """
 
-    def __init__(self, run: Run | None = None) -> None:
+    def __init__(self, run: Run | None = None, *, facts: Mapping[str, Any] | None = None) -> None:
+        """`facts` are recorded with the run, such as `context_tokens`."""
         self._training = Training(run)
+        self._facts = dict(facts or {})
         self._batch_size: int | None = None
         self._learning_rate: float | None = None
         #: Where the time of the next step begins: at the end of the last one, or of the save or evaluation after it.
@@ -51,7 +53,7 @@ class TracksideCallback(TrainerCallback):
         )
         if self._run is not None:
             # Rows without a loss are no sign of nan.
-            self._run.info(loss_every_steps=_loss_every_steps(args, state))
+            self._run.info(**{**self._facts, "loss_every_steps": _loss_every_steps(args, state)})
             if retries:
                 self._run.event("batch_size_adjustment", old_batch_size=before, new_batch_size=batch_size)
 

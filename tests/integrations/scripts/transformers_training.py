@@ -69,7 +69,7 @@ def main():
         args=arguments,
         train_dataset=Points(),
         eval_dataset=Points(),
-        callbacks=[Kill(), TracksideCallback()],
+        callbacks=[Kill(), TracksideCallback(facts={"context_tokens": 64})],
     )
     started = time.time()
     trainer.train(resume_from_checkpoint=ASKED["resume"])

@@ -91,6 +91,26 @@ def test_rows_are_read_in_order_from_both_kinds_of_file(tmp_path: Path) -> None:
     assert texts == ["first", "second\u2028line", "third", "fourth"]
 
 
+def test_rows_are_found_and_read_one_by_one_as_they_are_in_order(tmp_path: Path) -> None:
+    lines = ['\ufeff{"text": "first"}', "", '{"text": "zwölf\u2028"}', '{"prompt": "why?", "completion": "so"}']
+    (tmp_path / "a.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "b.ndjson").write_text('  \n{"text": "last"}\n', encoding="utf-8")
+    rows = script("rows")
+    places = rows.find_places(tmp_path)
+    assert [(place.file.name, place.number) for place in places] == [
+        ("a.jsonl", 1), ("a.jsonl", 3), ("a.jsonl", 4), ("b.ndjson", 2),
+    ]  # fmt: skip
+    assert [rows.read_row(place) for place in reversed(places)] == list(rows.find_rows(tmp_path))[::-1]
+
+
+def test_a_row_of_no_known_form_is_named_when_it_is_read_alone(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"text": "good"}\n[1]\n', encoding="utf-8")
+    rows = script("rows")
+    _, bad = rows.find_places(tmp_path)
+    with pytest.raises(ValueError, match=r"rows\.jsonl:2"):
+        rows.read_row(bad)
+
+
 @pytest.mark.parametrize("line", ["[1]", '{"question": "why?"}', '{"prompt": "why?"}'])
 def test_a_row_of_no_known_form_is_named(tmp_path: Path, line: str) -> None:
     (tmp_path / "rows.jsonl").write_text(f'{{"text": "good"}}\n{line}\n', encoding="utf-8")

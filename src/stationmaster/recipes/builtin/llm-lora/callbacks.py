@@ -11,14 +11,14 @@ from stop_requests import Requests
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 
-def recording_callbacks() -> list[TrainerCallback]:
-    """Return what records steps and events, if trackside asks for it by its environment and can be imported."""
+def recording_callbacks(**facts: int) -> list[TrainerCallback]:
+    """Return what records facts, steps and events, if trackside asks for it by its environment and can be imported."""
     if not os.environ.get("TRACKSIDE_DATABASE"):
         return []
     try:
         from trackside.integrations.transformers import TracksideCallback
 
-        return [TracksideCallback()]
+        return [TracksideCallback(facts=facts)]
     except Exception as problem:  # noqa: BLE001 - a training is never stopped by what is recorded of it
         print(f"Steps are not recorded: {problem}", flush=True)
         return []

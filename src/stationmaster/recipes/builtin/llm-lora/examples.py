@@ -47,8 +47,7 @@ def tokenised(rows: Iterable[Text | Chat], tokenizer: Any, context: int) -> Data
     source = iter(rows)
     while chunk := list(islice(source, _AT_ONCE)):
         made = maker.examples(chunk)
-        within = [Example(each.tokens[:context], each.labels[:context]) for each in made]
-        usable = [each for each in within if any(label != IGNORED for label in each.labels[1:])]
+        usable = [each for each in (within(example, context) for example in made) if each is not None]
         seen, kept = seen + len(made), kept + len(usable)
         cut += sum(len(each.tokens) > context for each in made)
         tokens += sum(len(each.tokens) for each in usable)
@@ -56,6 +55,12 @@ def tokenised(rows: Iterable[Text | Chat], tokenizer: Any, context: int) -> Data
     if not kept:
         raise ValueError(f"none of {seen} rows has anything to learn within {context} tokens")
     return Dataset(datasets.Dataset(pyarrow.concat_tables(tables)), tokens, cut, seen - kept)
+
+
+def within(example: Example, context: int) -> Example | None:
+    """Its first `context` tokens; None if nothing of them is learned."""
+    cut = Example(example.tokens[:context], example.labels[:context])
+    return cut if any(label != IGNORED for label in cut.labels[1:]) else None
 
 
 def _table(examples: list[Example]) -> pyarrow.Table:

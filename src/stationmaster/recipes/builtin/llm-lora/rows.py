@@ -27,11 +27,43 @@ class Chat(NamedTuple):
 
 def find_rows(folder: Path) -> Iterator[Text | Chat]:
     """Every row of every file, in order of name; raises ValueError that says which row has none of the known forms."""
-    for file in sorted(each for each in folder.rglob("*") if each.suffix.lower() in _SUFFIXES and each.is_file()):
+    for file in _files(folder):
         with file.open(encoding="utf-8-sig", newline="\n") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     yield _row(json.loads(line), f"{file}:{number}")
+
+
+class Place(NamedTuple):
+    """Where a row is: its file, where its line begins there, and the line's number."""
+
+    file: Path
+    offset: int
+    number: int
+
+
+def find_places(folder: Path) -> list[Place]:
+    """Where every row of every file is, in the order of find_rows; reads no row."""
+    places = []
+    for file in _files(folder):
+        with file.open("rb") as lines:
+            offset = 0
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    places.append(Place(file, offset, number))
+                offset += len(line)
+    return places
+
+
+def read_row(place: Place) -> Text | Chat:
+    """The row at a place; raises ValueError as find_rows does."""
+    with place.file.open("rb") as lines:
+        lines.seek(place.offset)
+        return _row(json.loads(lines.readline().decode("utf-8-sig")), f"{place.file}:{place.number}")
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(each for each in folder.rglob("*") if each.suffix.lower() in _SUFFIXES and each.is_file())
 
 
 def _row(row: Any, where: str) -> Text | Chat:

@@ -40,6 +40,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--batch-size", type=int, default=4)
     parser.add_argument("--context", type=int, default=1024)
     parser.add_argument("--packing", action="store_true")
+    parser.add_argument("--prepare", choices=["ahead", "during"], default="ahead")
+    parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--save-every", type=int, default=250)
     parser.add_argument("--seed", type=int, default=42)
     parser.add_argument("--gradient-checkpointing", action="store_true")

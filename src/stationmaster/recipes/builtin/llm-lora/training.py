@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import datasets
 import peft
@@ -18,8 +19,9 @@ from examples import tokenised
 from loss_kernels import avoid_triton_if_it_fails
 from packing import attention_wanted, keeps_rows_apart, packed_collator
 from peft.helpers import disable_input_dtype_casting
-from rows import find_rows
+from rows import find_places, find_rows
 from stop_requests import Requests
+from streaming import Source, streamed
 from trl import SFTConfig, SFTTrainer
 
 _KEPT = 2  # checkpoints of the trainer's own: one is whole while the next is written
@@ -37,7 +39,9 @@ def train(options: argparse.Namespace, requests: Requests) -> int:
     trainer.add_callback(ProgressLines())
     trainer.add_callback(NumberedAdapters(options.output, options.name))
     trainer.add_callback(AnsweredRequests(requests))
-    for callback in recording_callbacks():  # last: what the others ask for and save is then known
+    for callback in recording_callbacks(
+        context_tokens=options.context
+    ):  # last: what the others ask for and save is then known
         trainer.add_callback(callback)
     step = _train_from(trainer, _start(options, trainer))
     if step < options.steps:
@@ -92,29 +96,54 @@ def _trainer(options: argparse.Namespace, device: str) -> SFTTrainer:
     print(f"Loading {options.model} on {device}", flush=True)
     tokenizer = _tokenizer(options.model)
     model = _base_model(options.model, device)
-    dataset = tokenised(find_rows(options.dataset), tokenizer, options.context)
     attention = model.config._attn_implementation
-    print(f"Found {len(dataset.examples)} rows of {dataset.tokens} tokens; attention: {attention}", flush=True)
-    if dataset.cut:
-        print(f"Truncated {dataset.cut} rows to {options.context} tokens", flush=True)
-    if dataset.skipped:
-        print(f"Skipped {dataset.skipped} rows: their answers begin after {options.context} tokens", flush=True)
     collate = packed_collator(model, tokenizer.pad_token_id) if options.packing else None
     if collate is not None and not keeps_rows_apart(model, collate):
         print(f"Packing is off: with {attention} attention this model reads across packed rows", flush=True)
         collate = None
+    prepare = _rows_ahead if options.prepare == "ahead" else _rows_during
+    rows = prepare(options, tokenizer, packing=collate is not None)
+    print(f"Found {rows.found}; attention: {attention}", flush=True)
     trainer = SFTTrainer(
         model=model,
-        args=_config(options, device, packing=collate is not None),
-        train_dataset=dataset.examples,
+        args=_config(options, device, rows.settings),
+        train_dataset=rows.dataset,
         processing_class=tokenizer,
         peft_config=_lora(options),
     )
     trainer.remove_callback(transformers.PrinterCallback)
     if collate is not None:
         trainer.data_collator = collate
+    if collate is not None and options.prepare == "ahead":
         print(f"Packed them into {len(trainer.train_dataset)} rows", flush=True)
     return trainer
+
+
+class _Rows(NamedTuple):
+    """The dataset as TRL takes it, with the settings that belong to it."""
+
+    dataset: datasets.Dataset | datasets.IterableDataset
+    found: str
+    settings: dict[str, Any]
+
+
+def _rows_ahead(options: argparse.Namespace, tokenizer: Any, *, packing: bool) -> _Rows:
+    dataset = tokenised(find_rows(options.dataset), tokenizer, options.context)
+    if dataset.cut:
+        print(f"Truncated {dataset.cut} rows to {options.context} tokens", flush=True)
+    if dataset.skipped:
+        print(f"Skipped {dataset.skipped} rows: their answers begin after {options.context} tokens", flush=True)
+    # Without packing there is nothing to truncate: the examples are.
+    settings = {"packing": packing, "max_length": options.context if packing else None}
+    return _Rows(dataset.examples, f"{len(dataset.examples)} rows of {dataset.tokens} tokens", settings)
+
+
+def _rows_during(options: argparse.Namespace, tokenizer: Any, *, packing: bool) -> _Rows:
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # else it warns in each worker that it is now
+    source = Source(find_places(options.dataset), tokenizer, options.context, options.seed, packing)
+    settings = {"packing": False, "max_length": None, "dataset_kwargs": {"skip_prepare_dataset": True}}
+    found = f"{len(source.places)} rows, which are prepared while the training runs"
+    return _Rows(streamed(source, options.workers), found, settings)
 
 
 def _tokenizer(model: str) -> Any:
@@ -145,7 +174,7 @@ def _lora(options: argparse.Namespace) -> peft.LoraConfig:
     )
 
 
-def _config(options: argparse.Namespace, device: str, *, packing: bool) -> SFTConfig:
+def _config(options: argparse.Namespace, device: str, rows: dict[str, Any]) -> SFTConfig:
     return SFTConfig(
         output_dir=str(options.state),
         max_steps=options.steps,
@@ -158,14 +187,14 @@ def _config(options: argparse.Namespace, device: str, *, packing: bool) -> SFTCo
         bf16=device == "cuda",
         use_cpu=device == "cpu",
         gradient_checkpointing=options.gradient_checkpointing,
-        packing=packing,
-        max_length=options.context if packing else None,  # else the examples are truncated already
+        **rows,
         seed=options.seed,
         save_steps=options.save_every,
         save_total_limit=_KEPT,
         logging_steps=min(_LOGGED_AT_MOST_EVERY, max(1, options.steps // _LOGGED)),
         logging_nan_inf_filter=False,  # a NaN must be seen
         dataloader_pin_memory=device == "cuda",
+        dataloader_num_workers=options.workers,
         disable_tqdm=True,
         report_to="none",
     )
