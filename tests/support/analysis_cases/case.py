@@ -38,7 +38,10 @@ class Case:
         (folder / "label.json").write_text(json.dumps(self.label, indent=1), encoding="utf-8")
 
     def _write_database(self, path: Path) -> None:
+        for stale in (path, path.with_name(path.name + "-wal")):
+            stale.unlink(missing_ok=True)
         connection = sqlite3.connect(path, isolation_level=None)
+        connection.execute("PRAGMA synchronous=OFF")
         if self.rows_in_wal:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA wal_autocheckpoint=0")

@@ -153,7 +153,7 @@ def case_of(
         "framework": run.trainer,
         "health_score": health,
         "training_completed": completed,
-        "steps_completed": {"min": run.step - 20 if not completed else run.step - 1, "max": run.step + 1},
+        "steps_completed": {"min": max(0, run.step - (1 if completed else 20)), "max": run.step + 1},
         "peak_memory_gb": {"value": round(peak, 2), "tolerance": 0.05 + 0.01 * peak},
         "total_memory_gb": {"value": size, "tolerance": 0.01 * size},
         "duration_minutes": {"value": round(_duration(run) / 60, 2), "tolerance": 0.4},

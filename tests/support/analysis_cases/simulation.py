@@ -101,7 +101,7 @@ class Simulation:
             self.main = share * main
             self._pass(seconds / 10, busy=0.0)
         self.base_cards = list(wanted)
-        self.base_system = self._in_use()
+        self.base_system = self._in_use(self.main, self.workers, self.cards)
         self.log.begin(self.total)
         self.event("training_start", step=0, batch_size=self.batch)
 
@@ -117,7 +117,7 @@ class Simulation:
         loss: Callable[[float], float | None] = falling_loss,
         gradient: Callable[[float], float | None] = ordinary_gradient,
         lr: Callable[[float], float | None] | None = None,
-        busy: Callable[[int], float] = lambda sample: 96.0,
+        busy: Callable[[int], float] = lambda sample: 99.0 - 7 * sample % 13,
         clock: Callable[[int], tuple[str | None, float]] | None = None,
         pace: float = 2.0,
         logs_loss: bool = True,
@@ -273,18 +273,22 @@ class Simulation:
             self._next_sample += INTERVAL
         self.now = until
 
-    def _in_use(self) -> float:
+    def _wavering(self, level: float) -> float:
+        return level * (1 - 0.004 * self._chance.random())
+
+    def _in_use(self, main: float, workers: float, cards: Sequence[float]) -> float:
         if self.machine.is_contained:
-            return self.main + self.workers
-        shared = sum(self.cards) if self.machine.platform == "unified" else 0.0
-        return self.machine.idle_gb + self.main + self.workers + shared
+            return main + workers
+        shared = sum(cards) if self.machine.platform == "unified" else 0.0
+        return self.machine.idle_gb + main + workers + shared
 
     def _measured(self, busy: float, throttle: str | None, clock: float) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         machine = self.machine
-        in_use = self._in_use()
+        main, workers, *levels = map(self._wavering, (self.main, self.workers, *self.cards))
+        in_use = self._in_use(main, workers, levels)
         host = in_use + machine.idle_gb if machine.is_contained else in_use
         self.peak_system = max(self.peak_system, in_use)
-        self.peak_cards = [max(pair) for pair in zip(self.peak_cards, self.cards, strict=True)]
+        self.peak_cards = [max(pair) for pair in zip(self.peak_cards, levels, strict=True)]
         knows_cards = machine.platform == "discrete"
         sample = {
             "timestamp": round(self.now, 2),
@@ -292,10 +296,10 @@ class Simulation:
             "used_memory_gb": round(min(machine.memory_gb, host + machine.page_cache_gb), 2),
             "available_memory_gb": round(machine.memory_gb - host, 2),
             "swap_used_gb": round(self.swap, 2),
-            "main_process_memory_gb": round(self.main, 2),
-            "worker_memory_gb": round(self.workers, 2),
+            "main_process_memory_gb": round(main, 2),
+            "worker_memory_gb": round(workers, 2),
             "worker_count": self.worker_count,
-            "gpu_memory_used_gb": round(self.cards[0], 2) if knows_cards else None,
+            "gpu_memory_used_gb": round(levels[0], 2) if knows_cards else None,
             "gpu_utilization_percent": busy if machine.card_gb else None,
             "cpu_utilization_percent": round(20 + 5 * self._chance.random(), 1),
         }
@@ -313,7 +317,7 @@ class Simulation:
                 "clock_mhz": clock,
                 "throttle": throttle,
             }
-            for place, (level, size) in enumerate(zip(self.cards, machine.card_gb, strict=True))
+            for place, (level, size) in enumerate(zip(levels, machine.card_gb, strict=True))
         ]
         return sample, cards
 
@@ -323,14 +327,14 @@ class Simulation:
             self._add("GpuSample", **card)
 
     def _step_row(self, loss: float | None, gradient: float | None, lr: float | None, pace: float) -> None:
-        noise = self._chance.uniform(0.9, 1.1)
+        noise = self._chance.uniform(0.8, 1.25)
         self._add(
             "StepMetric",
             step=self.step,
             timestamp=round(self.now, 2),
             loss=None if loss is None else round(loss * noise, 6),
             batch_size=self.batch,
-            gradient_norm=None if gradient is None else round(gradient * noise, 4),
+            gradient_norm=None if gradient is None else round(gradient * self._chance.uniform(0.7, 1.4), 4),
             learning_rate=lr,
             step_time_seconds=pace,
         )

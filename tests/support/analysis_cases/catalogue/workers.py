@@ -213,7 +213,7 @@ def swap(has_grown: bool) -> Case:
         run.train(600, card=18.0)
         run.finish()
         return case_of(run, "healthy_old_swap", health="Good", why="Swap that was in use before is nothing.")
-    run.train(600, card=18.0, worker_count=4, workers=50.8, swap=lambda progress: 2.4 + 5 * progress)
+    run.train(600, card=18.0, worker_count=4, workers=51.6, swap=lambda progress: 2.4 + 5 * progress)
     run.finish()
     return case_of(
         run,
