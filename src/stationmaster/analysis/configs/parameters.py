@@ -24,9 +24,8 @@ class ParameterConfig:
     """Every parameter's value, as `resolve` returns them."""
     thresholds: Mapping[str, float] = field(default_factory=dict)
 
-    @property
-    def framework(self) -> str:
-        return self.recipe.framework
+    framework: str = "recipe"
+    trains_adapter: bool | None = None
 
     def setting(self, lever: Lever) -> Setting | None:
         name = parameter_with(self.recipe, lever)
@@ -49,6 +48,10 @@ class RecipeConfig:
     @property
     def framework(self) -> str:
         return self.filled_in.framework
+
+    @property
+    def trains_adapter(self) -> bool | None:
+        return self.filled_in.trains_adapter
 
     @property
     def thresholds(self) -> Mapping[str, float]:

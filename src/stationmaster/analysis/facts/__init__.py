@@ -1,0 +1,1 @@
+"""What a run's rows and log show, before anything is judged."""
