@@ -20,6 +20,7 @@ class KnownConfig:
     """A trainer's config with one setting that is given and one that is not."""
 
     framework: str = "kohya"
+    trains_adapter: bool | None = True
     thresholds: Mapping[str, float] = field(default_factory=lambda: {"memory_warning_threshold": 0.8})
 
     def setting(self, lever: Lever) -> Setting | None:
@@ -34,7 +35,7 @@ class KnownConfig:
 def test_a_job_without_a_known_config_is_set_by_its_parameters() -> None:
     config = trainer_config_of(TINY, resolve(TINY, {"batch_size": 16}), thresholds={"memory_critical_threshold": 0.9})
     assert isinstance(config, ParameterConfig)
-    assert config.framework == TINY.framework
+    assert config.framework == "recipe"
     assert config.setting(Lever.BATCH_SIZE) == Setting(path="parameters.batch_size", value=16, is_given=True)
     assert config.setting(Lever.LEARNING_RATE) == Setting(path="parameters.learning_rate", value=0.01, is_given=True)
     assert config.setting(Lever.QUANTIZE) is None

@@ -20,8 +20,17 @@ def read_config(text: str, *, name: str) -> TrainerConfig | None:
     """Return the config in a file's text; None if no known trainer reads it. Raises UserError if it is broken."""
     if len(text) > _MOST_CHARACTERS:
         raise UserError(f"{name} is too long for a config", hint=_HINT)
-    data = _read_toml(text, name) if name.casefold().endswith(".toml") else _read_yaml(text, name)
-    return config_of(data)
+    suffix = name.casefold().rpartition(".")[2]
+    if suffix == "toml":
+        return config_of(_read_toml(text, name))
+    if suffix in ("yaml", "yml", "json"):
+        return config_of(_read_yaml(text, name))
+    for read in (_read_yaml, _read_toml):
+        try:
+            return config_of(read(text, name))
+        except UserError:  # of another kind
+            continue
+    return None
 
 
 def config_of(data: Any) -> TrainerConfig | None:
