@@ -93,7 +93,9 @@ def _plain(text: str) -> _Sentence:
 def _submitted(payload: _Payload) -> str:
     what = " ".join(part for part in ("Submitted", payload.text("name")) if part)
     where = f" on {payload.text('provider')}" if payload.text("provider") else ""
-    return _with_detail(what, f"{payload.text('recipe')}{where}".strip())
+    submitted = _with_detail(what, f"{payload.text('recipe')}{where}".strip())
+    changes = payload.texts("changes")
+    return f"{submitted} Changed after job {payload.text('retry_of')}: {', '.join(changes)}." if changes else submitted
 
 
 _DESIRED = {

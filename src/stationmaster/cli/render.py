@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from stationmaster.cli.context import printable
 from stationmaster.cli.times import time_text
 from stationmaster.durations import format_duration
 from stationmaster.lifecycle import shown
-from stationmaster.model import Event, Job, Outcome, Progress, Quote, Rental, SshAccess, Transfer
+from stationmaster.model import AppliedAdvice, Event, Job, Outcome, Progress, Quote, Rental, SshAccess, Transfer
 from stationmaster.money import MicroDollars, format_dollars
 from stationmaster.station.jobs import JobView
 
@@ -47,6 +48,7 @@ def job_json(view: JobView, events: Sequence[Event] = ()) -> dict[str, Any]:
         "created_at": instant(job.created_at),
         "ended_at": instant(job.ended_at),
         "retry_of": spec.retry_of,
+        "applied": applied_json(spec.applied),
         "trigger": spec.trigger,
         "parameters": dict(spec.parameters),
         "dataset": {"source": spec.dataset.source, "sha256": spec.dataset.sha256, "images": spec.dataset.images},
@@ -69,6 +71,11 @@ def job_json(view: JobView, events: Sequence[Event] = ()) -> dict[str, Any]:
         },
         "cost_usd": dollars(view.cost),
         "quote": quote_json(spec.quote),
+        "machine": {
+            "vram_gib": spec.machine.vram_gib,
+            "disk_gib": spec.machine.disk_gib,
+            "avoided_machines": list(spec.machine.avoided_machines),
+        },
         "limits": {"max_hours": spec.max_seconds / 3600, "max_spend_usd": dollars(spec.max_spend)},
         "rentals": [rental_json(rental) for rental in view.rentals],
         "checkpoints": [dataclasses.asdict(checkpoint) for checkpoint in view.checkpoints],
@@ -95,6 +102,10 @@ def terms_json(terms: Terms) -> dict[str, Any]:
         "steps": [{"name": step.name, "argv": list(step.argv), "env": dict(step.env)} for step in terms.steps],
         "notes": list(terms.notes),
     }
+
+
+def applied_json(applied: Sequence[AppliedAdvice]) -> list[dict[str, Any]]:
+    return [dataclasses.asdict(one) for one in applied]
 
 
 def quote_json(quote: Quote) -> dict[str, Any]:
@@ -207,6 +218,10 @@ def view_lines(view: JobView) -> Iterator[str]:
     if job.outcome and job.state != "ENDED":
         yield "  release   the machine is still being released"
     yield f"  recipe    {job.spec.recipe} on {job.spec.provider}, attempt {job.attempt}"
+    if job.spec.retry_of:
+        yield f"  retry of  {job.spec.retry_of}"
+    for one in job.spec.applied:
+        yield f"  changed   {printable(one.change)}, as recommended ({printable(one.config_path)})"
     if job.spec.owner:
         yield f"  owner     {job.spec.owner}"
     if progress.step is not None:

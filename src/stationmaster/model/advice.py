@@ -6,6 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 
+def text_of(value: Any) -> str:
+    """A value as a person writes it.
+
+    >>> text_of(True), text_of(5e-05), text_of([512, 768])
+    ('true', '5e-05', '512, 768')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return ", ".join(text_of(each) for each in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedAdvice:
     """A recommendation that a job follows."""
@@ -21,6 +34,11 @@ class AppliedAdvice:
     config_path: str
     note: str | None = None
     """How the value differs from the recommended one, and why."""
+
+    @property
+    def change(self) -> str:
+        """The change as `batch_size: 8 -> 2`."""
+        return f"{self.what}: {text_of(self.before)} -> {text_of(self.after)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

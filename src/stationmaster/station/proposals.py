@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from stationmaster.datasets.sources.reference import DatasetReference
-from stationmaster.model import Job, Quote
+from stationmaster.model import AppliedAdvice, Job, Quote, SkippedAdvice
 from stationmaster.money import MicroDollars
 from stationmaster.station.datasets import Progress
 
@@ -33,11 +33,17 @@ class TrainRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryRequest:
-    """A new job like an ended one; with `resume` it continues from the old job's best checkpoint."""
+    """A new job like an ended one; with `resume` it continues from the old job's best checkpoint.
+
+    With `apply_recommendations` it follows the analysis of the old job: all that is critical or a warning, or what
+    `only` names by number, lever, config path or parameter.
+    """
 
     job: str  # an id, a unique beginning of one, or a name
     resume: bool = False
     id: str | None = None
+    apply_recommendations: bool = False
+    only: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +90,8 @@ class Terms:
     steps: tuple[PlannedStep, ...]
     notes: tuple[str, ...]
     spend_note: str | None = None  # why the money limit is not twice the high figure of the quote
+    applied: tuple[AppliedAdvice, ...] = ()  # what a retry follows of the analysis
+    skipped: tuple[SkippedAdvice, ...] = ()  # and what it does not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -189,7 +189,9 @@ def enqueue(connection: Connection, spec: JobSpec, *, now: float) -> Submitted:
     created = insert_if_absent(connection, jobs, _new_row(spec, now))
     if created:
         _refuse_if_charged(connection, spec.id)
-        payload = {"name": spec.name, "recipe": spec.recipe, "provider": spec.provider}
+        payload: dict[str, Any] = {"name": spec.name, "recipe": spec.recipe, "provider": spec.provider}
+        if spec.applied:
+            payload |= {"retry_of": spec.retry_of, "changes": [one.change for one in spec.applied]}
         event = NewEvent(kind="submitted", payload=payload)
         events.append(connection, events.rows(spec.id, (event,), version=1, now=now))
         announce(connection)

@@ -12,11 +12,15 @@ from stationmaster.analysis.applying.selection import Numbered, chosen, numbered
 from stationmaster.analysis.levers import Lever
 from stationmaster.analysis.report import Report, Severity
 from stationmaster.model import AppliedAdvice, MachineWish, SkippedAdvice
+from stationmaster.model.advice import text_of
 from stationmaster.recipes.parameters import ParameterValue, allowed
 from stationmaster.recipes.schema import Recipe
 
 _FIXED_BY_A_CHECKPOINT = frozenset({Lever.MODEL, Lever.OPTIMIZER})
 """What a checkpoint was made with and cannot be continued without."""
+
+_SPOILS_A_MODEL = frozenset({Lever.LEARNING_RATE, Lever.DTYPE, Lever.HALF_VAE})
+_SPOILT = "the checkpoint was made with the old settings and may be spoilt; without --resume the training starts anew"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +44,7 @@ class Followed:
     wish: MachineWish
     applied: tuple[AppliedAdvice, ...]
     skipped: tuple[SkippedAdvice, ...]
+    notes: tuple[str, ...] = ()
 
 
 def follow(report: Report, job: OldJob, *, only: Sequence[str] = (), resuming: bool = False) -> Followed:
@@ -65,6 +70,7 @@ def follow(report: Report, job: OldJob, *, only: Sequence[str] = (), resuming: b
         wish=making.wish,
         applied=tuple(making.applied),
         skipped=tuple(sorted(making.skipped, key=lambda each: each.number)),
+        notes=tuple(making.notes),
     )
 
 
@@ -76,6 +82,7 @@ class _Following:
         self.wish = job.wish
         self.applied: list[AppliedAdvice] = []
         self.skipped: list[SkippedAdvice] = []
+        self.notes: list[str] = []
 
     def apply(self, one: Numbered) -> None:
         """Raises DoesNotFit, with the reason."""
@@ -87,6 +94,8 @@ class _Following:
             self._ask_of_machine(one)
         else:
             raise DoesNotFit(f"{self._job.recipe.reference} has no parameter for it: {_by_hand(one)}")
+        if self._resuming and one.advice.lever in _SPOILS_A_MODEL and _SPOILT not in self.notes:
+            self.notes.append(_SPOILT)
 
     def skip(self, one: Numbered, why: str) -> None:
         self.skipped.append(
@@ -137,19 +146,6 @@ class _Following:
                 note=note,
             )
         )
-
-
-def text_of(value: Any) -> str:
-    """A value as a person writes it.
-
-    >>> text_of(True), text_of(5e-05), text_of([512, 768])
-    ('true', '5e-05', '512, 768')
-    """
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list | tuple):
-        return ", ".join(text_of(each) for each in value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _is_same(after: ParameterValue, wanted: Any) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from stationmaster.analysis.report import Report
 from stationmaster.config import read_monitoring
 from stationmaster.control.flow.policy import policy_of
 from stationmaster.control.periodic.dataset_cleanup import forget_dataset
@@ -16,9 +17,18 @@ from stationmaster.control.publishing.samples import captions_of
 from stationmaster.control.results.job_folder import fetched_path
 from stationmaster.datasets.archive_reader import open_dataset
 from stationmaster.datasets.pack import pack_into, write_manifest
-from stationmaster.errors import IllegalMove, NotFound
+from stationmaster.errors import IllegalMove, NotFound, UserError
 from stationmaster.estimate import most_per_hour
-from stationmaster.model import SINGLE_USER, Checkpoint, DatasetRef, Job, JobSpec, Quote
+from stationmaster.model import (
+    SINGLE_USER,
+    AppliedAdvice,
+    Checkpoint,
+    DatasetRef,
+    Job,
+    JobSpec,
+    Quote,
+    SkippedAdvice,
+)
 from stationmaster.providers.base import NeedsKey
 from stationmaster.recipes.parameters import resolve
 from stationmaster.recipes.registry import find
@@ -27,6 +37,7 @@ from stationmaster.station.local.artifacts import copy_file, is_available, is_re
 from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.jobs import LocalJobs
 from stationmaster.station.local.proposing.checking import Checked, check_again, check_request
+from stationmaster.station.local.proposing.following import Again, follow_analysis
 from stationmaster.station.local.proposing.limits import budget_notes, limits_of
 from stationmaster.station.local.proposing.naming import checked_id
 from stationmaster.station.local.proposing.quoting import Work, quote_work
@@ -42,20 +53,28 @@ from stationmaster.station.proposals import (
 )
 from stationmaster.store.proposals import StoredProposal
 
+ReportOf = Callable[[str], Report]
+
 _VALID_SECONDS = 3600.0
 """How long a proposal can be submitted. Its price stays valid that long: no worker pays more."""
 
 
+def no_report(job_id: str) -> Report:
+    raise NotFound(f"job {job_id} has no analysis", hint="leave out --apply-recommendations")
+
+
 class LocalProposals:
-    def __init__(self, installation: Installation) -> None:
+    def __init__(self, installation: Installation, *, report_of: ReportOf) -> None:
+        """`report_of` returns the analysis of a job's training. It raises NotFound for a job that has not trained."""
         self._installation = installation
+        self._report_of = report_of
         self._settings = installation.settings
         self._store = installation.store
         self._jobs = LocalJobs(installation)
 
     def check(self, request: TrainRequest | RetryRequest, *, progress: Progress | None = None) -> Terms:
         if isinstance(request, RetryRequest):
-            return self._check_again(self._ended_job(request.job).spec)
+            return self._check_again(self._again(self._ended_job(request.job), request))
         job_id = "JOB" if request.id is None else checked_id(request.id)
         return self._check(request, job_id=job_id, progress=progress).terms
 
@@ -112,23 +131,40 @@ class LocalProposals:
         checked = check_request(request, self._settings, provider, job_id=job_id, past_runs=past, progress=progress)
         return replace(checked, terms=self._with_budget_notes(checked.terms, request.owner))
 
-    def _check_again(self, spec: JobSpec) -> Terms:
-        provider = self._installation.provider(spec.provider)
+    def _check_again(self, again: Again) -> Terms:
+        spec, provider = again.spec, self._installation.provider(again.spec.provider)
         past = self._store.runs.finished
         terms = check_again(spec, self._settings, provider, past_runs=past)
+        terms = replace(terms, notes=(*again.notes, *terms.notes), applied=again.spec.applied, skipped=again.skipped)
         return self._with_budget_notes(terms, spec.owner)
+
+    def _again(self, old: Job, request: RetryRequest) -> Again:
+        """What the new job is like. Raises UserError if the analysis of the old one is to be followed and cannot be."""
+        unchanged = replace(old.spec, retry_of=old.id, applied=())
+        if not request.apply_recommendations:
+            if request.only:
+                raise UserError("`only` names recommendations to apply", hint="add --apply-recommendations")
+            return Again(spec=unchanged)
+        return follow_analysis(
+            unchanged,
+            self._report_of(old.id),
+            recipe=find(old.spec.recipe, folders=self._settings.recipes).recipe,
+            rentals=self._store.rentals.of_job(old.id),
+            only=request.only,
+            resuming=request.resume,
+        )
 
     def _propose_again(self, request: RetryRequest) -> Proposal:
         old = self._ended_job(request.job)
+        again = self._again(old, request)
         job_id = checked_id(request.id)
         best = self._best_checkpoint(old) if request.resume else None
         state = None if best is None else state_beside(best, self._store.checkpoints.of_job(old.id))
         self._require_key(old.spec.provider)
-        terms = self._check_again(replace(old.spec, id=job_id))
+        again = replace(again, spec=replace(again.spec, id=job_id))
+        terms = self._check_again(again)
         spec = replace(
-            old.spec,
-            id=job_id,
-            retry_of=old.id,
+            again.spec,
             quote=terms.quote,
             max_seconds=terms.max_seconds,
             max_spend=terms.max_spend,
@@ -262,4 +298,6 @@ def _terms(data: Mapping[str, Any]) -> Terms:
     known["quote"] = Quote(**known["quote"])
     known["steps"] = tuple(PlannedStep(**{**step, "argv": tuple(step["argv"])}) for step in known["steps"])
     known["notes"] = tuple(known["notes"])
+    known["applied"] = tuple(AppliedAdvice(**each) for each in known.get("applied", ()))
+    known["skipped"] = tuple(SkippedAdvice(**each) for each in known.get("skipped", ()))
     return Terms(**known)

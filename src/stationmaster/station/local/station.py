@@ -58,9 +58,9 @@ class LocalStation:
 
     @cached_property
     def proposals(self) -> LocalProposals:
-        from stationmaster.station.local.proposals import LocalProposals
+        from stationmaster.station.local.proposals import LocalProposals, no_report
 
-        return LocalProposals(self.installation)
+        return LocalProposals(self.installation, report_of=no_report)
 
     @cached_property
     def jobs(self) -> LocalJobs:
