@@ -47,6 +47,7 @@ class Simulation:
         utc_offset: float = 0.0,
         clock_offset: float = 0.0,
         job: str = JOB,
+        begin: float = BEGIN,
     ) -> None:
         self.trainer, self.machine, self.total, self.job = trainer, machine, steps, job
         self.config = Config(trainer, {"steps": steps, **(settings or {})})
@@ -54,7 +55,7 @@ class Simulation:
         self.rows: dict[str, list[dict[str, Any]]] = {
             name: [] for name in ("MetricsSample", "GpuSample", "StepMetric", "TrainingEvent")
         }
-        self.now = BEGIN
+        self.now = begin
         self.step = 0
         self.cards = [0.0 for _ in machine.card_gb]
         self.main = 0.0
@@ -72,7 +73,7 @@ class Simulation:
             "platform": machine.platform,
             "framework": trainer,
             "total_steps": str(steps),
-            "started_at": f"{BEGIN - clock_offset:.1f}",
+            "started_at": f"{begin - clock_offset:.1f}",
             "gpu_count": str(len(machine.card_gb)),
         }
         if clock_offset:
@@ -84,7 +85,7 @@ class Simulation:
         self._clock_offset = clock_offset
         self._chance = random.Random(len(trainer) + steps)
         self._waiting: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
-        self._next_sample = BEGIN + 3
+        self._next_sample = begin + 3
         self._trained_seconds = 0.0
         self._last_bar = 0.0
         self._last_loss: float | None = None
