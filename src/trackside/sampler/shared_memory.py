@@ -2,7 +2,8 @@
 
 A forked worker shows all pages of its parent as its own. What the workers cost is what would be free without them: the
 sum of the fair parts (Pss) of parent and workers, less the parent's own size. The kernel takes about 10 ms per GB to
-add up a fair part, so that parts are read rarely and applied to the sizes that are read each time.
+add up a fair part, so that parts are read rarely. Between two readings what a process shares is taken as unchanged: by
+how much its size grows, by that much its own memory does.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ class SharedMemory:
         self._now = now
         self._proc = proc
         self._cost = CpuShare(_SHARE_OF_A_CORE, now=now)
-        self._parts: dict[_Key, float] = {}
+        self._shared: dict[_Key, int] = {}  # bytes of a process's size that are other processes' part
         self._read_at: dict[_Key, float] = {}
-        self._usual_parts: dict[tuple[int, int], float] = {}  # of a worker, by its parent and the number of workers
+        self._usually_shared: dict[tuple[int, int], int] = {}  # by a worker, by its parent and the number of workers
         self._is_known = os.path.exists(proc + "/self/smaps_rollup")
 
     def divide(self, processes: list[Sized]) -> dict[int, float | None]:
@@ -64,17 +65,17 @@ class SharedMemory:
         if not self._is_known:
             return {}
         count = len(workers)
-        parts = {worker.pid: self._part(worker, count) for worker in workers}
-        parents_part = 1.0 if parent is None else self._parts.get(_key(parent, count))
-        if parents_part is None or None in parts.values():
-            return dict.fromkeys(parts)
+        shared = {worker.pid: self._shared_by(worker, count) for worker in workers}
+        parents = 0 if parent is None else self._shared.get(_key(parent, count))
+        if parents is None or None in shared.values():
+            return dict.fromkeys(shared)
         # The parent counts with its whole size: each worker gives up what it would pay for the parent's pages.
-        refund = 0.0 if parent is None else parent.size * (1.0 - parents_part) / count
-        return {worker.pid: max(0.0, worker.size * (parts[worker.pid] or 0.0) - refund) / GB for worker in workers}
+        refund = parents / count
+        return {worker.pid: max(0.0, worker.size - (shared[worker.pid] or 0) - refund) / GB for worker in workers}
 
-    def _part(self, worker: Sized, count: int) -> float | None:
-        own = self._parts.get(_key(worker, count))
-        return self._usual_parts.get((worker.worker_of or 0, count)) if own is None else own
+    def _shared_by(self, worker: Sized, count: int) -> int | None:
+        own = self._shared.get(_key(worker, count))
+        return self._usually_shared.get((worker.worker_of or 0, count)) if own is None else own
 
     def _refresh(self, parents: dict[int, Sized], families: dict[int, list[Sized]]) -> None:
         """Read the parts without which nothing can be divided, then the oldest one if that does not cost too much."""
@@ -85,9 +86,9 @@ class SharedMemory:
             parent = parents.get(pid)
             if parent is not None:
                 everyone.append((parent, count))
-                if _key(parent, count) not in self._parts:
+                if _key(parent, count) not in self._shared:
                     self._read(parent, count)
-            if (pid, count) not in self._usual_parts:
+            if (pid, count) not in self._usually_shared:
                 self._read(workers[0], count)
             everyone += [(worker, count) for worker in workers]
         if self._cost.is_free():
@@ -106,16 +107,16 @@ class SharedMemory:
             return  # the process has ended
         key = _key(process, count)
         self._read_at[key] = self._now()
-        self._parts[key] = min(1.0, fair / process.size)
+        self._shared[key] = max(0, process.size - fair)
         if process.worker_of is not None:
-            self._usual_parts[process.worker_of, count] = self._parts[key]
+            self._usually_shared[process.worker_of, count] = self._shared[key]
 
     def _forget_the_dead(self, parents: dict[int, Sized], families: dict[int, list[Sized]]) -> None:
         alive = {process[:2] for process in parents.values()}
         alive |= {worker[:2] for workers in families.values() for worker in workers}
-        self._parts = {key: part for key, part in self._parts.items() if key.owner in alive}
+        self._shared = {key: size for key, size in self._shared.items() if key.owner in alive}
         self._read_at = {key: at for key, at in self._read_at.items() if key.owner in alive}
-        self._usual_parts = {key: part for key, part in self._usual_parts.items() if key[0] in families}
+        self._usually_shared = {key: size for key, size in self._usually_shared.items() if key[0] in families}
 
 
 def _key(process: Sized, workers: int) -> _Key:

@@ -34,6 +34,18 @@ def test_the_parent_counts_whole_and_workers_with_what_would_be_free_without_the
     assert {pid: round(size or 0.0, 3) for pid, size in found.items()} == {1: 10.0, 2: 2.0, 3: 2.0}
 
 
+def test_what_workers_grow_by_between_two_readings_is_their_own(tmp_path: Path) -> None:
+    """A worker that began with nothing but its parent's 1 GB, and keeps pictures since then."""
+    for pid, fair in (("self", 0.0), (1, 0.5), (2, 0.5)):
+        rollup(tmp_path, pid, fair)
+    clock = Clock()
+    memory = SharedMemory(now=clock, proc=str(tmp_path))
+    assert memory.divide([Sized(1, 7, GIB), Sized(2, 8, GIB, 1)])[2] == 0.0
+    (tmp_path / "2" / "smaps_rollup").unlink()  # nothing is read anew
+    (tmp_path / "1" / "smaps_rollup").unlink()
+    assert memory.divide([Sized(1, 7, GIB), Sized(2, 8, 4 * GIB, 1)])[2] == 3.0
+
+
 def test_without_workers_nothing_is_read(tmp_path: Path) -> None:
     rollup(tmp_path, "self", 0.0)
     assert SharedMemory(now=Clock(), proc=str(tmp_path)).divide([Sized(1, 7, GIB)]) == {1: 1.0}

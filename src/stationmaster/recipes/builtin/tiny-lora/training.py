@@ -236,7 +236,6 @@ class Training:
         pictures = min(settings.batch_size, len(self.dataset))
         with np.errstate(all="ignore"), activations(pictures, settings.picture_memory_mb):
             loss = self.adapter.train(self.fault.spoil(patches, step), captions, settings.learning_rate)
-        self._follow()
         self.recording.step(
             step,
             loss=loss,
@@ -244,6 +243,7 @@ class Training:
             grad_norm=self.adapter.gradient_norm,
             batch_size=pictures,
         )
+        self._follow()
         self._show(loss)
         self._save_and_sample_if_due()
         self._rest(began + self.fault.pace(settings.seconds_per_step, step))
@@ -289,7 +289,8 @@ class Training:
         step = adapter.step
         say(f"\nSaving at step {step}")
         self.recording.event("save_start", step=step)
-        content = checkpoints.encode(self._tensors(adapter), self._metadata(adapter))
+        with np.errstate(all="ignore"):
+            content = checkpoints.encode(self._tensors(adapter), self._metadata(adapter))
         checkpoints.write(path, content, lambda: self.fault.while_saving(step, self.stop))
         self.recording.event("save_end", step=step)
         say(f"Saved checkpoint to {path}")
