@@ -45,13 +45,9 @@ def _had_consequence(facts: RunFacts, error: LoggedError) -> bool:
         return facts.has_nan
     if error.kind is ErrorKind.OOM:
         return True  # a batch was lost at least
-    if error.kind is ErrorKind.DISK_FULL or _lost_a_save(error):
-        return True
+    if error.kind is ErrorKind.DISK_FULL or error.lost_work:
+        return True  # a save was lost
     return error is facts.log.cause and facts.ending.failed
-
-
-def _lost_a_save(error: LoggedError) -> bool:
-    return "save" in error.message.casefold() and not error.fatal
 
 
 def _time_of(facts: RunFacts, error: LoggedError) -> float | None:

@@ -57,6 +57,9 @@ class KohyaConfig:
             return self._every("save")
         if lever is Lever.SAMPLE_EVERY:
             return self._every("sample")
+        if lever is Lever.DISABLE_SAMPLING:
+            prompts = self.options.get("sample_prompts")
+            return None if prompts is None else Setting(path="sample_prompts", value=prompts, is_given=True)
         return None
 
     def _read(self, key: str, default: Any, lever: Lever) -> Setting:

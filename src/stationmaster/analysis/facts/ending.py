@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from stationmaster.analysis.configs.base import number
 from stationmaster.analysis.facts.log_facts import LogFacts
+from stationmaster.parsers.base import ErrorKind
 
 SIGKILL = 9
-_WORKER_KILLED = re.compile(r"killed by signal: Killed", re.IGNORECASE)
-_KILLED_LINE = re.compile(r"^(?:.*\s)?Killed\s*$|\bSIGKILL\b|Signal 9\b|exitcode\s*:\s*-9\b", re.MULTILINE)
+_KILLED_TEXT = re.compile(
+    r"killed by signal: Killed|^(?:.*\s)?Killed\s*$|\bSIGKILL\b|\bSignal 9\b|exitcode\s*:\s*-9\b", re.MULTILINE
+)
 _ALMOST = 0.98  # nearer to the end than this a silent log may be a finished one
 
 
@@ -63,7 +65,9 @@ def ending_of(
         and (steps or 0) < total_steps * _ALMOST
     )
     killed = not by_user and (
-        signal == SIGKILL or _WORKER_KILLED.search(log.text) is not None or _KILLED_LINE.search(log.text) is not None
+        signal == SIGKILL
+        or _KILLED_TEXT.search(log.text) is not None
+        or any(error.kind is ErrorKind.KILLED and not error.advanced for error in log.errors)
     )
     killed = killed and not completed
     return Ending(
@@ -79,8 +83,10 @@ def ending_of(
 
 
 def _all_steps_done(steps: int | None, total_steps: int | None, log: LogFacts) -> bool:
-    if steps is None or total_steps is None:
-        return log.finished or not log.text.strip()
+    if total_steps is None:
+        return log.finished or bool(steps)
+    if not steps:
+        return False
     # Trainers that print a step's index end one below the total.
     return steps >= total_steps - 1 or (log.finished and steps >= total_steps * _ALMOST)
 

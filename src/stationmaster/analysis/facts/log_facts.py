@@ -46,6 +46,7 @@ class LoggedError:
     phase: Phase | None
     traceback: str | None = None
     advanced: bool = False
+    lost_work: bool = False
     count: int = 1
 
 
@@ -74,8 +75,6 @@ class LogFacts:
     """The log ends inside a line, or in the NUL bytes that a dead host leaves."""
     losses: tuple[tuple[int, float | None], ...] = ()
     """Step and loss of the bars, None for nan, for runs without rows."""
-    first_time: float | None = None
-    last_time: float | None = None
 
     @property
     def has_nan(self) -> bool:
@@ -99,21 +98,33 @@ class _Walk:
 
     reader: LogReader
     utc_offset: float
+    asked_steps: int | None
+    restarts_counting: bool
     errors: list[LoggedError] = field(default_factory=list)
     warnings: dict[str, LoggedError] = field(default_factory=dict)
     losses: list[tuple[int, float | None]] = field(default_factory=list)
     phase: Phase | None = None
     best_step: int = 0
-    first_time: float | None = None
     last_time: float | None = None
     saves_lost: dict[str, LoggedError] = field(default_factory=dict)
+
+    def steps_before(self, total: int | None) -> int:
+        """Return the steps of earlier runs: a resumed kohya counts, and totals, only those that are left."""
+        if not self.restarts_counting or not self.asked_steps or not total or total >= self.asked_steps:
+            return 0
+        return self.asked_steps - total
 
 
 def read_log(text: str, *, framework: str | None, total_steps: int | None, utc_offset: float) -> LogFacts:
     """Read a whole log. `utc_offset`: the log's local time minus UTC, in seconds."""
     if not text.strip("\0 \n\r"):
         return LogFacts(text=text, cut_off="\0" in text)
-    walk = _Walk(reader=LogReader(framework=framework or "auto", total_steps=total_steps), utc_offset=utc_offset)
+    walk = _Walk(
+        reader=LogReader(framework=framework or "auto", total_steps=total_steps),
+        utc_offset=utc_offset,
+        asked_steps=total_steps,
+        restarts_counting=framework == "kohya",
+    )
     lines = text.split("\n")
     for place, line in enumerate(lines):
         ending = "\n" if place + 1 < len(lines) else ""
@@ -123,7 +134,7 @@ def read_log(text: str, *, framework: str | None, total_steps: int | None, utc_o
     for error in walk.errors:
         _complete(error, tracebacks, lines)
     _note_repetitions(walk.errors, text)
-    steps = max((step for step in (summary.step, walk.best_step) if step is not None), default=None)
+    steps = max(summary.step or 0, walk.best_step)
     return LogFacts(
         text=text,
         errors=(*walk.errors, *walk.saves_lost.values()),
@@ -135,9 +146,15 @@ def read_log(text: str, *, framework: str | None, total_steps: int | None, utc_o
         stopped=re.search(r"^\s*Job stopped\b|\bKeyboardInterrupt\b", text, re.MULTILINE) is not None,
         cut_off=text.endswith("\0") or not text.endswith("\n"),
         losses=tuple(walk.losses),
-        first_time=walk.first_time,
-        last_time=walk.last_time,
     )
+
+
+def first_time_in(text: str) -> float | None:
+    """Return the first time that a line begins with, as if it were UTC."""
+    for line in text.splitlines():
+        if found := _TIME.match(line):
+            return _seconds(found)
+    return None
 
 
 def out_of_memory_of(message: str) -> OutOfMemory:
@@ -174,18 +191,20 @@ def _read(walk: _Walk, line: str, ending: str) -> None:
     if _SAVE_LOST.search(line) and not any(error.message in line for error in walk.errors[-1:]):
         message = line.strip()[:_LONGEST_MESSAGE]
         walk.saves_lost.setdefault(
-            message, LoggedError(kind=ErrorKind.OTHER, message=message, fatal=False, at=at, phase=Phase.SAVING)
+            message,
+            LoggedError(kind=ErrorKind.OTHER, message=message, fatal=False, at=at, phase=Phase.SAVING, lost_work=True),
         )
 
 
 def _take(walk: _Walk, reading: Reading, at: float | None) -> None:
     if reading.step is not None:
-        if reading.step > walk.best_step:
-            walk.best_step = reading.step
+        step = reading.step + walk.steps_before(reading.total_steps)
+        if step > walk.best_step:
+            walk.best_step = step
             for error in walk.errors:
                 error.advanced = True
         if reading.loss is not None:
-            walk.losses.append((reading.step, reading.loss))
+            walk.losses.append((step, reading.loss))
     if reading.error is not None and reading.error.kind is not ErrorKind.NAN_LOSS:
         walk.errors.append(
             LoggedError(
@@ -218,14 +237,19 @@ def _time_of(walk: _Walk, line: str) -> float | None:
     found = _TIME.match(line)
     if found is None:
         return walk.last_time if _SAME_SECOND.match(line) else None
+    local = _seconds(found)
+    if local is None:
+        return None
+    walk.last_time = local - walk.utc_offset
+    return walk.last_time
+
+
+def _seconds(found: re.Match[str]) -> float | None:
+    year, month, day, hour, minute, second = (int(part) for part in found.groups())
     try:
-        local = datetime(*(int(part) for part in found.groups()), tzinfo=UTC)  # type: ignore[misc,arg-type]
+        return datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp()
     except ValueError:
         return None
-    walk.last_time = local.timestamp() - walk.utc_offset
-    if walk.first_time is None:
-        walk.first_time = walk.last_time
-    return walk.last_time
 
 
 def _tracebacks(lines: Sequence[str]) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ from statistics import median
 from stationmaster.series.table import Table
 
 _WINDOWS = 20
-_LEAST_PER_WINDOW = 3
+_LEAST_PER_WINDOW = 2
 _RECENT = 5
 _LOSS_RISE = 2.0
 _GRADIENT_RISE = 10.0

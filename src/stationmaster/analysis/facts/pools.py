@@ -34,6 +34,8 @@ class Pool:
     name: str
     size_gb: float
     levels: tuple[Level, ...]
+    is_measured: bool = True
+    """False for a pool that no sample shows: its figures are those of an error message, or only stand for `full`."""
 
     @property
     def peak(self) -> Level:

@@ -10,7 +10,7 @@ from statistics import median
 
 from stationmaster.analysis.configs.base import TrainerConfig, number
 from stationmaster.analysis.facts.ending import Ending, ending_of
-from stationmaster.analysis.facts.log_facts import LogFacts, out_of_memory_of, read_log
+from stationmaster.analysis.facts.log_facts import LogFacts, first_time_in, out_of_memory_of, read_log
 from stationmaster.analysis.facts.losses import Losses, losses_of_log, losses_of_rows
 from stationmaster.analysis.facts.phases import Phases, RunEvent, RunPhase, events_of, phases_of
 from stationmaster.analysis.facts.pools import (
@@ -54,6 +54,7 @@ class Utilisation:
 
 
 _IDLE_PERCENT = 10.0
+_ZONE_SECONDS = 900  # time zones differ by quarters of an hour
 
 
 class RunFacts:
@@ -98,8 +99,18 @@ class RunFacts:
             self.run.log,
             framework=known,
             total_steps=int(asked) if asked else None,
-            utc_offset=self.info_number("utc_offset_seconds") or 0.0,
+            utc_offset=self._utc_offset(),
         )
+
+    def _utc_offset(self) -> float:
+        """The log's local time minus UTC; if unknown, the zone that brings its first line to the first row."""
+        known = self.info_number("utc_offset_seconds")
+        if known is not None:
+            return known
+        first = first_time_in(self.run.log)
+        if first is None or self.row_times is None:
+            return 0.0
+        return round((first - self.row_times[0]) / _ZONE_SECONDS) * _ZONE_SECONDS
 
     @cached_property
     def events(self) -> list[RunEvent]:
@@ -192,8 +203,7 @@ class RunFacts:
         if self.platform != DISCRETE:
             return None
         capacities = [out_of_memory_of(error.message).capacity_gb for error in self.log.errors]
-        known = next((capacity for capacity in capacities if capacity), None)
-        return gpu_pool(self.tables, card_gb=known)
+        return gpu_pool(self.tables, card_gb=next((capacity for capacity in capacities if capacity), None))
 
     @cached_property
     def system(self) -> Pool | None:

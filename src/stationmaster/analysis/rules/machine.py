@@ -43,7 +43,10 @@ def _throttled(facts: RunFacts) -> Finding | None:
     if len(rows) < _LEAST_SAMPLES or len(held) < _THROTTLED_SHARE * len(rows) or len(clocks) < _LEAST_SAMPLES:
         return None
     held_clocks = [clock for _, clock in held if clock]
-    rated = facts.info_number("gpu_rated_clock_mhz") or quantiles(clocks, n=20)[-1]
+    rated = (
+        facts.info_number("gpu_rated_clock_mhz")
+        or quantiles([clock for clock in table.values("clock_mhz") if clock], n=20)[-1]
+    )
     if not held_clocks or median(held_clocks) >= _CLOCK_SHARE * rated:
         return None
     thermal = sum(throttle in _THERMAL for throttle, _ in held) * 2 >= len(held)

@@ -10,7 +10,7 @@ from stationmaster.analysis.configs.base import truth
 from stationmaster.analysis.facts.leaks import Leak, leak_in
 from stationmaster.analysis.facts.log_facts import OutOfMemory, out_of_memory_of
 from stationmaster.analysis.facts.phases import RunPhase
-from stationmaster.analysis.facts.pools import DISCRETE, Pool
+from stationmaster.analysis.facts.pools import DISCRETE, GPU, SYSTEM, Level, Pool
 from stationmaster.analysis.facts.run_facts import RunFacts
 from stationmaster.analysis.levers import Lever
 from stationmaster.analysis.report import Confidence, Evidence, Severity
@@ -50,7 +50,15 @@ class Trouble:
 
     @property
     def share_text(self) -> str:
+        if not self.pool.is_measured:
+            return "it ran out"
         return f"{gb(self.pool.peak.used_gb)} of {gb(self.pool.size_gb)} ({percent(self.pool.share)})"
+
+    def predicted(self, needed_gb: float) -> str:
+        """Return a predicted use for a sentence."""
+        if not self.pool.is_measured:
+            return f"About {percent(needed_gb / self.need_gb)} of what this run needed."
+        return f"Predicted {gb(needed_gb)} of {gb(self.pool.size_gb)}."
 
 
 def memory_rules(facts: RunFacts) -> Iterator[Finding]:
@@ -70,7 +78,10 @@ def memory_rules(facts: RunFacts) -> Iterator[Finding]:
 def troubles(facts: RunFacts) -> list[Trouble]:
     """Return the pools that ran out, are above what is safe, or leak."""
     found = []
-    for pool in facts.pools:
+    pools = facts.pools
+    if facts.had_oom and not any(_ran_out(facts, pool) for pool in pools):
+        pools = (*pools, _unmeasured_pool(facts))
+    for pool in pools:
         out = _ran_out(facts, pool)
         leak = leak_in(facts, pool)
         swapped = not pool.is_gpu and facts.swap_growth_gb >= _SWAP_GB
@@ -95,6 +106,14 @@ def troubles(facts: RunFacts) -> list[Trouble]:
             )
         )
     return found
+
+
+def _unmeasured_pool(facts: RunFacts) -> Pool:
+    """Return the pool that ran out although no sample shows it: full, of the size that the log names."""
+    figures = [_figures(error.message) for error in facts.log.errors if error.kind is ErrorKind.OOM]
+    size = next((figure.capacity_gb for figure in figures if figure.capacity_gb), 1.0)
+    name = GPU if facts.gpu_refused_memory else SYSTEM
+    return Pool(name=name, size_gb=size, levels=(Level(at=0.0, used_gb=size),), is_measured=False)
 
 
 def is_in_trouble(facts: RunFacts) -> bool:
@@ -223,7 +242,7 @@ def _sampling(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
             rule="memory_sampling",
             severity=trouble.severity,
             lever=Lever.DISABLE_SAMPLING,
-            value=True,
+            value=None if facts.framework == "kohya" else True,  # there it is a file of prompts that is left out
             title=f"Sample pictures need more memory than the training: {trouble.share_text}",
             action="Switch sampling off.",
             impact=f"The training alone used {gb(training)}.",
@@ -376,9 +395,9 @@ def _quantise(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
         severity=trouble.severity,
         lever=Lever.QUANTIZE,
         value=True,
-        title=f"The model's weights fill the memory: {gb(weights)} of {gb(trouble.pool.size_gb)} before the first step",
+        title=f"The model's weights fill the memory before the first step: {trouble.share_text}",
         action="Load the base model in 8 bit: switch quantisation on.",
-        impact=f"Halves the weights' memory: about {gb(weights / 2)} less.",
+        impact="Halves the weights' memory" + (f": about {gb(weights / 2)} less." if trouble.base_known else "."),
         group=trouble.group,
         evidence=(
             *_pool_evidence(trouble),
@@ -409,7 +428,7 @@ def _batch(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
         value=best,
         title=f"A batch of {batch} does not leave enough memory: {trouble.share_text}",
         action=f"Lower the batch size from {batch} to {best}.",
-        impact=f"Predicted {gb(predicted)} of {gb(trouble.pool.size_gb)}. Gradient accumulation keeps the same effect.",
+        impact=f"{trouble.predicted(predicted)} Gradient accumulation keeps the same effect.",
         group=trouble.group,
         evidence=(
             *_pool_evidence(trouble),
@@ -433,8 +452,7 @@ def _checkpointing(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None
         value=True,
         title=f"Gradient checkpointing is off and memory is short: {trouble.share_text}",
         action="Switch gradient checkpointing on.",
-        impact=f"Frees a large part of the {gb(trouble.need_gb - trouble.base_gb)} above the weights; "
-        "steps take about a third longer.",
+        impact=f"{_freed(trouble)}; steps take about a third longer.",
         group=trouble.group,
         evidence=_pool_evidence(trouble),
         basis="activations are computed again instead of kept",
@@ -482,7 +500,7 @@ def _resolution(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
         value=lower,
         title=f"Pictures of {before:.0f} pixels leave too little memory: {trouble.share_text}",
         action=f"Train at {after:.0f} pixels at most.",
-        impact=f"Predicted {gb(predicted)} of {gb(trouble.pool.size_gb)}: memory grows with the area.",
+        impact=f"{trouble.predicted(predicted)} Memory grows with the area.",
         group=trouble.group,
         evidence=_pool_evidence(trouble),
         basis="memory above the level before the first step grows with the square of the side",
@@ -493,7 +511,10 @@ def _resolution(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
 def _larger_machine(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
     gpu = trouble.pool.is_gpu
     size = trouble.pool.size_gb
-    wanted = larger_card(trouble.need_gb, size_gb=size) if gpu else larger_memory(trouble.need_gb, size_gb=size)
+    if not trouble.pool.is_measured:
+        wanted = None
+    else:
+        wanted = larger_card(trouble.need_gb, size_gb=size) if gpu else larger_memory(trouble.need_gb, size_gb=size)
     what = "GPU memory" if gpu else "memory"
     yield find(
         facts,
@@ -503,7 +524,9 @@ def _larger_machine(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | Non
         value=wanted,
         title=f"The machine has too little {what}: {trouble.share_text}",
         action=f"Take a machine with {wanted} GB of {what}." if wanted else f"Take a machine with more {what}.",
-        impact=f"The run needs about {gb(trouble.need_gb)}; no setting is left that would free enough.",
+        impact=f"The run needs {gb(trouble.need_gb)} or more; no setting is left that would free enough."
+        if trouble.pool.is_measured
+        else "No setting is left that would free enough.",
         group=trouble.group,
         evidence=_pool_evidence(trouble),
         basis="measured: the highest use of this run",
@@ -527,6 +550,11 @@ _CAUSES: tuple[Row, ...] = (
 )
 _TIGHT: tuple[Row, ...] = (_workers, _checkpointing, _resolution, _batch, _ema, _larger_machine)
 _HANDLES: tuple[Row, ...] = (_quantise, _checkpointing, _batch, _ema, _resolution)
+
+
+def _freed(trouble: Trouble) -> str:
+    above = trouble.need_gb - trouble.base_gb
+    return f"Frees a large part of the {gb(above)} above the weights" if trouble.base_known else "Frees much memory"
 
 
 def _further(facts: RunFacts, trouble: Trouble, taken: set[Lever]) -> Iterator[Finding]:
@@ -592,6 +620,8 @@ def _highest_by_batch(facts: RunFacts, pool: Pool) -> dict[int, float]:
 
 
 def _pool_evidence(trouble: Trouble) -> tuple[Evidence, ...]:
+    if not trouble.pool.is_measured:
+        return (Evidence(what="out of memory, by the log alone", value=True),)
     peak = Evidence(
         what=f"highest use of {trouble.pool.name} memory",
         value=round(trouble.pool.peak.used_gb, 2),
