@@ -144,6 +144,15 @@ def least_vram_mib(vram_gib: float) -> float:
     return vram_gib * _NOMINAL_MIB
 
 
+def sold_vram_gib(gib: float) -> float:
+    """The memory that a card must be sold with to report at least `gib`.
+
+    >>> round(least_vram_mib(sold_vram_gib(30.0)) / 1024, 6)
+    30.0
+    """
+    return gib * 1024 / _NOMINAL_MIB
+
+
 def least_cuda(want: Requirements, preferences: Preferences) -> float:
     """The CUDA version that a driver must support: the higher of the job's and the setting's."""
     return max(preferences.min_cuda, want.cuda or 0.0)

@@ -45,7 +45,7 @@ COMMANDS = (
     Command(
         "estimate",
         "estimate:estimate",
-        "Estimate a training's time and cost; rents nothing.",
+        "Estimate a training's time, cost and GPU memory; rents nothing.",
         built_by="recipe_options:RecipeCommand",
     ),
     Command("costs", "costs:costs", "List what machines cost, as estimated or as billed."),

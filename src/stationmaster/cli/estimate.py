@@ -1,4 +1,4 @@
-"""`stationmaster estimate`: the time and cost of a training, without a dataset."""
+"""`stationmaster estimate`: the time, cost and GPU memory of a training, without a dataset."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+from stationmaster.cli.context import JsonOption, finite, options_of, print_json, station_of
 from stationmaster.cli.recipe_options import given_parameters, parse_pairs
 from stationmaster.cli.render import price_lines, quote_json
 from stationmaster.station.job_file import price
@@ -24,17 +24,27 @@ def estimate(
     ] = None,
     provider: Annotated[str | None, typer.Option("--provider", "--driver", help="Provider of the machine.")] = None,
     max_price: Annotated[str | None, typer.Option(help="Maximum price per hour, in dollars.")] = None,
+    gpu: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Estimate for this GPU instead of the best offer.")
+    ] = None,
+    vram: Annotated[
+        float | None,
+        typer.Option(metavar="GiB", min=1, max=10_000, callback=finite, help="Estimate for a GPU with this memory."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Estimate a training's time and cost; rents nothing.
+    """Estimate a training's time, cost and GPU memory; rents nothing.
 
-    Based on the recipe, on earlier runs like it, and on what can be rented now.
+    Based on the recipe, on earlier runs like it, and on what can be rented now. A warning tells you when the training
+    will not fit the GPU, and what would help.
 
     Examples:
 
       stationmaster estimate tiny-lora@1 --images 12
 
       stationmaster estimate flux-lora@2 --steps 2000 --provider vastai --json
+
+      stationmaster estimate flux-lora@2 --batch-size 4 --gpu "RTX 4090"
     """
     parameters: dict[str, object] = {**given_parameters(context), **parse_pairs(parameter or [])}
     if steps is not None:
@@ -47,13 +57,18 @@ def estimate(
                 images=images,
                 provider=provider,
                 max_price=price("max_price", max_price),
+                gpu=gpu,
+                vram_gib=vram,
             )
         )
     if as_json or options_of(context).as_json:
-        notes = list(found.notes)
-        return print_json({"recipe": recipe, "provider": found.provider, **quote_json(found.quote), "notes": notes})
+        quote = quote_json(found.quote)
+        if not found.is_offered:
+            quote |= {"price_per_hour_usd": None, "cost_usd": None}
+        return print_json({"recipe": recipe, "provider": found.provider, **quote, "notes": list(found.notes)})
     typer.echo(f"{recipe} on {found.provider}, {images} images")
-    for line in price_lines(found.quote, most_per_hour=found.max_price_per_hour):
+    most = found.max_price_per_hour if found.is_offered else None
+    for line in price_lines(found.quote, most_per_hour=most):
         typer.echo(line)
     for note in found.notes:
         typer.echo(f"  note   {note}")

@@ -76,6 +76,11 @@ def job_json(view: JobView, events: Sequence[Event] = ()) -> dict[str, Any]:
             "disk_gib": spec.machine.disk_gib,
             "avoided_machines": list(spec.machine.avoided_machines),
         },
+        "used": {
+            "rented_hours": rented_seconds(view) / 3600,
+            "gpu_memory_gib": view.peak_gpu_gib,
+            "gpu_gib": view.gpu_gib,
+        },
         "limits": {"max_hours": spec.max_seconds / 3600, "max_spend_usd": dollars(spec.max_spend)},
         "rentals": [rental_json(rental) for rental in view.rentals],
         "checkpoints": [dataclasses.asdict(checkpoint) for checkpoint in view.checkpoints],
@@ -121,6 +126,12 @@ def quote_json(quote: Quote) -> dict[str, Any]:
         "disk_gib": quote.disk_gib,
         "traffic_gib": quote.traffic_gib,
         "past_runs": quote.past_runs,
+        "gpu_gib": quote.gpu_gib,
+        "gpu_memory_gib": None
+        if quote.memory_expected_gib is None
+        else {"low": quote.memory_low_gib, "expected": quote.memory_expected_gib, "high": quote.memory_high_gib},
+        "gpu_memory_past_runs": quote.memory_runs,
+        "gpu_memory_basis": quote.memory_basis,
     }
 
 
@@ -192,18 +203,44 @@ def terms_lines(terms: Terms) -> Iterator[str]:
         yield f"  note   {note}"
 
 
-def price_lines(quote: Quote, *, most_per_hour: MicroDollars) -> Iterator[str]:
-    """Estimated time and cost with their ranges, and the least GPU and highest price of the machine."""
+def price_lines(quote: Quote, *, most_per_hour: MicroDollars | None) -> Iterator[str]:
+    """Estimated time, cost and GPU memory with their ranges, and the least GPU and highest price of the machine.
+
+    A GPU that is not offered now has no price: then `most_per_hour` is None.
+    """
     low, high = format_duration(quote.hours_low * 3600), format_duration(quote.hours_high * 3600)
     yield f"  time   {format_duration(quote.hours_expected * 3600)} (between {low} and {high})"
-    yield (
-        f"  cost   {format_dollars(quote.cost_expected)} (between {format_dollars(quote.cost_low)} and "
-        f"{format_dollars(quote.cost_high)}) at {format_dollars(quote.price_per_hour, 3)}/h"
-    )
-    if quote.price_per_hour and quote.disk_gib:
+    if most_per_hour is not None:
+        yield (
+            f"  cost   {format_dollars(quote.cost_expected)} (between {format_dollars(quote.cost_low)} and "
+            f"{format_dollars(quote.cost_high)}) at {format_dollars(quote.price_per_hour, 3)}/h"
+        )
+    yield from _memory_lines(quote)
+    if most_per_hour is not None and quote.price_per_hour and quote.disk_gib:
         machine = f"{quote.gpu} or faster" if quote.gpu else "a machine without a GPU"
         most = f"at most {format_dollars(most_per_hour, 3)}/h"
-        yield f"  for    {machine}, {most}, with its disk and about {quote.traffic_gib:.1f} GiB of traffic"
+        beside = f"{quote.disk_gib:g} GiB of disk and about {quote.traffic_gib:.1f} GiB of traffic"
+        yield f"  for    {machine}, {most}, with {beside}"
+
+
+def _memory_lines(quote: Quote) -> Iterator[str]:
+    """The GPU memory that is expected and what that rests on, or why it is not; nothing without a GPU."""
+    if quote.memory_expected_gib is None:
+        if quote.memory_basis:
+            yield f"  memory not predicted: {quote.memory_basis}"
+        return
+    expected = gib_of(quote.memory_expected_gib, quote.gpu_gib)
+    low, high = quote.memory_low_gib or 0.0, quote.memory_high_gib or 0.0
+    yield f"  memory {expected}, between {low:.1f} and {high:.1f} GiB, {quote.memory_basis}"
+
+
+def gib_of(used: float, size: float | None) -> str:
+    """Used memory with the share of a GPU's, as text.
+
+    >>> gib_of(18.93, 24.0)
+    '18.9 GiB of 24 GiB (79 %)'
+    """
+    return f"{used:.1f} GiB" if not size else f"{used:.1f} GiB of {size:.3g} GiB ({100 * used / size:.0f} %)"
 
 
 def view_lines(view: JobView) -> Iterator[str]:
@@ -233,10 +270,23 @@ def view_lines(view: JobView) -> Iterator[str]:
         note = view.trained.registration.note
         yield f"  catalogue {view.trained.slug}" + (f", {note}" if note else "")
     yield f"  cost      {format_dollars(view.cost)} (quoted {format_dollars(job.spec.quote.cost_expected)})"
+    if job.outcome and (rented := rented_seconds(view)):
+        quoted = format_duration(job.spec.quote.hours_expected * 3600)
+        yield f"  time      {format_duration(rented)} on the machine (quoted {quoted})"
+    if view.peak_gpu_gib is not None:
+        predicted = job.spec.quote.memory_expected_gib
+        beside = "" if predicted is None else f" (predicted {predicted:.1f} GiB)"
+        yield f"  memory    {gib_of(view.peak_gpu_gib, view.gpu_gib)} at the peak{beside}"
     for rental in view.rentals:
         yield f"  machine   {rental.provider_id or '?'} {rental.state} ({rental.label})"
     for alert in view.alerts:
         yield f"  alert     {alert.message}"
+
+
+def rented_seconds(view: JobView) -> float:
+    """How long the job has had its machines so far, all attempts together."""
+    spans = ((rental.held_at, rental.gone_at or view.now) for rental in view.rentals)
+    return sum(max(0.0, end - begin) for begin, end in spans if begin is not None)
 
 
 def transfer_text(carried: Transfer) -> str:

@@ -12,12 +12,14 @@ from stationmaster.money import ZERO, MicroDollars, cost
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedRun:
-    """A completed training: its parameters, its GPU, and how long all its steps took."""
+    """A completed training: its parameters, its GPU, how long all its steps took, and how much memory."""
 
     parameters: Mapping[str, Any]
     images: int
     gpu: str | None
     seconds: float
+    peak_gpu_gib: float | None = None  # of the fullest GPU
+    gpu_gib: float | None = None  # the memory that this GPU has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,6 +121,17 @@ class Watching:
     outputs: Mapping[str, tuple[int, float]] | None = None  # checkpoints on the machine: size and mtime by path
     step_offset: int | None = None  # added to the trainer's own step numbers
 
+    @property
+    def gpu_peak_gib(self) -> tuple[float, float] | None:
+        """The highest memory use of the fullest GPU so far and that GPU's size; None if it was not measured, or if the
+        GPU shares the system's memory. The vital signs keep it as `control/states/executing/memory_peaks.py` writes it.
+        """
+        memory = (self.vitals or {}).get("memory", {})
+        if "gpu" not in memory or memory.get("platform") in ("unified", "cpu"):
+            return None
+        used, size, _ = memory["gpu"]
+        return float(used), float(size)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainerState:

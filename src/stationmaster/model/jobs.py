@@ -38,7 +38,7 @@ class DatasetRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """Hours and price of a job before it starts."""
+    """Hours, price and GPU memory of a job before it starts."""
 
     hours_low: float
     hours_expected: float
@@ -53,6 +53,13 @@ class Quote:
     fixed_hours: float = 0.0  # the part that is the same on every GPU
     disk_gib: float = 0.0  # requested; the price includes what is rented
     traffic_gib: float = 0.0  # included in the price
+    memory_low_gib: float | None = None  # of one GPU, at the peak; None: not predicted
+    memory_expected_gib: float | None = None
+    memory_high_gib: float | None = None
+    memory_runs: int = 0  # number of earlier runs that the memory rests on
+    memory_basis: str = ""  # what it rests on, or why it is not predicted
+    gpu_gib: float | None = None  # the memory that the GPU has
+    min_vram_gib: float | None = None  # that a GPU must be sold with; None: what the recipe needs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -139,6 +139,11 @@ def time_names(recipe: Recipe) -> Names:
     return {"dataset": frozenset({"images"}), "parameters": frozenset(recipe.parameters)}
 
 
+def memory_names(recipe: Recipe) -> Names:
+    """What the expressions of the memory model may use."""
+    return {"parameters": frozenset(recipe.parameters)}
+
+
 def _values(
     parameters: Mapping[str, ParameterValue],
     job: JobIdentity,

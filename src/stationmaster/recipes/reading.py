@@ -17,7 +17,7 @@ from stationmaster.recipes.configs import is_conditional
 from stationmaster.recipes.fields import Part
 from stationmaster.recipes.parameter_levers import wrong_levers
 from stationmaster.recipes.parameters import check_value, sample_value
-from stationmaster.recipes.plan import JobIdentity, again_names, known_names, render_plan, time_names
+from stationmaster.recipes.plan import JobIdentity, again_names, known_names, memory_names, render_plan, time_names
 from stationmaster.recipes.problems import Problem, invalid
 from stationmaster.recipes.schema import Argument, Recipe, RecipeStep, SampleRequest, SaveRequest, When
 from stationmaster.recipes.shell import check_script
@@ -134,7 +134,8 @@ def _wrong_levers(recipe: Recipe) -> Iterator[tuple[Location, str]]:
 
 
 def _wrong_templates(recipe: Recipe) -> Iterator[tuple[Location, str]]:
-    names, again, times = known_names(recipe), again_names(recipe), time_names(recipe)
+    names, again = known_names(recipe), again_names(recipe)
+    of_models = {"time": time_names(recipe), "memory": memory_names(recipe)}
     for location, text in _templates(recipe):
         try:
             check_template(text, again if location[:3] == _AGAIN_ARGV else names)
@@ -148,7 +149,7 @@ def _wrong_templates(recipe: Recipe) -> Iterator[tuple[Location, str]]:
             yield (*place, "shell"), str(fault)
     for location, text in _expressions(recipe):
         try:
-            check_expression(text, times if location[0] == "time" else names)
+            check_expression(text, of_models.get(str(location[0]), names))
         except TemplateFault as fault:
             yield location, str(fault)
 
@@ -195,6 +196,9 @@ def _expressions(recipe: Recipe) -> Iterator[tuple[Location, str]]:
     yield ("time", "steps"), recipe.time.steps
     if isinstance(recipe.time.seconds_per_step, str):
         yield ("time", "seconds_per_step"), recipe.time.seconds_per_step
+    for name in ("base_gib", "per_item_gib", "batch", "least_gib") if recipe.memory else ():
+        if isinstance(expression := getattr(recipe.memory, name), str):
+            yield ("memory", name), expression
 
 
 def _arguments(recipe: Recipe) -> Iterator[tuple[Location, Argument]]:

@@ -44,6 +44,7 @@ __all__ = [
     "Gated",
     "HealthCheck",
     "LogPattern",
+    "MemoryModel",
     "Mount",
     "Needs",
     "Output",
@@ -248,6 +249,27 @@ class TimeModel(Part):
     """By how much a usual run may differ from the expected time, as a fraction of it."""
 
 
+class MemoryModel(Part):
+    """How much GPU memory a training takes at its peak: base + batch x per item, or `least_gib` where that is more.
+
+    Expressions may use the parameters. All figures are of one GPU, and include what CUDA takes for itself. An
+    expression may be `none` for parameters whose need is unknown: then nothing is predicted.
+    """
+
+    base_gib: Expression | Annotated[float, Field(ge=0)]
+    """With everything loaded and the optimizer's state, without any item of a batch."""
+    per_item_gib: Expression | Annotated[float, Field(ge=0)] = 0.0
+    """For each item of a batch: activations, at the resolution or context of the parameters."""
+    batch: Expression | Annotated[float, Field(ge=0)] = "parameters.batch_size"
+    """How many items are on the GPU at the same time."""
+    least_gib: Expression | Annotated[float, Field(ge=0)] = 0.0
+    """The peak of what does not depend on the batch, such as loading the weights and making samples."""
+    spread: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    """By how much a run may differ from the expected peak, as a fraction of it."""
+    measured_on: str = Field(min_length=1, max_length=200)
+    """Where the figures come from: measured on which GPU, or derived from what."""
+
+
 class Recipe(Part):
     """One way to train, as declared in recipe.yaml."""
 
@@ -296,6 +318,8 @@ class Recipe(Part):
     """Steps that run before the machine is released, also after a failure. They get no secrets."""
     resume: Resume | None = None
     time: TimeModel
+    memory: MemoryModel | None = None
+    """Predicts the GPU memory of a job; without it nothing is predicted."""
 
     @property
     def reference(self) -> str:

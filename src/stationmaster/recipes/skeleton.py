@@ -71,6 +71,7 @@ stop: {signal: TERM, grace: 10s}
 # resume: {argv: ["--resume={{ resume.checkpoint }}"]}
 
 time: {steps: parameters.steps, seconds_per_step: 0.05, fixed: 2s}
+# memory: {base_gib: 8.5, per_item_gib: 1.2, measured_on: RTX 4090}   # of a GPU; batch: parameters.batch_size
 """
 
 _TRAIN = """\

@@ -1,4 +1,4 @@
-"""Templates in recipes: `{{ job.name }}` in texts, bare expressions in `when` and in the time model.
+"""Templates in recipes: `{{ job.name }}` in texts, bare expressions in `when` and in the models of time and memory.
 
 Values are data: they are inserted once and never read as a template themselves. A template may use only known names,
 so an unknown one is found when the recipe is read, not on a rented machine.
@@ -127,6 +127,21 @@ def evaluate(text: str, values: Values) -> Any:
     if isinstance(value, Undefined):
         raise TemplateFault(f"`{text}` has no value")
     return value
+
+
+def names_in(text: str, group: str) -> frozenset[str]:
+    """The names of one group that an expression uses.
+
+    >>> sorted(names_in("2.5 if parameters.ema else parameters.rank / 8", "parameters"))
+    ['ema', 'rank']
+    """
+    tree = Parser(_environment(), text, state="variable").parse_expression()
+    found = [tree, *tree.find_all(nodes.Getattr)]
+    return frozenset(
+        node.attr
+        for node in found
+        if isinstance(node, nodes.Getattr) and isinstance(node.node, nodes.Name) and node.node.name == group
+    )
 
 
 def filename(value: object) -> str:

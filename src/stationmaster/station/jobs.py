@@ -35,6 +35,8 @@ class JobView:
     alerts: tuple[Alert, ...]
     access: Access | None
     trained: TrainedModel | None = None  # its model in the catalogue
+    peak_gpu_gib: float | None = None  # of the fullest GPU in the current attempt; None: not measured
+    gpu_gib: float | None = None  # the memory that this GPU has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,13 +48,15 @@ class RetryRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimateRequest:
-    """A request for an estimate of time and cost, without a dataset."""
+    """A request for an estimate of time, cost and GPU memory, without a dataset."""
 
     recipe: str
     images: int
     parameters: Mapping[str, Any] = field(default_factory=dict)
     provider: str | None = None
     max_price: MicroDollars | None = None
+    gpu: str | None = None  # estimate for this GPU; None: for the best offer
+    vram_gib: float | None = None  # the GPU's memory, as sold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +65,7 @@ class Estimate:
     quote: Quote
     max_price_per_hour: MicroDollars
     notes: tuple[str, ...]
+    is_offered: bool = True  # False: the GPU that was asked about is not offered now, so it has no price
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,4 +141,6 @@ class Proposals(Protocol):
         """Delete the proposal, and the packed dataset unless something else uses it."""
 
     def estimate(self, request: EstimateRequest) -> Estimate:
-        """Estimate time and cost of a training on that many images now, with the assumptions. Writes nothing."""
+        """Estimate time, cost and GPU memory of a training on that many images now, with the assumptions and a warning
+        if it will not fit. Writes nothing.
+        """

@@ -1,4 +1,4 @@
-"""Past runs: how long completed trainings took, for the next estimate, and what a usual run looks like.
+"""Past runs: what completed trainings took, for the next estimate, and what a usual run looks like.
 
 `finished` reads jobs, so it knows a job until that is removed; `facts` reads a table that outlives its jobs.
 """
@@ -29,8 +29,9 @@ class Runs:
     def finished(self, recipe: str) -> list[FinishedRun]:
         """The latest completed runs of a recipe (`name@version`) that needed only one attempt, newest first."""
         ended = (
-            sa.select(jobs.c.id, jobs.c.spec, rentals.c.offer)
+            sa.select(jobs.c.id, jobs.c.spec, rentals.c.offer, past_runs.c.facts)
             .join(rentals, sa.and_(rentals.c.job_id == jobs.c.id, rentals.c.surplus.is_(False)))
+            .join(past_runs, past_runs.c.job_id == jobs.c.id, isouter=True)
             .where(
                 jobs.c.outcome == Outcome.COMPLETED.value,
                 jobs.c.attempt == 1,
@@ -80,7 +81,22 @@ def _facts(text: str) -> RunFacts:
 def _run(row: RowMapping, seconds: float) -> FinishedRun:
     spec = spec_from_text(row["spec"])
     offer = json.loads(row["offer"]) if row["offer"] else {}
-    return FinishedRun(parameters=spec.parameters, images=spec.dataset.images, gpu=offer.get("gpu"), seconds=seconds)
+    facts = _facts(row["facts"]) if row["facts"] else None
+    return FinishedRun(
+        parameters=spec.parameters,
+        images=spec.dataset.images,
+        gpu=offer.get("gpu"),
+        seconds=seconds,
+        peak_gpu_gib=None if facts is None else _peak_gib(facts),
+        gpu_gib=None if facts is None else facts.gpu_gib,
+    )
+
+
+def _peak_gib(facts: RunFacts) -> float | None:
+    """The run's peak of GPU memory; in rows of older versions, that of its last part."""
+    if facts.peak_gpu_gib is not None or facts.memory_bytes is None:
+        return facts.peak_gpu_gib
+    return facts.memory_bytes / 1024**3
 
 
 def _executing_seconds(connection: Connection, job_ids: Sequence[str]) -> dict[str, float]:

@@ -41,6 +41,8 @@ class RunFacts:
     memory_bytes: float | None = None
     gpu_percent: float | None = None
     loss_by_progress: tuple[tuple[float, float], ...] = ()  # (part of the run, loss), rising parts
+    peak_gpu_gib: float | None = None  # of the fullest GPU in the whole run, by the machine's own samples
+    gpu_gib: float | None = None  # the memory that this GPU has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

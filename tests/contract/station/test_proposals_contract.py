@@ -114,4 +114,14 @@ def test_an_estimate_needs_no_dataset_and_writes_nothing(world: LocalWorld) -> N
     found = world.station.proposals.estimate(EstimateRequest(recipe="tiny-lora@1", images=12))
     assert found.provider == "loopback"
     assert found.quote.hours_low <= found.quote.hours_expected <= found.quote.hours_high
+    assert found.quote.memory_expected_gib is None
     assert world.station.jobs.listed(with_ended=True) == []
+
+
+def test_an_estimate_for_one_gpu_says_whether_the_training_fits_it(world: LocalWorld) -> None:
+    request = EstimateRequest(recipe="sdxl-lora@2", images=12, gpu="RTX 5080", parameters={"batch_size": 30})
+    found = world.station.proposals.estimate(request)
+    assert (found.quote.gpu, found.quote.gpu_gib, found.is_offered) == ("RTX 5080", 16, False)
+    assert found.quote.memory_low_gib is not None
+    assert found.quote.memory_low_gib > 16
+    assert "it will not fit" in found.notes[0]

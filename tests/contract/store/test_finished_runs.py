@@ -11,7 +11,8 @@ import pytest
 from stationmaster.model import Outcome, Reason, RentalState, State
 from stationmaster.store.store import Store
 from stationmaster.store.writes import NewEvent, Write
-from tests.support.jobs.spine_values import offer, rental, spec
+from stationmaster.watch.baseline import RunFacts
+from tests.support.jobs.spine_values import offer, put_past_run, rental, spec
 
 
 def ran(
@@ -44,6 +45,17 @@ def test_completed_runs_of_the_recipe_tell_their_gpu_and_how_long_they_took(open
     (run,) = open_store().runs.finished("tiny-lora@1")
     assert run.seconds == pytest.approx(100.0, abs=20.0)
     assert (run.gpu, run.images, dict(run.parameters)) == ("RTX 4090", 4, {"steps": 20})
+
+
+def test_a_run_s_peak_of_gpu_memory_comes_along_where_it_was_remembered(open_store: Callable[..., Store]) -> None:
+    for job_id in ("new", "old", "none"):
+        ran(open_store, job_id, seconds=100.0)
+    store = open_store()
+    facts = RunFacts(recipe="tiny-lora@1", gpu="RTX 4090", memory_bytes=20.0 * 1024**3)
+    put_past_run(store, "old", facts)  # as older versions wrote it: the peak of the run's last part
+    put_past_run(store, "new", replace(facts, peak_gpu_gib=21.5, gpu_gib=24.0))
+    found = {(run.peak_gpu_gib, run.gpu_gib) for run in store.runs.finished("tiny-lora@1")}
+    assert found == {(21.5, 24.0), (20.0, None), (None, None)}
 
 
 def test_without_a_run_there_is_nothing_to_learn_from(store: Store) -> None:

@@ -79,7 +79,7 @@ def test_work_that_no_gpu_makes_shorter_is_fixed_altogether() -> None:
 
 
 def test_the_high_figure_allows_for_a_machine_that_is_slow_to_come(tmp_path: Path) -> None:
-    quote, _ = quoted(Market(), tmp_path)
+    quote = quoted(Market(), tmp_path)
     slow_start = 600 + DATASET_BYTES / 1e6
     assert quote.hours_high * 3600 > slow_start + 65 + 40 * GPU_FACTORS["RTX 3090"]
     assert quote.hours_expected * 3600 < slow_start
@@ -95,14 +95,14 @@ class Market(FakeProvider):
         return [Offer(id="1", provider="fake", price_per_hour=RATE, gpu="RTX 3090", gpus=1)]
 
 
-def quoted(market: Market, home: Path) -> tuple[Quote, tuple[str, ...]]:
+def quoted(market: Market, home: Path) -> Quote:
     work = Work(recipe=RECIPE, parameters=STEPS, images=10, dataset_bytes=DATASET_BYTES)
-    return quote_work(work, market, past_runs=lambda _recipe: (), home=home)
+    return quote_work(work, market, past_runs=lambda _recipe: (), home=home).quote
 
 
 def test_offers_are_asked_for_with_hours_on_the_reference_card_and_quoted_on_their_own(tmp_path: Path) -> None:
     market = Market()
-    quote, _ = quoted(market, tmp_path)
+    quote = quoted(market, tmp_path)
     assert market.asked is not None
     beside = 180 + DATASET_BYTES / 4e6  # the machine's boot and release, and the dataset's way
     assert market.asked.hours * 3600 == pytest.approx(beside + MODEL_SECONDS)
@@ -113,7 +113,7 @@ def test_offers_are_asked_for_with_hours_on_the_reference_card_and_quoted_on_the
 
 def test_disk_and_traffic_are_part_of_what_is_asked_for(tmp_path: Path) -> None:
     market = Market()
-    quote, _ = quoted(market, tmp_path)
+    quote = quoted(market, tmp_path)
     assert market.asked is not None
     assert quote.disk_gib == market.asked.disk_gib == RECIPE.needs.disk_gib
     assert quote.traffic_gib == market.asked.traffic_gib == 1 + RECIPE.needs.disk_gib / 2

@@ -139,3 +139,16 @@ def test_the_job_s_own_thresholds_count() -> None:
     ]
     strict = looked(training, system(40.0), memory_warning_threshold=0.4, memory_critical_threshold=0.6)
     assert [alert.kind for alert in strict.alerts] == ["memory_critical"]
+
+
+def test_the_job_keeps_the_highest_peak_of_its_gpu_for_later_estimates() -> None:
+    training = job(state=State.EXECUTING)
+    assert training.watching.gpu_peak_gib is None
+    high = looked(training, gpu(21.5))
+    later = looked(high.job, gpu(12.0))
+    assert later.job.watching.gpu_peak_gib == (21.5, 24.0)
+
+
+def test_a_gpu_that_shares_the_system_s_memory_has_no_peak_of_its_own() -> None:
+    shared = looked(job(state=State.EXECUTING), gpu(21.5), info(platform="unified"))
+    assert shared.job.watching.gpu_peak_gib is None

@@ -21,7 +21,10 @@ def test_there_are_pieces_to_look_at() -> None:
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_a_piece_of_a_recipe_can_be_used_in_one(piece: str) -> None:
-    prompts = "parameters:\n  prompts: {type: str, default: a cat, help: One a line.}\n"
+    numbers = "".join(
+        f"  {name}: {{type: int, default: 8, help: A number.}}\n" for name in ("rank", "resolution", "batch_size")
+    )
+    prompts = f"parameters:\n  prompts: {{type: str, default: a cat, help: One a line.}}\n{numbers}"
     own = [('resume:\n  argv: [--from, "{{ resume.checkpoint }}"]\n', "")] if piece.startswith("resume:") else []
     parameters, rest = (piece, "") if piece.startswith("parameters:") else (prompts, piece)
     text = small(("parameters:\n", parameters), *own, ("steps:\n  - name", f"{rest}steps:\n  - name"))

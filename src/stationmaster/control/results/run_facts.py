@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from stationmaster.control.flow.world import World
@@ -16,7 +17,10 @@ _MIB = 1024 * 1024
 
 async def facts_to_remember(job: Job, world: World) -> RunFacts | None:
     """The facts of a run that has finished; None where its number of steps is unknown. Only reads."""
-    return await facts_so_far(job, world) if job.progress.total_steps else None
+    if not job.progress.total_steps:
+        return None
+    peak, size = job.watching.gpu_peak_gib or (None, None)
+    return replace(await facts_so_far(job, world), peak_gpu_gib=peak, gpu_gib=size)
 
 
 async def facts_so_far(job: Job, world: World) -> RunFacts:

@@ -48,6 +48,7 @@ class LocalJobs:
         job = store.jobs.get(job_id)
         now = store.now()
         costs = tuple(store.costs.of_job(job_id))
+        peak, size = job.watching.gpu_peak_gib or (None, None)
         return JobView(
             job=job,
             now=now,
@@ -60,6 +61,8 @@ class LocalJobs:
             alerts=tuple(store.alerts.open(job_id)),
             access=_access(job),
             trained=store.models.of_job(job_id) if job.model.file is not None else None,
+            peak_gpu_gib=peak,
+            gpu_gib=size,
         )
 
     def listed(self, *, with_ended: bool, limit: int = 100) -> Sequence[Job]:

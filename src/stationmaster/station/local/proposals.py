@@ -40,6 +40,7 @@ from stationmaster.station.local.proposing.checking import Checked, check_again,
 from stationmaster.station.local.proposing.following import Again, follow_analysis
 from stationmaster.station.local.proposing.limits import budget_notes, limits_of
 from stationmaster.station.local.proposing.naming import checked_id
+from stationmaster.station.local.proposing.offer_choice import AskedCard
 from stationmaster.station.local.proposing.quoting import Work, quote_work
 from stationmaster.station.proposals import (
     Accepted,
@@ -113,15 +114,16 @@ class LocalProposals:
             parameters=resolve(recipe, request.parameters),
             images=request.images,
             max_price=request.max_price,
+            card=_asked_card(request),
         )
-        past = self._store.runs.finished
-        quote, notes = quote_work(work, provider, past_runs=past, home=self._settings.home)
-        limits = limits_of(quote, self._settings)
+        quoted = quote_work(work, provider, past_runs=self._store.runs.finished, home=self._settings.home)
+        limits = limits_of(quoted.quote, self._settings)
         return Estimate(
             provider=provider.name,
-            quote=quote,
-            max_price_per_hour=most_per_hour(quote, request.max_price),
-            notes=(*notes, *limits.notes),
+            quote=quoted.quote,
+            max_price_per_hour=most_per_hour(quoted.quote, request.max_price),
+            notes=(*quoted.notes, *limits.notes),
+            is_offered=quoted.is_offered,
         )
 
     def _check(self, request: TrainRequest, *, job_id: str, progress: Progress | None) -> Checked:
@@ -267,6 +269,12 @@ class LocalProposals:
     def _budget_notes(self, quote: Quote, owner: str | None) -> tuple[str, ...]:
         """Notes to show beside the price. Raises OutOfCredit."""
         return budget_notes(self._store, quote, owner, policy_of(self._settings))
+
+
+def _asked_card(request: EstimateRequest) -> AskedCard | None:
+    if request.gpu is None and request.vram_gib is None:
+        return None
+    return AskedCard(name=request.gpu, vram_gib=request.vram_gib)
 
 
 def _with_prompts(checked: Checked, request: TrainRequest, archive: Path) -> Mapping[str, Any]:

@@ -71,7 +71,7 @@ def requirements(job: Job, recipe: Recipe) -> Requirements:
     needs, quote, wish = recipe.needs, job.spec.quote, job.spec.machine
     return Requirements(
         gpus=needs.gpus,
-        vram_gib=max(needs.vram_gib, wish.vram_gib or 0.0),
+        vram_gib=max(needs.vram_gib, wish.vram_gib or 0.0, quote.min_vram_gib or 0.0),
         disk_gib=max(needs.disk_gib, wish.disk_gib or 0.0),
         cuda=needs.cuda,
         max_price_per_hour=job.spec.max_price_per_hour,

@@ -74,18 +74,18 @@ def check_request(
         dataset_bytes=report.bytes,
         max_price=request.max_price,
     )
-    quote, assumed = quote_work(work, provider, past_runs=past_runs, home=settings.home)
-    limits = limits_of(quote, settings, max_hours=request.max_hours, max_spend=request.max_spend)
+    quoted = quote_work(work, provider, past_runs=past_runs, home=settings.home)
+    limits = limits_of(quoted.quote, settings, max_hours=request.max_hours, max_spend=request.max_spend)
     warnings = tuple(f"{one.path or 'dataset'}: {one.message}" for one in report.warnings)
     identity = JobIdentity(id=job_id, name=name, trigger=request.trigger or "", attempt=1)
     terms = _terms(
         work,
-        quote,
+        quoted.quote,
         limits,
         identity=identity,
         provider=provider,
         rows=report.rows,
-        notes=(*warnings, *hooked.notes, *run_notes, *assumed),
+        notes=(*warnings, *hooked.notes, *run_notes, *quoted.notes),
     )
     return Checked(stored=stored, job_id=job_id, trigger=request.trigger, dataset=dataset, terms=terms)
 
@@ -103,10 +103,11 @@ def check_again(spec: JobSpec, settings: Settings, provider: Provider, *, past_r
         max_price=spec.max_price_per_hour,
         machine=spec.machine,
     )
-    quote, assumed = quote_work(work, provider, past_runs=past_runs, home=settings.home)
+    quoted = quote_work(work, provider, past_runs=past_runs, home=settings.home)
     identity = JobIdentity(id=spec.id, name=spec.name, trigger=spec.trigger or "", attempt=1)
-    limits = limits_again(spec, quote, settings)
-    return _terms(work, quote, limits, identity=identity, provider=provider, rows=0, notes=(*run_notes, *assumed))
+    limits = limits_again(spec, quoted.quote, settings)
+    notes = (*run_notes, *quoted.notes)
+    return _terms(work, quoted.quote, limits, identity=identity, provider=provider, rows=0, notes=notes)
 
 
 def _terms(

@@ -1,21 +1,21 @@
-"""The quote of a training: from the recipe's time model, past runs like it, and the current offers."""
+"""The quote of a training: from the recipe's models, past runs like it, and the current offers."""
 
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from stationmaster.control.states.provisioning.market import credit_problem
-from stationmaster.errors import AccessRefused, DiskFull, UserError
+from stationmaster.errors import AccessRefused
 from stationmaster.estimate import Estimate, estimate, scaling
-from stationmaster.model import FinishedRun, MachineWish, Offer, Quote, Requirements
+from stationmaster.model import FinishedRun, MachineWish, Quote, Requirements
 from stationmaster.money import MicroDollars
 from stationmaster.providers.base import Provider
 from stationmaster.recipes.parameters import ParameterValue
 from stationmaster.recipes.schema import Recipe
+from stationmaster.station.local.proposing.offer_choice import AskedCard, Choice, Chooser
 
 _START_SECONDS = 180.0  # until a rented machine accepts a login, plus its release
 _SLOW_START_SECONDS = 600.0  # the same with a large image and a slow network
@@ -37,13 +37,26 @@ class Work:
     dataset_bytes: int = 0
     max_price: MicroDollars | None = None
     machine: MachineWish = field(default_factory=MachineWish)
+    card: AskedCard | None = None  # instead of the best offer
 
 
-def quote_work(work: Work, provider: Provider, *, past_runs: PastRuns, home: Path) -> tuple[Quote, tuple[str, ...]]:
-    """Hours and cost on the best offer, and the assumptions. Raises UserError if no offer fits."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quoted:
+    """A quote with its assumptions."""
+
+    quote: Quote
+    notes: tuple[str, ...]
+    is_offered: bool = True  # False: for a card that is not offered now, so its price is unknown
+
+
+def quote_work(work: Work, provider: Provider, *, past_runs: PastRuns, home: Path) -> Quoted:
+    """Hours, cost and GPU memory on the best offer, and the assumptions. Raises UserError if no offer fits."""
     start_seconds, slow_start_seconds = _start_seconds(work, provider)
+    past = past_runs(work.recipe.reference)
     want = _want(work, start_seconds)
-    offer = _best_offer(work.recipe, want, provider, home)
+    chooser = Chooser(recipe=work.recipe, parameters=work.parameters, past=past, provider=provider, home=home)
+    found = chooser.best(want) if work.card is None else chooser.asked_about(work.card, want)
+    offer = found.offer
     expected = estimate(
         work.recipe,
         work.parameters,
@@ -52,11 +65,12 @@ def quote_work(work: Work, provider: Provider, *, past_runs: PastRuns, home: Pat
         rate_per_hour=offer.price_per_hour,
         start_seconds=start_seconds,
         slow_start_seconds=slow_start_seconds,
-        past=past_runs(work.recipe.reference),
+        past=past,
     )
-    quote = _quote(expected, offer, want)
-    _require_provider_credit(quote, provider)
-    return quote, expected.notes
+    quote = _quote(expected, found, want)
+    if found.is_offered:
+        _require_provider_credit(quote, provider)
+    return Quoted(quote=quote, notes=(*found.notes, *expected.notes), is_offered=found.is_offered)
 
 
 def _start_seconds(work: Work, provider: Provider) -> tuple[float, float]:
@@ -86,30 +100,8 @@ def _want(work: Work, start_seconds: float) -> Requirements:
     )
 
 
-def _best_offer(recipe: Recipe, want: Requirements, provider: Provider, home: Path) -> Offer:
-    offers = asyncio.run(provider.offers(want))
-    if not offers and provider.name == "loopback":
-        _require_room(home, want.disk_gib)
-    if not offers:
-        raise UserError(
-            f"no offer of {provider.name} fits {recipe.reference}",
-            hint=f"it needs {want.gpus} GPU with {want.vram_gib:g} GiB and {want.disk_gib:g} GiB of disk; raise the "
-            "price cap (--max-price, VASTAI_MAX_BID_PER_HOUR), allow other GPUs (VASTAI_PREFERRED_GPUS), or wait for "
-            "the market to change; `stationmaster offers` shows why offers were left out",
-        )
-    return offers[0]
-
-
-def _require_room(home: Path, needed_gib: float) -> None:
-    free_gib = shutil.disk_usage(home).free / 1024**3
-    if free_gib < needed_gib:
-        raise DiskFull(
-            f"{home} has {free_gib:.2f} GiB of free disk, the training needs {needed_gib:g} GiB",
-            hint="free some disk space, or set STATIONMASTER_HOME to a folder on a larger disk",
-        )
-
-
-def _quote(expected: Estimate, offer: Offer, want: Requirements) -> Quote:
+def _quote(expected: Estimate, found: Choice, want: Requirements) -> Quote:
+    offer, memory = found.offer, found.memory
     return Quote(
         hours_low=expected.low_hours,
         hours_expected=expected.expected_hours,
@@ -124,6 +116,13 @@ def _quote(expected: Estimate, offer: Offer, want: Requirements) -> Quote:
         fixed_hours=want.fixed_hours,
         disk_gib=want.disk_gib,
         traffic_gib=want.traffic_gib,
+        memory_low_gib=None if memory is None else memory.low_gib,
+        memory_expected_gib=None if memory is None else memory.expected_gib,
+        memory_high_gib=None if memory is None else memory.high_gib,
+        memory_runs=0 if memory is None else memory.past_runs,
+        memory_basis=found.memory_basis,
+        gpu_gib=offer.vram_gib or None,
+        min_vram_gib=found.min_vram_gib,
     )
 
 
