@@ -71,11 +71,7 @@ def job_json(view: JobView, events: Sequence[Event] = ()) -> dict[str, Any]:
         },
         "cost_usd": dollars(view.cost),
         "quote": quote_json(spec.quote),
-        "machine": {
-            "vram_gib": spec.machine.vram_gib,
-            "disk_gib": spec.machine.disk_gib,
-            "avoided_machines": list(spec.machine.avoided_machines),
-        },
+        "machine": dataclasses.asdict(spec.machine),
         "used": {
             "rented_hours": rented_seconds(view) / 3600,
             "gpu_memory_gib": view.peak_gpu_gib,

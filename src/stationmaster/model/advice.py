@@ -59,4 +59,6 @@ class MachineWish:
 
     vram_gib: float | None = None
     disk_gib: float | None = None
+    memory_gib: float | None = None  # limit of the container
+    shm_gib: float | None = None  # shared memory of the container
     avoided_machines: tuple[str, ...] = ()

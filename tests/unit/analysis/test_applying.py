@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from stationmaster.analysis.report import Recommendation, Severity
 from stationmaster.errors import UserError
 from stationmaster.model import MachineWish
 from stationmaster.recipes.parameters import resolve
-from stationmaster.recipes.registry import find
+from stationmaster.recipes.registry import find, load
 from tests.support.jobs.advice import advice, report_with
 
 PROCESS = "config.process[0]"
@@ -157,7 +158,15 @@ def test_a_larger_disk_and_gpu_are_asked_of_the_machine() -> None:
 def test_a_smaller_gpu_is_for_the_market_to_find() -> None:
     found = follow(report_with(advice(Lever.MACHINE_GPU_MEMORY, 24)), old_job("flux-lora"))
     assert found.applied == ()
-    assert "takes GPUs from" in reasons(found)[1]
+    assert reasons(found) == {1: "the job takes machines from 24 GB on already: offers and price decide"}
+
+
+def test_the_limits_of_a_container_are_raised() -> None:
+    contained = load(Path(__file__).parents[2] / "fixtures" / "training-tools" / "everything").recipe
+    job = OldJob(id="old", recipe=contained, parameters=resolve(contained, {}))
+    found = follow(report_with(advice(Lever.MACHINE_SHM, 8), advice(Lever.MACHINE_MEMORY, 16)), job)
+    assert found.wish == MachineWish(shm_gib=8.0, memory_gib=16.0)
+    assert [one.change for one in found.applied] == ["machine.shm_gb: 0.5 -> 8", "machine.memory_gb: 2 -> 16"]
 
 
 @pytest.mark.parametrize("lever", [Lever.MACHINE_HOST, Lever.MACHINE_COOLING, Lever.MACHINE_DISK])

@@ -90,7 +90,7 @@ class _Following:
             raise DoesNotFit("it cannot change for a checkpoint that exists: leave out --resume")
         if one.parameter is not None:
             self._set_parameter(one, one.parameter)
-        elif can_be_asked_for(one.advice.lever):
+        elif can_be_asked_for(one.advice.lever, self._job.recipe):
             self._ask_of_machine(one)
         else:
             raise DoesNotFit(f"{self._job.recipe.reference} has no parameter for it: {_by_hand(one)}")
@@ -123,9 +123,8 @@ class _Following:
     def _ask_of_machine(self, one: Numbered) -> None:
         lever = one.advice.lever
         self._refuse_second(one, lever.value)
-        change = changed_wish(
-            lever, one.advice.recommended_value, wish=self.wish, needs=self._job.recipe.needs, host=self._job.host
-        )
+        wanted = one.advice.recommended_value
+        change = changed_wish(lever, wanted, wish=self.wish, recipe=self._job.recipe, host=self._job.host)
         self.wish = change.wish
         self._note(one, lever.value, before=change.before, after=change.after, note=change.note)
 

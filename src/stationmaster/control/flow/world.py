@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -21,6 +21,7 @@ from stationmaster.model import Access, CostLine, Job, JobSpec, Rental
 from stationmaster.providers.base import Provider
 from stationmaster.recipes.registry import StoredRecipe
 from stationmaster.recipes.schema import Recipe
+from stationmaster.recipes.wishes import with_wish
 from stationmaster.remote.base import Remote
 from stationmaster.remote.host import Host
 from stationmaster.settings import MonitoringSettings
@@ -40,7 +41,8 @@ class Guard(Protocol):
 
 
 class Rules:
-    """A job's recipe and monitoring settings: each is resolved when first needed, and only once.
+    """A job's recipe, with what the job asks of its machine, and monitoring settings: each is resolved when first
+    needed, and only once.
 
     So a state that needs no recipe works although the recipe was removed.
     """
@@ -50,7 +52,8 @@ class Rules:
 
     @cached_property
     def stored(self) -> StoredRecipe:
-        return self._find_recipe(self._spec.recipe)
+        found = self._find_recipe(self._spec.recipe)
+        return replace(found, recipe=with_wish(found.recipe, self._spec.machine))
 
     @cached_property
     def monitoring(self) -> MonitoringSettings:

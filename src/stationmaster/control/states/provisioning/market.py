@@ -68,18 +68,18 @@ async def look_at_market(visit: Visit, rental: Rental, world: World) -> Market:
 
 def requirements(job: Job, recipe: Recipe) -> Requirements:
     """What an offer must have to run this job."""
-    needs, quote, wish = recipe.needs, job.spec.quote, job.spec.machine
+    needs, quote = recipe.needs, job.spec.quote
     return Requirements(
         gpus=needs.gpus,
-        vram_gib=max(needs.vram_gib, wish.vram_gib or 0.0, quote.min_vram_gib or 0.0),
-        disk_gib=max(needs.disk_gib, wish.disk_gib or 0.0),
+        vram_gib=max(needs.vram_gib, quote.min_vram_gib or 0.0),
+        disk_gib=needs.disk_gib,
         cuda=needs.cuda,
         max_price_per_hour=job.spec.max_price_per_hour,
         hours=quote.hours_expected if quote.reference_hours is None else quote.reference_hours,
         fixed_hours=quote.fixed_hours,
         traffic_gib=quote.traffic_gib,
         image=recipe.image,
-        avoided_machines=frozenset(wish.avoided_machines),
+        avoided_machines=frozenset(job.spec.machine.avoided_machines),
     )
 
 

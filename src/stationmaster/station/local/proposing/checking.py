@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from stationmaster.config import read_monitoring
@@ -19,6 +19,7 @@ from stationmaster.recipes.parameters import ParameterValue, resolve
 from stationmaster.recipes.plan import JobIdentity, render_plan
 from stationmaster.recipes.registry import StoredRecipe, find
 from stationmaster.recipes.schema import Dataset
+from stationmaster.recipes.wishes import with_wish
 from stationmaster.settings import Settings
 from stationmaster.station.datasets import Progress
 from stationmaster.station.local.dataset_sources import LocalDataset, fetch_dataset
@@ -93,6 +94,7 @@ def check_request(
 def check_again(spec: JobSpec, settings: Settings, provider: Provider, *, past_runs: PastRuns) -> Terms:
     """The terms of a new job like this one. Raises UserError as `check_request` does."""
     stored = find(spec.recipe, folders=settings.recipes)
+    stored = replace(stored, recipe=with_wish(stored.recipe, spec.machine))
     parameters = resolve(stored.recipe, dict(spec.parameters))
     run_notes = _check_can_run(stored, parameters, settings, provider)
     work = Work(
@@ -101,7 +103,7 @@ def check_again(spec: JobSpec, settings: Settings, provider: Provider, *, past_r
         images=spec.dataset.images,
         dataset_bytes=spec.dataset.size,
         max_price=spec.max_price_per_hour,
-        machine=spec.machine,
+        avoided_machines=spec.machine.avoided_machines,
     )
     quoted = quote_work(work, provider, past_runs=past_runs, home=settings.home)
     identity = JobIdentity(id=spec.id, name=spec.name, trigger=spec.trigger or "", attempt=1)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from stationmaster.control.states.provisioning.market import credit_problem
 from stationmaster.errors import AccessRefused
 from stationmaster.estimate import Estimate, estimate, scaling
-from stationmaster.model import FinishedRun, MachineWish, Quote, Requirements
+from stationmaster.model import FinishedRun, Quote, Requirements
 from stationmaster.money import MicroDollars
 from stationmaster.providers.base import Provider
 from stationmaster.recipes.parameters import ParameterValue
@@ -36,7 +36,7 @@ class Work:
     images: int
     dataset_bytes: int = 0
     max_price: MicroDollars | None = None
-    machine: MachineWish = field(default_factory=MachineWish)
+    avoided_machines: tuple[str, ...] = ()
     card: AskedCard | None = None  # instead of the best offer
 
 
@@ -85,18 +85,18 @@ def _start_seconds(work: Work, provider: Provider) -> tuple[float, float]:
 
 
 def _want(work: Work, start_seconds: float) -> Requirements:
-    needs, wish = work.recipe.needs, work.machine
+    needs = work.recipe.needs
     hours = scaling(work.recipe, work.parameters, images=work.images, start_seconds=start_seconds)
     return Requirements(
         gpus=needs.gpus,
-        vram_gib=max(needs.vram_gib, wish.vram_gib or 0.0),
-        disk_gib=max(needs.disk_gib, wish.disk_gib or 0.0),
+        vram_gib=needs.vram_gib,
+        disk_gib=needs.disk_gib,
         cuda=needs.cuda,
         max_price_per_hour=work.max_price,
         hours=hours.on_reference,
         fixed_hours=hours.fixed,
         traffic_gib=work.dataset_bytes / 1024**3 + needs.disk_gib * _TRAFFIC_SHARE_OF_DISK,
-        avoided_machines=frozenset(wish.avoided_machines),
+        avoided_machines=frozenset(work.avoided_machines),
     )
 
 
