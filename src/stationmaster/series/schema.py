@@ -80,6 +80,8 @@ TABLES: Mapping[str, Mapping[str, Kind]] = MappingProxyType(
             "memory_gb": _REAL,
             "cpu_percent": _REAL,
             "gpu_memory_gb": _REAL,
+            "io_mb_per_second": _REAL,
+            "state": _TEXT,
         },
         "TrainingEvent": {
             "id": _INTEGER,

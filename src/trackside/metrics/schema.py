@@ -106,6 +106,8 @@ TABLES = {
         ("memory_gb", "REAL"),
         ("cpu_percent", "REAL"),
         ("gpu_memory_gb", "REAL"),
+        ("io_mb_per_second", "REAL"),
+        ("state", "TEXT"),
     ),
     # How far each journal has been folded: written in the transaction of its rows, so that none is folded twice.
     "TracksideJournal": (

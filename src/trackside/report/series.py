@@ -81,7 +81,9 @@ class _Taken(NamedTuple):
 def _read_table(
     connection: Connection, table: str, job: str, *, after: int, room_bytes: int, always_one: bool
 ) -> _Taken:
-    names = ("id", *(name for name in columns_of(table) if name != "job_id"))
+    # A database of an older version lacks columns until a recorder or a training of this one opens it.
+    there = {row[1] for row in connection.execute("PRAGMA table_info(%s)" % table)}
+    names = ("id", *(name for name in columns_of(table) if name != "job_id" and name in there))
     cursor = connection.execute(
         "SELECT rowid, %s FROM %s WHERE rowid > ? AND job_id = ? ORDER BY rowid" % (", ".join(names[1:]), table),
         (after, job),

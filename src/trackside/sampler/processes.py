@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import Callable, Iterator, Mapping, NamedTuple
+from typing import Callable, Iterator, Mapping, NamedTuple, Optional
 
 from trackside.sampler.cpu_share import CpuShare
 from trackside.sampler.procfs import read_bytes, read_or_none
 from trackside.sampler.roles import WORKER, Seen, roles_of
 from trackside.sampler.sample import ProcessReading
 from trackside.sampler.shared_memory import SharedMemory, Sized
+from trackside.sampler.thread_states import state_of
 
 _SCAN_SHARE_OF_A_CORE = 0.0003
+_STATES_SHARE_OF_A_CORE = 0.001
+_QUIET_PERCENT = 20.0  # of one core, all processes together
+_MB = 1e6
 _SIZES = (b"RssAnon:", b"RssShmem:")
 
 
@@ -22,6 +26,13 @@ class _Stat(NamedTuple):
     threads: int
     start: int
     name: str
+
+
+class _Work(NamedTuple):
+    """What a process has done since it started."""
+
+    cpu_ticks: int
+    io_bytes: Optional[int]
 
 
 class ProcessTree:
@@ -37,7 +48,8 @@ class ProcessTree:
         self._roles: dict[int, tuple[int, str]] = {}  # by pid: start time and role
         self._threads = 0
         self._lists_children = os.path.exists("%s/self/task/%d/children" % (proc, os.getpid()))
-        self._ticks: dict[tuple[int, int], int] = {}
+        self._states_cost = CpuShare(_STATES_SHARE_OF_A_CORE, now=now)
+        self._work: dict[tuple[int, int], _Work] = {}
         self._read_at: float | None = None
         self._ticks_per_second = os.sysconf("SC_CLK_TCK")
 
@@ -53,7 +65,8 @@ class ProcessTree:
                 for pid, stat in stats.items()
             ]
         )
-        percents = self._cpu_percents(stats)
+        percents, io = self._rates(stats)
+        states = self._states(percents) if len(percents) == len(stats) else {}
         return [
             ProcessReading(
                 pid=pid,
@@ -61,6 +74,8 @@ class ProcessTree:
                 memory_gb=memory[pid],
                 cpu_percent=percents.get(pid),
                 gpu_memory_gb=gpu_memory_gb.get(pid),
+                io_mb_per_second=io.get(pid),
+                state=states.get(pid),
             )
             for pid in stats
         ]
@@ -73,18 +88,35 @@ class ProcessTree:
                 found[pid] = stat
         return found
 
-    def _cpu_percents(self, stats: Mapping[int, _Stat]) -> dict[int, float]:
-        now, before = self._now(), self._ticks
-        self._ticks = {(pid, stat.start): stat.cpu_ticks for pid, stat in stats.items()}
+    def _rates(self, stats: Mapping[int, _Stat]) -> tuple[dict[int, float], dict[int, float]]:
+        """Return each process's CPU in percent of a core, and the megabytes that it moved per second."""
+        now, before = self._now(), self._work
+        self._work = {(pid, stat.start): _Work(stat.cpu_ticks, self._io_bytes(pid)) for pid, stat in stats.items()}
         elapsed = now - self._read_at if self._read_at is not None else 0.0
         self._read_at = now
+        percents: dict[int, float] = {}
+        moved: dict[int, float] = {}
         if elapsed <= 0.0:
+            return percents, moved
+        for (pid, start), work in self._work.items():
+            last = before.get((pid, start))
+            if last is None:
+                continue
+            percents[pid] = 100.0 * (work.cpu_ticks - last.cpu_ticks) / self._ticks_per_second / elapsed
+            if work.io_bytes is not None and last.io_bytes is not None:
+                moved[pid] = max(0, work.io_bytes - last.io_bytes) / elapsed / _MB
+        return percents, moved
+
+    def _states(self, percents: Mapping[int, float]) -> dict[int, str | None]:
+        """Return what each process waits for, if it waits: there may be thousands of threads to look at."""
+        if sum(percents.values()) > _QUIET_PERCENT or not self._states_cost.is_free():
             return {}
-        return {
-            pid: 100.0 * (ticks - before[pid, start]) / self._ticks_per_second / elapsed
-            for (pid, start), ticks in self._ticks.items()
-            if (pid, start) in before
-        }
+        with self._states_cost:
+            return {pid: state_of(pid, proc=self._proc) for pid in percents}
+
+    def _io_bytes(self, pid: int) -> int | None:
+        content = read_or_none("%s/%d/io" % (self._proc, pid))
+        return parse_io(content) if content else None
 
     def _scan(self, gpu_pids: Mapping[int, float]) -> dict[int, tuple[int, str]]:
         """Find all descendants and their roles."""
@@ -184,6 +216,23 @@ def parse_size(status: bytes) -> int:
     """
     names = _SIZES if b"RssAnon:" in status else (b"VmRSS:",)
     return sum(int(line.split()[1]) for line in status.splitlines() if line.startswith(names)) * 1024
+
+
+def parse_io(content: bytes) -> int | None:
+    """Return the bytes that a process has read and written: through calls, or straight from a disk by mapped files.
+
+    >>> parse_io(b"rchar: 7\\nwchar: 2\\nsyscr: 1\\nsyscw: 1\\nread_bytes: 4096\\nwrite_bytes: 0\\n")
+    4096
+    """
+    found = {}
+    for line in content.splitlines():
+        name, _, value = line.partition(b": ")
+        if value.strip().isdigit():
+            found[name] = int(value)
+    if not {b"rchar", b"wchar"} <= set(found):
+        return None
+    calls = found[b"rchar"] + found[b"wchar"]
+    return max(calls, found.get(b"read_bytes", 0) + found.get(b"write_bytes", 0))
 
 
 def sums_by_role(processes: list[ProcessReading]) -> tuple[float | None, float | None, int | None]:

@@ -30,6 +30,8 @@ class ProcessReading(NamedTuple):
     memory_gb: Optional[float] = None
     cpu_percent: Optional[float] = None  # of one core
     gpu_memory_gb: Optional[float] = None
+    io_mb_per_second: Optional[float] = None  # megabytes (10^6) that it read and wrote since the last look
+    state: Optional[str] = None  # asleep, running, disk or stopped; looked at only while the training is quiet
 
 
 class MemoryReading(NamedTuple):

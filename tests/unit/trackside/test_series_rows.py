@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +134,12 @@ def test_what_home_has_read_is_parsed_tolerantly() -> None:
     assert parse_rows_read({"StepMetric": 7, "RunInfo": "x", "secrets": 1}) == {"StepMetric": 7}
     assert parse_rows_read(None) == parse_rows_read([1]) == {}
     assert parse_rows_read(dict.fromkeys(SERIES, 1)) == dict.fromkeys(SERIES, 1)
+
+
+def test_a_table_of_an_older_version_is_read_without_the_columns_that_it_lacks(tmp_path: Path) -> None:
+    path = str(tmp_path / "run.db")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE ProcessSample (job_id TEXT, timestamp REAL, pid INTEGER, role TEXT)")
+        connection.execute("INSERT INTO ProcessSample VALUES ('j', 5.0, 7, 'main')")
+    (found,) = read_series(path, "j", {}, room_bytes=10_000).entries
+    assert found["columns"] == {"id": [1], "timestamp": [5.0], "pid": [7], "role": ["main"]}
