@@ -17,6 +17,7 @@ from stationmaster.parsers.registry import AUTO, find_family
 from stationmaster.watch.escalation import StallEvent
 from stationmaster.watch.policy import StallPolicy
 from stationmaster.watch.replay import Trace, replay_trace
+from stationmaster.watch.stillness import MachineMoment
 from stationmaster.watch.timestamps import timed_pieces
 
 
@@ -30,13 +31,14 @@ class _TraceConfig(BaseModel):
 
 
 class _TraceFile(BaseModel):
-    """A recorded trace as JSON: chunks of [seconds, text], and the settings of the watch."""
+    """A recorded trace as JSON: chunks of [seconds, text], samples of [seconds, readings], the watch's settings."""
 
     model_config = ConfigDict(extra="ignore")
 
     framework: str = AUTO
     config: _TraceConfig = _TraceConfig()
     chunks: list[tuple[float, str]]
+    samples: list[tuple[float, dict[str, Any]]] = []
 
 
 def replay(
@@ -94,8 +96,13 @@ def _from_json(path: Path, text: str) -> tuple[Trace, StallPolicy]:
         raise UserError(f"{path} is not a trace: {place}: {first['msg']}") from error
     chunks = sorted(file.chunks, key=lambda chunk: chunk[0])
     last = chunks[-1][0] if chunks else 0.0
+    try:
+        samples = [(at, MachineMoment.from_json(at, readings)) for at, readings in file.samples]
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{path} is not a trace: samples: {error}") from error
     trace = Trace(
         chunks=chunks,
+        samples=sorted(samples, key=lambda sample: sample[0]),
         end=last if file.config.end_t is None else file.config.end_t,
         poll=file.config.poll_s,
         total_steps=file.config.total_steps,

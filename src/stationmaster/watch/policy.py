@@ -37,6 +37,8 @@ class StallPolicy:
 
     patience_steps: float = 20.0  # a silence is long after this many usual steps ...
     patience_lines: float = 3.0  # ... and this many usual intervals between lines
+    still_windows: float = 0.6  # a machine that provably does nothing is stalled after this part of `min_window` ...
+    still_pause_windows: float = 0.8  # ... or this, in announced pauses and before the first step
     blind_gap: float = field(default=300.0, metadata=_SECONDS)  # not looking for longer proves nothing about silence
 
     near_end_eta: float = field(default=600.0, metadata=_SECONDS)  # no verdict this close to the end

@@ -11,14 +11,16 @@ from stationmaster.watch.escalation import TERMINATE, StallEvent
 from stationmaster.watch.log_moment import log_moment
 from stationmaster.watch.policy import StallPolicy
 from stationmaster.watch.signs import SignsOfLife
+from stationmaster.watch.stillness import MachineMoment
 from stationmaster.watch.watcher import StallWatch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """What a watcher received: (seconds, text) in order, and until when it watched."""
+    """What a watcher received: (seconds, text) in order, samples likewise, and until when it watched."""
 
     chunks: Sequence[tuple[float, str]]
+    samples: Sequence[tuple[float, MachineMoment]] = ()
     end: float
     poll: float = 60.0
     total_steps: float | None = None
@@ -31,6 +33,8 @@ def replay_trace(trace: Trace, reader: LogReader, policy: StallPolicy) -> Iterat
     signs = SignsOfLife()
     chunks = iter(trace.chunks)
     chunk = next(chunks, None)
+    samples = iter(trace.samples)
+    sample = next(samples, None)
     begin = math.floor((chunk[0] if chunk else 0.0) / trace.poll)
     for number in range(begin, math.floor(trace.end / trace.poll) + 1):
         now = number * trace.poll
@@ -38,6 +42,9 @@ def replay_trace(trace: Trace, reader: LogReader, policy: StallPolicy) -> Iterat
             at, text = chunk
             watch.observe(log_moment(reader.feed(text.encode(), at), at=at, moved=signs.feed(text)))
             chunk = next(chunks, None)
+        while sample is not None and sample[0] <= now:
+            watch.observe_machine(sample[1])
+            sample = next(samples, None)
         event = watch.look(now).event
         if event is None:
             continue

@@ -34,6 +34,7 @@ class StallAnalysis:
     eta_seconds: float | None = None
     steps_per_second: float | None = None
     usual_steps_per_second: float | None = None
+    is_early: bool = False  # the machine proves it; the log alone does not yet
 
     def as_json(self) -> dict[str, Any]:
         """The documented names, as the API, the command line and the event payloads show them."""
@@ -79,7 +80,7 @@ def judge(
         return no_verdict("Not enough readings yet.", total_steps=total_steps)
     now = history[-1]
     then = _reading_at(history, begin, max(window or policy.min_window, now.at - history[-policy.window_readings].at))
-    evidence = {"current_step": now.step, "total_steps": total_steps, "eta_seconds": now.eta_seconds}
+    evidence: dict[str, Any] = {"current_step": now.step, "total_steps": total_steps, "eta_seconds": now.eta_seconds}
     evidence["steps_per_second"] = now.steps_per_second
     if is_near_end(now.step, total_steps, now.eta_seconds, policy):
         return no_verdict("Close to the end: no verdict.", **evidence)

@@ -9,6 +9,7 @@ from stationmaster.watch.phases import PhaseBook
 from stationmaster.watch.policy import StallPolicy
 from stationmaster.watch.progress import ProgressTrack
 from stationmaster.watch.stall import StallAnalysis, is_near_end, no_verdict
+from stationmaster.watch.stillness import Stillness
 from stationmaster.watch.trend import Trend
 
 
@@ -21,6 +22,8 @@ class Run:
     trend: Trend
     idle: float  # seconds since anything at all moved
     is_closing: bool  # was healthy and close to its end
+    stillness: Stillness
+    at: float
 
 
 def judge_run(run: Run, policy: StallPolicy) -> StallAnalysis:
@@ -29,7 +32,7 @@ def judge_run(run: Run, policy: StallPolicy) -> StallAnalysis:
         return no_verdict("Training has finished.", current_step=run.track.furthest, total_steps=run.track.total)
     if run.is_closing or is_near_end(run.track.furthest, run.track.total, run.trend.eta(run.track), policy):
         return _calm(run, "Close to the end: no verdict.")
-    for rule in (_pause_too_long, _preparation_stuck, _repeats_too_long, _stands_still, _slows_down, _has_collapsed):
+    for rule in _RULES:
         if found := rule(run, policy):
             return found
     usual = run.trend.judge(run.track, policy)
@@ -80,6 +83,39 @@ def _stands_still(run: Run, policy: StallPolicy) -> StallAnalysis | None:
     return _stall(run, "hang", "high", reason)
 
 
+def _does_nothing(run: Run, policy: StallPolicy) -> StallAnalysis | None:
+    """The machine proves what the log alone shows only after a whole window."""
+    is_training = run.track.has_started and (not run.book.stops_clock or run.book.has_failed)
+    windows = policy.still_windows if is_training else policy.still_pause_windows
+    lasted = run.stillness.lasted(run.at, policy)
+    if is_training and not run.book.has_failed:
+        lasted = min(lasted, run.track.still)
+    if min(lasted, run.idle) <= run.stillness.needed(windows * policy.min_window, policy):
+        return None
+    evidence = f"for {format_duration(lasted)} the machine has done nothing: {run.stillness.describe()}."
+    found = _stall(run, _standing_cause(run), "high", f"{_standing(run)}; {evidence}")
+    return replace(found, is_early=True)
+
+
+def _standing_cause(run: Run) -> str:
+    if not run.track.has_started:
+        return "start"
+    if run.book.is_pause:
+        return "pause"
+    return "loading" if run.book.is_preparation and not run.book.has_failed else "hang"
+
+
+def _standing(run: Run) -> str:
+    """What stands still, and for how long."""
+    idle = format_duration(run.idle)
+    phase = f" while {run.book.phase}" if run.book.is_pause or run.book.is_preparation else ""
+    if not run.track.has_started:
+        return f"Nothing has moved for {idle}{phase}, before the first step"
+    eta = run.trend.eta(run.track)
+    level = f"ETA stands at about {format_duration(eta)}: no" if eta is not None else "No"
+    return f"{level} new step since step {run.track.furthest:g}{phase}, and nothing has moved for {idle}"
+
+
 def _slows_down(run: Run, policy: StallPolicy) -> StallAnalysis | None:
     if not run.trend.keeps_failing(run.track, policy):
         return None
@@ -95,6 +131,17 @@ def _has_collapsed(run: Run, policy: StallPolicy) -> StallAnalysis | None:
     level = f"; ETA stands at {format_duration(eta)}" if eta is not None else ""
     reason = f"Pace has fallen to {100 * pace / usual:.0f} % of the usual {usual:.3g} steps per second{level}."
     return _stall(run, "collapse", "high", reason)
+
+
+_RULES = (
+    _pause_too_long,
+    _preparation_stuck,
+    _repeats_too_long,
+    _stands_still,
+    _does_nothing,
+    _slows_down,
+    _has_collapsed,
+)
 
 
 def _stall(run: Run, cause: str, confidence: str, reason: str) -> StallAnalysis:

@@ -1,4 +1,4 @@
-"""The stall watch of one run: log readings in, looks at intervals, events out. Pure; time is an argument.
+"""The stall watch of one run: log readings and samples in, looks at intervals, events out. Pure; time is an argument.
 
 Between looks its whole memory is `state()`, small and plain JSON: one worker can store it and another continue.
 """
@@ -18,6 +18,7 @@ from stationmaster.watch.policy import StallPolicy
 from stationmaster.watch.progress import ProgressTrack
 from stationmaster.watch.recovery import Recovery
 from stationmaster.watch.stall import StallAnalysis, is_near_end, no_verdict
+from stationmaster.watch.stillness import MachineMoment, Stillness
 from stationmaster.watch.trend import Trend
 from stationmaster.watch.verdict import Run, judge_run
 
@@ -32,14 +33,16 @@ class Look:
 
 @dataclass(slots=True)
 class StallWatch:
-    """Follows one run. Pass what the log contains to `observe`, and call `look` at every poll."""
+    """Follows one run. Pass what the log contains to `observe`, samples to `observe_machine`; `look` at every poll."""
 
     policy: StallPolicy = field(default_factory=StallPolicy, metadata=NOT_STORED)
     total_steps: float | None = field(default=None, metadata=NOT_STORED)
+    gpus: int | None = None  # how many the machine has; None while that is not known
     _counter: Counter = field(default_factory=Counter)
     _track: ProgressTrack = field(default_factory=ProgressTrack)
     _book: PhaseBook = field(default_factory=PhaseBook)
     _trend: Trend = field(default_factory=Trend)
+    _stillness: Stillness = field(default_factory=Stillness)
     _escalation: Escalation = field(default_factory=Escalation)
     _recovery: Recovery | None = None
     _flagged_as: StallAnalysis | None = None
@@ -68,8 +71,13 @@ class StallWatch:
             self._trend = Trend()
         if self._track.note(position, self.policy):
             self._book.close(learn=not self._escalation.is_flagged)
+            self._stillness.note_progress(learn=not self._escalation.is_flagged)
             if self._recovery:
                 self._recovery.note_progress(self._track, self.policy)
+
+    def observe_machine(self, moment: MachineMoment) -> None:
+        """Record what a sample shows of the machine."""
+        self._stillness.observe(moment, self.policy)
 
     def look(self, at: float) -> Look:
         """The verdict at this moment, and an event if there is news. Call it only after the log was read."""
@@ -78,7 +86,7 @@ class StallWatch:
             return Look(analysis=no_verdict("Stall detection is off for this job."), event=None)
         self._trend.sample(self._track, self.policy, learn=not self._escalation.is_flagged)
         self._note_closing()
-        found = self._still_flagged(self._recovery) if self._recovery else self._judge()
+        found = self._still_flagged(self._recovery, at) if self._recovery else self._judge(at)
         self._escalation, kind = self._escalation.next(
             is_stalling=found.is_stalling, is_recovering=self._is_coming_back(), at=at, policy=self.policy
         )
@@ -113,11 +121,19 @@ class StallWatch:
         eta = self._trend.eta(self._track)
         self._is_closing = is_near_end(self._track.furthest, self._track.total, eta, self.policy)
 
-    def _judge(self) -> StallAnalysis:
-        run = Run(track=self._track, book=self._book, trend=self._trend, idle=self._idle, is_closing=self._is_closing)
+    def _judge(self, at: float) -> StallAnalysis:
+        run = Run(
+            track=self._track,
+            book=self._book,
+            trend=self._trend,
+            idle=self._idle,
+            is_closing=self._is_closing,
+            stillness=self._stillness,
+            at=at,
+        )
         return judge_run(run, self.policy)
 
-    def _still_flagged(self, recovery: Recovery) -> StallAnalysis:
+    def _still_flagged(self, recovery: Recovery, at: float) -> StallAnalysis:
         """The flagged verdict, until the run has recovered."""
         assert self._flagged_as is not None
         if (
@@ -126,6 +142,12 @@ class StallWatch:
             or recovery.has_settled(self._track, self._trend, self.policy)
         ):
             return no_verdict("Progress has resumed.", current_step=self._track.furthest, total_steps=self._track.total)
+        if self._flagged_as.is_early and self._stillness.works_again(self.policy):
+            self._stillness.refute()
+            found = self._judge(at)
+            if not found.is_stalling:
+                return replace(found, reason="The machine works again.", is_early=True)
+            self._flagged_as = found
         return replace(self._flagged_as, current_step=self._track.furthest)
 
     def _is_coming_back(self) -> bool:
@@ -142,6 +164,8 @@ class StallWatch:
             )
         elif kind == CLEARED:
             self._flagged_as = self._recovery = None
+            if found.is_early:
+                return  # withdrawn, not recovered: the time without progress goes on counting
             self._track.forget_trouble()
             self._trend.forget_samples()
             self._book.close(learn=False)

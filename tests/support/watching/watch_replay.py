@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from stationmaster.parsers import LogReader
 from stationmaster.watch.escalation import CLEARED, FLAGGED, TERMINATE, StallEvent
 from stationmaster.watch.policy import StallPolicy
 from stationmaster.watch.replay import Trace, replay_trace
+from stationmaster.watch.stillness import MachineMoment
 from tests.support.watching.trace_maker import GRACE, POLL, MadeTrace
 
 SLACK = 1.0
 
 
-def events_of(made: MadeTrace, policy: StallPolicy | None = None) -> list[StallEvent]:
-    trace = Trace(chunks=made.chunks, end=made.end, poll=POLL, total_steps=made.total_steps)
+def events_of(
+    made: MadeTrace, policy: StallPolicy | None = None, *, samples: Sequence[tuple[float, MachineMoment]] = ()
+) -> list[StallEvent]:
+    trace = Trace(chunks=made.chunks, samples=samples, end=made.end, poll=POLL, total_steps=made.total_steps)
     return list(replay_trace(trace, LogReader("auto", total_steps=made.total_steps), policy or StallPolicy()))
 
 

@@ -6,11 +6,13 @@ import itertools
 import json
 import math
 import random
+from dataclasses import fields
 
 from stationmaster.parsers import LogReader
 from stationmaster.watch.log_moment import log_moment
 from stationmaster.watch.policy import StallPolicy
 from stationmaster.watch.signs import SignsOfLife
+from stationmaster.watch.stillness import MachineMoment
 from stationmaster.watch.watcher import StallWatch
 from tests.support.watching.training_logs import NAMES, log_bytes
 
@@ -34,6 +36,8 @@ def _watched(pieces: list[bytes], chance: random.Random) -> list[str]:
     for piece in pieces:
         at += chance.choice([0.0, 0.1, 1.0, 60.0, 900.0, -5.0, -1e6, 1e7])
         watch.observe(log_moment(reader.feed(piece, at=at), at=at, moved=signs.feed(piece.decode("utf-8", "replace"))))
+        for _ in range(chance.randint(0, 3)):
+            watch.observe_machine(_moment(at, chance))
         look = watch.look(at)
         told += [look.event.kind] if look.event else []
         assert look.analysis.eta_seconds is None or not math.isnan(look.analysis.eta_seconds)
@@ -42,6 +46,19 @@ def _watched(pieces: list[bytes], chance: random.Random) -> list[str]:
             watch = StallWatch.restore(json.loads(json.dumps(watch.state())), watch.policy)
             signs = SignsOfLife.restore(json.loads(json.dumps(signs.state())))
     return told
+
+
+def _moment(at: float, chance: random.Random) -> MachineMoment:
+    """A sample with gaps, at a time that may be wrong; most of them show a machine that rests."""
+    number = [None, 0.0, 0.0, 0.0, 1e-3, 50.0, 1e300, -1.0]
+    names = [item.name for item in fields(MachineMoment) if item.name.endswith(("percent", "part", "gb", "second"))]
+    return MachineMoment(
+        at=at + chance.choice([0.0, -1.0, 5.0, 1e6]),
+        **{name: chance.choice(number) for name in names},
+        gpus=chance.choice([None, 0, 1]),
+        processes=(7, 8)[: chance.randint(0, 2)],
+        states=("asleep", chance.choice([None, "asleep", "disk", "what"]))[: chance.randint(0, 2)],
+    )
 
 
 def _shuffled(data: bytes, chance: random.Random) -> list[bytes]:

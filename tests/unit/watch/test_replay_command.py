@@ -70,6 +70,22 @@ def test_a_log_with_times_is_replayed_as_well(shape: str, tmp_path: Path, capsys
     assert [event["event"] for event in events(capsys.readouterr().out)] == ["stall_flagged"]
 
 
+def test_samples_of_the_machine_in_a_trace_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = trace_file(tmp_path)
+    replay(path, as_json=True)
+    usual = float(str(events(capsys.readouterr().out)[0]["t"]))
+    trace = json.loads(path.read_text(encoding="utf-8"))
+    idle: dict[str, object] = {"gpus": 1, "gpu_percent": 0, "cpu_percent": 0.5, "memory_gb": 4, "io_mb_per_second": 0}
+    idle |= {"network_mb_per_second": 0, "processes": [7], "states": ["asleep"], "unknown": "ignored"}
+    onset, end = trace["chunks"][-2][0], trace["chunks"][-1][0]
+    trace["samples"] = [[at, {**idle, "gpu_percent": 90 if at <= onset else 0}] for at in range(0, int(end), 5)]
+    path.write_text(json.dumps(trace), encoding="utf-8")
+    replay(path, as_json=True)
+    early = events(capsys.readouterr().out)[0]
+    assert usual - float(str(early["t"])) == 240
+    assert "GPU 0 %, CPU 0 %, nothing read or written, the process asleep" in str(early["reason"])
+
+
 def test_what_cannot_be_replayed_is_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         replay(tmp_path / "none.json")
@@ -80,5 +96,8 @@ def test_what_cannot_be_replayed_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text('{"chunks": [["soon", "x"]]}')
     with pytest.raises(UserError, match="not a trace"):
         replay(tmp_path / "b.json")
+    (tmp_path / "c.json").write_text('{"chunks": [[0, "x"]], "samples": [[5, {"cpu_percent": "low"}]]}')
+    with pytest.raises(UserError, match="samples: a sample holds numbers"):
+        replay(tmp_path / "c.json")
     with pytest.raises(ConfigInvalid):
         replay(trace_file(tmp_path), settings=["min_window=5m"])

@@ -1,4 +1,4 @@
-"""Reads the new part of a log: readings, progress, and whether the training has stalled. Pure.
+"""Reads the new part of a log: readings, progress, and with the samples whether the training has stalled. Pure.
 
 The state of the log reader and the stall watch is kept with the job between visits, so another worker can continue.
 """
@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from stationmaster.control.states.executing.machine_moments import gpu_count, machine_moments
 from stationmaster.model import Job, Progress, StepReading, Watching
 from stationmaster.parsers.base import Reading
 from stationmaster.parsers.patterns import UserPattern
@@ -61,6 +62,9 @@ def read_log(
                 error_step = _step_index(piece)
             if piece.stream in training:
                 watch.observe(log_moment(found, at=at, moved=signs.feed(part.decode("utf-8", "replace"))))
+    watch.gpus = gpu_count(status.series, known=watch.gpus)
+    for moment in machine_moments(status.series, gpus=watch.gpus):
+        watch.observe_machine(moment)
     event = watch.look(status.wall).event if status.training_alive else None
     readings = [_shifted(reading, _offset(job)) for reading in readings]
     return ReadLog(
