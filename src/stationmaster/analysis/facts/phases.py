@@ -35,6 +35,11 @@ class RunEvent:
     def step(self) -> int | None:
         return self.whole("step")
 
+    @property
+    def is_of_kernel(self) -> bool:
+        """Whether the kernel's own counter proves it; its time is then that of the training's end."""
+        return self.details.get("source") == "kernel"
+
     def whole(self, name: str) -> int | None:
         """Return a whole number of the event's details."""
         value = self.details.get(name)

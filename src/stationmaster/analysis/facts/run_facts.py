@@ -289,7 +289,7 @@ class RunFacts:
             log=self.log,
             steps=self.steps_completed,
             total_steps=self.total_steps,
-            system_was_full=full,
+            system_was_full=full or self.killed_by_kernel,
             has_training_end=any(event.kind == "training_end" for event in self.events),
         )
 
@@ -321,9 +321,16 @@ class RunFacts:
     @cached_property
     def had_oom(self) -> bool:
         """Out of memory in the log, as an event, or as a kill while the system's memory was full."""
-        return self.gpu_refused_memory or self.log.host_memory_refused or self.ending.killed_for_memory
+        killed = self.ending.killed_for_memory or self.killed_by_kernel
+        return killed or self.gpu_refused_memory or self.log.host_memory_refused
 
     @cached_property
     def gpu_refused_memory(self) -> bool:
         """An allocation for the training failed, on the card or in the memory that it shares."""
-        return any(error.kind is ErrorKind.OOM for error in self.log.errors) or bool(self.oom_events)
+        refused = [event for event in self.oom_events if not event.is_of_kernel]
+        return any(error.kind is ErrorKind.OOM for error in self.log.errors) or bool(refused)
+
+    @property
+    def killed_by_kernel(self) -> bool:
+        """The kernel counted a kill for lack of system memory, also of a peak that fell between two samples."""
+        return any(event.is_of_kernel for event in self.oom_events)

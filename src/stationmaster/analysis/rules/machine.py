@@ -15,6 +15,7 @@ _THROTTLED_SHARE = 0.20
 _CLOCK_SHARE = 0.80
 _LEAST_SAMPLES = 10
 _WASTED_SHARE = 0.15
+_LEAST_SECONDS = 30.0  # a shorter transfer is mostly the time that its commands take
 _SLOW_DISK = 100e6
 _SLOW_LINE = 5e6
 _LONG_START_SHARE = 0.30
@@ -128,7 +129,7 @@ def _slow_transfer(facts: RunFacts) -> Finding | None:
     if not size or not seconds or whole is None or size / seconds >= _SLOW_LINE:
         return None
     share = seconds / (seconds + whole)
-    if share < _WASTED_SHARE:
+    if share < _WASTED_SHARE or seconds < _LEAST_SECONDS:
         return None
     return find(
         facts,

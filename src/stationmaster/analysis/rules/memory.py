@@ -44,6 +44,8 @@ class Trouble:
     phase: RunPhase | None
     """In which it ran out, or was fullest."""
     need_gb: float
+    by_kernel: bool
+    """The kernel killed for it: the need is more than the pool has, nothing says how much more."""
     base_gb: float
     base_known: bool
     leak: Leak | None
@@ -52,6 +54,8 @@ class Trouble:
     def share_text(self) -> str:
         if not self.pool.is_measured:
             return "it ran out"
+        if self.by_kernel and self.pool.share < MOST_SHARE:
+            return f"more than {gb(self.pool.size_gb)} at once"  # a peak between two samples
         return f"{gb(self.pool.peak.used_gb)} of {gb(self.pool.size_gb)} ({percent(self.pool.share)})"
 
     def predicted(self, needed_gb: float) -> str:
@@ -100,6 +104,7 @@ def troubles(facts: RunFacts) -> list[Trouble]:
                 out=out,
                 phase=_phase(facts, pool, out=out),
                 need_gb=_need(facts, pool, out=out),
+                by_kernel=not pool.is_gpu and facts.killed_by_kernel,
                 base_gb=base or 0.0,
                 base_known=base is not None,
                 leak=leak,
@@ -124,7 +129,7 @@ def is_in_trouble(facts: RunFacts) -> bool:
 def _ran_out(facts: RunFacts, pool: Pool) -> bool:
     if pool.is_gpu:
         return facts.gpu_refused_memory
-    if facts.ending.killed_for_memory or facts.log.host_memory_refused:
+    if facts.ending.killed_for_memory or facts.killed_by_kernel or facts.log.host_memory_refused:
         return True
     return facts.platform != DISCRETE and facts.gpu_refused_memory
 
@@ -142,7 +147,8 @@ def _phase(facts: RunFacts, pool: Pool, *, out: bool) -> RunPhase | None:
     """Return the phase in which the pool ran out, else the one of its peak."""
     if not out:
         return facts.phases.at(pool.peak.at)
-    at = [phase for event in facts.oom_events if (phase := facts.phases.at(event.at)) is not None]
+    reported = [event for event in facts.oom_events if not event.is_of_kernel]
+    at = [phase for event in reported if (phase := facts.phases.at(event.at)) is not None]
     if at:
         # Running out while training says more than doing so elsewhere too.
         return RunPhase.TRAINING if RunPhase.TRAINING in at else at[-1]
@@ -418,7 +424,7 @@ def _batch(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
     if not _trains_in(facts, trouble) or batch <= 1 or trouble.phase is RunPhase.LOADING:
         return
     fitting = fitting_batch(size_gb=trouble.pool.size_gb, base_gb=trouble.base_gb, need_gb=trouble.need_gb, batch=batch)
-    best = min(fitting, batch - 1)
+    best = min(fitting, max(1, batch // 2) if trouble.by_kernel else batch - 1)
     predicted = needed_for_batch(best, base_gb=trouble.base_gb, need_gb=trouble.need_gb, batch=batch)
     yield find(
         facts,
