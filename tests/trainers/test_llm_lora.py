@@ -181,21 +181,22 @@ def test_a_stopped_training_has_saved_and_is_resumed_at_its_step_on_a_new_machin
     assert rate == pytest.approx(0.001, rel=0.01), "the warmup is not repeated"
 
 
+@pytest.mark.parametrize("how", [[], ["--workers=2"], ["--workers=2", "--prepare=during"]], ids="-".join)
 def test_asked_by_signals_it_saves_and_trains_on_or_saves_and_stops(
-    trl: Trainer, base_model: Path, rows: Path, tmp_path: Path
+    trl: Trainer, base_model: Path, rows: Path, tmp_path: Path, how: list[str]
 ) -> None:
     output, state = tmp_path / "output", tmp_path / "state"
     given = {"dataset": rows, "output": output, "state": state, "model": base_model, "rank": 4, "context": 128}
     words = [trl.python, str(SCRIPTS / "train.py"), *(f"--{name}={value}" for name, value in given.items())]
-    words += ["--packing", f"--steps={ENDLESS}", f"--save-every={ENDLESS}"]
-    log = tmp_path / "log"
-    with log.open("w") as out, subprocess.Popen(words, stdout=out, env={**os.environ, **QUIET}) as process:
+    words += ["--packing", f"--steps={ENDLESS}", f"--save-every={ENDLESS}", *how]
+    log, environ = tmp_path / "log", {**os.environ, **QUIET}
+    with log.open("w") as out, subprocess.Popen(words, stdout=out, env=environ, start_new_session=True) as process:
         try:
             until(lambda: readings_in(log.read_text()), what="the first step")
-            process.send_signal(signal.SIGUSR1)
+            os.killpg(process.pid, signal.SIGUSR1)  # as trackside does: its workers get it too
             (saved,) = until(lambda: list(output.glob("*.safetensors")), what="a checkpoint on request")
             until(lambda: max(readings_in(log.read_text())) > step_in(saved) + 10, what="it trains on")
-            process.send_signal(signal.SIGTERM)
+            os.killpg(process.pid, signal.SIGTERM)
             assert process.wait(60) == 128 + signal.SIGTERM
         finally:
             process.kill()

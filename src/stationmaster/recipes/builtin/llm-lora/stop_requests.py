@@ -7,6 +7,15 @@ import sys
 from types import FrameType
 
 
+def leave_to_training() -> None:
+    """In a process that loads data: ignore what asks the training to stop or save, which ends such processes itself.
+
+    The signals go to the whole group, and a training that loses a worker fails before it has saved.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+        signal.signal(number, signal.SIG_IGN)
+
+
 class Requests:
     """Keeps what signals ask until the running step ends. Before the first step nothing can be saved: it exits."""
 

@@ -20,7 +20,7 @@ from loss_kernels import avoid_triton_if_it_fails
 from packing import attention_wanted, keeps_rows_apart, packed_collator
 from peft.helpers import disable_input_dtype_casting
 from rows import find_places, find_rows
-from stop_requests import Requests
+from stop_requests import Requests, leave_to_training
 from streaming import Source, streamed
 from trl import SFTConfig, SFTTrainer
 
@@ -104,7 +104,7 @@ def _trainer(options: argparse.Namespace, device: str) -> SFTTrainer:
     prepare = _rows_ahead if options.prepare == "ahead" else _rows_during
     rows = prepare(options, tokenizer, packing=collate is not None)
     print(f"Found {rows.found}; attention: {attention}", flush=True)
-    trainer = SFTTrainer(
+    trainer = _Trainer(
         model=model,
         args=_config(options, device, rows.settings),
         train_dataset=rows.dataset,
@@ -117,6 +117,23 @@ def _trainer(options: argparse.Namespace, device: str) -> SFTTrainer:
     if collate is not None and options.prepare == "ahead":
         print(f"Packed them into {len(trainer.train_dataset)} rows", flush=True)
     return trainer
+
+
+class _Trainer(SFTTrainer):  # type: ignore[misc]
+    """TRL's, whose workers outlive a request to stop until the training has saved."""
+
+    def get_train_dataloader(self) -> Any:
+        loader = super().get_train_dataloader()
+        own = getattr(loader, "base_dataloader", loader)  # accelerate wraps it
+        before = own.worker_init_fn
+
+        def begin(worker: int) -> None:
+            leave_to_training()
+            if before is not None:
+                before(worker)
+
+        own.worker_init_fn = begin
+        return loader
 
 
 class _Rows(NamedTuple):
