@@ -12,7 +12,7 @@ from stationmaster.parsers.base import ErrorKind
 
 SIGKILL = 9
 _KILLED_TEXT = re.compile(
-    r"killed by signal: Killed|^(?:.*\s)?Killed\s*$|\bSIGKILL\b|\bSignal 9\b|exitcode\s*:\s*-9\b", re.MULTILINE
+    r"killed by signal: Killed|^(?:.*[\s\]])?Killed\s*$|\bSIGKILL\b|\bSignal 9\b|exitcode\s*:\s*-9\b", re.MULTILINE
 )
 _ALMOST = 0.98  # nearer to the end than this a silent log may be a finished one
 

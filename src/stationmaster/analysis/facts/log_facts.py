@@ -226,7 +226,7 @@ def _add_nan(walk: _Walk, line: str, at: float | None) -> None:
         if error.kind is ErrorKind.NAN_LOSS:
             error.count += 1
             return
-    shown = line.rsplit("\r", 1)[-1].strip()
+    shown = line.rstrip().rsplit("\r", 1)[-1].strip()
     found = _NAN.search(line)
     message = shown if len(shown) <= 200 else f"loss is nan: {found[0] if found else shown[-120:]}"
     walk.losses.append((walk.best_step, None))

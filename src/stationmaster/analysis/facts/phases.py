@@ -109,14 +109,15 @@ def events_of(table: Table | None) -> list[RunEvent]:
 
 def phases_of(events: Sequence[RunEvent], steps: Table | None, *, last_row_at: float) -> Phases:
     """Return the phases that events and steps show."""
-    times = sorted(steps.values("timestamp")) if steps is not None else []
+    rows = sorted(steps.tuples("timestamp", "step")) if steps is not None else []
+    times = [at for at, _ in rows]
     starts = [event.at for event in events if event.kind == "training_start"]
     ends = [event.at for event in events if event.kind == "training_end"]
     ended_at = ends[-1] if ends and (not starts or ends[-1] >= starts[-1]) else last_row_at
     return Phases(
         first_step_at=starts[0] if starts else _before_first_row(steps),
         ended_at=ended_at,
-        pauses=tuple(_pauses(events, times, ended_at)),
+        pauses=tuple(_pauses(events, rows, ended_at)),
         reloads=tuple(_reloads(starts[1:], events, times)),
     )
 
@@ -132,23 +133,26 @@ def _before_first_row(steps: Table | None) -> float | None:
     return float(at - seconds * max(1, step))
 
 
-def _pauses(events: Sequence[RunEvent], step_times: Sequence[float], ended_at: float) -> list[Pause]:
+def _pauses(events: Sequence[RunEvent], steps: Sequence[tuple[float, int]], ended_at: float) -> list[Pause]:
     found: list[Pause] = []
     for place, event in enumerate(events):
         if event.kind not in _PAUSES:
             continue
         later = events[place + 1 :]
-        ending = next((other.at for other in later if other.kind == _PAUSES[event.kind]), math.inf)
-        moved_on = next(
-            (other.at for other in later if other.kind not in (*_ENDS_NO_PAUSE, _PAUSES[event.kind])), math.inf
-        )
-        stepped = bisect_right(step_times, event.at)
-        next_step = step_times[stepped] if stepped < len(step_times) else math.inf
-        # An end that is missing: whatever came next shows that the pause was over.
-        end = ending if ending <= moved_on else min(moved_on, next_step)
+        ending = next((other.at for other in later if other.kind == _PAUSES[event.kind]), None)
+        others = (other.at for other in later if other.kind not in (*_ENDS_NO_PAUSE, _PAUSES[event.kind]))
+        moved_on = min(next(others, math.inf), _next_step(steps, event))
+        # Where its end is missing, whatever came next shows that the pause was over.
+        end = ending if ending is not None and ending <= moved_on else moved_on
         phase = RunPhase.SAMPLING if event.kind == "sampling_start" else RunPhase.SAVING
         found.append(Pause(phase=phase, start=event.at, end=min(end, max(ended_at, event.at)), step=event.step))
     return found
+
+
+def _next_step(steps: Sequence[tuple[float, int]], event: RunEvent) -> float:
+    """Return when a step after an event was done; the row of the event's own step may be written after it."""
+    first = bisect_right(steps, event.at, key=lambda row: row[0])
+    return next((at for at, step in steps[first:] if event.step is None or step > event.step), math.inf)
 
 
 def _reloads(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from stationmaster.analysis.configs.ai_toolkit import resolutions
 from stationmaster.analysis.configs.base import truth
 from stationmaster.analysis.facts.leaks import Leak, leak_in
-from stationmaster.analysis.facts.log_facts import OutOfMemory, out_of_memory_of
+from stationmaster.analysis.facts.log_facts import LoggedError, OutOfMemory, out_of_memory_of
 from stationmaster.analysis.facts.phases import RunPhase
 from stationmaster.analysis.facts.pools import DISCRETE, GPU, SYSTEM, Level, Pool
 from stationmaster.analysis.facts.run_facts import RunFacts
@@ -30,6 +31,10 @@ _WORKERS_SHARE = 0.20
 _SWAP_GB = 1.0
 _WEIGHTS_SHARE = 0.60
 _CALM_TRAINING_SHARE = 0.85
+_TRACEBACK_WORDS = (
+    (re.compile(r"\b(?:self\.sample\(|generate_images|sample_images|in sample\b)"), RunPhase.SAMPLING),
+    (re.compile(r"\b(?:self\.save\(|save_weights|save_model|in save\b)"), RunPhase.SAVING),
+)
 _LOG_PHASES = {Phase.SAMPLING: RunPhase.SAMPLING, Phase.SAVING: RunPhase.SAVING, Phase.TRAINING: RunPhase.TRAINING}
 
 
@@ -95,7 +100,7 @@ def troubles(facts: RunFacts) -> list[Trouble]:
             severity = Severity.WARNING
         else:
             continue
-        base = pool.base(facts.phases)
+        base = pool.base(facts.phases) if pool.is_measured else None
         found.append(
             Trouble(
                 pool=pool,
@@ -153,13 +158,23 @@ def _phase(facts: RunFacts, pool: Pool, *, out: bool) -> RunPhase | None:
         # Running out while training says more than doing so elsewhere too.
         return RunPhase.TRAINING if RunPhase.TRAINING in at else at[-1]
     logged = [error for error in facts.log.errors if error.kind is ErrorKind.OOM]
-    if logged:
-        if not facts.steps_completed and logged[-1].phase is not Phase.SAMPLING:
-            return RunPhase.LOADING
-        phase = _LOG_PHASES.get(logged[-1].phase) if logged[-1].phase is not None else None
-        if phase is not None:
-            return phase
+    if logged and (phase := _logged_phase(facts, logged[-1])) is not None:
+        return phase
+    if (logged or facts.oom_events) and not facts.steps_completed:
+        return RunPhase.LOADING
     return facts.phases.at(pool.peak.at)
+
+
+def _logged_phase(facts: RunFacts, error: LoggedError) -> RunPhase | None:
+    """Return the phase in which the log shows the overflow: by its traceback, the run's last phase, the last lines."""
+    traceback = error.traceback or ""
+    for words, phase in _TRACEBACK_WORDS:
+        if words.search(traceback):
+            return phase
+    last = facts.phases.at(facts.phases.ended_at)
+    if error.fatal and last in (RunPhase.SAMPLING, RunPhase.SAVING):
+        return last
+    return _LOG_PHASES.get(error.phase) if error.phase is not None else None
 
 
 def _need(facts: RunFacts, pool: Pool, *, out: bool) -> float:
