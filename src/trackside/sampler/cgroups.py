@@ -37,22 +37,24 @@ class ControlGroups(NamedTuple):
 
     def memory_limit_gb(self) -> float | None:
         """Return the lowest limit of all groups; None without one."""
-        limits = [
-            int(text)
-            for folder in self.memory
-            for text in (_read(folder, "memory.max") or _read(folder, "memory.limit_in_bytes"),)
-            if text.isdigit() and int(text) < _NO_LIMIT_BYTES
-        ]
+        limits = [limit for limit in map(_memory_limit, self.memory) if limit is not None]
         return min(limits) / GB if limits else None
 
     def memory_kills(self) -> int | None:
         """Return how many processes of the innermost group the kernel has killed for lack of memory."""
         for folder in self.memory[:1]:
-            for line in (_read(folder, "memory.events") or _read(folder, "memory.oom_control")).splitlines():
-                name, _, value = line.partition(" ")
-                if name == "oom_kill" and value.isdigit():
-                    return int(value)
+            return _counter(_read(folder, "memory.events") or _read(folder, "memory.oom_control"), "oom_kill")
         return None
+
+    def swap_used_gb(self) -> float | None:
+        """Return the swap that the group with the lowest memory limit uses; None without a limit."""
+        limited = [(limit, folder) for folder in self.memory for limit in (_memory_limit(folder),) if limit is not None]
+        if not limited:
+            return None
+        folder = min(limited)[1]
+        swapped = _read(folder, "memory.swap.current")
+        used = int(swapped) if swapped.isdigit() else _counter(_read(folder, "memory.stat"), "swap")
+        return None if used is None else used / GB
 
     def cpu_quota(self) -> CpuQuota | None:
         """Return the lowest quota of all groups; None without one."""
@@ -114,6 +116,20 @@ def _folders(mounts: list[_Mount], controller: str, path: str) -> Iterator[str]:
         if folder == os.path.normpath(mount.folder) or not folder.startswith(mount.folder):
             return
         folder = os.path.dirname(folder)
+
+
+def _memory_limit(folder: str) -> int | None:
+    text = _read(folder, "memory.max") or _read(folder, "memory.limit_in_bytes")
+    return int(text) if text.isdigit() and int(text) < _NO_LIMIT_BYTES else None
+
+
+def _counter(text: str, wanted: str) -> int | None:
+    """Return the value in the line that begins with a name."""
+    for line in text.splitlines():
+        name, _, value = line.partition(" ")
+        if name == wanted and value.isdigit():
+            return int(value)
+    return None
 
 
 def _quota_cores(folder: str) -> float | None:

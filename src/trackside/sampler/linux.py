@@ -32,7 +32,10 @@ class LinuxMachine:
         self.has_unified_memory = False  # if so, its GPU's driver reports it
 
     def memory(self) -> MemoryReading:
-        return read_memory(self._proc)
+        """Return the machine's memory, with the swap of the training's own container: the rest is other people's."""
+        own_swap = self._groups.swap_used_gb() if self.memory_limit_gb is not None else None
+        reading = read_memory(self._proc)
+        return reading if own_swap is None else reading._replace(swap_used_gb=own_swap)
 
     def memory_kills(self) -> int | None:
         return self._groups.memory_kills()

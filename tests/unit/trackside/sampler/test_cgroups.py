@@ -8,6 +8,7 @@ import pytest
 
 from trackside.sampler.cgroups import ControlGroups, control_groups
 from trackside.sampler.cpu import CpuMeter
+from trackside.sampler.linux import LinuxMachine
 
 GIB = 1 << 30
 
@@ -87,6 +88,28 @@ def test_the_kernel_s_kills_for_lack_of_memory_are_counted(
     assert groups.memory_kills() == 2
     (tmp_path / "sys" / name).write_text("oom 1\n")
     assert groups.memory_kills() is None, "older kernels do not count"
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "mounts", "files"),
+    [
+        ("0::/job\n", VERSION_2, {"job/memory.max": str(8 * GIB), "job/memory.swap.current": str(GIB // 2)}),
+        (
+            "5:memory:/docker/abc\n",
+            VERSION_1,
+            {
+                "memory/memory.limit_in_bytes": str(8 * GIB),
+                "memory/memory.stat": f"cache 1\nswap {GIB // 2}\ntotal_swap 7",
+            },
+        ),
+    ],
+)
+def test_a_container_s_swap_is_its_own(tmp_path: Path, cgroup: str, mounts: str, files: dict[str, str]) -> None:
+    groups = groups_of(tmp_path, cgroup=cgroup, mounts=mounts, files=files)
+    assert groups.swap_used_gb() == 0.5
+    machine = tmp_path / "proc"
+    (machine / "meminfo").write_text("MemTotal: 99 kB\nMemFree: 9 kB\nSwapTotal: 33554432 kB\nSwapFree: 0 kB\n")
+    assert LinuxMachine(None, folder=str(tmp_path), now=lambda: 0.0, proc=str(machine)).memory().swap_used_gb == 0.5
 
 
 def test_an_absurdly_high_limit_is_none(tmp_path: Path) -> None:
