@@ -45,8 +45,10 @@ def fit_warning(
         return None
     name = card.name or "the GPU"
     expected = f"{memory.expected_gib:.1f} of the {card.gib:.1f} GiB of {name}"
-    if memory.expected_gib > card.gib:
+    if memory.low_gib > card.gib:
         problem = f"it will not fit: about {expected}"
+    elif memory.expected_gib > card.gib:
+        problem = f"it probably does not fit: about {expected}"
     elif memory.high_gib > card.gib:
         problem = f"it may not fit: {expected} expected, up to {memory.high_gib:.1f} GiB possible"
     else:

@@ -70,7 +70,8 @@ def why_unknown(recipe: Recipe) -> str:
         return ""
     if recipe.memory is None:
         return f"{recipe.reference} has no memory model"
-    return f"{recipe.reference} does not know what these {', '.join(sorted(memory_parameters(recipe.memory)))} take"
+    names = ", ".join(sorted(memory_parameters(recipe.memory)))
+    return f"{recipe.reference} has no figure for these parameters ({names}), and no earlier run had the same"
 
 
 def memory_parameters(model: MemoryModel) -> frozenset[str]:

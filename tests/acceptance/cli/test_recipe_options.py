@@ -70,6 +70,16 @@ def test_an_estimate_takes_them_too(home: Home) -> None:
     assert json.loads(ran.out)["hours"]["expected"] > 1
 
 
+def test_an_estimate_for_a_gpu_warns_when_the_training_will_not_fit(home: Home) -> None:
+    ran = home.run("estimate", "flux-lora@2", "--batch-size", "4", "--gpu", "RTX 4090")
+    assert "  memory 27.5 GiB of 24 GiB (115 %)" in ran.out
+    assert "it will not fit: about 27.5 of the 24.0 GiB of RTX 4090; to fit, set batch_size=1" in ran.out
+    assert "cost" not in ran.out, "no offer has this GPU, so there is no price"
+    data = json.loads(home.run("estimate", "flux-lora@2", "--gpu", "A100", "--vram", "80", "--json").out)
+    assert (data["gpu_gib"], data["cost_usd"]) == (80, None)
+    assert data["gpu_memory_gib"]["low"] < data["gpu_memory_gib"]["expected"] < data["gpu_memory_gib"]["high"]
+
+
 def test_what_is_wrong_with_the_recipe_is_told_rather_than_what_follows_from_it(home: Home) -> None:
     ran = home.run("train", "--recipe", "nope@1", "--rank", "16", "--dataset", "x")
     assert (ran.code, ran.err.splitlines()[0]) == (6, "error: there is no recipe nope@1")

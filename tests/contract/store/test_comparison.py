@@ -62,6 +62,16 @@ def remember(world: World, count: int = 5) -> None:
         put_past_run(world.store, past.id, facts)
 
 
+def test_the_peak_of_the_whole_run_is_remembered_for_later_estimates(world: World) -> None:
+    past = trained(world, "past", step_seconds=2.0, used_gib=12.0)
+    assert past.watching.vitals is not None
+    peak = {"platform": "discrete", "gpu": [21.5, 24.0, 0]}  # before the last samples
+    past = replace(past, watching=replace(past.watching, vitals={**past.watching.vitals, "memory": peak}))
+    facts = asyncio.run(facts_to_remember(past, world))
+    assert facts is not None
+    assert (facts.memory_bytes, facts.peak_gpu_gib, facts.gpu_gib) == (12.0 * 1024**3, 21.5, 24.0)
+
+
 def test_the_first_run_of_a_recipe_has_nothing_to_be_compared_with(world: World) -> None:
     assert unusual(world, trained(world, "now", step_seconds=99.0)) == []
 

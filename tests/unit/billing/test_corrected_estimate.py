@@ -55,6 +55,14 @@ def test_too_few_runs_or_runs_on_another_gpu_change_nothing() -> None:
     assert estimated(*[run(2.0, gpu="RTX 3090")] * 5) == plain
 
 
+def test_runs_of_quite_another_length_change_nothing() -> None:
+    """A short trial spends most of its time on loading, so its ratio is not that of a long training."""
+    long = {"steps": 100_000}
+    short_runs = [run(0.5)] * 3
+    plain = estimate(RECIPE, long, images=10, gpu="RTX 4090", rate_per_hour=RATE)
+    assert estimate(RECIPE, long, images=10, gpu="RTX 4090", rate_per_hour=RATE, past=short_runs) == plain
+
+
 def test_a_run_whose_parameters_the_recipe_does_not_know_is_left_out() -> None:
     strange = FinishedRun(parameters={}, images=10, gpu="RTX 4090", seconds=1.0)
     assert estimated(run(2.0), run(2.0), strange).past_runs == 0

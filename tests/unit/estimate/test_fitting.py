@@ -24,7 +24,8 @@ def memory(expected: float, *, high: float) -> MemoryEstimate:
         (21.7, 23.9, None),  # 90 %, as it is shown
         (22.0, 23.9, "little room is left: 22.0 of the 24.0 GiB of RTX 4090"),
         (21.0, 24.1, "it may not fit: 21.0 of the 24.0 GiB of RTX 4090 expected, up to 24.1 GiB possible"),
-        (24.1, 24.2, "it will not fit: about 24.1 of the 24.0 GiB of RTX 4090"),
+        (24.1, 24.2, "it probably does not fit: about 24.1 of the 24.0 GiB of RTX 4090"),
+        (27.0, 29.0, "it will not fit: about 27.0 of the 24.0 GiB of RTX 4090"),
     ],
 )
 def test_the_warning_says_how_sure_it_is(expected: float, high: float, problem: str | None) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from stationmaster.control.states.provisioning.market import requirements
 from stationmaster.errors import UserError
-from stationmaster.model import Offer, Requirements
+from stationmaster.model import FinishedRun, Offer, Requirements
 from stationmaster.money import from_dollars
 from stationmaster.offers import least_vram_mib
 from stationmaster.providers.fake import FakeProvider
@@ -47,9 +47,16 @@ class Market(FakeProvider):
         return [offer for offer in self.cards if offer.vram_gib * 1024 >= least_vram_mib(want.vram_gib)]
 
 
-def quoted(market: Market, home: Path, *, asked: AskedCard | None = None, **given: Any) -> Quoted:
+def quoted(
+    market: Market,
+    home: Path,
+    *,
+    asked: AskedCard | None = None,
+    past: tuple[FinishedRun, ...] = (),
+    **given: Any,
+) -> Quoted:
     work = Work(recipe=FLUX, parameters=resolve(FLUX, given), images=20, card=asked)
-    return quote_work(work, market, past_runs=lambda _recipe: (), home=home)
+    return quote_work(work, market, past_runs=lambda _recipe: past, home=home)
 
 
 def test_the_quote_has_the_memory_beside_the_card_s(tmp_path: Path) -> None:
@@ -69,6 +76,16 @@ def test_cards_that_are_too_small_are_left_out_and_a_worker_leaves_them_out_too(
     )
     want = requirements(job(spec=spec(quote=found.quote)), FLUX)
     assert least_vram_mib(want.vram_gib) / 1024 == pytest.approx(found.quote.memory_expected_gib)
+
+
+def test_earlier_runs_on_the_card_count_more_than_the_model(tmp_path: Path) -> None:
+    past = FinishedRun(
+        parameters=resolve(FLUX, {}), images=20, gpu="RTX 4090", seconds=9_000.0, peak_gpu_gib=23.8, gpu_gib=24.0
+    )
+    found = quoted(Market(), tmp_path, past=(past,))
+    assert (found.quote.memory_expected_gib, found.quote.memory_runs) == (23.8, 1)
+    assert found.quote.memory_basis == "from 1 earlier run"
+    assert "it may not fit: 23.8 of the 24.0 GiB of RTX 4090" in found.notes[0]
 
 
 def test_where_no_larger_card_is_offered_a_prediction_only_warns(tmp_path: Path) -> None:
