@@ -108,10 +108,10 @@ def find(
 def gb(amount: float) -> str:
     """Return an amount of memory for a sentence.
 
-    >>> gb(66.04), gb(9.41)
-    ('66 GB', '9.4 GB')
+    >>> gb(66.04), gb(9.41), gb(0.192)
+    ('66 GB', '9.4 GB', '0.19 GB')
     """
-    return f"{amount:.0f} GB" if amount >= 20 else f"{amount:.1f} GB"
+    return f"{amount:.{0 if amount >= 20 else 1 if amount >= 1 else 2}f} GB"
 
 
 def percent(share: float) -> str:
