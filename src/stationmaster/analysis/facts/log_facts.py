@@ -29,6 +29,9 @@ _BYTES = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "KB": 1e3, "MB": 1e6, "GB": 
 _TRIED = re.compile(r"[Tt]ried to allocate ([\d.]+) (KiB|MiB|GiB|KB|MB|GB|bytes)")
 _CAPACITY = re.compile(r"total capacity of ([\d.]+) (MiB|GiB)(?: of which ([\d.]+) (KiB|MiB|GiB|bytes) is free)?")
 _OLD_CAPACITY = re.compile(r"([\d.]+) (MiB|GiB) total capacity; .{0,80}?([\d.]+) (KiB|MiB|GiB|bytes) free")
+_NEEDS_A_LOOK = re.compile(r"nan\b|warn|save|saving", re.IGNORECASE)
+_BLOCK_LINES = 200
+_LONGEST_LOG = 16_000_000
 _DETAIL_LINES = 4
 _LONGEST_MESSAGE = 1_000
 _LONGEST_TRACEBACK = 8_000
@@ -125,10 +128,21 @@ def read_log(text: str, *, framework: str | None, total_steps: int | None, utc_o
         asked_steps=total_steps,
         restarts_counting=framework == "kohya",
     )
+    text = _within_limit(text)
     lines = text.split("\n")
+    block: list[str] = []
     for place, line in enumerate(lines):
-        ending = "\n" if place + 1 < len(lines) else ""
-        _read(walk, line, ending)
+        at = _time_of(walk, line)
+        whole = f"{line}\n" if place + 1 < len(lines) else line
+        if at is None and not _NEEDS_A_LOOK.search(line):
+            block.append(whole)
+            if len(block) < _BLOCK_LINES:
+                continue
+            whole, line = "", ""
+        _feed(walk, "".join(block), None)
+        block = []
+        _read(walk, line, whole, at)
+    _feed(walk, "".join(block), None)
     summary = walk.reader.summary()
     tracebacks = _tracebacks(lines)
     for error in walk.errors:
@@ -177,12 +191,23 @@ def _gigabytes(amount: str, unit: str) -> float:
     return float(amount) * _BYTES[unit] / 2**30
 
 
-def _read(walk: _Walk, line: str, ending: str) -> None:
-    at = _time_of(walk, line)
+def _feed(walk: _Walk, text: str, at: float | None) -> None:
+    if text:
+        for reading in walk.reader.feed(text.encode("utf-8", "replace"), at=at):
+            _take(walk, reading, at)
+
+
+def _within_limit(text: str) -> str:
+    """Return the beginning and the end of a log that is too long to be read whole."""
+    if len(text) <= _LONGEST_LOG:
+        return text
+    return f"{text[: _LONGEST_LOG // 4]}\n{text[-_LONGEST_LOG * 3 // 4 :]}"
+
+
+def _read(walk: _Walk, line: str, whole: str, at: float | None) -> None:
     if _NAN.search(line):
         _add_nan(walk, line, at)
-    for reading in walk.reader.feed((line + ending).encode("utf-8", "replace"), at=at):
-        _take(walk, reading, at)
+    _feed(walk, whole, at)
     if found := _WARNING.match(line):
         message = _SOURCE.sub("", found["text"]).strip()
         walk.warnings.setdefault(

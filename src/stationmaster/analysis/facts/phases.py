@@ -81,7 +81,8 @@ class Phases:
         """Return whether the run was training, and not just back from a pause."""
         if self.at(time) is not RunPhase.TRAINING:
             return False
-        return not any(pause.end <= time < pause.end + _SETTLING_SECONDS for pause in self.pauses)
+        place = bisect_right(self.pauses, time, key=lambda pause: pause.end) - 1
+        return place < 0 or time >= self.pauses[place].end + _SETTLING_SECONDS
 
     def seconds_in(self, phase: RunPhase) -> float:
         """Return how long the run was sampling or saving."""

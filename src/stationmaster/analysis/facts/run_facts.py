@@ -21,8 +21,10 @@ from stationmaster.analysis.facts.pools import (
     swap_growth_gb,
     system_pool,
 )
+from stationmaster.analysis.facts.troubles import Trouble, troubles_of
 from stationmaster.analysis.levers import Lever
 from stationmaster.analysis.recorded_run import RecordedRun
+from stationmaster.analysis.report import Severity
 from stationmaster.parsers.base import ErrorKind
 from stationmaster.series.table import Table
 
@@ -250,6 +252,15 @@ class RunFacts:
     def _own_thresholds(self) -> dict[str, float]:
         names = ("memory_warning_threshold", "memory_critical_threshold")
         return {name: found for name in names if (found := self.info_number(name)) is not None}
+
+    @cached_property
+    def troubles(self) -> tuple[Trouble, ...]:
+        return troubles_of(self)
+
+    @cached_property
+    def memory_is_short(self) -> bool:
+        """Memory ran out or was filled above what is safe: then a GPU may wait for memory."""
+        return any(trouble.severity is Severity.CRITICAL for trouble in self.troubles)
 
     # ---- GPU load
 

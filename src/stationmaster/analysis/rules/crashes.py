@@ -11,7 +11,6 @@ from stationmaster.analysis.facts.run_facts import RunFacts
 from stationmaster.analysis.levers import Lever
 from stationmaster.analysis.report import Confidence, Evidence, Severity
 from stationmaster.analysis.rules.base import Finding, Group, find, number_of, value_of
-from stationmaster.analysis.rules.memory import is_in_trouble
 from stationmaster.parsers.base import ErrorKind, Phase
 
 _SHOWN = 160
@@ -218,7 +217,7 @@ def crash_rules(facts: RunFacts) -> Iterator[Finding]:
         return  # an event has it, though the log does not
     found = _named(facts, error) if error is not None else None
     found = found or _by_signal(facts) or (_unnamed(facts, error) if error is not None else None)
-    if found is None and not is_in_trouble(facts):  # a full memory is the likelier reason for a crash without a word
+    if found is None and not facts.memory_is_short:  # a full memory is the likelier reason for a crash without a word
         found = _without_a_word(facts)
     yield from (finding for finding in found or () if finding is not None)
 

@@ -22,7 +22,6 @@ from stationmaster.analysis.rules.base import (
     setting_of,
     value_of,
 )
-from stationmaster.analysis.rules.memory import is_in_trouble
 
 _STARVED_SHARE = 0.35
 _SOME_IDLE_SHARE = 0.15
@@ -35,7 +34,7 @@ _MOST_WORKERS = 16
 def data_rules(facts: RunFacts) -> Iterator[Finding]:
     """Yield what keeps the GPU waiting, with its cost."""
     use = facts.utilisation
-    if use is not None and use.samples >= _LEAST_SAMPLES and not is_in_trouble(facts):
+    if use is not None and use.samples >= _LEAST_SAMPLES and not facts.memory_is_short:
         if use.idle_share >= _STARVED_SHARE:
             yield from (finding for finding in _starved(facts, use) if finding is not None)
         elif use.idle_share >= _SOME_IDLE_SHARE:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from stationmaster.analysis.configs.ai_toolkit import resolutions
 from stationmaster.analysis.configs.base import truth
-from stationmaster.analysis.facts.leaks import Leak, leak_in
-from stationmaster.analysis.facts.log_facts import LoggedError, OutOfMemory, out_of_memory_of
 from stationmaster.analysis.facts.phases import RunPhase
-from stationmaster.analysis.facts.pools import DISCRETE, GPU, SYSTEM, Level, Pool
+from stationmaster.analysis.facts.pools import DISCRETE, Pool
 from stationmaster.analysis.facts.run_facts import RunFacts
+from stationmaster.analysis.facts.troubles import Trouble
 from stationmaster.analysis.levers import Lever
 from stationmaster.analysis.report import Confidence, Evidence, Severity
 from stationmaster.analysis.rules.base import Finding, Group, find, gb, number_of, percent, setting_of, value_of
@@ -25,54 +23,15 @@ from stationmaster.analysis.rules.room import (
     smaller_resolution,
     smaller_side,
 )
-from stationmaster.parsers.base import ErrorKind, Phase
 
 _WORKERS_SHARE = 0.20
-_SWAP_GB = 1.0
 _WEIGHTS_SHARE = 0.60
 _CALM_TRAINING_SHARE = 0.85
-_TRACEBACK_WORDS = (
-    (re.compile(r"\b(?:self\.sample\(|generate_images|sample_images|in sample\b)"), RunPhase.SAMPLING),
-    (re.compile(r"\b(?:self\.save\(|save_weights|save_model|in save\b)"), RunPhase.SAVING),
-)
-_LOG_PHASES = {Phase.SAMPLING: RunPhase.SAMPLING, Phase.SAVING: RunPhase.SAVING, Phase.TRAINING: RunPhase.TRAINING}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
-    """A pool that ran out (`out`), or was filled above what is safe."""
-
-    pool: Pool
-    severity: Severity
-    group: Group
-    out: bool
-    phase: RunPhase | None
-    """In which it ran out, or was fullest."""
-    need_gb: float
-    by_kernel: bool
-    """The kernel killed for it: the need is more than the pool has, nothing says how much more."""
-    base_gb: float
-    base_known: bool
-    leak: Leak | None
-
-    @property
-    def share_text(self) -> str:
-        if not self.pool.is_measured:
-            return "it ran out"
-        if self.by_kernel and self.pool.share < MOST_SHARE:
-            return f"more than {gb(self.pool.size_gb)} at once"  # a peak between two samples
-        return f"{gb(self.pool.peak.used_gb)} of {gb(self.pool.size_gb)} ({percent(self.pool.share)})"
-
-    def predicted(self, needed_gb: float) -> str:
-        """Return a predicted use for a sentence."""
-        if not self.pool.is_measured:
-            return f"About {percent(needed_gb / self.need_gb)} of what this run needed."
-        return f"Predicted {gb(needed_gb)} of {gb(self.pool.size_gb)}."
 
 
 def memory_rules(facts: RunFacts) -> Iterator[Finding]:
     """Yield, for each pool in trouble, what took its memory, then other settings that would help too."""
-    for trouble in troubles(facts):
+    for trouble in facts.troubles:
         rows = _TIGHT if trouble.severity is Severity.WARNING and trouble.leak is None else _CAUSES
         found: list[Finding] = []
         for row in rows:
@@ -82,116 +41,6 @@ def memory_rules(facts: RunFacts) -> Iterator[Finding]:
         yield from found
         if found and trouble.severity is Severity.CRITICAL:
             yield from _further(facts, trouble, {finding.recommendation.lever for finding in found})
-
-
-def troubles(facts: RunFacts) -> list[Trouble]:
-    """Return the pools that ran out, are above what is safe, or leak."""
-    found = []
-    pools = facts.pools
-    if facts.had_oom and not any(_ran_out(facts, pool) for pool in pools):
-        pools = (*pools, _unmeasured_pool(facts))
-    for pool in pools:
-        out = _ran_out(facts, pool)
-        leak = leak_in(facts, pool)
-        swapped = not pool.is_gpu and facts.swap_growth_gb >= _SWAP_GB
-        if out or pool.share > facts.thresholds.critical_advice or swapped:
-            severity = Severity.CRITICAL
-        elif leak is not None or pool.share >= facts.thresholds.warning:
-            severity = Severity.WARNING
-        else:
-            continue
-        base = pool.base(facts.phases) if pool.is_measured else None
-        found.append(
-            Trouble(
-                pool=pool,
-                severity=severity,
-                group=_group(facts, out),
-                out=out,
-                phase=_phase(facts, pool, out=out),
-                need_gb=_need(facts, pool, out=out),
-                by_kernel=not pool.is_gpu and facts.killed_by_kernel,
-                base_gb=base or 0.0,
-                base_known=base is not None,
-                leak=leak,
-            )
-        )
-    return found
-
-
-def _unmeasured_pool(facts: RunFacts) -> Pool:
-    """Return the pool that ran out although no sample shows it: full, of the size that the log names."""
-    figures = [_figures(error.message) for error in facts.log.errors if error.kind is ErrorKind.OOM]
-    size = next((figure.capacity_gb for figure in figures if figure.capacity_gb), 1.0)
-    name = GPU if facts.gpu_refused_memory else SYSTEM
-    return Pool(name=name, size_gb=size, levels=(Level(at=0.0, used_gb=size),), is_measured=False)
-
-
-def is_in_trouble(facts: RunFacts) -> bool:
-    """Return whether memory ran out or was filled above what is safe: then a GPU may wait for memory."""
-    return any(trouble.severity is Severity.CRITICAL for trouble in troubles(facts))
-
-
-def _ran_out(facts: RunFacts, pool: Pool) -> bool:
-    if pool.is_gpu:
-        return facts.gpu_refused_memory
-    if facts.ending.killed_for_memory or facts.killed_by_kernel or facts.log.host_memory_refused:
-        return True
-    return facts.platform != DISCRETE and facts.gpu_refused_memory
-
-
-def _group(facts: RunFacts, out: bool) -> Group:
-    if not out:
-        return Group.MEMORY
-    cause = facts.log.cause
-    by_memory = cause is None or cause.kind in (ErrorKind.OOM, ErrorKind.KILLED) or facts.log.host_memory_refused
-    ended = facts.ending.failed and (by_memory or facts.ending.killed_for_memory)
-    return Group.ENDED_THE_RUN if ended else Group.SURVIVED_OUT_OF_MEMORY
-
-
-def _phase(facts: RunFacts, pool: Pool, *, out: bool) -> RunPhase | None:
-    """Return the phase in which the pool ran out, else the one of its peak."""
-    if not out:
-        return facts.phases.at(pool.peak.at)
-    reported = [event for event in facts.oom_events if not event.is_of_kernel]
-    at = [phase for event in reported if (phase := facts.phases.at(event.at)) is not None]
-    if at:
-        # Running out while training says more than doing so elsewhere too.
-        return RunPhase.TRAINING if RunPhase.TRAINING in at else at[-1]
-    logged = [error for error in facts.log.errors if error.kind is ErrorKind.OOM]
-    if logged and (phase := _logged_phase(facts, logged[-1])) is not None:
-        return phase
-    if (logged or facts.oom_events) and not facts.steps_completed:
-        return RunPhase.LOADING
-    return facts.phases.at(pool.peak.at)
-
-
-def _logged_phase(facts: RunFacts, error: LoggedError) -> RunPhase | None:
-    """Return the phase in which the log shows the overflow: by its traceback, the run's last phase, the last lines."""
-    traceback = error.traceback or ""
-    for words, phase in _TRACEBACK_WORDS:
-        if words.search(traceback):
-            return phase
-    last = facts.phases.at(facts.phases.ended_at)
-    if error.fatal and last in (RunPhase.SAMPLING, RunPhase.SAVING):
-        return last
-    return _LOG_PHASES.get(error.phase) if error.phase is not None else None
-
-
-def _need(facts: RunFacts, pool: Pool, *, out: bool) -> float:
-    """Return what the run would have needed: for one that ran out, what was in use and what could not be had."""
-    if not out:
-        return pool.peak.used_gb
-    if pool.is_gpu or facts.platform != DISCRETE:
-        figures = [_figures(error.message) for error in facts.log.errors if error.kind is ErrorKind.OOM]
-        for figure in reversed(figures):
-            if figure.wanted_gb is not None:
-                used = figure.used_gb if figure.used_gb is not None else pool.peak.used_gb
-                return max(used + figure.wanted_gb, pool.peak.used_gb)
-    return max(pool.peak.used_gb, pool.size_gb)
-
-
-def _figures(message: str) -> OutOfMemory:
-    return out_of_memory_of(message)
 
 
 # ---- the causes, in this order; the first that holds is the recommendation
@@ -216,7 +65,7 @@ def _workers(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
         title=f"{number} data loading workers held {gb(held)} of {gb(trouble.pool.size_gb)}",
         action="Load data in the training process itself: set the number of workers to 0.",
         impact=f"Frees about {gb(held)}, {gb(held / number)} for each worker.",
-        group=trouble.group,
+        group=_group(trouble),
         evidence=(
             *_pool_evidence(trouble),
             Evidence(what="held by workers at the peak", value=round(held, 2), unit="GB", threshold=_WORKERS_SHARE),
@@ -246,10 +95,10 @@ def _sampling(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
             severity=trouble.severity,
             lever=lever,
             value=smaller,
-            title=f"Sample pictures need more memory than the training: {trouble.share_text}",
+            title=f"Sample pictures need more memory than the training: {_use(trouble)}",
             action=f"Draw smaller samples: {word} {smaller} instead of {side:.0f}.",
             impact=f"Sampling needs about {gb(training + (trouble.need_gb - training) * factor)}.",
-            group=trouble.group,
+            group=_group(trouble),
             evidence=(
                 *_pool_evidence(trouble),
                 Evidence(what="highest use while training", value=round(training, 2), unit="GB"),
@@ -264,10 +113,10 @@ def _sampling(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
             severity=trouble.severity,
             lever=Lever.DISABLE_SAMPLING,
             value=None if facts.framework == "kohya" else True,  # there it is a file of prompts that is left out
-            title=f"Sample pictures need more memory than the training: {trouble.share_text}",
+            title=f"Sample pictures need more memory than the training: {_use(trouble)}",
             action="Switch sampling off.",
             impact=f"The training alone used {gb(training)}.",
-            group=trouble.group,
+            group=_group(trouble),
             evidence=_pool_evidence(trouble),
             basis="measured: the highest use outside sampling",
             confidence=Confidence.HIGH,
@@ -286,10 +135,10 @@ def _saving(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
             severity=trouble.severity,
             lever=Lever.SAVE_DTYPE,
             value="bf16" if facts.framework == "kohya" else "float16",
-            title=f"Saving fills the memory: {trouble.share_text}",
+            title=f"Saving fills the memory: {_use(trouble)}",
             action="Save in 16 bit instead of 32.",
             impact="The copy that is written takes half the memory and half the disk.",
-            group=trouble.group,
+            group=_group(trouble),
             evidence=_pool_evidence(trouble),
             basis="two bytes for each weight instead of four",
             confidence=Confidence.MEDIUM,
@@ -327,10 +176,10 @@ def _automatic_batch(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | No
         severity=trouble.severity,
         lever=Lever.MAX_BATCH_SIZE,
         value=best,
-        title=f"The batch size grew to {over}, which does not fit: {trouble.share_text}",
+        title=f"The batch size grew to {over}, which does not fit: {_use(trouble)}",
         action=f"Limit automatic batch sizes to {best}.",
         impact=f"A batch of {best} used {gb(used)}." if used else f"A batch of {best} is predicted to fit.",
-        group=trouble.group,
+        group=_group(trouble),
         evidence=(
             *_pool_evidence(trouble),
             *(
@@ -347,7 +196,7 @@ def _leak(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
     leak = trouble.leak
     if leak is None:
         return
-    title = f"Memory grew all the time, by {gb(leak.grown_gb)} in {leak.hours:.1f} h: {trouble.share_text}"
+    title = f"Memory grew all the time, by {gb(leak.grown_gb)} in {leak.hours:.1f} h: {_use(trouble)}"
     evidence = (
         *_pool_evidence(trouble),
         Evidence(what="growth while training", value=round(leak.grown_gb, 2), unit="GB", threshold="10 % of the pool"),
@@ -364,7 +213,7 @@ def _leak(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
             title=title,
             action=f"Sample half as often: every {int(every * 2)} steps. Each sampling leaves memory behind.",
             impact=f"Growth falls to about {gb(leak.grown_gb / 2)} over the same run.",
-            group=trouble.group,
+            group=_group(trouble),
             evidence=evidence,
             basis="measured: the level before and after each sampling",
             confidence=Confidence.HIGH,
@@ -379,7 +228,7 @@ def _leak(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
         title=title,
         action="Use another version of the trainer: this one leaks memory at every step.",
         impact=f"A run without the leak stays at about {gb(leak.first_gb)}.",
-        group=trouble.group,
+        group=_group(trouble),
         evidence=evidence,
         basis="measured: the level rises in every quarter of the training",
         confidence=Confidence.MEDIUM,
@@ -416,10 +265,10 @@ def _quantise(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
         severity=trouble.severity,
         lever=Lever.QUANTIZE,
         value=True,
-        title=f"The model's weights fill the memory before the first step: {trouble.share_text}",
+        title=f"The model's weights fill the memory before the first step: {_use(trouble)}",
         action="Load the base model in 8 bit: switch quantisation on.",
         impact="Halves the weights' memory" + (f": about {gb(weights / 2)} less." if trouble.base_known else "."),
-        group=trouble.group,
+        group=_group(trouble),
         evidence=(
             *_pool_evidence(trouble),
             Evidence(
@@ -447,10 +296,10 @@ def _batch(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
         severity=trouble.severity,
         lever=Lever.BATCH_SIZE,
         value=best,
-        title=f"A batch of {batch} does not leave enough memory: {trouble.share_text}",
+        title=f"A batch of {batch} does not leave enough memory: {_use(trouble)}",
         action=f"Lower the batch size from {batch} to {best}.",
-        impact=f"{trouble.predicted(predicted)} Gradient accumulation keeps the same effect.",
-        group=trouble.group,
+        impact=f"{_predicted(trouble, predicted)} Gradient accumulation keeps the same effect.",
+        group=_group(trouble),
         evidence=(
             *_pool_evidence(trouble),
             Evidence(what="before the first step", value=round(trouble.base_gb, 2), unit="GB"),
@@ -471,10 +320,10 @@ def _checkpointing(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None
         severity=trouble.severity,
         lever=Lever.GRADIENT_CHECKPOINTING,
         value=True,
-        title=f"Gradient checkpointing is off and memory is short: {trouble.share_text}",
+        title=f"Gradient checkpointing is off and memory is short: {_use(trouble)}",
         action="Switch gradient checkpointing on.",
         impact=f"{_freed(trouble)}; steps take about a third longer.",
-        group=trouble.group,
+        group=_group(trouble),
         evidence=_pool_evidence(trouble),
         basis="activations are computed again instead of kept",
         confidence=Confidence.HIGH,
@@ -494,10 +343,10 @@ def _ema_off(facts: RunFacts, trouble: Trouble, *, why: str) -> Finding | None:
         severity=trouble.severity,
         lever=Lever.EMA,
         value=False,
-        title=f"The moving average of the weights takes memory that is short: {trouble.share_text}",
+        title=f"The moving average of the weights takes memory that is short: {_use(trouble)}",
         action=f"Switch the moving average (EMA) off. {why}",
         impact="Frees about 1 GB for a LoRA." if adapter else "Frees as much memory as the trained weights take.",
-        group=trouble.group,
+        group=_group(trouble),
         evidence=_pool_evidence(trouble),
         basis="one more copy of the trained weights",
         confidence=Confidence.MEDIUM,
@@ -519,10 +368,10 @@ def _resolution(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
         severity=trouble.severity,
         lever=Lever.RESOLUTION,
         value=lower,
-        title=f"Pictures of {before:.0f} pixels leave too little memory: {trouble.share_text}",
+        title=f"Pictures of {before:.0f} pixels leave too little memory: {_use(trouble)}",
         action=f"Train at {after:.0f} pixels at most.",
-        impact=f"{trouble.predicted(predicted)} Memory grows with the area.",
-        group=trouble.group,
+        impact=f"{_predicted(trouble, predicted)} Memory grows with the area.",
+        group=_group(trouble),
         evidence=_pool_evidence(trouble),
         basis="memory above the level before the first step grows with the square of the side",
         confidence=Confidence.MEDIUM,
@@ -543,12 +392,12 @@ def _larger_machine(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | Non
         severity=trouble.severity,
         lever=Lever.MACHINE_GPU_MEMORY if gpu else Lever.MACHINE_MEMORY,
         value=wanted,
-        title=f"The machine has too little {what}: {trouble.share_text}",
+        title=f"The machine has too little {what}: {_use(trouble)}",
         action=f"Take a machine with {wanted} GB of {what}." if wanted else f"Take a machine with more {what}.",
         impact=f"The run needs {gb(trouble.need_gb)} or more; no setting is left that would free enough."
         if trouble.pool.is_measured
         else "No setting is left that would free enough.",
-        group=trouble.group,
+        group=_group(trouble),
         evidence=_pool_evidence(trouble),
         basis="measured: the highest use of this run",
         confidence=Confidence.MEDIUM,
@@ -650,3 +499,25 @@ def _pool_evidence(trouble: Trouble) -> tuple[Evidence, ...]:
         threshold=round(trouble.pool.size_gb * MOST_SHARE, 2),
     )
     return (peak, Evidence(what="size", value=round(trouble.pool.size_gb, 2), unit="GB"))
+
+
+def _group(trouble: Trouble) -> Group:
+    if not trouble.out:
+        return Group.MEMORY
+    return Group.ENDED_THE_RUN if trouble.ended_run else Group.SURVIVED_OUT_OF_MEMORY
+
+
+def _use(trouble: Trouble) -> str:
+    """Return how full the pool was, for the end of a title."""
+    pool = trouble.pool
+    if not pool.is_measured:
+        return "it ran out"
+    if trouble.by_kernel and pool.share < MOST_SHARE:
+        return f"more than {gb(pool.size_gb)} at once"  # a peak between two samples
+    return f"{gb(pool.peak.used_gb)} of {gb(pool.size_gb)} ({percent(pool.share)})"
+
+
+def _predicted(trouble: Trouble, needed_gb: float) -> str:
+    if not trouble.pool.is_measured:
+        return f"About {percent(needed_gb / trouble.need_gb)} of what this run needed."
+    return f"Predicted {gb(needed_gb)} of {gb(trouble.pool.size_gb)}."
