@@ -57,6 +57,13 @@ def imported_by(file: Path) -> list[str]:
     return names + [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
 
 
+def test_the_kernel_that_is_tried_has_no_annotations_which_triton_would_compile() -> None:
+    tree = ast.parse((FOLDER / "loss_kernels.py").read_text(encoding="utf-8"))
+    kernels = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.decorator_list]
+    assert [kernel.name for kernel in kernels] == ["_add_one"]
+    assert [argument.annotation for argument in kernels[0].args.args] == [None]
+
+
 @pytest.mark.parametrize(
     ("row", "read"),
     [

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-from typing import Any
-
 import torch
 from transformers.utils import is_triton_available
 from trl.kernels import chunked_logprob
@@ -13,8 +10,9 @@ if is_triton_available():
     import triton
     import triton.language as tl
 
+    # Triton compiles annotations of arguments too, and fails at those that are none of its own.
     @triton.jit  # type: ignore[untyped-decorator]
-    def _add_one(numbers: Any) -> None:
+    def _add_one(numbers) -> None:  # type: ignore[no-untyped-def]
         tl.store(numbers, tl.load(numbers) + 1)
 
 
@@ -30,6 +28,6 @@ def _compile_problem() -> str | None:
     number = torch.zeros(1, device="cuda")
     try:
         _add_one[(1,)](number)
-    except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, the loss is computed without Triton
         return f"{type(error).__name__}: {error}".splitlines()[0]
     return None
