@@ -13,6 +13,7 @@ from safetensors.numpy import load_file
 
 from tests.support.jobs.recorded_runs import environment, steps_of
 from tests.support.jobs.tiny_lora_runs import LiveRun, train, write_images
+from tests.support.machines.own_hosts import is_alive
 from tests.support.waiting import until
 
 HUNGRY = ("--workers=2", "--worker-memory-mb=8", "--model-memory-mb=8", "--picture-memory-mb=1.5")
@@ -27,8 +28,8 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def left_in_shared_memory() -> list[str]:
-    return [path.name for path in Path("/dev/shm").glob("tiny-lora-*") if path.stat().st_uid == os.getuid()]
+def left_in_shared_memory(workers: list[int]) -> list[Path]:
+    return [path for pid in workers for path in Path("/dev/shm").glob(f"tiny-lora-{pid}-*")]
 
 
 def test_memory_and_workers_change_nothing_in_what_is_learnt(dataset: Path, tmp_path: Path) -> None:
@@ -52,28 +53,31 @@ def test_a_worker_that_is_killed_ends_the_training_in_the_words_of_torch(
     dataset: Path, tmp_path: Path, number: signal.Signals, said: str
 ) -> None:
     with LiveRun(dataset, tmp_path / "output", "--workers=2", "--steps=100000", "--seconds-per-step=0.01") as run:
-        worker = run.wait_until(lambda: children(run.process.pid))[0]
+        workers = run.wait_until(lambda: len(found := children(run.process.pid)) == 2 and found) or []
+        worker = workers[0]
         os.kill(worker, number)
         assert run.ended() == 1
+    assert left_in_shared_memory(workers) == []
     assert f"RuntimeError: DataLoader worker (pid {worker}) is killed by signal: {said}." in run.log()
 
 
 def test_a_killed_training_leaves_no_worker(dataset: Path, tmp_path: Path) -> None:
     with LiveRun(dataset, tmp_path / "output", "--workers=2", "--steps=100000", "--seconds-per-step=0.01") as run:
-        workers = run.wait_until(lambda: len(found := children(run.process.pid)) == 2 and found)
+        workers = run.wait_until(lambda: len(found := children(run.process.pid)) == 2 and found) or []
         run.wait_until(lambda: re.search(r"demo: .* [1-9]\d*/100000 ", run.log()))
         run.process.kill()
     assert workers
-    until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in workers or ()), "the workers' end")
+    until(lambda: not any(is_alive(pid) for pid in workers), "the workers' end")
+    assert left_in_shared_memory(workers) == []
 
 
 def test_a_training_that_is_stopped_frees_its_shared_memory(dataset: Path, tmp_path: Path) -> None:
-    before = left_in_shared_memory()
     with LiveRun(dataset, tmp_path / "output", "--workers=2", "--steps=100000", "--seconds-per-step=0.01") as run:
+        workers = run.wait_until(lambda: len(found := children(run.process.pid)) == 2 and found) or []
         run.wait_until(lambda: re.search(r"demo: .* [1-9]\d*/100000 ", run.log()))
         run.process.terminate()
         assert run.ended() == 143
-    assert set(left_in_shared_memory()) <= set(before)
+    assert left_in_shared_memory(workers) == []
 
 
 def test_too_large_a_learning_rate_ends_in_nan_and_half_of_it_learns(dataset: Path, tmp_path: Path) -> None:

@@ -83,14 +83,13 @@ class WorkerBatches:
         for connection, process in self._workers:
             try:
                 connection.send(None)
-                while True:
-                    shared_batches.drop(connection.recv())
-            except (EOFError, OSError):
+            except OSError:
                 pass  # it has ended
             process.join(_END_SECONDS)
             process.kill()  # if it has not ended; harmless if it has
             process.join()
             connection.close()
+            shared_batches.clear(process.pid or 0)
 
     def _ask_for(self, step: int) -> None:
         connection, process = self._worker_of(step)
@@ -142,6 +141,7 @@ def _work(connection: Any, load: Callable[[], Dataset], wanted: Wanted, keep_mb:
     while True:
         while not connection.poll(_LOOK_SECONDS):
             if os.getppid() != training:
+                shared_batches.clear(os.getpid())
                 return
         try:
             step = connection.recv()

@@ -24,8 +24,7 @@ class Parcel:
 
 def put(pictures: np.ndarray, captions: np.ndarray) -> Parcel:
     """Write both arrays; where shared memory is full the kernel ends this process by SIGBUS."""
-    folder = _SHARED_MEMORY if _SHARED_MEMORY.is_dir() else Path(tempfile.gettempdir())
-    descriptor, path = tempfile.mkstemp(prefix="tiny-lora-", dir=folder)
+    descriptor, path = tempfile.mkstemp(prefix=_prefix(os.getpid()), dir=_folder())
     try:
         size = pictures.nbytes + captions.nbytes
         os.ftruncate(descriptor, size)
@@ -40,11 +39,20 @@ def put(pictures: np.ndarray, captions: np.ndarray) -> Parcel:
 def take(parcel: Parcel) -> tuple[np.ndarray, np.ndarray]:
     """Read both arrays and free their shared memory."""
     values = np.fromfile(parcel.path, dtype=np.float32)
-    drop(parcel)
+    Path(parcel.path).unlink()
     pictures, captions = np.split(values, [int(np.prod(parcel.pictures))])
     return pictures.reshape(parcel.pictures), captions.reshape(parcel.captions)
 
 
-def drop(parcel: Parcel) -> None:
-    """Free the shared memory of a batch that nothing will use."""
-    Path(parcel.path).unlink(missing_ok=True)
+def clear(pid: int) -> None:
+    """Free the shared memory of all batches of a process that nothing will use."""
+    for path in _folder().glob(_prefix(pid) + "*"):
+        path.unlink(missing_ok=True)
+
+
+def _folder() -> Path:
+    return _SHARED_MEMORY if _SHARED_MEMORY.is_dir() else Path(tempfile.gettempdir())
+
+
+def _prefix(pid: int) -> str:
+    return f"tiny-lora-{pid}-"
