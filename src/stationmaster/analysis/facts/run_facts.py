@@ -21,6 +21,7 @@ from stationmaster.analysis.facts.pools import (
     swap_growth_gb,
     system_pool,
 )
+from stationmaster.analysis.facts.text_rows import TextRows, text_rows_of
 from stationmaster.analysis.facts.troubles import Trouble, troubles_of
 from stationmaster.analysis.levers import Lever
 from stationmaster.analysis.recorded_run import RecordedRun
@@ -303,6 +304,12 @@ class RunFacts:
             system_was_full=full or self.killed_by_kernel,
             has_training_end=any(event.kind == "training_end" for event in self.events),
         )
+
+    @cached_property
+    def text_rows(self) -> TextRows | None:
+        """The rows of a language model's dataset; None where they were not measured."""
+        context = self.info_number("context_tokens")
+        return text_rows_of(self.tables, context=context, batch_size=self.batch_size)
 
     @cached_property
     def batch_size(self) -> int | None:

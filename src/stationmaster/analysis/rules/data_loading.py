@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from statistics import median
 
@@ -29,6 +30,7 @@ _LEAST_SAMPLES = 30
 _BUSY_PERCENT = 85.0
 _IDLE_CPU_PERCENT = 5.0
 _MOST_WORKERS = 16
+_SHORT_ROW_FILL = 0.6
 
 
 def data_rules(facts: RunFacts) -> Iterator[Finding]:
@@ -49,7 +51,7 @@ def data_rules(facts: RunFacts) -> Iterator[Finding]:
 def _starved(facts: RunFacts, use: Utilisation) -> Iterator[Finding | None]:
     """The first handle that is open is the advice; the others are worth trying too."""
     handles = [
-        handle for handle in (_caching(facts), _packing(facts), _workers(facts), _batch(facts)) if handle is not None
+        handle for handle in (_caching(facts), _workers(facts), _packing(facts), _batch(facts)) if handle is not None
     ]
     lost = use.idle_share * facts.training_seconds
     if not handles:
@@ -95,9 +97,11 @@ def _caching(facts: RunFacts) -> Handle | None:
 
 
 def _packing(facts: RunFacts) -> Handle | None:
-    if value_of(facts, Lever.PACKING) is not False:
+    rows = facts.text_rows
+    if rows is None or rows.fill > _SHORT_ROW_FILL or value_of(facts, Lever.PACKING) is not False:
         return None
-    return Lever.PACKING, True, "Pack several short rows into one row of a batch.", "rows to be prepared one by one"
+    why = f"rows one by one, of {rows.tokens:.0f} tokens where {rows.context} fit"
+    return Lever.PACKING, True, "Pack several short rows into one row of a batch.", why
 
 
 def _workers(facts: RunFacts) -> Handle | None:
@@ -106,7 +110,7 @@ def _workers(facts: RunFacts) -> Handle | None:
         return None
     cores = facts.info_number("cpu_cores")
     most = int(cores) if cores else _MOST_WORKERS
-    wanted = min(max(4, int(workers) * 2), most, _MOST_WORKERS)
+    wanted = min(max(4, int(workers) * 2, _workers_for_text(facts, int(workers))), most, _MOST_WORKERS)
     if wanted <= workers:
         return None
     return (
@@ -117,6 +121,13 @@ def _workers(facts: RunFacts) -> Handle | None:
     )
 
 
+def _workers_for_text(facts: RunFacts, workers: int) -> int:
+    """As many as would prepare rows at the speed of the GPU. Only for text: those of pictures need much memory each."""
+    if facts.utilisation is None or value_of(facts, Lever.PACKING) is None:
+        return 0
+    return math.ceil(max(1, workers) * 100 / max(1.0, facts.utilisation.mean_percent))
+
+
 def _batch(facts: RunFacts) -> Handle | None:
     """A larger batch keeps the card busier where the model is small; only for rows of text, whose memory is even."""
     batch = number_of(facts, Lever.BATCH_SIZE)
@@ -124,7 +135,8 @@ def _batch(facts: RunFacts) -> Handle | None:
     if value_of(facts, Lever.PACKING) is None or not batch or pool is None or pool.share >= 0.5:
         return None
     base = pool.base(facts.phases) or 0.0
-    per_row = max(pool.peak.used_gb - base, 0.01) / batch
+    fill = facts.text_rows.fill if facts.text_rows else 1.0  # rows that are packed will be full
+    per_row = max(pool.peak.used_gb - base, 0.01) / batch / fill
     wanted = int(min((0.7 * pool.size_gb - base) / per_row, batch * 8))
     if wanted <= batch:
         return None
