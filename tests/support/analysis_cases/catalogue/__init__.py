@@ -1,6 +1,16 @@
 """All cases, a file for each family of causes."""
 
 from tests.support.analysis_cases.case import CASES
-from tests.support.analysis_cases.catalogue import combinations, crashes, losses, memory, oddities, time, workers
+from tests.support.analysis_cases.catalogue import (
+    calm,
+    combinations,
+    crashes,
+    losses,
+    memory,
+    oddities,
+    time,
+    wordings,
+    workers,
+)
 
-__all__ = ["CASES", "combinations", "crashes", "losses", "memory", "oddities", "time", "workers"]
+__all__ = ["CASES", "calm", "combinations", "crashes", "losses", "memory", "oddities", "time", "wordings", "workers"]

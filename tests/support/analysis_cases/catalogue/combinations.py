@@ -94,9 +94,9 @@ def memory_of_a_cpu_training_is_full() -> Case:
         run,
         "killed_cpu",
         health="Critical",
-        first=[critical("machine.memory_gb", min=63)],
+        first=[critical("machine.memory_gb", min=63), critical(path_of(KOHYA, "batch"), min=1, max=3)],
         may=further_memory(run, "unified"),
-        why="The handles of a card do not count on a machine without one.",
+        why="Whether the batch is a handle on a machine without a card is open: more memory always helps.",
     )
 
 

@@ -308,14 +308,16 @@ def nothing_but_facts() -> Case:
     for rows in run.rows.values():
         rows.clear()
     run.log.text = ""
+    run.info["exit_code"] = "1"
     return case_of(
         run,
         "empty",
-        health="Good",
+        health="Critical",
         is_completed=False,
-        figures={**_UNKNOWN, "steps_completed": None, "training_completed": False},
+        may=[{"severity": ["critical", "warning"], "path": ["machine.*", "environment.*"]}],
+        figures={**_UNKNOWN, "steps_completed": None},
         knows_room=False,
-        why="Exit code 0, but nothing proves a step.",
+        why="Exit code 1 is all there is.",
     )
 
 
