@@ -328,12 +328,12 @@ class Simulation:
             self._add("GpuSample", **card)
 
     def _step_row(self, loss: float | None, gradient: float | None, lr: float | None, pace: float) -> None:
-        noise = self._chance.uniform(0.8, 1.25)
+        place = self.step * 0.618 % 1  # even over any stretch, so that medians follow the curve
         self._add(
             "StepMetric",
             step=self.step,
             timestamp=round(self.now, 2),
-            loss=None if loss is None else round(loss * noise, 6),
+            loss=None if loss is None else round(loss * (0.8 + 0.45 * place), 6),
             batch_size=self.batch,
             gradient_norm=None if gradient is None else round(gradient * self._chance.uniform(0.7, 1.4), 4),
             learning_rate=lr,

@@ -351,7 +351,7 @@ def automatic_batch_of_unified_memory() -> Case:
     run.change_batch(4)
     run.train(200, card=58.0)
     run.change_batch(16)
-    run.train(6, card=104.0)
+    run.train(20, card=104.0)
     run.be_killed()
     most = max(4, fitting_batch(run, need=run.peak_system, batch=16))
     return case_of(
@@ -360,5 +360,5 @@ def automatic_batch_of_unified_memory() -> Case:
         health="Critical",
         first=[critical(path_of(AI_TOOLKIT, "ceiling"), min=1, max=most)],
         may=further_memory(run, "unified"),
-        why="Sixteen filled the memory within six steps.",
+        why="Sixteen filled the memory within twenty steps.",
     )

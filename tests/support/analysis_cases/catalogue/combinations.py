@@ -179,6 +179,7 @@ def killed_glued_to_a_bar() -> Case:
         health="Critical",
         first=[no_workers(run)],
         may=further_memory(run, "system"),
+        errors=[log_error("killed", "Killed", at=run.now, memory=last_memory(run))],
         why="The shell's word stands behind the last bar; there is no exit code.",
     )
 
@@ -286,6 +287,52 @@ def starved_and_sampling_by_the_time_they_take() -> Case:
         ],
         may=[{"severity": ["warning"], "path": ["config.process.datasets*", "config.process.sample.*", "machine.*"]}],
         why="The card waits for 45 % of the time, sampling takes 27 %.",
+    )
+
+
+@case
+def resumed_after_an_overflow() -> Case:
+    run = Simulation(AI_TOOLKIT, RTX_4090, {"batch": 2})
+    run.load(card=9.0)
+    run.train(300, card=20.4)
+    run.save()
+    run.train(80, card=20.4)
+    run.overflow(card=23.7)
+    run.event("training_end", step=run.step)
+    run.cards, run.main = [0.0], 0.0
+    run.wait(600)
+    run.step = 300
+    run.log.text = ""
+    run.load(card=9.0)
+    run.log.resume(300, 600)
+    run.train(300, card=20.4)
+    run.finish()
+    return case_of(
+        run,
+        "oom_then_resumed",
+        health="Critical",
+        first=[critical(path_of(AI_TOOLKIT, "batch"), eq=1)],
+        may=further_memory(run, "gpu"),
+        is_spoilt=True,
+        why="The first part ran out of memory, the second one finished; the log has only the second.",
+    )
+
+
+@case
+def card_that_reports_the_shared_memory() -> Case:
+    run = Simulation(KOHYA, SPARK, {"workers": 6})
+    run.load(card=30.0)
+    run.train(300, card=35.0, worker_count=6, workers=lambda progress: 71.0 * progress)
+    run.be_killed()
+    for row in run.rows["GpuSample"]:
+        row.update({"memory_used_gb": 35.0, "memory_total_gb": run.machine.memory_gb})
+    return case_of(
+        run,
+        "workers_unified_reported",
+        health="Critical",
+        first=[no_workers(run)],
+        may=further_memory(run, "unified"),
+        why="On a unified platform the system's memory is the only pool, whatever the card reports.",
     )
 
 

@@ -76,6 +76,7 @@ def workers_fill_the_memory_of_a_bare_machine() -> Case:
         health="Critical",
         first=[no_workers(run)],
         may=further_memory(run, "system"),
+        errors=[log_error("killed", "Killed", at=run.now, memory=last_memory(run))],
         why="The shell's `Killed` and exit code 137 at 98 % of the system's memory.",
     )
 
