@@ -15,6 +15,29 @@ Json = Mapping[str, Any]
 _RANKS = {"critical": 0, "warning": 1, "info": 2}
 _SERIOUS = ("ERROR", "CRITICAL", "FATAL")
 _MOST_ENTRIES = 50  # more of them are a copy of the log
+#: What the trainers do where the config is silent; an analysis may also leave it open.
+_DEFAULTS: Mapping[str, Any] = {
+    "train.batch_size": 1,
+    "train.gradient_checkpointing": True,
+    "train.lr": 1e-6,
+    "train.dtype": "fp32",
+    "train.ema_config.use_ema": False,
+    "train.disable_sampling": False,
+    "model.quantize": False,
+    "datasets.resolution": 512,
+    "datasets.cache_latents": False,
+    "datasets.cache_latents_to_disk": False,
+    "datasets.num_workers": 2,
+    "save.save_every": 1000,
+    "sample.sample_every": 100,
+    "train_batch_size": 1,
+    "gradient_checkpointing": False,
+    "max_data_loader_n_workers": 8,
+    "mixed_precision": "no",
+    "fp8_base": False,
+    "cache_latents": False,
+    "cache_latents_to_disk": False,
+}
 
 
 def problems(answer: Json, label: Label) -> list[str]:
@@ -71,6 +94,9 @@ def _idle(items: list[Json], label: Label) -> Iterator[str]:
     for item in items:
         path = _plain_path(item["config_path"])
         if path not in config:
+            default = _DEFAULTS.get(path.removeprefix("config.process."), item["current_value"])
+            if item["current_value"] is not None and not _same(item["current_value"], default):
+                yield f"{_shown(item)} gives {item['current_value']!r} as the default, which is {default!r}"
             continue
         if item["recommended_value"] is not None and _same(item["recommended_value"], config[path]):
             yield f"{_shown(item)} is set already"

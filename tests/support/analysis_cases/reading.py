@@ -19,7 +19,8 @@ def recorded_run(folder: Path, *, job: str) -> RecordedRun:
     except UserError:  # a file without rows of this job: there is only the log
         pass
     facts = tables.pop("RunInfo", None)
-    info = {} if facts is None else dict(zip(facts.values("key"), facts.values("value"), strict=True))
+    rows = () if facts is None else zip(facts.values("key"), facts.values("value"), strict=True)
+    info = {key: value for key, value in rows if value is not None}
     config = next(path for path in sorted(folder.iterdir()) if path.stem == "config")
     return RecordedRun(
         job_id=job,

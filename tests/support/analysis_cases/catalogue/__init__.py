@@ -13,4 +13,16 @@ from tests.support.analysis_cases.catalogue import (
     workers,
 )
 
-__all__ = ["CASES", "calm", "combinations", "crashes", "losses", "memory", "oddities", "time", "wordings", "workers"]
+__all__ = [
+    "CASES",
+    "calm",
+    "combinations",
+    "crashes",
+    "losses",
+    "memory",
+    "oddities",
+    "precedence",
+    "time",
+    "wordings",
+    "workers",
+]
