@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,6 @@ def _enter(name: str, make: Callable[[], Case]) -> Callable[[], Case]:
 
 
 def _insert(connection: sqlite3.Connection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    for row in rows:
-        names = ", ".join(row)
-        places = ", ".join("?" * len(row))
-        connection.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", tuple(row.values()))
+    for names, alike in groupby(rows, key=lambda row: tuple(row)):
+        statement = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+        connection.executemany(statement, [tuple(row.values()) for row in alike])

@@ -8,6 +8,7 @@ from tests.support.analysis_cases.catalogue import (
     losses,
     memory,
     oddities,
+    precedence,
     time,
     wordings,
     workers,

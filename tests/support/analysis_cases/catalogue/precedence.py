@@ -117,8 +117,8 @@ def early_leak_comes_before_lost_time() -> Case:
     run = Simulation(AI_TOOLKIT, RTX_4090, {"save_every": 50})
     run.load(card=9.0)
     for place in range(12):
-        begin = 11.0 + 0.5 * place
-        run.train(50, card=lambda progress, begin=begin: begin + 0.5 * progress)  # type: ignore[misc]
+        begin = 11.6 + 0.5 * place
+        run.train(50, card=lambda progress, begin=begin: begin + 0.5 * progress)
         run.save(40)
     run.finish()
     return case_of(
