@@ -93,6 +93,10 @@ def _enter(name: str, make: Callable[[], Case]) -> Callable[[], Case]:
 
 
 def _insert(connection: sqlite3.Connection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    for names, alike in groupby(rows, key=lambda row: tuple(row)):
+    for names, alike in groupby(rows, key=_names):
         statement = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
         connection.executemany(statement, [tuple(row.values()) for row in alike])
+
+
+def _names(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(row)
