@@ -52,10 +52,11 @@ chaos: setup  ## run hundreds of seeded crashes and fault storms; SEEDS=500 STOR
 bench: .stamps/dev  ## measure performance: one JSON line for each budget
 	@for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 
-corpus: .stamps/dev  ## read labelled logs and stall traces: make corpus CORPUS=DIR
-	@test -n "$(CORPUS)" || { echo "make corpus needs CORPUS=DIR, the folder with training-logs and stall-traces"; exit 2; }
+corpus: .stamps/dev  ## read labelled logs, stall traces and analysis cases: make corpus CORPUS=DIR
+	@test -n "$(CORPUS)" || { echo "make corpus needs CORPUS=DIR, with training-logs, stall-traces and analysis-cases"; exit 2; }
 	$(BIN)/python $(CORPUS)/training-logs/score.py $(CORPUS)/training-logs '$(CURDIR)/$(BIN)/stationmaster parse {log} --framework auto --json'
 	$(BIN)/python $(CORPUS)/stall-traces/score.py --quiet --cmd '$(CURDIR)/$(BIN)/stationmaster replay {trace} --json' $(CORPUS)/stall-traces
+	$(BIN)/python $(CORPUS)/analysis-cases/score.py --quiet --cmd '$(CURDIR)/$(BIN)/stationmaster analyze {db} --log {log} --config {config} --job {job} --json' $(CORPUS)/analysis-cases
 
 contract-live: setup  ## run the contract suites against real services, with your keys
 	$(BIN)/pytest -q tests/contract --live

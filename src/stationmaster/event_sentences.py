@@ -420,6 +420,12 @@ def _registration(payload: _Payload) -> str:
     return _with_detail(lead, payload.text("note").removeprefix("not registered: "))
 
 
+def _analysed(payload: _Payload) -> str:
+    health, first = payload.text("health"), payload.text("first")
+    lead = f"Analysed the training (health: {health})" if health else "Analysed the training"
+    return _with_detail(lead, first) if first else f"{lead}; nothing to change."
+
+
 def _settled(payload: _Payload) -> str:
     attempt = payload.number("attempt")
     lead = "Settled the credits" + (f" of attempt {attempt:.0f}" if attempt is not None else "")
@@ -493,6 +499,8 @@ SENTENCES: Mapping[str, _Sentence] = {
     "card_published": _card_published,
     "catalogued": _catalogued,
     "registration": _registration,
+    "analysed": _analysed,
+    "analysis_failed": _problem("Could not analyse the training"),
     # releasing
     "cleanup": _cleanup,
     "destroy_failed": _problem("Could not destroy the machine, retrying"),

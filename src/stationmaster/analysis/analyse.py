@@ -44,6 +44,7 @@ def _summary(facts: RunFacts, recommendations: tuple[Recommendation, ...]) -> Su
         steps_completed=facts.steps_completed,
         duration_minutes=None if duration is None else round(duration / 60, 2),
         memory_pool=None if pool is None else pool.name,
+        total_steps=facts.total_steps,
     )
 
 

@@ -125,6 +125,8 @@ class Summary:
     duration_minutes: float | None
     memory_pool: str | None = None
     """`gpu`, `system` or `container`."""
+    total_steps: int | None = None
+    """Asked for."""
 
     def as_json(self) -> dict[str, JsonValue]:
         return {
@@ -135,6 +137,7 @@ class Summary:
             "steps_completed": self.steps_completed,
             "duration_minutes": self.duration_minutes,
             "memory_pool": self.memory_pool,
+            "total_steps": self.total_steps,
         }
 
 
@@ -154,6 +157,11 @@ class Report:
     @property
     def health(self) -> Health:
         return self.summary.health_score
+
+    @property
+    def first(self) -> Recommendation | None:
+        """The recommendation that matters most."""
+        return self.recommendations[0] if self.recommendations else None
 
     def as_json(self) -> dict[str, JsonValue]:
         return {

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
-from stationmaster.cli.render import EXIT_CODES, job_json, percent, progress_text, transfer_text
+from stationmaster.cli.render import EXIT_CODES, health_text, job_json, percent, progress_text, transfer_text
 from stationmaster.durations import format_duration
 from stationmaster.errors import AlreadyEnded
 from stationmaster.lifecycle import TERMINAL
@@ -56,7 +56,11 @@ def follow(station: Station, job_id: str, *, as_json: bool, notes: Sequence[str]
     if as_json:
         more = {} if notes is None else {"notes": list(notes)}
         print_json({**job_json(view, station.events.of_job(job_id)), **more})
-    elif view.job.state not in TERMINAL:
+    elif view.health is not None:
+        typer.echo(f"analysis: {health_text(view.health)}")
+        if view.health.headline is not None:
+            typer.echo(f"what to change: stationmaster analyze {job_id}")
+    if not as_json and view.job.state not in TERMINAL:
         typer.echo(f"the machine is still being released; check with stationmaster show {job_id}", err=True)
     return EXIT_CODES[view.job.outcome] if view.job.outcome else 1
 

@@ -11,7 +11,18 @@ from stationmaster.cli.context import printable
 from stationmaster.cli.times import time_text
 from stationmaster.durations import format_duration
 from stationmaster.lifecycle import shown
-from stationmaster.model import AppliedAdvice, Event, Job, Outcome, Progress, Quote, Rental, SshAccess, Transfer
+from stationmaster.model import (
+    AppliedAdvice,
+    Event,
+    Job,
+    Outcome,
+    Progress,
+    Quote,
+    Rental,
+    RunHealth,
+    SshAccess,
+    Transfer,
+)
 from stationmaster.money import MicroDollars, format_dollars
 from stationmaster.station.jobs import JobView
 
@@ -60,6 +71,8 @@ def job_json(view: JobView, events: Sequence[Event] = ()) -> dict[str, Any]:
         },
         "progress": progress_json(job.progress),
         "progressLog": [event_json(event) for event in events],
+        "health": None if view.health is None else view.health.health,
+        "recommendation": None if view.health is None else view.health.headline,
         "model": job.model.address,
         "catalogue": None
         if view.trained is None
@@ -259,6 +272,8 @@ def view_lines(view: JobView) -> Iterator[str]:
         yield f"  owner     {job.spec.owner}"
     if progress.step is not None:
         yield f"  progress  {progress_text(progress)}"
+    if view.health is not None:
+        yield f"  analysis  {health_text(view.health)}"
     for checkpoint in view.checkpoints:
         if checkpoint.kind == "checkpoint" and checkpoint.verified_at:
             yield f"  model     {checkpoint.location}"
@@ -283,6 +298,11 @@ def rented_seconds(view: JobView) -> float:
     """How long the job has had its machines so far, all attempts together."""
     spans = ((rental.held_at, rental.gone_at or view.now) for rental in view.rentals)
     return sum(max(0.0, end - begin) for begin, end in spans if begin is not None)
+
+
+def health_text(found: RunHealth) -> str:
+    """Health and first recommendation: `Critical: the card ran out of memory`."""
+    return printable(found.health.capitalize() + (f": {found.headline}" if found.headline else ""))
 
 
 def transfer_text(carried: Transfer) -> str:

@@ -55,7 +55,7 @@ from stationmaster.model.machines import (
 )
 from stationmaster.model.people import Delivery, Note, User
 from stationmaster.model.states import Desired, Outcome, Reason, Request, State
-from stationmaster.model.training import Checkpoint, LogChunk, OutputFile, StepReading
+from stationmaster.model.training import Checkpoint, LogChunk, OutputFile, RunHealth, StepReading
 
 __all__ = [
     "LIVE_RENTAL_STATES",
@@ -114,6 +114,7 @@ __all__ = [
     "Request",
     "Requests",
     "Requirements",
+    "RunHealth",
     "SamplePicture",
     "SavedModel",
     "Setbacks",

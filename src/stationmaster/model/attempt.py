@@ -97,6 +97,7 @@ class Ending:
     parked: Parked | None = None
     further: Reason | None = None  # why this attempt was left for a further one
     further_explanation: str | None = None
+    analysed: bool = False  # its training was analysed, or could not be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +118,7 @@ class Watching:
     compared: int = 0  # percent of the run at which it was last compared with past ones
     milestone: int = 0  # percent
     epoch_event_step: int = field(default=0, metadata={"key": "epoch_told_at"})  # training step of the last epoch event
+    trained: bool = False  # the training step has started
     steps: Mapping[str, str] | None = None  # of the plan: state and try by name; None before the first look
     outputs: Mapping[str, tuple[int, float]] | None = None  # checkpoints on the machine: size and mtime by path
     step_offset: int | None = None  # added to the trainer's own step numbers

@@ -51,3 +51,12 @@ class OutputFile:
     size: int
     mtime: float
     sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunHealth:
+    """The verdict of an attempt's analysis: good, warning, critical or unknown, and the first recommendation."""
+
+    attempt: int
+    health: str
+    headline: str | None = None

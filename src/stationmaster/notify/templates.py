@@ -11,7 +11,7 @@ from typing import Any
 
 from stationmaster.durations import format_duration
 from stationmaster.lifecycle import MEANINGS
-from stationmaster.model import Alert, Event, Job, Outcome, Reason
+from stationmaster.model import Alert, Event, Job, Outcome, Reason, RunHealth
 from stationmaster.money import ZERO, MicroDollars, format_dollars
 from stationmaster.notify.base import Priority
 from stationmaster.notify.markup import clean
@@ -25,6 +25,7 @@ class Facts:
     model: str | None = None  # where the best model is
     published: tuple[str, ...] = ()  # where else the model is available
     link: str | None = None  # the job's page, where there is one
+    health: RunHealth | None = None  # by the analysis of the training
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,6 +261,7 @@ def _failed(event: Event, job: Job, facts: Facts) -> list[str]:
         f"Cause: {cause}",
         f"Checkpoint: {facts.model or 'none'}",
         f"Cost: {_cost(facts)}",
+        *_analysis(facts),
         f"Next: stationmaster {'retry' if before_login else 'logs'} {job.id}",
     ]
 
@@ -280,7 +282,15 @@ def _results(event: Event, job: Job, facts: Facts) -> list[str]:
     lines += [f"Published: {link}" for link in facts.published]
     if facts.link:
         lines.append(f"Page: {facts.link}")
-    return [*lines, f"Cost: {_cost(facts)}"]
+    return [*lines, f"Cost: {_cost(facts)}", *_analysis(facts)]
+
+
+def _analysis(facts: Facts) -> list[str]:
+    """What the analysis found, in one line; nothing where there is none."""
+    if facts.health is None:
+        return []
+    headline = " ".join((facts.health.headline or "").split())
+    return [f"Analysis: {facts.health.health.capitalize()}{f': {headline}' if headline else ''}"]
 
 
 def _cost(facts: Facts) -> str:

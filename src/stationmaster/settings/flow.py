@@ -93,7 +93,7 @@ class MonitoringSettings(Section):
     track_per_process: bool = True
     """Whether to sample each process of a training. If false, only their sum."""
     analyze_on_complete: bool = True
-    """Has no effect yet: whether to analyse a training after it ended."""
+    """Whether to analyse a training after it ended, also after a crash; `stationmaster analyze` shows the result."""
     memory_warning_threshold: float = Field(default=0.85, gt=0, le=1)
     """Share of the GPU's or the system's memory in use (0 to 1) that is noted as the anomaly memory_high."""
     memory_critical_threshold: float = Field(default=0.95, gt=0, le=1)
@@ -122,7 +122,7 @@ class MetricsSettings(Section):
     """Time after a job's end for which all its values are kept; then only the lowest and highest values of 2,000 parts
     of the run remain. 0 keeps them all."""
     retention: Duration = 0.0
-    """Time after a job's end until its values are deleted; 0 never deletes them."""
+    """Time after a job's end until its values and its analysis are deleted; 0 never deletes them."""
 
 
 class LogSettings(Section):

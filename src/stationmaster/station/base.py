@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from stationmaster.station.analysis import Analyses
 from stationmaster.station.artifacts import Artifacts
 from stationmaster.station.checks import Checks
 from stationmaster.station.costs import Costs
@@ -40,6 +41,8 @@ class Station(Protocol):
     def readings(self) -> Readings: ...
     @property
     def metrics(self) -> Metrics: ...
+    @property
+    def analyses(self) -> Analyses: ...
     @property
     def artifacts(self) -> Artifacts: ...
     @property

@@ -15,6 +15,7 @@ from stationmaster.model import (
     Job,
     Rental,
     Request,
+    RunHealth,
     TrainedModel,
 )
 from stationmaster.money import MicroDollars
@@ -37,6 +38,7 @@ class JobView:
     trained: TrainedModel | None = None  # its model in the catalogue
     peak_gpu_gib: float | None = None  # of the fullest GPU in the current attempt; None: not measured
     gpu_gib: float | None = None  # the memory that this GPU has
+    health: RunHealth | None = None  # by the analysis of the last attempt that trained
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

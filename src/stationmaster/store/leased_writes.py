@@ -181,6 +181,7 @@ class LeasedWriter:
             connection,
             [runs.row_of(one.job_id, run, now=one.row.now) for one in written if (run := one.write.past_run)],
         )
+        self._put_analyses(connection, [one for one in written if one.write.analysis is not None])
         over = [(one.job_id, kind) for one in written for kind in one.write.cleared_alerts]
         alerts.clear(connection, over, now=max((one.row.now for one in written), default=0.0))
         models.put(connection, [model for one in written for model in one.write.models])
@@ -191,6 +192,18 @@ class LeasedWriter:
                 alerts.put(connection, one.write.alerts, now=one.row.now)
         if any(one.write.events or one.write.logs for one in written):
             announce_news(connection)
+
+    def _put_analyses(self, connection: Connection, written: Sequence[AppliedWrite]) -> None:
+        if not written:
+            return
+        from stationmaster.store import analyses  # imports the analysis, which few writes have
+
+        rows = [
+            analyses.row_of(one.job_id, one.write.job.attempt, report, now=one.row.now)
+            for one in written
+            if (report := one.write.analysis)
+        ]
+        analyses.put(connection, rows)
 
 
 def _lease_after(entry: LeasedWrite, texts: Texts, row: UpdatedRow) -> Lease:

@@ -29,6 +29,13 @@ class Logs:
         with self._database.read() as connection:
             return [(row["seq"], _chunk(row)) for row in connection.execute(query).mappings()]
 
+    def chunks(self, job_id: str, *, attempt: int) -> Iterator[LogChunk]:
+        """The log of one attempt, piece by piece, in the order it was written."""
+        after = 0
+        while pieces := self.of_job(job_id, after_seq=after):
+            yield from (chunk for _, chunk in pieces if chunk.attempt == attempt)
+            after = pieces[-1][0]
+
     def text(self, job_id: str) -> Iterator[bytes]:
         """The whole log of a job, piece by piece."""
         after = 0

@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
-from stationmaster.model import FinishedRun, Outcome, State
+from stationmaster.model import FinishedRun, Outcome, Reason, State
 from stationmaster.store.bulk import upsert
 from stationmaster.store.codec import dumps, known_fields, shallow, spec_from_text
 from stationmaster.store.engine import Database
@@ -46,6 +46,19 @@ class Runs:
             rows = connection.execute(ended).mappings().all()
             spans = _executing_seconds(connection, [row["id"] for row in rows])
         return [_run(row, spans[row["id"]]) for row in rows if row["id"] in spans]
+
+    def lost_machines(self) -> tuple[int, float]:
+        """How many attempts were lost after login, and for how many hours machines were held, over all stored jobs."""
+        # The attempt that a user cancelled is counted as a failed one too.
+        cancelled = sa.case((jobs.c.reason == Reason.CANCELLED_BY_USER.value, 1), else_=0)
+        lost = sa.func.sum(
+            sa.case((jobs.c.failed_after_login > cancelled, jobs.c.failed_after_login - cancelled), else_=0)
+        )
+        held = sa.func.sum(sa.func.coalesce(rentals.c.gone_at, self._database.now) - rentals.c.held_at)
+        with self._database.read() as connection:
+            failures = connection.execute(sa.select(lost)).scalar() or 0
+            seconds = connection.execute(sa.select(held).where(rentals.c.held_at.is_not(None))).scalar() or 0.0
+        return int(failures), float(seconds) / 3600
 
     def facts(self, recipe: str, gpu: str, *, limit: int = 30) -> list[RunFacts]:
         """The latest runs of a recipe on a GPU, newest first; older ones no longer show what is usual."""

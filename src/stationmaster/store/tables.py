@@ -197,6 +197,22 @@ past_runs = sa.Table(
     Index("past_runs_like", "recipe", "gpu", "at"),
 )
 
+# The analysis of an attempt that trained; the parts of the report are JSON.
+analysis_reports = sa.Table(
+    "analysis_reports",
+    metadata,
+    Column("job_id", Text, primary_key=True),
+    Column("attempt", Integer, primary_key=True),
+    Column("created_at", Double, nullable=False),
+    Column("health", Text, nullable=False),
+    Column("headline", Text),  # the first recommendation
+    Column("summary", Text, nullable=False),
+    Column("recommendations", Text, nullable=False),
+    Column("log_errors", Text, nullable=False),
+    Column("timeline", Text, nullable=False),
+    Column("notes", Text, nullable=False),
+)
+
 checkpoints = sa.Table(
     "checkpoints",
     metadata,

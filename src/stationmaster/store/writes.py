@@ -21,6 +21,7 @@ from stationmaster.money import MicroDollars
 from stationmaster.series.blocks import Block
 
 if TYPE_CHECKING:
+    from stationmaster.analysis.report import Report
     from stationmaster.watch.baseline import RunFacts
 
 
@@ -86,6 +87,7 @@ class Write:
     cleared_alerts: tuple[str, ...] = ()  # kinds; they may be raised again
     models: tuple[TrainedModel, ...] = ()  # for the catalogue
     past_run: RunFacts | None = None  # what later runs are compared with
+    analysis: Report | None = None  # of the job's current attempt
     ledger: tuple[CreditHold | Settlement | DailyCapCheck, ...] = ()  # applied in this order, in the same transaction
 
 
@@ -94,6 +96,7 @@ def can_join(first: Write, then: Write) -> bool:
     return not any(
         (one.rentals, one.costs, one.bad_machines, one.alerts, one.cleared_alerts, one.models, one.ledger) != ((),) * 7
         or one.past_run is not None
+        or one.analysis is not None
         for one in (first, then)
     )
 

@@ -110,6 +110,8 @@ class World:
     open_bucket: Callable[[str], Bucket] | None = None  # any bucket that the settings' key may read
     reload_providers: Callable[[], Mapping[str, Provider]] = dict  # including those that appeared since the start
     threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "store"))
+    #: One at a time: each holds a whole run in memory, and the store's threads must not wait for it.
+    analysis_thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "analysis"))
     listings: Listings = field(init=False)
     rentals: BatchedQuery[str, list[Rental]] = field(init=False)  # by the job's id
     bills: BatchedQuery[str, Bill] = field(init=False)  # by the job's id
@@ -176,7 +178,8 @@ class World:
         for label in list(self._remotes):
             await self.forget_remote(label)
         await self.destinations.close()
-        self.threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self.threads, self.analysis_thread):
+            threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _rentals(store: Store, job_ids: frozenset[str]) -> dict[str, list[Rental]]:

@@ -76,11 +76,13 @@ class MessageComposer:
             return None  # removed in the meantime
 
     def _facts(self, event: Event, job: Job) -> Facts:
-        lines = self._store.costs.of_job(job.id) if event.kind == "outcome" else []
+        is_end = event.kind == "outcome"
+        lines = self._store.costs.of_job(job.id) if is_end else []
         return Facts(
             cost=MicroDollars(sum(_cost_so_far(line, at=event.at) for line in lines)),
             model=job.model.address,
             published=tuple(place.link or place.address for place in notes.places(job)),
+            health=self._store.analyses.health_of([job.id]).get(job.id) if is_end else None,
             link=f"{self._page_url.rstrip('/')}/jobs/{job.id}" if self._page_url else None,
         )
 

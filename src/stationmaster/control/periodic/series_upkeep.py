@@ -21,6 +21,7 @@ async def keep_up_series(world: World) -> None:
         gone = await world.ask_store(series.machines_to_clear, last_before=now - metrics.retention, limit=_MOST_JOBS)
         for job_id in (*old, *gone):
             await world.ask_store(series.clear, job_id)
+        await world.ask_store(world.store.analyses.clear_old, ended_before=now - metrics.retention)
     if metrics.full_resolution:
         before = now - metrics.full_resolution
         old = await world.ask_store(series.jobs_to_thin, ended_before=before, limit=_MOST_JOBS)

@@ -60,6 +60,7 @@ class LocalJobs:
             checkpoints=tuple(store.checkpoints.of_job(job_id)),
             alerts=tuple(store.alerts.open(job_id)),
             access=_access(job),
+            health=store.analyses.health_of([job_id]).get(job_id) if job.outcome or job.ending.analysed else None,
             trained=store.models.of_job(job_id) if job.model.file is not None else None,
             peak_gpu_gib=peak,
             gpu_gib=size,

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
+from stationmaster.control.results.recorded_job import known_at_home
 from stationmaster.errors import NotFound, UserError
+from stationmaster.recipes.registry import find
 from stationmaster.series.blocks import MOST_ROWS, Block, block_of
 from stationmaster.series.joining import IMPORTED, join_attempts, steps_of_readings
 from stationmaster.series.run_series import Axis, DrawnSeries, RunSeries
 from stationmaster.series.schema import TABLES, required_columns
 from stationmaster.series.summary import RunSummary, summarise_run
 from stationmaster.series.table import Table
+from stationmaster.station.local.analyses import LocalAnalyses
 from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.jobs import LocalJobs
-from stationmaster.station.local.run_facts import facts_of_job
 from stationmaster.station.metrics import DEFAULT_COLUMNS, Contents, Imported, StoredTable
 from stationmaster.station.run_files.exporting import Exported, export_run
 from stationmaster.station.run_files.reading import read_run_file
@@ -104,8 +107,12 @@ class LocalMetrics:
         if not run.tables:
             raise NotFound(f"nothing was measured of {subject}", hint="there is nothing to export yet")
         known = None if "/" in subject else self._store.jobs.get(subject)
-        facts = facts_of_job(self._installation, known) if known is not None else {}
-        return export_run(run.tables, path, job_id=subject, info=facts, table=table)
+        if known is None:
+            return export_run(run.tables, path, job_id=subject, info={}, table=table)
+        recipes = partial(find, folders=self._installation.settings.recipes)
+        facts = known_at_home(known, self._store, recipes)
+        analysis = LocalAnalyses(self._installation).stored(subject)
+        return export_run(run.tables, path, job_id=subject, info=facts, table=table, analysis=analysis)
 
     def _run(self, subject: str, wanted: Mapping[str, Collection[str] | None] | None = None) -> RunSeries:
         """The tables of all attempts joined; of those in `wanted` only, with these columns (None: all of them)."""

@@ -60,10 +60,6 @@ _VALID_SECONDS = 3600.0
 """How long a proposal can be submitted. Its price stays valid that long: no worker pays more."""
 
 
-def no_report(job_id: str) -> Report:
-    raise NotFound(f"job {job_id} has no analysis", hint="leave out --apply-recommendations")
-
-
 class LocalProposals:
     def __init__(self, installation: Installation, *, report_of: ReportOf) -> None:
         """`report_of` returns the analysis of a job's training. It raises NotFound for a job that has not trained."""

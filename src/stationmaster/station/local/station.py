@@ -18,6 +18,7 @@ from stationmaster.station.local.installation import Installation
 
 if TYPE_CHECKING:
     from stationmaster.providers.base import Pause
+    from stationmaster.station.local.analyses import LocalAnalyses
     from stationmaster.station.local.artifacts import LocalArtifacts
     from stationmaster.station.local.checks import LocalChecks
     from stationmaster.station.local.costs import LocalCosts
@@ -58,9 +59,9 @@ class LocalStation:
 
     @cached_property
     def proposals(self) -> LocalProposals:
-        from stationmaster.station.local.proposals import LocalProposals, no_report
+        from stationmaster.station.local.proposals import LocalProposals
 
-        return LocalProposals(self.installation, report_of=no_report)
+        return LocalProposals(self.installation, report_of=lambda job_id: self.analyses.of_job(job_id).report)
 
     @cached_property
     def jobs(self) -> LocalJobs:
@@ -91,6 +92,12 @@ class LocalStation:
         from stationmaster.station.local.metrics import LocalMetrics
 
         return LocalMetrics(self.installation)
+
+    @cached_property
+    def analyses(self) -> LocalAnalyses:
+        from stationmaster.station.local.analyses import LocalAnalyses
+
+        return LocalAnalyses(self.installation)
 
     @cached_property
     def artifacts(self) -> LocalArtifacts:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stationmaster.files import write_atomically
 from stationmaster.series.schema import OWN_TABLES, TABLES, Kind, required_columns
 from stationmaster.series.table import Table
+
+if TYPE_CHECKING:
+    from stationmaster.station.analysis import Analysis  # imports the rules, which no export needs
 
 _SQL_KINDS = {Kind.REAL: "REAL", Kind.INTEGER: "INTEGER", Kind.TEXT: "TEXT"}
 _REPORTS = """
@@ -19,7 +24,14 @@ CREATE TABLE AnalysisReport (
 """
 
 
-def write_database(path: Path, tables: Mapping[str, Table], *, job_id: str, info: Mapping[str, str]) -> int:
+def write_database(
+    path: Path,
+    tables: Mapping[str, Table],
+    *,
+    job_id: str,
+    info: Mapping[str, str],
+    analysis: Analysis | None = None,
+) -> int:
     """Write all tables of a run, empty where it has no rows, and return the number of rows.
 
     A fact in `info` replaces the machine's own of the same key: home's clock is the one that both ends share.
@@ -27,6 +39,8 @@ def write_database(path: Path, tables: Mapping[str, Table], *, job_id: str, info
     connection = sqlite3.connect(":memory:")
     try:
         connection.execute(_REPORTS)
+        if analysis is not None:
+            _write_report(connection, job_id, analysis)
         names = [name for name in TABLES if name != "RunInfo" and (name in tables or name not in OWN_TABLES)]
         rows = sum(_write_table(connection, name, tables, job_id) for name in names)
         connection.execute("CREATE TABLE RunInfo (job_id TEXT NOT NULL, key TEXT NOT NULL, value TEXT)")
@@ -37,6 +51,15 @@ def write_database(path: Path, tables: Mapping[str, Table], *, job_id: str, info
     finally:
         connection.close()
     return rows + len(facts)
+
+
+def _write_report(connection: sqlite3.Connection, job_id: str, analysis: Analysis) -> None:
+    data = analysis.report.as_json()
+    parts = [json.dumps(data[name], ensure_ascii=False) for name in ("summary", "recommendations", "log_errors")]
+    summary = analysis.report.summary
+    values = (job_id, analysis.created_at, *parts, summary.peak_memory_gb, summary.health_score.value)
+    columns = "job_id, created_at, summary, recommendations, log_errors, peak_memory_gb, health_score"
+    connection.execute(f"INSERT INTO AnalysisReport ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", values)
 
 
 def _write_table(connection: sqlite3.Connection, name: str, tables: Mapping[str, Table], job_id: str) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from stationmaster.errors import NotFound, UserError
 from stationmaster.files import write_atomically
@@ -18,6 +18,9 @@ from stationmaster.series.schema import TABLES
 from stationmaster.series.table import Table
 from stationmaster.station.run_files.database_file import write_database
 from stationmaster.station.run_files.parquet_file import write_parquet
+
+if TYPE_CHECKING:
+    from stationmaster.station.analysis import Analysis  # imports the rules, which no export needs
 
 LONG_COLUMNS = ("table", "name", "step", "timestamp", "value")
 """One row per value: the columns of the long form."""
@@ -32,9 +35,17 @@ class Exported:
 
 
 def export_run(
-    tables: Mapping[str, Table], path: Path, *, job_id: str, info: Mapping[str, str], table: str | None = None
+    tables: Mapping[str, Table],
+    path: Path,
+    *,
+    job_id: str,
+    info: Mapping[str, str],
+    table: str | None = None,
+    analysis: Analysis | None = None,
 ) -> Exported:
     """Write the tables, or one of them. `info` are facts about the run that a database gets as rows of RunInfo.
+
+    A database also gets the analysis, as a row of AnalysisReport.
 
     An existing file is replaced. Raises UserError for a suffix that is not known, NotFound for a table without rows.
     """
@@ -47,7 +58,7 @@ def export_run(
         raise NotFound(f"there is no table {table} with values", hint=f"there are {there}")
     wanted = dict(tables) if table is None else {table: tables[table]}
     try:
-        rows = write(path, _Export(tables=wanted, one=table, job_id=job_id, info=info))
+        rows = write(path, _Export(tables=wanted, one=table, job_id=job_id, info=info, analysis=analysis))
     except OSError as problem:
         raise UserError(f"{path} cannot be written: {problem.strerror}", hint="choose another place") from problem
     return Exported(path=path, rows=rows)
@@ -59,6 +70,7 @@ class _Export:
     one: str | None  # the only table that is wanted
     job_id: str
     info: Mapping[str, str]
+    analysis: Analysis | None
 
 
 def long_rows(tables: Mapping[str, Table]) -> Iterator[tuple[str, str, int | None, float | None, float]]:
@@ -122,7 +134,7 @@ def _columns(tables: Mapping[str, Table]) -> list[list[Any]]:
 
 
 def _write_database(path: Path, export: _Export) -> int:
-    return write_database(path, export.tables, job_id=export.job_id, info=export.info)
+    return write_database(path, export.tables, job_id=export.job_id, info=export.info, analysis=export.analysis)
 
 
 _WRITERS: dict[str, Callable[[Path, _Export], int]] = {

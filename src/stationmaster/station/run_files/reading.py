@@ -58,8 +58,7 @@ def _read_file(path: Path, *, job: str | None) -> RunFile:
     with path.open("rb") as stream:
         head = stream.read(_HEAD_BYTES)
     if head.startswith(SQLITE_MARK):
-        job_id, tables, notes = read_database(path, job=job)
-        return RunFile(kind="a run's database", tables=join_attempts({1: tables}), notes=notes, job_id=job_id)
+        return _read_run_database(path, job=job)
     if head.startswith(WANDB_MARK):
         return _recorded("an offline run of wandb", read_wandb(_bytes(path)))
     if EVENTS_MARK in path.name or are_events(head):
@@ -71,6 +70,14 @@ def _read_file(path: Path, *, job: str | None) -> RunFile:
         except UserError as problem:
             raise UserError(f"{path}, {problem}", hint=problem.hint) from problem
     raise UserError(f"{path} is none of the files that hold series", hint=HINT)
+
+
+def _read_run_database(path: Path, *, job: str | None) -> RunFile:
+    found = read_database(path, job=job)
+    others = [one for one in found.jobs if one != found.job_id]
+    also = (f"the file also holds {', '.join(others[:5])}; choose one with --job",) if others else ()
+    tables = join_attempts({1: found.tables})
+    return RunFile(kind="a run's database", tables=tables, notes=(*also, *found.notes), job_id=found.job_id)
 
 
 def _read_folder(folder: Path) -> RunFile:

@@ -85,7 +85,11 @@ def step_news(job: Job, steps: Sequence[StepStatus], tries: Mapping[str, int] | 
         *(NewEvent(kind="step", payload=_step_payload(step, allowed.get(step.name))) for step in changed),
         *(NewEvent(kind="training_started", payload={"attempt": job.attempt, "step": step.name}) for step in fresh),
     )
-    watching = replace(job.watching, steps={step.name: _progress_of(step) for step in begun})
+    watching = replace(
+        job.watching,
+        steps={step.name: _progress_of(step) for step in begun},
+        trained=job.watching.trained or any(step.training for step in begun),
+    )
     return News(job=replace(job, watching=watching), events=events)
 
 
@@ -191,7 +195,8 @@ def _progress_of(step: StepStatus) -> str:
 
 def _step_payload(step: StepStatus, tries: int | None) -> dict[str, Any]:
     payload = {"step": step.name, "state": step.state, "try": step.try_number, "exit_code": step.exit_code}
-    return {**payload, "tries": tries}
+    killed_by = {} if step.signal is None else {"signal": step.signal}
+    return {**payload, **killed_by, "tries": tries}
 
 
 def _where(progress: Progress) -> dict[str, Any]:

@@ -146,12 +146,6 @@ def _saved(checkpoints: Iterable[Checkpoint], *, now: float) -> list[Row]:
     return [[now, one.step, one.size] for one in checkpoints if one.step is not None]
 
 
-def clock_ahead_seconds(job: Job) -> float | None:
-    """How far the machine's clock was ahead of ours when it was last seen; None if it never was."""
-    kept = (job.watching.vitals or {}).get("clock") or ()
-    return float(kept[-1][1]) if kept else None
-
-
 def _vitals(
     job: Job, kept: Mapping[str, Any], progress: Progress, monitoring: MonitoringSettings, *, now: float
 ) -> Vitals:

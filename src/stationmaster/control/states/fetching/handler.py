@@ -52,6 +52,7 @@ from stationmaster.control.machine.revive import Revive, needs_reviving, revive
 from stationmaster.control.machine.sight import ANSWERING, Fate, Sighting, missed, sight
 from stationmaster.control.publishing import delivery_notes as notes
 from stationmaster.control.publishing.chain import Deliver, deliver, not_delivered
+from stationmaster.control.results.analysing import analysed_meanwhile, analysis_is_due
 from stationmaster.control.results.checkpoint_collection import keep_fetched, with_locations
 from stationmaster.control.results.declared_files import checkpoint_of, declared, refused_events
 from stationmaster.control.results.job_folder import arriving, fetched_path
@@ -215,6 +216,13 @@ def _ending_of_a_bid(job: Job, *, now: float) -> Reason:
 
 
 async def perform(action: Action, job: Job, view: FetchingView, world: World) -> Write:
+    work = _perform(action, job, view, world)
+    if isinstance(action, TakeInventory) and analysis_is_due(job, view.visit):
+        return await analysed_meanwhile(work, job, view.visit, world)
+    return await work
+
+
+async def _perform(action: Action, job: Job, view: FetchingView, world: World) -> Write:
     match action:
         case Revive():
             return await revive(action, job, view.visit, world)

@@ -10,6 +10,7 @@ from stationmaster.control.flow.step import Handler, Step, failed_try, go_on, ou
 from stationmaster.control.flow.world import Visit, World
 from stationmaster.control.machine.adoption import opened_cost, surplus_rental
 from stationmaster.control.machine.release import Evidence, Judgement, Next, closed_cost, gather_evidence, judge
+from stationmaster.control.results.analysing import Analyse, analysed, analysis_is_due
 from stationmaster.control.states.releasing.cleanup import (
     CleanUp,
     clean_up,
@@ -55,6 +56,9 @@ class Destroy:
     provider_ids: tuple[str, ...]
 
 
+Action = Destroy | CleanUp | Analyse
+
+
 async def observe(visit: Visit, world: World) -> ReleasingView:
     job = visit.job
     rentals, costs = await world.bills.of(job.id)
@@ -82,7 +86,7 @@ def not_gone(rentals: tuple[Rental, ...]) -> tuple[Rental, ...]:
     return tuple(rental for rental in rentals if rental.state is not RentalState.GONE)
 
 
-def decide(view: ReleasingView, policy: Policy) -> Step[Destroy | CleanUp]:
+def decide(view: ReleasingView, policy: Policy) -> Step[Action]:
     job, now = view.visit.job, view.visit.now
     job, events = _without_further_attempt(job) if wants_out(job) else (job, ())
     if view.evidence is None:
@@ -100,6 +104,8 @@ def decide(view: ReleasingView, policy: Policy) -> Step[Destroy | CleanUp]:
         costs=_costs(view, rentals, gone),
         events=(*events, *(NewEvent(kind="rental_gone", payload={"label": rental.label}) for rental in gone)),
     )
+    if len(gone) == len(rentals) and analysis_is_due(job, view.visit):
+        return Step(write=write, then=Analyse())
     if len(gone) == len(rentals):
         over = _all_gone(write, job, now=now, policy=policy)
         lines = {(line.rental_label, line.kind): line for line in (*view.costs, *write.costs)}.values()
@@ -200,9 +206,11 @@ def _still_there(view: ReleasingView) -> str:
     return "the provider still lists it"
 
 
-async def perform(action: Destroy | CleanUp, job: Job, view: ReleasingView, world: World) -> Write:
+async def perform(action: Action, job: Job, view: ReleasingView, world: World) -> Write:
     if isinstance(action, CleanUp):
         return await clean_up(job, view.visit, world)
+    if isinstance(action, Analyse):
+        return await analysed(job, view.visit, world)
     provider = world.provider(job.spec.provider)
     for rental in not_gone(view.rentals):
         await world.forget_remote(rental.label)
