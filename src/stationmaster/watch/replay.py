@@ -28,16 +28,19 @@ class Trace:
 
 
 def replay_trace(trace: Trace, reader: LogReader, policy: StallPolicy) -> Iterator[StallEvent]:
-    """The events of a watch that looks at every multiple of the poll interval, until it stops the run."""
+    """The events of a watch that looks at every multiple of the poll interval, until it stops the run.
+
+    Where samples are about to prove a stall, it looks in between as well.
+    """
     watch = StallWatch(policy, total_steps=trace.total_steps)
     signs = SignsOfLife()
     chunks = iter(trace.chunks)
     chunk = next(chunks, None)
     samples = iter(trace.samples)
     sample = next(samples, None)
-    begin = math.floor((chunk[0] if chunk else 0.0) / trace.poll)
-    for number in range(begin, math.floor(trace.end / trace.poll) + 1):
-        now = number * trace.poll
+    number = math.floor((chunk[0] if chunk else 0.0) / trace.poll)
+    now = number * trace.poll
+    while now <= trace.end:
         while chunk is not None and chunk[0] <= now:
             at, text = chunk
             watch.observe(log_moment(reader.feed(text.encode(), at), at=at, moved=signs.feed(text)))
@@ -45,9 +48,11 @@ def replay_trace(trace: Trace, reader: LogReader, policy: StallPolicy) -> Iterat
         while sample is not None and sample[0] <= now:
             watch.observe_machine(sample[1])
             sample = next(samples, None)
-        event = watch.look(now).event
-        if event is None:
-            continue
-        yield event
-        if event.kind == TERMINATE:
-            return
+        look = watch.look(now)
+        if look.event is not None:
+            yield look.event
+            if look.event.kind == TERMINATE:
+                return
+        number += now >= number * trace.poll
+        again = now + look.again_in if look.again_in is not None else math.inf
+        now = min(number * trace.poll, again)

@@ -85,16 +85,28 @@ def _stands_still(run: Run, policy: StallPolicy) -> StallAnalysis | None:
 
 def _does_nothing(run: Run, policy: StallPolicy) -> StallAnalysis | None:
     """The machine proves what the log alone shows only after a whole window."""
-    is_training = run.track.has_started and (not run.book.stops_clock or run.book.has_failed)
-    windows = policy.still_windows if is_training else policy.still_pause_windows
-    lasted = run.stillness.lasted(run.at, policy)
-    if is_training and not run.book.has_failed:
-        lasted = min(lasted, run.track.still)
-    if min(lasted, run.idle) <= run.stillness.needed(windows * policy.min_window, policy):
+    lasted, needed = _proof(run, policy)
+    if lasted <= needed:
         return None
     evidence = f"for {format_duration(lasted)} the machine has done nothing: {run.stillness.describe()}."
     found = _stall(run, _standing_cause(run), "high", f"{_standing(run)}; {evidence}")
     return replace(found, is_early=True)
+
+
+def seconds_to_proof(run: Run, policy: StallPolicy) -> float | None:
+    """How much longer the machine has to do nothing for an early verdict; None while that is far away."""
+    lasted, needed = _proof(run, policy)
+    return needed - lasted if needed / 2 <= lasted <= needed else None
+
+
+def _proof(run: Run, policy: StallPolicy) -> tuple[float, float]:
+    """For how long neither the machine nor the log has shown anything, and how long is a stall."""
+    is_training = run.track.has_started and (not run.book.stops_clock or run.book.has_failed)
+    windows = policy.still_windows if is_training else policy.still_pause_windows
+    lasted = min(run.stillness.lasted(run.at, policy), run.idle)
+    if is_training and not run.book.has_failed:
+        lasted = min(lasted, run.track.still)
+    return lasted, run.stillness.needed(windows * policy.min_window, policy)
 
 
 def _standing_cause(run: Run) -> str:

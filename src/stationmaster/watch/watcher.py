@@ -20,7 +20,9 @@ from stationmaster.watch.recovery import Recovery
 from stationmaster.watch.stall import StallAnalysis, is_near_end, no_verdict
 from stationmaster.watch.stillness import MachineMoment, Stillness
 from stationmaster.watch.trend import Trend
-from stationmaster.watch.verdict import Run, judge_run
+from stationmaster.watch.verdict import Run, judge_run, seconds_to_proof
+
+_SAMPLES_LATE = 1 / 40  # of a window: samples of a machine that rests are written two at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,7 @@ class Look:
 
     analysis: StallAnalysis
     event: StallEvent | None
+    again_in: float | None = None  # seconds until the next look should come, if the usual one is too late
 
 
 @dataclass(slots=True)
@@ -93,7 +96,8 @@ class StallWatch:
         self._follow(kind, found)
         if self._escalation.grace_is_over(at, self.policy):
             found = found.with_grace_over()
-        return Look(analysis=found, event=StallEvent(kind=kind, at=at, analysis=found) if kind else None)
+        event = StallEvent(kind=kind, at=at, analysis=found) if kind else None
+        return Look(analysis=found, event=event, again_in=self._again_in(at))
 
     def state(self) -> dict[str, Any]:
         """The whole state of the watch, as plain JSON values."""
@@ -121,8 +125,17 @@ class StallWatch:
         eta = self._trend.eta(self._track)
         self._is_closing = is_near_end(self._track.furthest, self._track.total, eta, self.policy)
 
+    def _again_in(self, at: float) -> float | None:
+        if self._escalation.is_flagged:
+            return None
+        missing = seconds_to_proof(self._run(at), self.policy)
+        return None if missing is None else missing + _SAMPLES_LATE * self.policy.min_window
+
     def _judge(self, at: float) -> StallAnalysis:
-        run = Run(
+        return judge_run(self._run(at), self.policy)
+
+    def _run(self, at: float) -> Run:
+        return Run(
             track=self._track,
             book=self._book,
             trend=self._trend,
@@ -131,7 +144,6 @@ class StallWatch:
             stillness=self._stillness,
             at=at,
         )
-        return judge_run(run, self.policy)
 
     def _still_flagged(self, recovery: Recovery, at: float) -> StallAnalysis:
         """The flagged verdict, until the run has recovered."""

@@ -28,8 +28,10 @@ from trackside.recorder.schedule import Schedule
 from trackside.records import write_record
 from trackside.sampler.sample import Sample
 from trackside.sampler.sampler import Sampler
+from trackside.sampler.thread_states import ASLEEP
 
 _SAMPLES_AT_ONCE = 10
+_RESTING_SAMPLES_AT_ONCE = 2  # of a training that rests: home waits for them, and nothing else needs the machine
 _LEFTOVERS_SECONDS = 60.0
 _BURST_SECONDS = 10.0  # lines of one error: a trainer prints it more than once
 _PATIENCE_SECONDS = 3.0  # for the training's own event: it knows more than its log
@@ -136,7 +138,8 @@ class Recorder:
         self._journal.append(sample_record(sample))
         self._show(sample)
         self._unfolded += 1
-        if self._unfolded >= _SAMPLES_AT_ONCE and self._write(self._fold):
+        at_once = _RESTING_SAMPLES_AT_ONCE if _rests(sample) else _SAMPLES_AT_ONCE
+        if self._unfolded >= at_once and self._write(self._fold):
             self._unfolded = 0
 
     def _show(self, sample: Sample) -> None:
@@ -258,6 +261,10 @@ class Recorder:
         if text not in self._noted:
             self._noted.add(text)
             self._note(text)
+
+
+def _rests(sample: Sample) -> bool:
+    return bool(sample.processes) and all(process.state == ASLEEP for process in sample.processes)
 
 
 def is_orderly(end: TryEnd) -> bool:

@@ -1,6 +1,7 @@
 """Made-up trainings whose machine is sampled as well: what it does in each part of the run is known by construction.
 
-The recorder takes a sample every 5 seconds and writes ten at a time, so that a watcher gets them a little late.
+The recorder takes a sample every 5 seconds and writes ten at a time, two while the training sleeps, so that a watcher
+gets them a little late.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from stationmaster.watch.stillness import MachineMoment
 from tests.support.watching.trace_maker import MadeTrace, Run, Slowness, Stall, Trainer
 
 SAMPLE_SECONDS = 5.0
-WRITTEN_AT_ONCE = 10
+WRITTEN_AT_ONCE, WRITTEN_AT_ONCE_ASLEEP = 10, 2
 
 Readings = Callable[[random.Random], dict[str, Any]]
 
@@ -111,7 +112,8 @@ class SampledRun(Run):
             memory += activity.memory_growth
             if activity.is_sampled:
                 batch.append(self._moment(at, activity, pids, memory))
-            if len(batch) == WRITTEN_AT_ONCE:
+            is_asleep = bool(batch) and set(batch[-1].states) == {"asleep"}
+            if len(batch) >= (WRITTEN_AT_ONCE_ASLEEP if is_asleep else WRITTEN_AT_ONCE):
                 samples += [(at, moment) for moment in batch]
                 batch = []
             at += SAMPLE_SECONDS * self.random.uniform(0.99, 1.02)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.waiting import until
 from trackside.collector import Run
 from trackside.recorder.recorder import RecordedTry, Recorder, TryEnd
 
@@ -161,3 +163,18 @@ def test_a_database_that_cannot_be_opened_is_noted_once_and_written_when_it_can(
     assert bench.samples() == 11
     bench.finish(51.0)
     assert not (bench.folder / "run.db.journals").exists()
+
+
+def test_samples_of_a_training_that_sleeps_are_written_sooner(bench: Bench) -> None:
+    with subprocess.Popen(["sleep", "1000"]) as training:
+        moments = iter(range(0, 1000, 5))
+
+        def look() -> bool:
+            moment = next(moments)
+            bench.recorder.look(wall=BEGIN + moment, moment=moment, pid=training.pid)
+            return bench.samples() > 1
+
+        until(look, "samples beside the first")
+        training.kill()
+    assert 3 <= bench.samples() < 10
+    assert bench.rows("SELECT DISTINCT state FROM ProcessSample WHERE state IS NOT NULL") == [("asleep",)]

@@ -36,6 +36,7 @@ class ReadLog:
     log_readings: tuple[Reading, ...]
     readings: tuple[StepReading, ...]
     event: StallEvent | None = None
+    again_in: float | None = None  # seconds until the stall watch wants to look again, if that is soon
     names_beginning_epoch: bool = False
 
 
@@ -65,7 +66,7 @@ def read_log(
     watch.gpus = gpu_count(status.series, known=watch.gpus)
     for moment in machine_moments(status.series, gpus=watch.gpus):
         watch.observe_machine(moment)
-    event = watch.look(status.wall).event if status.training_alive else None
+    look = watch.look(status.wall) if status.training_alive else None
     readings = [_shifted(reading, _offset(job)) for reading in readings]
     return ReadLog(
         watching=replace(
@@ -74,7 +75,8 @@ def read_log(
         progress=_progress(job.progress, reader, readings, status, now=now, offset=_offset(job)),
         log_readings=tuple(readings),
         readings=_step_readings(job, readings, now=now),
-        event=event,
+        event=look.event if look else None,
+        again_in=look.again_in if look else None,
         names_beginning_epoch=names_beginning_epoch(reader.summary().framework),
     )
 

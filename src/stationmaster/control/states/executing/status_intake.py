@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -10,7 +9,7 @@ from stationmaster.control.flow.world import Visit
 from stationmaster.control.machine.sight import ANSWERING, Sighting
 from stationmaster.control.results.declared_files import checkpoint_of
 from stationmaster.control.states.executing.comparison import Comparison
-from stationmaster.control.states.executing.log_watch import read_log
+from stationmaster.control.states.executing.log_watch import ReadLog, read_log
 from stationmaster.control.states.executing.training_events import (
     all_news,
     answer_news,
@@ -22,7 +21,7 @@ from stationmaster.control.states.executing.training_events import (
     step_news,
 )
 from stationmaster.control.states.executing.vitals import vitals_news
-from stationmaster.model import Checkpoint, Job, LogChunk, OutputFile, Progress, Watching
+from stationmaster.model import Checkpoint, Job, LogChunk, OutputFile, Watching
 from stationmaster.parsers.patterns import UserPattern
 from stationmaster.recipes.commands import StopRules
 from stationmaster.recipes.schema import Output, OutputKind
@@ -70,7 +69,7 @@ def status_write(view: ExecutingView, status: Status) -> Write:
     )
     return Write(
         job=replace(news.job, progress=progress),
-        due_in=_next_look(view, progress, monitoring),
+        due_in=_next_look(view, log, monitoring),
         logs=tuple(_chunk(before.attempt, piece) for piece in status.log if piece.data),
         readings=log.readings,
         series=_series(before, status),
@@ -88,13 +87,13 @@ def _with_read(watching: Watching, status: Status) -> Watching:
     return replace(watching, since=since, outputs=outputs)
 
 
-def _next_look(view: ExecutingView, progress: Progress, monitoring: MonitoringSettings) -> float:
-    """Short at the start and near the end, where things happen; otherwise the set interval."""
+def _next_look(view: ExecutingView, log: ReadLog, monitoring: MonitoringSettings) -> float:
+    """Short at the start, near the end and when a stall is about to be proved; otherwise the set interval."""
     if view.watched:
         return monitoring.watch_interval
     age = view.visit.now - view.visit.job.state_since
-    likely_end = progress.eta_seconds if progress.eta_seconds is not None else math.inf
-    return min(monitoring.poll_interval, max(monitoring.watch_interval, min(age / 10, likely_end)))
+    soon = [seconds for seconds in (log.progress.eta_seconds, log.again_in) if seconds is not None]
+    return min(monitoring.poll_interval, max(monitoring.watch_interval, min([age / 10, *soon])))
 
 
 def _chunk(attempt: int, piece: LogPiece) -> LogChunk:
