@@ -156,7 +156,7 @@ def test_it_continues_where_it_was_stored() -> None:
     assert from_json(Stillness, {}) == Stillness()
 
 
-def test_the_evidence_is_told_in_words() -> None:
+def test_the_evidence_is_put_in_words() -> None:
     assert watched(400.0).describe() == "GPU 0 %, CPU 0 %, nothing read or written, all 2 processes asleep"
     alone = watched(400.0, gpus=0, gpu_percent=None, processes=(7,), states=("asleep",), cpu_percent=2.0)
     assert alone.describe() == "CPU 2 %, nothing read or written, the process asleep"
