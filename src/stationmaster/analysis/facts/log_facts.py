@@ -16,6 +16,10 @@ _SAME_SECOND = re.compile(r"^ {12,}(?:INFO|WARNING|ERROR|CRITICAL|DEBUG)\b")
 _TRACEBACK = "Traceback (most recent call last)"
 _EXCEPTION = re.compile(r"^(?:\[rank\d+\]: ?)?(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Warning)\b")
 _NAN = re.compile(r"\bloss is nan\b|\b(?:avr_|step_|train_)?loss[ :=]+nan\b", re.IGNORECASE)
+_BAR_LOSS = re.compile(
+    r"(\d{1,9})/(\d{1,9}) \[[^\]\r\n]{0,120}?\b(?:avr_)?loss[=:] ?(nan|\d{1,12}(?:\.\d{0,12})?(?:e[-+]?\d{1,3})?)",
+    re.IGNORECASE,
+)
 _SAVE_LOST = re.compile(
     r"could not save|failed to save|error (?:while )?saving|saving (?:the )?\w+ failed|unable to save", re.IGNORECASE
 )
@@ -105,7 +109,6 @@ class _Walk:
     restarts_counting: bool
     errors: list[LoggedError] = field(default_factory=list)
     warnings: dict[str, LoggedError] = field(default_factory=dict)
-    losses: list[tuple[int, float | None]] = field(default_factory=list)
     phase: Phase | None = None
     best_step: int = 0
     last_time: float | None = None
@@ -159,7 +162,7 @@ def read_log(text: str, *, framework: str | None, total_steps: int | None, utc_o
         failed=summary.phase is Phase.FAILED,
         stopped=re.search(r"^\s*Job stopped\b|\bKeyboardInterrupt\b", text, re.MULTILINE) is not None,
         cut_off=text.endswith("\0") or not text.endswith("\n"),
-        losses=tuple(walk.losses),
+        losses=_losses(walk, text),
     )
 
 
@@ -228,8 +231,6 @@ def _take(walk: _Walk, reading: Reading, at: float | None) -> None:
             walk.best_step = step
             for error in walk.errors:
                 error.advanced = True
-        if reading.loss is not None:
-            walk.losses.append((step, reading.loss))
     if reading.error is not None and reading.error.kind is not ErrorKind.NAN_LOSS:
         walk.errors.append(
             LoggedError(
@@ -254,8 +255,16 @@ def _add_nan(walk: _Walk, line: str, at: float | None) -> None:
     shown = line.rstrip().rsplit("\r", 1)[-1].strip()
     found = _NAN.search(line)
     message = shown if len(shown) <= 200 else f"loss is nan: {found[0] if found else shown[-120:]}"
-    walk.losses.append((walk.best_step, None))
     walk.errors.append(LoggedError(kind=ErrorKind.NAN_LOSS, message=message, fatal=False, at=at, phase=walk.phase))
+
+
+def _losses(walk: _Walk, text: str) -> tuple[tuple[int, float | None], ...]:
+    """Return step and loss of every redraw of the training's bar; None for nan."""
+    found = []
+    for step, total, loss in _BAR_LOSS.findall(text):
+        known = None if loss.casefold() == "nan" else float(loss)
+        found.append((int(step) + walk.steps_before(int(total)), known))
+    return tuple(found)
 
 
 def _time_of(walk: _Walk, line: str) -> float | None:

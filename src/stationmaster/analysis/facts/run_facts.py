@@ -65,17 +65,19 @@ class RunFacts:
 
     def __init__(self, run: RecordedRun) -> None:
         self.run = run
+        # A damaged file may hold keys without a value.
+        self.info = {key: value for key, value in run.info.items() if isinstance(value, str)}
         self.config: TrainerConfig | None = run.config
         self.tables: Mapping[str, Table] = run.tables
 
     # ---- facts of RunInfo
 
     def info_number(self, key: str) -> float | None:
-        return number(self.run.info.get(key))
+        return number(self.info.get(key))
 
     @cached_property
     def framework(self) -> str | None:
-        named = self.run.info.get("framework")
+        named = self.info.get("framework")
         return named or (self.config.framework if self.config else None)
 
     @cached_property
@@ -95,7 +97,7 @@ class RunFacts:
 
     @cached_property
     def log(self) -> LogFacts:
-        named = self.run.info.get("framework") or (self.config.framework if self.config else None)
+        named = self.info.get("framework") or (self.config.framework if self.config else None)
         known = named if named in ("ai-toolkit", "kohya") else None
         asked = self.info_number("total_steps")
         return read_log(
@@ -198,7 +200,7 @@ class RunFacts:
 
     @cached_property
     def platform(self) -> str:
-        return platform_of(self.tables, self.run.info)
+        return platform_of(self.tables, self.info)
 
     @cached_property
     def gpu(self) -> Pool | None:
@@ -210,7 +212,7 @@ class RunFacts:
 
     @cached_property
     def system(self) -> Pool | None:
-        return system_pool(self.tables, self.run.info)
+        return system_pool(self.tables, self.info)
 
     @cached_property
     def pools(self) -> tuple[Pool, ...]:
@@ -297,7 +299,7 @@ class RunFacts:
         )
         full = self.system is not None and recent is not None and recent / self.system.size_gb >= CRITICAL_SHARE
         return ending_of(
-            info=self.run.info,
+            info=self.info,
             log=self.log,
             steps=self.steps_completed,
             total_steps=self.total_steps,

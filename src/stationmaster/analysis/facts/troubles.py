@@ -111,7 +111,7 @@ def _phase(facts: RunFacts, pool: Pool, *, out: bool) -> RunPhase | None:
     logged = [error for error in facts.log.errors if error.kind is ErrorKind.OOM]
     if logged and (phase := _logged_phase(facts, logged[-1])) is not None:
         return phase
-    if (logged or facts.oom_events) and not facts.steps_completed:
+    if (logged or facts.oom_events) and not facts.steps_completed and facts.phases.first_step_at is None:
         return RunPhase.LOADING
     return facts.phases.at(pool.peak.at)
 

@@ -148,14 +148,13 @@ def _rate_too_low(facts: RunFacts) -> Finding | None:
         title=f"The loss hardly moved at a learning rate of {rate:g}",
         action=f"Raise the learning rate to {_GOOD_RATE:g}, the usual one for an adapter.",
         impact="The model learns; at this rate the run was spent for nothing.",
-        group=Group.TIME,
+        group=Group.OTHER,
         evidence=(
             Evidence(what="highest learning rate", value=rate, threshold=_TOO_LOW),
             Evidence(what="fall of the median loss, first to last third", value=round(fall, 3), threshold=_LEAST_FALL),
         ),
         basis="median loss of the first and the last third of the run",
         confidence=Confidence.HIGH,
-        seconds_lost=facts.duration_seconds or 0.0,
     )
 
 

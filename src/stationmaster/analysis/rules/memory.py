@@ -76,6 +76,12 @@ def _workers(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
     )
 
 
+def _workers_beside_a_card(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
+    """Where the training is on the card, workers are the only handle on the system's memory."""
+    if not _trains_in(facts, trouble):
+        yield from _workers(facts, trouble)
+
+
 def _sampling(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
     if not _only_in(facts, trouble, RunPhase.SAMPLING):
         return
@@ -418,7 +424,7 @@ _CAUSES: tuple[Row, ...] = (
     _resolution,
     _larger_machine,
 )
-_TIGHT: tuple[Row, ...] = (_workers, _checkpointing, _resolution, _batch, _ema, _larger_machine)
+_TIGHT: tuple[Row, ...] = (_workers_beside_a_card, _checkpointing, _resolution, _batch, _ema, _larger_machine)
 _HANDLES: tuple[Row, ...] = (_quantise, _checkpointing, _batch, _ema, _resolution)
 
 
@@ -452,9 +458,9 @@ def _trains_in(facts: RunFacts, trouble: Trouble) -> bool:
 
 def _only_in(facts: RunFacts, trouble: Trouble, phase: RunPhase) -> bool:
     """Return whether the trouble was in one phase alone, and training stayed calm."""
-    if trouble.phase is not phase:
-        return False
     limit = trouble.pool.size_gb * facts.thresholds.critical_advice
+    if trouble.phase is not phase or not (trouble.out or trouble.pool.peak.used_gb > limit):
+        return False
     elsewhere = trouble.pool.highest(
         lambda time: facts.phases.at(time) is RunPhase.LOADING or facts.phases.is_settled_training(time)
     )
