@@ -24,8 +24,14 @@ needs: {gpus: 0, vram_gib: 0, disk_gib: 5}      # cuda: 12.4, where the trainer 
 # hooks: hooks.py               # called locally when a job is submitted: derived parameters, further checks
 
 parameters:                     # what a person may set: --steps 100, or -p steps=100
-  steps: {type: int, default: 20, min: 1, max: 100000, help: How many steps to train.}
-  learning_rate: {type: float, default: 1e-4, min: 0, max: 1, help: The step size of the optimizer.}
+  steps: {type: int, default: 20, min: 1, max: 100000, lever: steps, help: How many steps to train.}
+  learning_rate:
+    type: float
+    default: 1e-4
+    min: 0
+    max: 1
+    lever: learning_rate        # what it is to the training, so that advice on a finished run can change it
+    help: The step size of the optimizer.
 
 dataset: {kind: images, min_images: 4, captions: optional}
 

@@ -53,7 +53,8 @@ class Rules:
     @cached_property
     def stored(self) -> StoredRecipe:
         found = self._find_recipe(self._spec.recipe)
-        return replace(found, recipe=with_wish(found.recipe, self._spec.machine))
+        wished = with_wish(found.recipe, self._spec.machine)
+        return found if wished is found.recipe else replace(found, recipe=wished)
 
     @cached_property
     def monitoring(self) -> MonitoringSettings:
