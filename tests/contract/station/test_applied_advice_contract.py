@@ -10,7 +10,7 @@ from stationmaster.errors import NotFound, UserError
 from stationmaster.event_sentences import sentence
 from stationmaster.model import Desired, JobSpec, MachineWish
 from stationmaster.station.proposals import Proposals, RetryRequest
-from tests.support.jobs.advice import advice, proposals_with, report_with
+from tests.support.jobs.advice import advice, report_with
 from tests.support.jobs.local_world import LocalWorld
 
 REPORT = report_with(
@@ -20,9 +20,15 @@ REPORT = report_with(
 )
 
 
+def proposals_with(world: LocalWorld, report: Report) -> Proposals:
+    """The station's proposals once this is the stored analysis of the job `done`."""
+    assert world.store.analyses.put("done", 1, report)
+    return world.station.proposals
+
+
 def submitted(world: LocalWorld, report: Report, request: RetryRequest) -> JobSpec:
     """The job as it is stored, which is then cancelled and removed."""
-    proposals: Proposals = proposals_with(world, report)
+    proposals = proposals_with(world, report)
     job = proposals.submit(proposals.propose(request).id).job
     world.station.jobs.desire(job.id, Desired.CANCEL)
     world.work_until_ended(job.id)

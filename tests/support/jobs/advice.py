@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from stationmaster.analysis.levers import Lever
 from stationmaster.analysis.report import Health, Recommendation, Report, Severity, Summary
-from stationmaster.station.local.proposals import LocalProposals
-from tests.support.jobs.local_world import LocalWorld
 
 
 def advice(
@@ -45,8 +42,3 @@ def report_with(*recommendations: Recommendation, job_id: str = "old") -> Report
         duration_minutes=1.0,
     )
     return Report(job_id=job_id, summary=summary, recommendations=recommendations, log_errors=())
-
-
-def proposals_with(world: LocalWorld, report: Report) -> LocalProposals:
-    """The proposals of a station in which every job has this analysis."""
-    return LocalProposals(world.installation, report_of=lambda job_id: replace(report, job_id=job_id))

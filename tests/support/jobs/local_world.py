@@ -19,7 +19,6 @@ from stationmaster.datasets.sample_set import write_sample_set
 from stationmaster.model import State
 from stationmaster.providers.loopback import processes_of
 from stationmaster.station.base import Station
-from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.station import LocalStation
 from stationmaster.station.proposals import TrainRequest
 from stationmaster.store.engine import Database
@@ -63,10 +62,6 @@ class LocalWorld:
             for pid in processes_of(rental.label):
                 os.kill(pid, signal.SIGKILL)
         self._local.close()
-
-    @property
-    def installation(self) -> Installation:
-        return self._local.installation
 
     @property
     def store(self) -> Store:
