@@ -98,7 +98,7 @@ def find(
         config_path=setting.path,
         current_value=setting.value,
         recommended_value=value,
-        evidence=evidence,
+        evidence=tuple(each for each in evidence if each.value is not None),  # what was not measured proves nothing
         basis=basis,
         confidence=confidence,
     )
