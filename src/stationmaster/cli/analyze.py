@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from stationmaster.analysis.report import Severity
 from stationmaster.cli.analysis_lines import analysis_lines
 from stationmaster.cli.context import JsonOption, named, options_of, station_of
 from stationmaster.errors import NotFound, UserError
@@ -79,7 +80,9 @@ def analyze(
         typer.echo(line)
     if job_id is not None and report.recommendations:
         typer.echo("")
-        typer.echo(f"Apply the changes to a new job: stationmaster retry {job_id} --apply-recommendations")
+        only_info = all(each.severity is Severity.INFO for each in report.recommendations)
+        names = " --only 1" if only_info else ""  # info is applied only by name
+        typer.echo(f"Apply the changes to a new job: stationmaster retry {job_id} --apply-recommendations{names}")
 
 
 def _of_job(context: typer.Context, reference: str, *, again: bool, with_offers: bool) -> tuple[str, Report]:

@@ -51,6 +51,7 @@ def test_the_advice_on_a_nan_makes_the_next_run_pass(home: Home) -> None:
     assert "loss is nan" in home.run("logs", "steep").out
     assert "loss is nan" not in home.run("logs", "calm").out
     assert home.run("analyze", "calm", "--json").json()["health"] != "critical"
+    assert "stationmaster retry steep --apply-recommendations\n" in home.run("analyze", "steep").out
 
 
 def test_a_dry_run_shows_the_changes_and_submits_nothing(home: Home) -> None:
@@ -101,3 +102,12 @@ def test_what_has_no_parameter_is_listed_with_its_path(home: Home) -> None:
     assert ran.code == 2
     assert "no recommendation for job steep can be applied" in ran.err
     assert "set machine.shm_gb to 8" in ran.err
+
+
+def test_where_all_advice_is_info_the_command_to_apply_it_names_one(home: Home) -> None:
+    info = advice(Lever.BATCH_SIZE, 8, severity=Severity.INFO)
+    home.store.analyses.put("steep", 1, report_with(info, job_id="steep"))
+    assert "stationmaster retry steep --apply-recommendations --only 1\n" in home.run("analyze", "steep").out
+    assert home.run(*APPLY, "--only", "1", "--dry-run").code == 0
+    ran = home.run(*APPLY, "--dry-run")
+    assert (ran.code, "--only 1 applies it" in ran.err) == (2, True)
