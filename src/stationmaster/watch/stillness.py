@@ -65,6 +65,7 @@ class Stillness:
 
     _since: float | None = None
     _until: float | None = None  # the last sample that proved it
+    _quiet: float | None = None  # the last sample that proved it but for the threads' states
     _seen: float | None = None  # the last sample
     _works_since: float | None = None  # the training does something, and no sample has proved the opposite since then
     _processes: int = 0
@@ -85,16 +86,18 @@ class Stillness:
             self._end()  # the clock was set back
         elapsed = 0.0 if self._seen is None else min(max(0.0, moment.at - self._seen), _LONGEST_GAP * policy.min_window)
         self._seen = moment.at
-        found = self._training_rests(moment, elapsed)
+        rests, sleeps = self._training_rests(moment, elapsed), self._processes_sleep(moment)
         network = self._network_rests(moment, elapsed)
-        if self._until is not None and moment.at - self._until > _LONGEST_GAP * policy.min_window:
+        if self._has_gap(moment.at, policy):
             self._end()
-        if found is False and self._works_since is None:
+        if (rests is False or sleeps is False) and self._works_since is None:
             self._works_since = moment.at
-        if found is False or network is False:
+        if False in (rests, sleeps, network):
             self._end()
-        elif found and network:
-            self._extend(moment)
+        elif rests and network:
+            self._quiet = moment.at
+            if sleeps:
+                self._extend(moment)
 
     def lasted(self, at: float, policy: StallPolicy) -> float:
         """For how long nothing was done, by the samples; 0 if the last one is old, or if a verdict was withdrawn."""
@@ -131,14 +134,19 @@ class Stillness:
         asleep = "the process" if self._processes == 1 else f"all {self._processes} processes"
         return ", ".join([*parts, f"{asleep} asleep"])
 
+    def _has_gap(self, at: float, policy: StallPolicy) -> bool:
+        """Whether too much time has passed without proof. Where there are many threads, they are rarely looked at."""
+        if self._until is None or self._quiet is None:
+            return False
+        return at - self._quiet > _LONGEST_GAP * policy.min_window or at - self._until > _FRESH_FOR * policy.min_window
+
     def _training_rests(self, moment: MachineMoment, elapsed: float) -> bool | None:
-        """Whether the sample proves that the training does nothing; None if it neither proves nor disproves it."""
+        """Whether the sample shows no work of the training; None if it neither proves nor disproves that."""
         found = [
             self._gpus_rest(moment),
             _is_at_most(moment.cpu_percent, _MOST_CPU_PERCENT),
             self._io_rests(moment, elapsed),
             self._memory_stays(moment),
-            self._processes_sleep(moment),
         ]
         if False in found:
             return False
@@ -202,7 +210,7 @@ class Stillness:
         self._longest = max(self._longest, self._until - self._since)
 
     def _end(self) -> None:
-        self._since = self._until = None
+        self._since = self._until = self._quiet = None
         self._io_mb = self._network_mb = 0.0
 
 

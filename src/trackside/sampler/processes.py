@@ -13,7 +13,7 @@ from trackside.sampler.shared_memory import SharedMemory, Sized
 from trackside.sampler.thread_states import state_of
 
 _SCAN_SHARE_OF_A_CORE = 0.0003
-_STATES_SHARE_OF_A_CORE = 0.001
+_STATES_SHARE_OF_A_CORE = 0.0005
 _QUIET_PERCENT = 20.0  # of one core, all processes together
 _MB = 1e6
 _SIZES = (b"RssAnon:", b"RssShmem:")

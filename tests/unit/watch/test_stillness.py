@@ -92,6 +92,14 @@ def test_a_sample_that_proves_nothing_neither_ends_nor_extends_it(unknown: dict[
     assert watched(1000.0, **unknown).lasted(1000.0, POLICY) == 0.0
 
 
+def test_threads_may_be_looked_at_rarely_if_all_else_rests() -> None:
+    unread = {"states": (None, None)}
+    found = watched(240.0, begin=105.0, stillness=watched(100.0), **unread)
+    assert watched(250.0, begin=245.0, stillness=found).lasted(250.0, POLICY) == 250.0
+    found = watched(260.0, begin=105.0, stillness=watched(100.0), **unread)
+    assert watched(270.0, begin=265.0, stillness=found).lasted(270.0, POLICY) == 5.0
+
+
 def test_whether_there_are_gpus_must_be_known() -> None:
     assert watched(400.0, gpus=0, gpu_percent=None, gpu_power_part=None).lasted(400.0, POLICY) == 400.0
     assert watched(400.0, gpus=None, gpu_percent=None).lasted(400.0, POLICY) == 0.0
