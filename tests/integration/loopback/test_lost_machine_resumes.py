@@ -78,6 +78,15 @@ def test_a_run_lost_at_sixty_percent_goes_on_from_its_checkpoint_on_another_mach
     steps_run = [one.step for one in world.station.readings.of_job("lost") if one.attempt == 2]
     assert steps_run
     assert min(steps_run) >= at_home.step
+
+    lost, resumed_run = (world.store.analyses.of_job("lost", attempt=attempt) for attempt in (1, 2))
+    assert lost is not None, "what is known of a lost machine's training is analysed too"
+    assert resumed_run is not None
+    assert lost.report.summary.steps_completed is not None
+    assert at_home.step <= lost.report.summary.steps_completed < STEPS
+    assert not lost.report.summary.training_completed
+    assert resumed_run.report.summary.training_completed
+    assert [event.kind for event in world.station.events.of_job("lost")].count("analysed") == 2
     assert open_safetensors(Path(job.model.address or "")).step == STEPS
 
 

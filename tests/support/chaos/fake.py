@@ -177,7 +177,12 @@ class FakeStation:
 
     async def _work(self, point: Point) -> None:
         self._workers += 1
-        with self.template.opened(point, self.clock) as store, ThreadPoolExecutor(2) as threads:
+        # A worker that is killed has no thread left that reads the store.
+        with (
+            self.template.opened(point, self.clock) as store,
+            ThreadPoolExecutor(2) as threads,
+            ThreadPoolExecutor(1) as analysis_thread,
+        ):
             world = World(
                 store=store,
                 providers={"fake": Watched(self.provider, "provider", point)},
@@ -189,6 +194,7 @@ class FakeStation:
                 policy=self.policy,
                 destinations=self.destinations(point),
                 threads=threads,
+                analysis_thread=analysis_thread,
             )
             await self._until_ended(Worker(world, owner=f"worker-{self._workers}"), world)
 

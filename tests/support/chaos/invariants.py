@@ -34,6 +34,8 @@ def _check_events(store: Store, job_id: str, *, version: int) -> None:
     assert [event.kind for event in events].count("outcome") == 1, "the outcome was told more than once"
     tries = [(event.payload["step"], event.payload["state"], event.payload["try"]) for event in _of(events, "step")]
     assert len(tries) == len(set(tries)), f"a step's change was told twice: {tries}"
+    assert len(_of(events, "analysed")) == 1, "a training is analysed once"
+    assert store.analyses.of_job(job_id) is not None
     assert not _of(events, "tripped"), _of(events, "tripped")
 
 

@@ -23,7 +23,7 @@ log = get_logger("stationmaster.analysing")
 
 _LIMIT_SECONDS = 120.0  # then the job ends without an analysis; `analyze JOB` makes one later
 _LONGEST_PROBLEM = 500
-_LATE_SECONDS = 2.0  # by which it may delay what it runs beside
+_LATE_SECONDS = 5.0  # by which it may delay what it runs beside; most runs take a fraction of a second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
