@@ -37,6 +37,7 @@ _NEEDS_A_LOOK = re.compile(r"nan\b|warn|save|saving", re.IGNORECASE)
 _BLOCK_LINES = 200
 _LONGEST_LOG = 16_000_000
 _DETAIL_LINES = 4
+_OUR_NOTE = "trackside: "  # a line of the collector, not of the trainer
 _LONGEST_MESSAGE = 1_000
 _LONGEST_TRACEBACK = 8_000
 _MOST_WARNINGS = 15
@@ -322,6 +323,8 @@ def _with_details(lines: Sequence[str], place: int) -> str:
     parts = [lines[place].strip()]
     for line in lines[place + 1 : place + 2 + _DETAIL_LINES]:
         text = line.strip()
+        if text.startswith(_OUR_NOTE):
+            continue
         if _TRACEBACK in line or "%|" in line or (text and not text.strip("=#-")) or _TIME.match(line):
             break
         if text:

@@ -68,7 +68,12 @@ def _workers(facts: RunFacts, trouble: Trouble) -> Iterator[Finding | None]:
         group=_group(trouble),
         evidence=(
             *_pool_evidence(trouble),
-            Evidence(what="held by workers at the peak", value=round(held, 2), unit="GB", threshold=_WORKERS_SHARE),
+            Evidence(
+                what="held by workers at the peak",
+                value=round(held, 2),
+                unit="GB",
+                threshold=round(_WORKERS_SHARE * trouble.pool.size_gb, 2),
+            ),
             Evidence(what="workers", value=number),
         ),
         basis="measured: the memory of the worker processes in the fullest sample",
