@@ -15,7 +15,7 @@ from tests.support.analysis_cases.labels import Want, case_of, critical, fitting
 from tests.support.analysis_cases.machines import A6000, H100, RTX_3060, RTX_3090, RTX_4090, SPARK, Machine
 from tests.support.analysis_cases.simulation import Simulation
 
-_COUNT = 24
+_COUNT = 12
 
 
 @dataclass(frozen=True, slots=True)
