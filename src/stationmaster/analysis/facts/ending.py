@@ -14,6 +14,8 @@ SIGKILL = 9
 _KILLED_TEXT = re.compile(
     r"killed by signal: Killed|^(?:.*[\s\]])?Killed\s*$|\bSIGKILL\b|\bSignal 9\b|exitcode\s*:\s*-9\b", re.MULTILINE
 )
+_ON_PURPOSE = ("user", "limit", "anomaly")
+"""Who ends a training that could have gone on; of an anomaly the analysis finds the cause itself."""
 _ALMOST = 0.98  # nearer to the end than this a silent log may be a finished one
 
 
@@ -43,7 +45,7 @@ def ending_of(
 ) -> Ending:
     """Judge the end by exit code and signal, and where there are none by the log."""
     code, signal = _whole(info.get("exit_code")), _signal(info)
-    by_user = info.get("stopped_by", "").strip().casefold() == "user" or (code is None and log.stopped)
+    by_user = info.get("stopped_by", "").strip().casefold() in _ON_PURPOSE or (code is None and log.stopped)
     all_done = _all_steps_done(steps, total_steps, log)
     if code is not None or signal is not None:
         completed = code == 0 and signal is None and all_done and not by_user

@@ -49,7 +49,9 @@ async def analysed(job: Job, visit: Visit, world: World) -> Write:
     return with_report(wait(job, 0.0), report)
 
 
-async def analysed_meanwhile(work: Awaitable[Write], job: Job, visit: Visit, world: World) -> Write:
+async def analysed_meanwhile(
+    work: Awaitable[Write], job: Job, visit: Visit, world: World, *, late_seconds: float = _LATE_SECONDS
+) -> Write:
     """Do `work` and analyse the attempt at the same time. A report that is late is left for when the machine is gone.
 
     The work's result is returned in any case.
@@ -57,7 +59,7 @@ async def analysed_meanwhile(work: Awaitable[Write], job: Job, visit: Visit, wor
     analysis = asyncio.ensure_future(_report(job, visit, world))
     try:
         write = await work
-        await asyncio.wait([analysis], timeout=_LATE_SECONDS)
+        await asyncio.wait([analysis], timeout=late_seconds)
     finally:
         analysis.cancel()
     if not analysis.done() or analysis.cancelled():

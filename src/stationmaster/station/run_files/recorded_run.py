@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stationmaster.analysis.configs.base import TrainerConfig
@@ -10,8 +10,9 @@ from stationmaster.analysis.configs.reading import read_config
 from stationmaster.analysis.recorded_run import RecordedRun
 from stationmaster.errors import NotFound, UserError
 from stationmaster.series.joining import join_attempts
+from stationmaster.series.sources.journal import SUFFIX, read_segment
 from stationmaster.series.table import Table
-from stationmaster.station.run_files.sqlite_file import SQLITE_MARK, DatabaseRows, read_database
+from stationmaster.station.run_files.sqlite_file import SQLITE_MARK, DatabaseRows, folded_up_to, read_database
 
 DATABASE = "aitk_db.db"
 HINT = f"give a job, a run's database ({DATABASE}), or a folder that holds one"
@@ -22,6 +23,8 @@ _MOST_LOG_BYTES = 64 << 20
 _LOG_HEAD_BYTES = 1 << 20  # of a longer log: the start has the settings, the end what went wrong
 _MOST_CONFIG_BYTES = 4 << 20
 _MOST_JOBS_NAMED = 8
+_MOST_SEGMENTS = 200
+_MOST_SEGMENT_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +47,7 @@ def read_recorded_run(
     or if it holds several jobs and `job` is None.
     """
     database = _database_in(path) if path.is_dir() else path
-    rows = _rows(database, job=job)
+    rows = _with_journals(database, _rows(database, job=job), job=job)
     if job is None and len(rows.jobs) > 1:
         named = ", ".join(rows.jobs[:_MOST_JOBS_NAMED]) + (", …" if len(rows.jobs) > _MOST_JOBS_NAMED else "")
         raise UserError(f"{database} holds {len(rows.jobs)} jobs: {named}", hint="choose one with --job")
@@ -60,6 +63,25 @@ def read_recorded_run(
         config=_config(chosen, notes, is_given=config is not None),
     )
     return RunOnDisk(run=run, database=database, log=log, config=chosen, notes=tuple(notes))
+
+
+def _with_journals(database: Path, rows: DatabaseRows, *, job: str | None) -> DatabaseRows:
+    """Add what a training recorded in front of its database and nothing has folded into it: it was killed, or runs."""
+    folder = database.with_name(f"{database.name}.journals")
+    segments = sorted(folder.glob(f"*{SUFFIX}"))[:_MOST_SEGMENTS] if folder.is_dir() else []
+    if not segments:
+        return rows
+    folded = folded_up_to(database)
+    found = [
+        read_segment(path.read_bytes(), position=folded.get(path.name.removesuffix(SUFFIX), 0))
+        for path in segments
+        if path.stat().st_size <= _MOST_SEGMENT_BYTES
+    ]
+    added = [each for each in found if each is not None and each.tables]
+    jobs = tuple(dict.fromkeys([*rows.jobs, *(each.job for each in added)]))
+    chosen = rows.job_id or next(iter(jobs), None)
+    tables = (*rows.tables, *(table for each in added if each.job == chosen for table in each.tables))
+    return replace(rows, job_id=chosen, jobs=jobs, tables=tables)
 
 
 def facts_of(tables: tuple[Table, ...]) -> dict[str, str]:

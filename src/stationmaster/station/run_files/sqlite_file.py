@@ -54,6 +54,15 @@ def read_database(path: Path, *, job: str | None = None) -> DatabaseRows:
     return replace(found, notes=(*found.notes, *cut))
 
 
+def folded_up_to(path: Path) -> dict[str, int]:
+    """Return how far each segment of trackside's journal is in the database; nothing where that cannot be read."""
+    try:
+        with _opened(path) as connection:
+            return dict(connection.execute("SELECT name, position FROM TracksideJournal LIMIT 10000"))
+    except (sqlite3.Error, TypeError):
+        return {}
+
+
 def _read_whole(connection: sqlite3.Connection, path: Path, *, wanted: str | None) -> DatabaseRows:
     jobs = _jobs(connection)
     chosen = _chosen(path, jobs, wanted=wanted)
