@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -25,6 +25,7 @@ def run_of_text(
     tokens_per_row: int = 300,
     given: dict[str, object] | None = None,
     resumed: bool = False,
+    loads: Mapping[str, float] | None = None,
 ) -> RecordedRun:
     """A step and a sample in each second; `resumed`: the counts of steps and tokens begin anew halfway."""
     recipe = find("llm-lora@2").recipe
@@ -57,6 +58,17 @@ def run_of_text(
             details=["{}", "{}"],
         ),
     ]
+    if loads:
+        tables.append(
+            table(
+                "ProcessSample",
+                timestamp=times * len(loads),
+                pid=[7] * count * len(loads),
+                role=[role for role in loads for _ in times],
+                cpu_percent=[load for load in loads.values() for _ in times],
+                memory_gb=[1.0] * count * len(loads),
+            )
+        )
     return RecordedRun(
         job_id="words",
         tables={each.name: each for each in tables},
@@ -118,6 +130,26 @@ def test_packing_is_not_advised_where_it_would_change_nothing(tokens: int, given
 def test_counts_that_begin_anew_after_a_resume_do_not_make_rows_look_short() -> None:
     report = analyse(run_of_text(busy_percent=waiting(1.0), tokens_per_row=900, resumed=True))
     assert Lever.PACKING not in advice_of(report)
+
+
+@pytest.mark.parametrize(
+    ("loads", "advised"),
+    [
+        ({"main": 8.0, "worker": 99.0}, [Lever.WORKERS]),
+        ({"main": 100.0, "worker": 0.0}, [Lever.PACKING, Lever.BATCH_SIZE]),
+        ({"main": 8.0, "worker": 0.0}, [Lever.WORKERS, Lever.PACKING, Lever.BATCH_SIZE]),
+    ],
+    ids=["the workers are slow", "the training is slow", "they wait for a disk"],
+)
+def test_processes_that_have_all_they_can_do_show_what_is_slow(loads: dict[str, float], advised: list[Lever]) -> None:
+    report = analyse(run_of_text(busy_percent=waiting(1.0), given={"workers": 4}, loads=loads))
+    assert list(advice_of(report)) == advised
+
+
+def test_where_every_core_prepares_rows_already_a_faster_machine_is_all_that_helps() -> None:
+    loads = {"main": 8.0, "worker": 99.0}
+    report = analyse(run_of_text(busy_percent=waiting(1.0), given={"workers": 16}, loads=loads))
+    assert list(advice_of(report)) == [Lever.MACHINE_DISK]
 
 
 @pytest.mark.parametrize(

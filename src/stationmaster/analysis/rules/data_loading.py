@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from statistics import median
 
 from stationmaster.analysis.configs.base import truth
@@ -29,6 +29,7 @@ _SOME_IDLE_SHARE = 0.15
 _LEAST_SAMPLES = 30
 _BUSY_PERCENT = 85.0
 _IDLE_CPU_PERCENT = 5.0
+_FULL_CPU_PERCENT = 80.0
 _MOST_WORKERS = 16
 _SHORT_ROW_FILL = 0.6
 
@@ -50,9 +51,7 @@ def data_rules(facts: RunFacts) -> Iterator[Finding]:
 
 def _starved(facts: RunFacts, use: Utilisation) -> Iterator[Finding | None]:
     """The first handle that is open is the advice; the others are worth trying too."""
-    handles = [
-        handle for handle in (_caching(facts), _workers(facts), _packing(facts), _batch(facts)) if handle is not None
-    ]
+    handles = [handle for find_handle in _handles_of(facts) if (handle := find_handle(facts)) is not None]
     lost = use.idle_share * facts.training_seconds
     if not handles:
         handles = [
@@ -87,6 +86,34 @@ def _starved(facts: RunFacts, use: Utilisation) -> Iterator[Finding | None]:
 
 
 Handle = tuple[Lever, object, str, str]
+
+
+def _handles_of(facts: RunFacts) -> tuple[Callable[[RunFacts], Handle | None], ...]:
+    """What may help, the likeliest first; where the load of the processes shows what is slow, only that."""
+    workers, main = _load_of(facts, "worker"), _load_of(facts, "main")
+    if workers is not None and workers >= _FULL_CPU_PERCENT:
+        return (_caching, _workers)  # larger steps would wait for them as long
+    if workers is not None and workers <= _IDLE_CPU_PERCENT and main is not None and main >= _FULL_CPU_PERCENT:
+        return (_caching, _packing, _batch)  # batches are ready, and the training is busy with starting steps
+    return (_caching, _workers, _packing, _batch)
+
+
+def _load_of(facts: RunFacts, role: str) -> float | None:
+    """Return the usual load of a process while steps were trained, in percent of a core; None if hardly sampled."""
+    loads = [cpu for cpu, _ in _process_samples(facts, role)]
+    return median(loads) if len(loads) >= _LEAST_SAMPLES else None
+
+
+def _process_samples(facts: RunFacts, role: str) -> list[tuple[float, float]]:
+    """Return load and memory of each sample of such a process while steps were trained."""
+    table = facts.tables.get("ProcessSample")
+    if table is None:
+        return []
+    return [
+        (cpu, memory or 0.0)
+        for at, found, cpu, memory in table.tuples("timestamp", "role", "cpu_percent", "memory_gb")
+        if found == role and cpu is not None and facts.phases.at(at) is RunPhase.TRAINING
+    ]
 
 
 def _caching(facts: RunFacts) -> Handle | None:
@@ -175,14 +202,9 @@ def _sometimes_idle(facts: RunFacts, use: Utilisation) -> Finding | None:
 def _idle_workers(facts: RunFacts) -> Finding | None:
     """Workers that hardly use a core beside a busy GPU: fewer of them would do, and hold less memory."""
     use, workers = facts.utilisation, number_of(facts, Lever.WORKERS)
-    table = facts.tables.get("ProcessSample")
-    if table is None or use is None or use.samples < _LEAST_SAMPLES or not workers or workers <= 2:
+    if use is None or use.samples < _LEAST_SAMPLES or not workers or workers <= 2:
         return None
-    rows = [
-        (cpu, memory or 0.0)
-        for at, role, cpu, memory in table.tuples("timestamp", "role", "cpu_percent", "memory_gb")
-        if role == "worker" and cpu is not None and facts.phases.at(at) is RunPhase.TRAINING
-    ]
+    rows = _process_samples(facts, "worker")
     if len(rows) < _LEAST_SAMPLES or use.mean_percent < _BUSY_PERCENT:
         return None
     busy = median(cpu for cpu, _ in rows)
