@@ -11,11 +11,10 @@ from stationmaster.analysis.facts.log_facts import LogFacts
 from stationmaster.parsers.base import ErrorKind
 
 SIGKILL = 9
+STALL = "stall"
 _KILLED_TEXT = re.compile(
     r"killed by signal: Killed|^(?:.*[\s\]])?Killed\s*$|\bSIGKILL\b|\bSignal 9\b|exitcode\s*:\s*-9\b", re.MULTILINE
 )
-_ON_PURPOSE = ("user", "limit", "anomaly")
-"""Who ends a training that could have gone on; of an anomaly the analysis finds the cause itself."""
 _ALMOST = 0.98  # nearer to the end than this a silent log may be a finished one
 
 
@@ -25,6 +24,8 @@ class Ending:
     failed: bool
     """Ended by an error, or by a signal that no user sent."""
     by_user: bool
+    stalled: bool
+    """It was stopped because it made no progress."""
     exit_code: int | None
     signal: int | None
     killed: bool
@@ -45,16 +46,19 @@ def ending_of(
 ) -> Ending:
     """Judge the end by exit code and signal, and where there are none by the log."""
     code, signal = _whole(info.get("exit_code")), _signal(info)
-    by_user = info.get("stopped_by", "").strip().casefold() in _ON_PURPOSE or (code is None and log.stopped)
+    stopped_by = info.get("stopped_by", "").strip().casefold()
+    by_user = stopped_by == "user" or (code is None and log.stopped)
     all_done = _all_steps_done(steps, total_steps, log)
-    if code is not None or signal is not None:
+    if stopped_by and not by_user:  # a limit, an anomaly or a stall: whatever signal it got was ours
+        completed, failed = False, stopped_by == STALL
+    elif code is not None or signal is not None:
         completed = code == 0 and signal is None and all_done and not by_user
         failed = not by_user and (signal is not None or code not in (0, None))
     else:
         completed = log.finished and all_done and not by_user
         failed = not by_user and not completed and (log.failed or log.cause is not None)
     running = info.get("running") == "1"
-    unknown = code is None and signal is None and not by_user and not running
+    unknown = code is None and signal is None and not stopped_by and not by_user and not running
     vanished = (
         unknown
         and not completed
@@ -66,16 +70,21 @@ def ending_of(
         and total_steps is not None
         and (steps or 0) < total_steps * _ALMOST
     )
-    killed = not by_user and (
-        signal == SIGKILL
-        or _KILLED_TEXT.search(log.text) is not None
-        or any(error.kind is ErrorKind.KILLED and not error.advanced for error in log.errors)
+    killed = (
+        not stopped_by
+        and not by_user
+        and (
+            signal == SIGKILL
+            or _KILLED_TEXT.search(log.text) is not None
+            or any(error.kind is ErrorKind.KILLED and not error.advanced for error in log.errors)
+        )
     )
     killed = killed and not completed
     return Ending(
         completed=completed and not running,
         failed=(failed or vanished or (killed and unknown)) and not running,
         by_user=by_user,
+        stalled=stopped_by == STALL,
         exit_code=code,
         signal=signal,
         killed=killed,

@@ -255,7 +255,10 @@ def _add_nan(walk: _Walk, line: str, at: float | None) -> None:
             return
     shown = line.rstrip().rsplit("\r", 1)[-1].strip()
     found = _NAN.search(line)
-    message = shown if len(shown) <= 200 else f"loss is nan: {found[0] if found else shown[-120:]}"
+    if found is not None and found[0].casefold().endswith("is nan"):
+        message = found[0]  # glued to the end of a bar
+    else:
+        message = shown if len(shown) <= 200 else f"loss is nan: {found[0] if found else shown[-120:]}"
     walk.errors.append(LoggedError(kind=ErrorKind.NAN_LOSS, message=message, fatal=False, at=at, phase=walk.phase))
 
 

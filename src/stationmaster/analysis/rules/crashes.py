@@ -210,6 +210,9 @@ def crash_rules(facts: RunFacts) -> Iterator[Finding]:
     """Yield what ended the run, unless memory did."""
     if not facts.ending.failed:
         return
+    if facts.ending.stalled:
+        yield from (finding for finding in _stalled(facts) if finding is not None)
+        return
     error = facts.log.cause
     if facts.ending.killed_for_memory or (error is not None and _is_memory(facts, error)):
         return
@@ -341,6 +344,25 @@ def _by_signal(facts: RunFacts) -> Sequence[Finding | None] | None:
             ),
             basis="exit signal and memory samples",
             confidence=Confidence.MEDIUM,
+        )
+    ]
+
+
+def _stalled(facts: RunFacts) -> Sequence[Finding | None]:
+    return [
+        find(
+            facts,
+            rule="crash_stalled",
+            severity=Severity.CRITICAL,
+            lever=Lever.MACHINE_HOST,
+            value=None,
+            title=f"The training stopped making progress after step {facts.steps_completed or 0} and was ended",
+            action="Try another machine; if it stalls at the same step again, use another version of the trainer.",
+            impact="The run reaches its last step.",
+            group=Group.ENDED_THE_RUN,
+            evidence=(Evidence(what="steps", value=facts.steps_completed, threshold=facts.total_steps),),
+            basis="no new step for longer than the watch allows",
+            confidence=Confidence.LOW,
         )
     ]
 
