@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stationmaster.lifecycle import REASONS
-from stationmaster.model import Alert, Event, Job, Outcome, Progress, Reason
+from stationmaster.model import Alert, Event, Job, Outcome, Progress, Reason, RunHealth
 from stationmaster.money import from_dollars
 from stationmaster.notify.base import Priority
 from stationmaster.notify.templates import (
@@ -101,6 +101,16 @@ def test_a_completion_tells_steps_duration_loss_model_and_cost() -> None:
         "Cost: $1.23",
     ):
         assert line in text.splitlines()
+
+
+@pytest.mark.parametrize("reason", [Reason.FINISHED, Reason.STALLED, Reason.STEP_FAILED])
+def test_the_end_has_one_line_with_what_the_analysis_found(reason: Reason) -> None:
+    health = RunHealth(attempt=1, health="critical", headline="A batch of 4 does not\nfit")
+    lines = outcome(reason, health=health).splitlines()
+    assert lines.count("Analysis: Critical: A batch of 4 does not fit") == 1
+    good = outcome(reason, health=RunHealth(attempt=1, health="good"))
+    assert "Analysis: Good" in good.splitlines()
+    assert "Analysis" not in outcome(reason)
 
 
 def test_a_published_model_is_told_with_its_link() -> None:
