@@ -89,7 +89,7 @@ def cold_start_of_a_short_run() -> Case:
     run.load(card=10.0, seconds=400)
     run.train(60, card=17.6)
     run.finish()
-    return case_of(run, "healthy_cold", health="Good", why="Loading takes most of the time; nobody measured the disk.")
+    return case_of(run, "healthy_cold", health="Good", why="Loading takes most of the time; the disk was not measured.")
 
 
 @case
@@ -311,7 +311,7 @@ def local_times_without_an_offset() -> Case:
         first=[critical(path_of(KOHYA, "batch"), min=1, max=2)],
         may=further_memory(run, "gpu"),
         errors=[log_error("oom", "out of memory", at=run.now, memory=last_memory(run))],
-        why="The traceback has no time of its own, and nobody knows the log's zone.",
+        why="The traceback has no time of its own, and the log's zone is not known.",
     )
 
 

@@ -413,7 +413,7 @@ def crash_without_a_named_cause(given: tuple[str, int, tuple[str, ...]]) -> Case
         must_not_say=NOT_OOM,
         errors=[log_error("crash", *words, at=run.now)] if words else [],
         noise=_LAUNCHER,
-        why="It ended by itself and is not complete.",
+        why="It ended without a cause that can be named, and is not complete.",
     )
 
 
@@ -434,7 +434,7 @@ def stopped_by_the_user(given: tuple[str, int]) -> Case:
         health="Good",
         noise=["KeyboardInterrupt"],
         must_not_say=NOT_OOM,
-        why="Somebody ended it on purpose: not completed, and nothing is wrong.",
+        why="The user ended it on purpose: not completed, and nothing is wrong.",
     )
 
 

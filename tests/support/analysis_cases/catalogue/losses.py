@@ -337,7 +337,7 @@ def learning_rate_that_is_fine(given: tuple[str, dict[str, Any], Any]) -> Case:
     run.load(card=10.0)
     run.train(600, card=17.6, loss=loss)
     run.finish()
-    return case_of(run, "healthy_lr", health="Good", why="A flat loss alone says nothing about the learning rate.")
+    return case_of(run, "healthy_lr", health="Good", why="A flat loss alone proves nothing about the learning rate.")
 
 
 @case

@@ -484,7 +484,9 @@ def hip_out_of_memory() -> Case:
     run.train(100, card=21.0)
     run.overflow(card=23.7)
     run.fail(oom_text(kind="HIP"))
-    return diagnosed(run, "oom_hip", [critical(path_of(KOHYA, "batch"), min=1, max=2)], "ROCm says HIP.")
+    return diagnosed(
+        run, "oom_hip", [critical(path_of(KOHYA, "batch"), min=1, max=2)], "ROCm prints HIP instead of CUDA."
+    )
 
 
 @case

@@ -108,7 +108,7 @@ def killed_at_half_of_system_memory_with_a_full_card() -> Case:
         must_include=[[critical(path_of(AI_TOOLKIT, "batch"), eq=1)]],
         may=further_memory(run, "gpu"),
         must_not_say=NOT_OOM,
-        why="Signal 9 is the system's memory or the host; a card at 93 % kills nobody, but is too full.",
+        why="Signal 9 is the system's memory or the host; a card at 93 % ends no process, but is too full.",
     )
 
 
