@@ -91,3 +91,10 @@ def test_the_figures_of_an_allocator_are_read_in_both_of_its_wordings() -> None:
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=400), st.sampled_from(["ai-toolkit", "kohya", None]))
 def test_any_text_can_be_read(text: str, framework: str | None) -> None:
     assert read(text, framework=framework).text == text
+
+
+def test_a_secret_in_the_log_does_not_get_into_the_report() -> None:
+    found = read(f"{TRACEBACK}RuntimeError: refused hf_abcdefghijklmnop at https://me:pw@host/a?sig=x\n").cause
+    assert found is not None
+    assert found.message == "RuntimeError: refused … at https://host/a?…"
+    assert "hf_abc" not in (found.traceback or "")

@@ -10,10 +10,11 @@ from stationmaster.control.flow.policy import Policy
 from stationmaster.control.flow.step import outcome_event
 from stationmaster.control.states.executing import handler as executing
 from stationmaster.control.states.executing.status_intake import ExecutingView
-from stationmaster.control.states.executing.step_failure import failure_explanation, quoted
+from stationmaster.control.states.executing.step_failure import failure_explanation
 from stationmaster.lifecycle import concluded
 from stationmaster.model import Event, Job, Reason, State
 from stationmaster.notify.templates import Facts, text_of_event
+from stationmaster.parsers.quotes import quoted
 from stationmaster.remote.status import Finished, LogPiece, Status, StepStatus, Supervisor
 from tests.support.jobs.spine_values import MACHINE, job, visit
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from stationmaster.parsers.base import ErrorKind, Phase, Reading
+from stationmaster.parsers.quotes import without_secrets
 from stationmaster.parsers.reader import LogReader
 
 _TIME = re.compile(r"^\[?(\d{4})[-/](\d\d)[-/](\d\d)[ T](\d\d):(\d\d):(\d\d)")
@@ -152,6 +153,9 @@ def read_log(text: str, *, framework: str | None, total_steps: int | None, utc_o
     for error in walk.errors:
         _complete(error, tracebacks, lines)
     _note_repetitions(walk.errors, text)
+    for error in (*walk.errors, *walk.saves_lost.values(), *walk.warnings.values()):
+        error.message = without_secrets(error.message)
+        error.traceback = None if error.traceback is None else without_secrets(error.traceback)
     steps = max(summary.step or 0, walk.best_step)
     return LogFacts(
         text=text,

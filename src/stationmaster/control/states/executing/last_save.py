@@ -12,9 +12,9 @@ from typing import Any
 from stationmaster.control.flow.step import wait
 from stationmaster.control.flow.world import World
 from stationmaster.control.machine.access import host_of
-from stationmaster.control.states.executing.step_failure import quoted
 from stationmaster.model import Job, LastSave, Reason
 from stationmaster.parsers.base import Phase
+from stationmaster.parsers.quotes import quoted
 from stationmaster.recipes.commands import SaveRequest
 from stationmaster.settings import MonitoringSettings
 from stationmaster.store.writes import NewEvent, Write

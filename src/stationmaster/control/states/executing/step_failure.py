@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import signal
-import unicodedata
 
 from stationmaster.model import Job
+from stationmaster.parsers.quotes import quoted
 from stationmaster.parsers.reader import LogReader
 from stationmaster.remote.status import Status, StepStatus
 
-_LONGEST_READ = 4000
-_LONGEST_QUOTE = 300
 _HOW = {
     "timeout": "exceeded its timeout",
     "missing_output": "did not create its expected files",
@@ -19,14 +16,6 @@ _HOW = {
     "could_not_start": "could not be started",
     "out_of_memory": "exceeded the memory limit of its container",
 }
-_NOT_SHOWN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # control characters, turned text, halves, line ends
-_ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-_URL_DETAILS = re.compile(r"(\bhttps?://)(?:[^\s/@'\"]{1,200}@)?([^\s?'\"]{0,500})(\?[^\s'\")]*)?")
-_TOKEN = re.compile(
-    r"\b(?:hf_|sk-|gh[opsu]_|github_pat_|glpat-|xox[abp]-|AKIA)[\w-]{8,}"
-    r"|(?<=bearer )\S+|(?<=token=)\S+|(?<=key=)\S+|(?<=secret=)\S+|(?<=password=)\S+",
-    re.IGNORECASE,
-)
 
 
 def failure_explanation(job: Job, status: Status) -> str:
@@ -48,22 +37,6 @@ def error_in_log(job: Job, step: StepStatus) -> str | None:
     fatal = [error for error in errors if error.fatal]
     others = errors if step.failure == "exit" else ()
     return next((error.message for error in reversed(fatal or others)), None)
-
-
-def quoted(text: str) -> str:
-    """A machine's text as one short line, without control characters and without what may be a secret.
-
-    >>> quoted("HTTPError: 401 for\\turl: https://me:pw@host/a?sig=x \\x1b[31mhf_abcdefghijkl")
-    'HTTPError: 401 for url: https://host/a?… …'
-    """
-    plain = _ESCAPE.sub("", text[:_LONGEST_READ])
-    shown = "".join(" " if unicodedata.category(letter) in _NOT_SHOWN else letter for letter in plain)
-    line = _TOKEN.sub("…", _URL_DETAILS.sub(_without_details, " ".join(shown.split())))
-    return line if len(line) <= _LONGEST_QUOTE else line[: _LONGEST_QUOTE - 1] + "…"
-
-
-def _without_details(url: re.Match[str]) -> str:
-    return f"{url[1]}{url[2]}{'?…' if url[3] else ''}"
 
 
 def _failed_step(status: Status) -> StepStatus | None:

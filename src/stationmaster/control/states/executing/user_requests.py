@@ -16,9 +16,9 @@ from stationmaster.control.machine.access import host_of
 from stationmaster.control.results.checkpoint_collection import with_newest_wanted
 from stationmaster.control.results.declared_files import has_safe_name
 from stationmaster.control.results.job_folder import arriving, fetched_path
-from stationmaster.control.states.executing.step_failure import quoted
 from stationmaster.errors import CommandFailed, DiskFull, TransferFailed
 from stationmaster.model import Checkpoint, Job, PendingRequest, Request, Requests
+from stationmaster.parsers.quotes import quoted
 from stationmaster.recipes.outputs import output_of, step_of
 from stationmaster.recipes.schema import Output, OutputKind, Recipe
 from stationmaster.remote.host import Host, RequestState
