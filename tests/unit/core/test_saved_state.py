@@ -19,10 +19,12 @@ WATCH_KEYS = {
     "track": "active still furthest position total counts_steps moves repeating repeat_from marks gaps first_gap",
     "book": "phase spent visits longest",
     "trend": "samples usual usual_undisturbed peak",
+    "stillness": "since until quiet seen works_since processes identity memory_gb gpu_memory_gb io_mb"
+    " network_mb gpu_percent cpu_percent longest usual is_refuted",
     "escalation": "flagged_at terminated_at",
     "recovery": "cause usual_pace pace_at_flag interval active_at_flag signs looks_in_a_row marks",
     "flagged_as": "is_stalling confidence reason recommendation current_step total_steps cause eta_seconds"
-    " steps_per_second usual_steps_per_second",
+    " steps_per_second usual_steps_per_second is_early",
 }
 READER_KEYS = (
     "configured_total family step total scope epoch total_epochs loss learning_rate rate eta_seconds phase errors"
@@ -45,7 +47,7 @@ def stalled() -> tuple[StallWatch, LogReader, SignsOfLife]:
 def test_the_stored_keys_of_the_watch_never_change() -> None:
     watch, reader, signs = stalled()
     state = watch.state()
-    assert list(state) == [*WATCH_KEYS, "at", "idle", "is_closing"]
+    assert list(state) == ["gpus", *WATCH_KEYS, "at", "idle", "is_closing"]
     for part, keys in WATCH_KEYS.items():
         assert list(state[part]) == keys.split()
     assert list(signs.state()) == ["tail", "shapes"]
