@@ -80,12 +80,8 @@ def test_an_exported_database_holds_the_analysis(finished: LocalWorld, tmp_path:
     assert json.loads(errors) == report.as_json()["log_errors"]
 
 
-@pytest.mark.parametrize(
-    ("fault", "words"),
-    [("oom", "memory"), ("nan", "nan"), ("crash", "")],
-)
-def test_a_training_that_went_wrong_is_diagnosed(world: LocalWorld, pictures: Path, fault: str, words: str) -> None:
-    wrong = {"fault": fault, "fault_at": 5}
+def test_a_training_that_went_wrong_is_diagnosed(world: LocalWorld, pictures: Path) -> None:
+    wrong = {"fault": "oom", "fault_at": 5}
     submit(world.station, world.request(pictures, id="a", parameters=wrong))
     world.work_until_ended("a")
     stored = world.station.analyses.stored("a")
@@ -94,8 +90,8 @@ def test_a_training_that_went_wrong_is_diagnosed(world: LocalWorld, pictures: Pa
     assert report.health is Health.CRITICAL
     assert report.first is not None
     assert report.first.severity is Severity.CRITICAL
-    assert words in report.first.title.lower()
-    assert report.summary.training_completed is False or fault == "nan"
+    assert "memory" in report.first.title.lower()
+    assert report.summary.training_completed is False
     assert sum(event.kind == "analysed" for event in world.station.events.of_job("a")) == 1
 
 
