@@ -149,7 +149,7 @@ class NamespaceMachine:
             flag = self._files() / f"run/refuse-{_DIRECT_PORT}"
             if refuse:
                 flag.touch()
-                self._end_ssh(_DIRECT_PORT)
+                await _until_ended(self._end_ssh(_DIRECT_PORT))  # one that still dies accepts, and then resets
             else:
                 flag.unlink(missing_ok=True)
 
@@ -195,13 +195,21 @@ class NamespaceMachine:
         first = self._first_process()
         return _processes_beside(first) if first is not None else []
 
-    def _end_ssh(self, port: int) -> None:
-        """Kill the SSH server of this port and its sessions; their commands continue."""
+    def _end_ssh(self, port: int) -> list[int]:
+        """Kill the SSH server of this port and its sessions; their commands continue. Returns what was killed."""
         servers = [pid for pid in self._inside() if _name_of(pid).startswith("sshd")]
         listening = {pid for pid in servers if f"-p {port} -o PidFile" in " ".join(_command_of(pid))}
-        for pid in servers:
-            if pid in listening or _parent_of(pid) in listening:
-                os.kill(pid, signal.SIGKILL)
+        killed = [pid for pid in servers if pid in listening or _parent_of(pid) in listening]
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+        return killed
+
+
+async def _until_ended(pids: list[int]) -> None:
+    for _ in range(500):
+        if not any(_start_time_of(pid) for pid in pids):
+            return
+        await asyncio.sleep(0.01)
 
 
 def _container_variables(spec: MachineSpec) -> dict[str, str]:
