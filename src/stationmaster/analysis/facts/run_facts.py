@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -57,6 +58,7 @@ class Utilisation:
 
 
 _IDLE_PERCENT = 10.0
+_WITHOUT_BF16 = re.compile(r"\b(?:T4|V100|P100|P40|GTX|TITAN|RTX 20\d\d|Quadro RTX)\b", re.IGNORECASE)
 _ZONE_SECONDS = 900  # time zones differ by quarters of an hour
 
 
@@ -255,6 +257,15 @@ class RunFacts:
     def _own_thresholds(self) -> dict[str, float]:
         names = ("memory_warning_threshold", "memory_critical_threshold")
         return {name: found for name in names if (found := self.info_number(name)) is not None}
+
+    @cached_property
+    def gpu_name(self) -> str | None:
+        table = self.tables.get("GpuSample")
+        return next((name for name in table.values("name") if name), None) if table is not None else None
+
+    @property
+    def gpu_lacks_bf16(self) -> bool:
+        return _WITHOUT_BF16.search(self.gpu_name or "") is not None
 
     @cached_property
     def troubles(self) -> tuple[Trouble, ...]:

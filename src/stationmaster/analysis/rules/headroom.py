@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 
 from stationmaster.analysis.configs.base import truth
@@ -20,7 +19,6 @@ _LARGE_CARD_GB = 39.0  # a card sold as 40 GB shows a little less
 _SMALLER_CARDS_GB = (12, 16, 24, 32, 48, 80)
 _MOST_GROWTH = 8
 _FULL_PRECISION = ("fp32", "float32", "float", "no")
-_OLD_GPU = re.compile(r"\b(?:T4|V100|P100|P40|GTX|TITAN|RTX 20\d\d|Quadro RTX)\b", re.IGNORECASE)
 _CHEAPER = 0.8
 
 
@@ -148,18 +146,16 @@ def _number_format(facts: RunFacts) -> Finding | None:
     dtype = value_of(facts, Lever.DTYPE)
     if dtype is None or str(dtype).casefold() not in _FULL_PRECISION or facts.gpu is None:
         return None
-    table = facts.tables.get("GpuSample")
-    names = [name for name in table.values("name") if name] if table is not None else []
-    if not names:
+    if facts.gpu_name is None:
         return None
-    better = "fp16" if _OLD_GPU.search(str(names[0])) else "bf16"
+    better = "fp16" if facts.gpu_lacks_bf16 else "bf16"
     return find(
         facts,
         rule="number_format",
         severity=Severity.INFO,
         lever=Lever.DTYPE,
         value=better,
-        title=f"The training ran in 32 bit; {names[0]} is faster in 16",
+        title=f"The training ran in 32 bit; {facts.gpu_name} is faster in 16",
         action=f"Train in {better}.",
         impact="About twice as fast, with half the memory for activations.",
         group=Group.OTHER,

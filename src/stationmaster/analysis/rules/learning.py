@@ -18,7 +18,6 @@ _LEAST_FALL = 0.10
 _HALF_PRECISION = ("fp16", "float16", "half")
 _ADAPTIVE = re.compile(r"prodigy|adafactor|d-?adapt|automagic", re.IGNORECASE)
 _ADAM = re.compile(r"adam", re.IGNORECASE)
-_OLD_GPU = re.compile(r"\b(?:T4|V100|P100|P40|GTX|TITAN|RTX 20\d\d|Quadro RTX)\b", re.IGNORECASE)
 _VALIDATION = re.compile(
     r"^(?:val|valid|validation|eval|test)[_/.-]?(?:.*[_/.-])?loss$|^loss[_/.-]?(?:val|valid|eval)", re.IGNORECASE
 )
@@ -50,7 +49,7 @@ def _nan(facts: RunFacts) -> Iterator[Finding | None]:
         ),
     )
     if rose is None and dtype in _HALF_PRECISION:
-        better = "no" if _OLD_GPU.search(_gpu_name(facts)) and facts.framework == "kohya" else "bf16"
+        better = "no" if facts.gpu_lacks_bf16 and facts.framework == "kohya" else "bf16"
         yield find(
             facts,
             rule="nan_half_precision",
@@ -194,12 +193,6 @@ def _overfit(facts: RunFacts) -> Finding | None:
             basis="measured: validation loss against training loss",
         )
     return None
-
-
-def _gpu_name(facts: RunFacts) -> str:
-    table = facts.tables.get("GpuSample")
-    names = [name for name in table.values("name") if name] if table is not None else []
-    return str(names[0]) if names else ""
 
 
 def _rounded(value: float) -> float:
