@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -72,7 +73,7 @@ def analyze(
     if for_file is not None:
         if again or offers:
             raise UserError("--again and --offers are for jobs", hint="leave them out for a file")
-        report = analyse_file(for_file, job=job, log=log, config=config)
+        report = analyse_file(for_file, job=job, log=log, config=config, now=time.time())
     if as_json:
         typer.echo(json.dumps(report.as_json(), indent=2, ensure_ascii=False))
         return

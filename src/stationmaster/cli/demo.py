@@ -178,5 +178,6 @@ def _conclude(view: JobView) -> None:
     typer.echo("\nNext:")
     typer.echo(f"  stationmaster show {job.id} --events     what happened, step by step")
     typer.echo(f"  stationmaster logs {job.id}              what the trainer printed")
+    typer.echo(f"  stationmaster analyze {job.id}           what to change in the next run")
     typer.echo(f"  stationmaster pull {job.id} ./model      the files, verified")
     typer.echo("  stationmaster train --recipe tiny-lora@1 --dataset YOUR_IMAGES --watch")

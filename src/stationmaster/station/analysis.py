@@ -35,11 +35,18 @@ class Analyses(Protocol):
         """The stored analysis of the job's last attempt that trained, if there is one."""
 
 
-def analyse_file(path: Path, *, job: str | None = None, log: Path | None = None, config: Path | None = None) -> Report:
-    """Analyse a run's database, or the one in a folder, without an installation.
+def analyse_file(
+    path: Path,
+    *,
+    job: str | None = None,
+    log: Path | None = None,
+    config: Path | None = None,
+    now: float | None = None,
+) -> Report:
+    """Analyse a run's database, or the one in a folder, without an installation. With `now` it may still run.
 
     Log and config are by default those beside it. Raises NotFound, UserError.
     """
-    found = read_recorded_run(path, job=job, log=log, config=config)
+    found = read_recorded_run(path, job=job, log=log, config=config, now=now)
     report = analyse(found.run)
     return replace(report, notes=(*found.notes, *report.notes))

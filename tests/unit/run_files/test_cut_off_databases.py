@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from stationmaster.analysis.report import Health
 from stationmaster.errors import NotFound, UserError
 from stationmaster.station.analysis import analyse_file
 from stationmaster.station.run_files.recorded_run import read_recorded_run
@@ -160,3 +161,16 @@ def test_what_is_missing_or_no_database_is_refused_in_one_line(tmp_path: Path) -
             analyse_file(tmp_path / path, log=log and tmp_path / log, config=config and tmp_path / config)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="is not a run's database"):
         analyse_file(tmp_path / "text")
+
+
+def test_a_run_that_is_written_just_now_is_not_one_that_vanished(tmp_path: Path) -> None:
+    path = tmp_path / "aitk_db.db"
+    write_run(path, steps=5)
+    (tmp_path / "log.txt").write_text(
+        "name:   1%|          | 5/1000 [00:05<16:35,  1.00it/s, lr: 1.0e-04 loss: 3.0e-01]"
+    )
+    last_row = 1_790_000_005.0
+    assert analyse_file(path, now=last_row + 3600).health is Health.CRITICAL
+    running = analyse_file(path, now=last_row + 10)
+    assert running.health is Health.GOOD
+    assert "the training may still run: its newest row is less than 2 minutes old" in running.notes

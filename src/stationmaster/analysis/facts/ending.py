@@ -59,8 +59,10 @@ def ending_of(
         failed = not by_user and not completed and (log.failed or log.cause is not None)
     running = info.get("running") == "1"
     unknown = code is None and signal is None and not stopped_by and not by_user and not running
+    may_run = info.get("may_run") == "1"
     vanished = (
         unknown
+        and not may_run
         and not completed
         and not failed
         and not log.finished

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ _LOG_HEAD_BYTES = 1 << 20  # of a longer log: the start has the settings, the en
 _MOST_CONFIG_BYTES = 4 << 20
 _MOST_JOBS_NAMED = 8
 _MOST_SEGMENTS = 200
+_FRESH_SECONDS = 120.0  # samples are written ten at a time, every 5 s
 _MOST_SEGMENT_BYTES = 16 << 20
 
 
@@ -39,10 +41,16 @@ class RunOnDisk:
 
 
 def read_recorded_run(
-    path: Path, *, job: str | None = None, log: Path | None = None, config: Path | None = None
+    path: Path,
+    *,
+    job: str | None = None,
+    log: Path | None = None,
+    config: Path | None = None,
+    now: float | None = None,
 ) -> RunOnDisk:
     """Read a run's database, or the one in a folder; log and config are by default those beside it.
 
+    With `now`, a run whose rows reach that time may still run: that it has no end means nothing.
     A file that was cut off is read as far as it goes. Raises NotFound, and UserError if the file is no run's database,
     or if it holds several jobs and `job` is None.
     """
@@ -55,10 +63,14 @@ def read_recorded_run(
     log = log or _beside(database, _log_names(rows.job_id))
     text = _log_text(log, notes) if log is not None else ""
     chosen = config or _beside(database, _CONFIG_NAMES)
+    tables, info = join_attempts({1: rows.tables}), facts_of(rows.tables)
+    if now is not None and _may_run(tables, info, now):
+        info["may_run"] = "1"
+        notes.append("the training may still run: its newest row is less than 2 minutes old")
     run = RecordedRun(
         job_id=rows.job_id or job or database.stem,
-        tables=join_attempts({1: rows.tables}),
-        info=facts_of(rows.tables),
+        tables=tables,
+        info=info,
         log=text,
         config=_config(chosen, notes, is_given=config is not None),
     )
@@ -93,6 +105,14 @@ def facts_of(tables: tuple[Table, ...]) -> dict[str, str]:
         for key, value in table.tuples("key", "value")
         if value is not None
     }
+
+
+def _may_run(tables: Mapping[str, Table], info: Mapping[str, str], now: float) -> bool:
+    """Return whether nothing records an end and the newest row is new; a machine's clock may differ a little."""
+    if any(key in info for key in ("exit_code", "exit_signal", "ended_at", "stopped_by")):
+        return False
+    times = [max(table.values("timestamp")) for table in tables.values() if "timestamp" in table.columns]
+    return abs(now - max(times, default=0.0)) <= _FRESH_SECONDS
 
 
 def _database_in(folder: Path) -> Path:
