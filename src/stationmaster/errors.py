@@ -11,6 +11,10 @@ StationmasterError            hint, exit_code, http_status; the docstring is the
 │   ├── TicketRefused         an upload ticket that was used, has expired or does not fit; TokenMissing (not shown)
 │   ├── SecretRefused         a secret that may do too much to be sent to a rented machine
 │   ├── OutOfCredit           not enough credits, with the numbers
+│   ├── NotSignedIn           the server does not know who asks
+│   ├── Forbidden             the server knows who asks, and they may not do this
+│   ├── TooManyRequests       the server takes no more requests from them now
+│   ├── TooLarge              more bytes than the server accepts
 │   └── DiskFull              not enough disk space, with the numbers
 ├── StoreError                the store cannot be used
 │   ├── StoreNewer            written by a newer version of Stationmaster
@@ -20,7 +24,8 @@ StationmasterError            hint, exit_code, http_status; the docstring is the
 │                             AnswerLost (unknown whether it happened) · ProviderFault (its answer makes no sense)
 ├── RemoteError               Unreachable (state unknown) · CommandFailed · HostKeyRefused · TransferFailed
 ├── DeliveryError             DeliveryRefused (try another place) · DeliveryBusy (the same place, later)
-└── NotifyError               NotifyRefused (try another way) · NotifyBusy (the same way, later)
+├── NotifyError               NotifyRefused (try another way) · NotifyBusy (the same way, later)
+└── ServerError               the server of `--server` does not answer, or not as Stationmaster's API does
 """
 
 from __future__ import annotations
@@ -107,6 +112,40 @@ class OutOfCredit(UserError):
 
     exit_code = 60
     http_status = 402
+
+
+class NotSignedIn(UserError):
+    """Who is asking is unknown: no token, or one that is not valid."""
+
+    exit_code = 12
+    http_status = 401
+
+
+class Forbidden(UserError):
+    """This account may not do that."""
+
+    exit_code = 13
+    http_status = 403
+
+
+class TooManyRequests(UserError):
+    """There are too many requests; retry later."""
+
+    exit_code = 14
+    http_status = 429
+
+    def __init__(
+        self, message: str | None = None, *, retry_after_seconds: float | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class TooLarge(UserError):
+    """The request has more bytes than the server accepts."""
+
+    exit_code = 15
+    http_status = 413
 
 
 class DiskFull(UserError):
@@ -241,3 +280,10 @@ class NotifyBusy(NotifyError):
     ) -> None:
         super().__init__(message, hint=hint)
         self.retry_after_seconds = retry_after_seconds
+
+
+class ServerError(StationmasterError):
+    """The server does not answer."""
+
+    exit_code = 16
+    http_status = 502

@@ -3,37 +3,43 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 
 import uvicorn
 
-from stationmaster.api.app import build_app
+from stationmaster.api.app import Service, build_app
 from stationmaster.control.destinations.job_bucket import open_job_bucket
-from stationmaster.control.wiring.open_store import open_store
 from stationmaster.errors import ConfigInvalid
 from stationmaster.event_log import get_logger
 from stationmaster.settings import Settings
+from stationmaster.station.local.doorkeeper import LocalDoorkeeper
+from stationmaster.station.local.station import LocalStation
 
 log = get_logger("stationmaster.serve")
 
 _CLOSING_SECONDS = 5
 
 
-def serve(settings: Settings, *, ready: Callable[[str], None]) -> None:
+def serve(settings: Settings, environ: Mapping[str, str], *, ready: Callable[[str], None]) -> None:
     """Answer requests until TERM or Ctrl-C; `ready` gets the address. Raises ConfigInvalid for a port in use."""
     with ExitStack() as opened:
         listening = opened.enter_context(closing(_listen(settings.serve.host, settings.serve.port)))
-        store = opened.enter_context(closing(open_store(settings)))
+        station = opened.enter_context(closing(LocalStation(settings, environ)))
+        store = station.store
         job_bucket = open_job_bucket(settings, store) if settings.serve.public_url is not None else None
         if job_bucket is not None:
             opened.callback(job_bucket.close)
         elif settings.serve.public_url is not None:
             why = "serve.public_url is set, but no bucket: there is nowhere to upload to"
             log.warning("uploads.off", why=why, hint="set bucket.name, see docs/how-to/object-store.md")
-        app = build_app(store, tickets=None if job_bucket is None else job_bucket.tickets)
+        service = Service(
+            station=station,
+            doorkeeper=LocalDoorkeeper(store),
+            tickets=None if job_bucket is None else job_bucket.tickets,
+        )
         config = uvicorn.Config(
-            app,
+            build_app(service),
             lifespan="off",
             log_level="warning",
             access_log=False,  # tickets are in the paths

@@ -86,7 +86,7 @@ def serve(
         raise ConfigInvalid(
             "`serve` needs FastAPI, which is not installed", hint="pip install 'stationmaster[serve]'"
         ) from None
-    run(settings, ready=lambda url: typer.echo(f"stationmaster answers at {url}"))
+    run(settings, options.environ, ready=lambda url: typer.echo(f"stationmaster answers at {url}"))
 
 
 def _service(context: typer.Context) -> LocalService:

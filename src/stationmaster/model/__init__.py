@@ -35,6 +35,7 @@ from stationmaster.model.attempt import (
     Transfer,
     Watching,
 )
+from stationmaster.model.callers import RIGHTS, Caller, Right, Role
 from stationmaster.model.catalogue import Place, Registering, Registration, SamplePicture, TrainedModel
 from stationmaster.model.jobs import SINGLE_USER, Alert, DatasetRef, Event, Job, JobSpec, Progress, Quote
 from stationmaster.model.machines import (
@@ -59,11 +60,13 @@ from stationmaster.model.training import Checkpoint, LogChunk, OutputFile, RunHe
 
 __all__ = [
     "LIVE_RENTAL_STATES",
+    "RIGHTS",
     "SINGLE_USER",
     "Access",
     "Alert",
     "AppliedAdvice",
     "BadMachine",
+    "Caller",
     "Charge",
     "Checkpoint",
     "Cleanup",
@@ -114,6 +117,8 @@ __all__ = [
     "Request",
     "Requests",
     "Requirements",
+    "Right",
+    "Role",
     "RunHealth",
     "SamplePicture",
     "SavedModel",

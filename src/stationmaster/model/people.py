@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stationmaster.model.callers import Role
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
@@ -17,6 +19,7 @@ class User:
     muted: tuple[str, ...] = ()
     quiet: str | None = None
     time_zone: str = "UTC"
+    role: Role = Role.USER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from stationmaster.station.analysis import Analyses
 from stationmaster.station.artifacts import Artifacts
+from stationmaster.station.audit import Audit
 from stationmaster.station.checks import Checks
 from stationmaster.station.costs import Costs
 from stationmaster.station.credits import Credits
@@ -21,6 +22,7 @@ from stationmaster.station.notifications import Notifications
 from stationmaster.station.offers import Offers
 from stationmaster.station.proposals import Proposals
 from stationmaster.station.recipes import Recipes
+from stationmaster.station.tokens import Tokens
 from stationmaster.station.users import Users
 
 
@@ -51,6 +53,10 @@ class Station(Protocol):
     def models(self) -> Models: ...
     @property
     def users(self) -> Users: ...
+    @property
+    def tokens(self) -> Tokens: ...
+    @property
+    def audit(self) -> Audit: ...
     @property
     def credits(self) -> Credits: ...
     @property

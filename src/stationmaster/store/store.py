@@ -29,6 +29,7 @@ from stationmaster.store.wake import Waker
 from stationmaster.store.watchers import Watchers
 
 if TYPE_CHECKING:
+    from stationmaster.store.access import AccessRows
     from stationmaster.store.analyses import Analyses
     from stationmaster.store.leases import Leases
     from stationmaster.store.ledger import Ledger
@@ -78,6 +79,12 @@ class Store:
         from stationmaster.store.leases import Leases
 
         return Leases(self.database, log_cap_bytes=self._log_cap_bytes, series_cap_bytes=self._series_cap_bytes)
+
+    @cached_property
+    def access(self) -> AccessRows:
+        from stationmaster.store.access import AccessRows
+
+        return AccessRows(self.database)
 
     @cached_property
     def analyses(self) -> Analyses:

@@ -287,6 +287,7 @@ users = sa.Table(
     Column("quiet", Text),
     Column("time_zone", Text, nullable=False),
     Column("created_at", Double, nullable=False),
+    Column("role", Text, nullable=False, server_default="user"),
 )
 
 # One row per event, user and purpose: the unique index refuses a second one.
@@ -427,4 +428,76 @@ tickets = sa.Table(
     Column("expires_at", Double, nullable=False),
     Column("closed_at", Double),
     Column("problem", Text),
+)
+
+# Tokens, codes and cookies are stored as SHA-256: a copy of the store signs nobody in.
+api_tokens = sa.Table(
+    "api_tokens",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("secret_sha256", Text, nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("rights", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("expires_at", Double),
+    Column("last_used_at", Double),
+    Column("revoked_at", Double),
+    Index("tokens_of_user", "owner"),
+)
+
+sign_in_codes = sa.Table(
+    "sign_in_codes",
+    metadata,
+    Column("code_sha256", Text, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("expires_at", Double, nullable=False),
+)
+
+browser_sessions = sa.Table(
+    "browser_sessions",
+    metadata,
+    Column("secret_sha256", Text, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("token_id", Text),  # of the token that opened it, whose end ends it
+    Column("csrf_token", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("expires_at", Double, nullable=False),
+)
+
+audit_log = sa.Table(
+    "audit_log",
+    metadata,
+    Column("id", _Counter, primary_key=True, autoincrement=True),
+    Column("at", Double, nullable=False),
+    Column("actor", StorableText),
+    Column("token_id", Text),
+    Column("action", StorableText, nullable=False),
+    Column("subject", StorableText),
+    Column("status", Integer, nullable=False),
+    Column("address", StorableText),
+    Index("audit_by_age", "at"),
+)
+
+# One row per idempotency key of a user: a repeated request finds the job that the first one made.
+submissions = sa.Table(
+    "submissions",
+    metadata,
+    Column("owner", Text, primary_key=True),
+    Column("key_sha256", Text, primary_key=True),
+    Column("body_sha256", Text, nullable=False),
+    Column("job_id", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+)
+
+# Datasets that arrive over HTTP; their files are in the home, under `uploads/<id>`.
+dataset_uploads = sa.Table(
+    "dataset_uploads",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("name", StorableText, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("touched_at", Double, nullable=False),  # one that nothing has arrived for since is removed
+    Index("uploads_of_user", "owner"),
 )

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import RowMapping
 
 from stationmaster.errors import NotFound
-from stationmaster.model import User
+from stationmaster.model import Role, User
 from stationmaster.store.bulk import upsert
 from stationmaster.store.codec import dumps, known_fields
 from stationmaster.store.engine import Database
@@ -22,7 +22,7 @@ class Users:
 
     def put(self, user: User) -> None:
         """Add a user or change one."""
-        row = {**dataclasses.asdict(user), "muted": dumps(list(user.muted))}
+        row = {**dataclasses.asdict(user), "muted": dumps(list(user.muted)), "role": user.role.value}
         with self._database.write() as connection:
             row["created_at"] = connection.execute(sa.select(self._database.now)).scalar_one()
             upsert(connection, users, [row], key=("name",))
@@ -44,4 +44,4 @@ class Users:
 
 
 def _user(row: RowMapping) -> User:
-    return known_fields(User, {**row, "muted": tuple(json.loads(row["muted"]))})
+    return known_fields(User, {**row, "muted": tuple(json.loads(row["muted"])), "role": Role(row["role"])})

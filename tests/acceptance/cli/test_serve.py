@@ -49,5 +49,5 @@ def test_a_port_in_use_is_one_line_and_a_hint(tmp_path: Path) -> None:
         port = str(taken.getsockname()[1])
         environ = {"STATIONMASTER_HOME": str(tmp_path), "STATIONMASTER_SERVE__PORT": port}
         with pytest.raises(ConfigInvalid, match=port) as told:
-            run_service(load_settings(environ, folder=tmp_path), ready=print)
+            run_service(load_settings(environ, folder=tmp_path), environ, ready=print)
     assert told.value.hint

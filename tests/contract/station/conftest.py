@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.jobs.http_world import HttpWorld
 from tests.support.jobs.local_world import LocalWorld, write_pictures
 from tests.support.jobs.submitting import submit
 
 Opener = Callable[..., AbstractContextManager[LocalWorld]]
 
-STATIONS: dict[str, Opener] = {"local": LocalWorld}
+STATIONS: dict[str, Opener] = {"local": LocalWorld, "http": HttpWorld}
 
 
 @pytest.fixture(params=sorted(STATIONS))

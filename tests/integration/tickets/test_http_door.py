@@ -9,19 +9,22 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import httpx
 import pytest
 import uvicorn
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from stationmaster.api.app import build_app
+from stationmaster.api.app import Service, build_app
 from stationmaster.control.destinations.job_bucket import JobBucket, bucket_key, send_from_machine
 from stationmaster.control.destinations.upload_tickets import UploadTickets
 from stationmaster.errors import DeliveryError
 from stationmaster.model import OutputFile
 from stationmaster.remote.host import Host
+from stationmaster.station.base import Station
+from stationmaster.station.local.doorkeeper import LocalDoorkeeper
 from stationmaster.store.store import Store
 from stationmaster.store.tickets import TicketState
 from tests.support.asynchronous_tests import asynchronous
@@ -32,10 +35,15 @@ PATH = "output/model.safetensors"
 TOKEN = "a-planted-token"
 
 
+def app_of(store: Store, tickets: UploadTickets | None) -> FastAPI:
+    """The service without an installation: machines need only the store."""
+    return build_app(Service(station=cast(Station, store), doorkeeper=LocalDoorkeeper(store), tickets=tickets))
+
+
 @contextmanager
 def serving(store: Store, tickets: UploadTickets | None) -> Iterator[str]:
     """The service on a port of its own; its address."""
-    config = uvicorn.Config(build_app(store, tickets=tickets), port=0, lifespan="off", log_level="error")
+    config = uvicorn.Config(app_of(store, tickets), port=0, lifespan="off", log_level="error")
     server = uvicorn.Server(config)
     with config.bind_socket() as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
@@ -143,7 +151,7 @@ def test_of_many_that_come_at_once_one_gets_the_address(open_job_bucket: Any, st
 def test_an_id_that_no_ticket_can_have_is_turned_away_before_anybody_is_asked(
     store: Store, ticket: str, verb: str
 ) -> None:
-    client = TestClient(build_app(store, tickets=_Unasked()))
+    client = TestClient(app_of(store, _Unasked()))
     answer = client.post(f"/api/uploads/{ticket}{verb}", headers={"Authorization": "Bearer any"})
     assert answer.status_code == 404
 
@@ -151,14 +159,14 @@ def test_an_id_that_no_ticket_can_have_is_turned_away_before_anybody_is_asked(
 @pytest.mark.parametrize("shown", [None, "", "Bearer", "Bearer ", "Bearer  ", "Basic YTpi", "a-planted-token"])
 def test_who_shows_no_token_is_asked_for_one(store: Store, shown: str | None) -> None:
     headers = {} if shown is None else {"Authorization": shown}
-    answer = TestClient(build_app(store, tickets=_Unasked())).post("/api/uploads/any", headers=headers)
+    answer = TestClient(app_of(store, _Unasked())).post("/api/uploads/any", headers=headers)
     assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
     assert "Bearer TOKEN" in answer.json()["hint"]
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 def test_a_balancer_may_ask_for_the_head_alone(store: Store, path: str) -> None:
-    client = TestClient(build_app(store, tickets=None))
+    client = TestClient(app_of(store, None))
     head, whole = client.head(path), client.get(path)
     assert (head.status_code, head.headers["content-length"]) == (200, whole.headers["content-length"])
     store.database.close()

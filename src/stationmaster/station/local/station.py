@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stationmaster.providers.base import Pause
     from stationmaster.station.local.analyses import LocalAnalyses
     from stationmaster.station.local.artifacts import LocalArtifacts
+    from stationmaster.station.local.audit import LocalAudit
     from stationmaster.station.local.checks import LocalChecks
     from stationmaster.station.local.costs import LocalCosts
     from stationmaster.station.local.credits import LocalCredits
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from stationmaster.station.local.processes import LocalProcesses
     from stationmaster.station.local.proposals import LocalProposals
     from stationmaster.station.local.recipes import LocalRecipes
+    from stationmaster.station.local.tokens import LocalTokens
     from stationmaster.station.local.users import LocalUsers
     from stationmaster.store.store import Store
 
@@ -122,6 +124,18 @@ class LocalStation:
         from stationmaster.station.local.users import LocalUsers
 
         return LocalUsers(self.installation)
+
+    @cached_property
+    def tokens(self) -> LocalTokens:
+        from stationmaster.station.local.tokens import LocalTokens
+
+        return LocalTokens(self.installation)
+
+    @cached_property
+    def audit(self) -> LocalAudit:
+        from stationmaster.station.local.audit import LocalAudit
+
+        return LocalAudit(self.installation)
 
     @cached_property
     def credits(self) -> LocalCredits:

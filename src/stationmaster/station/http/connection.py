@@ -1,0 +1,144 @@
+"""Requests to the API of a server; its errors are raised as the exceptions that they were there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import httpx
+from pydantic import TypeAdapter, ValidationError
+
+from stationmaster import __version__
+from stationmaster.errors import ServerError, StationmasterError
+from stationmaster.station.wire.document import Document, RequestDocument
+from stationmaster.station.wire.problem import MEDIA_TYPE, Problem
+
+Answer = TypeVar("Answer", bound=Document)
+Parameters = Mapping[str, str | int | float | bool | None]
+
+_SECONDS = httpx.Timeout(60.0, connect=10.0)
+_PATIENT = httpx.Timeout(600.0, connect=10.0)  # for what asks a provider, a bucket or the Hub
+
+
+class Connection:
+    """One server. Every method raises the StationmasterError that the server answers, or ServerError."""
+
+    def __init__(self, url: str, token: str | None) -> None:
+        self.url = url.rstrip("/")
+        headers = {"User-Agent": f"stationmaster/{__version__}", "Accept": "application/json"}
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        self.client = httpx.Client(base_url=self.url, headers=headers, timeout=_SECONDS, trust_env=True)
+
+    def get(self, path: str, answer: type[Answer], **parameters: str | int | float | bool | None) -> Answer:
+        return self._read(self.send("GET", path, parameters=parameters), answer)
+
+    def post(
+        self,
+        path: str,
+        answer: type[Answer],
+        body: RequestDocument | None = None,
+        *,
+        parameters: Parameters | None = None,
+        headers: Mapping[str, str] | None = None,
+        patient: bool = False,
+    ) -> Answer:
+        found = self.send("POST", path, body=body, parameters=parameters, headers=headers, patient=patient)
+        return self._read(found, answer)
+
+    def items(self, path: str, item: type[Answer], *, most: int | None = None, **parameters: Any) -> Iterator[Answer]:
+        """Every item of a list, over all its pages, or at most so many."""
+        count, after = 0, None
+        while True:
+            page = self.send("GET", path, parameters={**parameters, "after": after}).json()
+            for each in page["items"]:
+                if most is not None and count >= most:
+                    return
+                yield item.model_validate(each)
+                count += 1
+            after = page.get("next")
+            if after is None:
+                return
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: RequestDocument | None = None,
+        content: Any = None,
+        parameters: Parameters | None = None,
+        headers: Mapping[str, str] | None = None,
+        patient: bool = False,
+    ) -> httpx.Response:
+        """One request; the answer's status is a success."""
+        given = {name: _text(value) for name, value in (parameters or {}).items() if value is not None}
+        json_headers = {} if body is None else {"Content-Type": "application/json"}
+        with self.errors_of_server():
+            found = self.client.request(
+                method,
+                path,
+                params=given,
+                content=content if body is None else body.model_dump_json(exclude_unset=True),
+                headers={**json_headers, **(headers or {})},
+                timeout=_PATIENT if patient else _SECONDS,
+            )
+        self.require_success(found)
+        return found
+
+    def require_success(self, found: httpx.Response) -> None:
+        """Raises the error that the server answered."""
+        if found.is_success or found.status_code == httpx.codes.NOT_MODIFIED:
+            return
+        found.read()
+        raise self._error(found)
+
+    @contextmanager
+    def errors_of_server(self) -> Iterator[None]:
+        """Raise errors of the connection as ServerError."""
+        try:
+            yield
+        except httpx.HTTPError as problem:
+            raise ServerError(
+                f"{self.url} does not answer: {str(problem) or type(problem).__name__}",
+                hint="check the address given with --server, and that `stationmaster serve` runs there",
+            ) from None
+
+    def close(self) -> None:
+        self.client.close()
+
+    def _read(self, found: httpx.Response, answer: type[Answer]) -> Answer:
+        try:
+            return TypeAdapter(answer).validate_json(found.content)
+        except ValidationError:
+            raise self._not_ours() from None
+
+    def _error(self, found: httpx.Response) -> StationmasterError:
+        if found.headers.get("content-type", "").startswith(MEDIA_TYPE):
+            try:
+                return Problem.model_validate_json(found.content).error()
+            except ValidationError:
+                pass  # not a problem as we write them
+        return ServerError(
+            f"{self.url} answers {found.status_code}", hint="is this the address of `stationmaster serve`?"
+        )
+
+    def _not_ours(self) -> ServerError:
+        return ServerError(
+            f"{self.url} does not answer as Stationmaster does", hint="is this the address of `stationmaster serve`?"
+        )
+
+
+def segment(text: str) -> str:
+    """Text as one part of a path.
+
+    >>> segment("a/b")
+    'a%2Fb'
+    """
+    return quote(text, safe="")
+
+
+def _text(value: str | int | float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,39 @@
+"""An inbox on a server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stationmaster.model import SINGLE_USER, Delivery, Note
+from stationmaster.station.http.connection import Connection, segment
+from stationmaster.station.wire.document import Page
+from stationmaster.station.wire.notifications import DeliveryDocument, InboxDocument, ReadUpTo, TestMessage
+
+
+class HttpNotifications:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def count_unread(self, user: str = SINGLE_USER) -> int:
+        return self._connection.get(_path(user), InboxDocument, limit=1).unread
+
+    def inbox(self, user: str = SINGLE_USER, *, with_read: bool = False, limit: int = 50) -> Sequence[Note]:
+        found = self._connection.get(_path(user), InboxDocument, with_read=with_read, limit=limit)
+        return [one.value() for one in found.messages]
+
+    def mark_read(self, user: str, *, up_to: int) -> None:
+        self._connection.send("POST", f"{_path(user)}/read", body=ReadUpTo(up_to=up_to))
+
+    def try_channels(self, user: str, text: str) -> Sequence[Delivery]:
+        return self._try(f"{_path(user)}/test", text)
+
+    def try_operator_channels(self, text: str) -> Sequence[Delivery]:
+        return self._try("/api/inbox/test-operators", text)
+
+    def _try(self, path: str, text: str) -> Sequence[Delivery]:
+        found = self._connection.post(path, Page[DeliveryDocument], TestMessage(text=text), patient=True)
+        return [one.value() for one in found.items]
+
+
+def _path(user: str) -> str:
+    return f"/api/users/{segment(user)}/inbox"

@@ -1,0 +1,147 @@
+"""The station behind a server's address; each noun is imported when it is first used, as in the local one."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from stationmaster.errors import UserError
+from stationmaster.station.http.connection import Connection
+from stationmaster.station.wire.server import ServerDocument
+
+if TYPE_CHECKING:
+    from stationmaster.station.analysis import Analyses
+    from stationmaster.station.artifacts import Artifacts
+    from stationmaster.station.audit import Audit
+    from stationmaster.station.checks import Checks
+    from stationmaster.station.costs import Costs
+    from stationmaster.station.credits import Credits
+    from stationmaster.station.datasets import Datasets
+    from stationmaster.station.history import Events, Logs, Readings
+    from stationmaster.station.http.notifications import HttpNotifications
+    from stationmaster.station.instances import Instances
+    from stationmaster.station.jobs import Jobs
+    from stationmaster.station.keys import Keys
+    from stationmaster.station.metrics import Metrics
+    from stationmaster.station.models import Models
+    from stationmaster.station.monitoring import Monitoring
+    from stationmaster.station.offers import Offers
+    from stationmaster.station.proposals import Proposals
+    from stationmaster.station.recipes import Recipes
+    from stationmaster.station.tokens import Tokens
+    from stationmaster.station.users import Users
+
+
+class HttpStation:
+    """The same interfaces as the local station. What only makes sense on the server's computer raises UserError."""
+
+    def __init__(self, url: str, token: str | None) -> None:
+        self.connection = Connection(url, token)
+
+    @cached_property
+    def proposals(self) -> Proposals:
+        return cast("Proposals", _OnlyThere("proposals"))
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        return cast("Jobs", _OnlyThere("jobs"))
+
+    @cached_property
+    def events(self) -> Events:
+        return cast("Events", _OnlyThere("events"))
+
+    @cached_property
+    def logs(self) -> Logs:
+        return cast("Logs", _OnlyThere("logs"))
+
+    @cached_property
+    def readings(self) -> Readings:
+        return cast("Readings", _OnlyThere("readings"))
+
+    @cached_property
+    def metrics(self) -> Metrics:
+        return cast("Metrics", _OnlyThere("metrics"))
+
+    @cached_property
+    def analyses(self) -> Analyses:
+        return cast("Analyses", _OnlyThere("analyses"))
+
+    @cached_property
+    def artifacts(self) -> Artifacts:
+        return cast("Artifacts", _OnlyThere("artifacts"))
+
+    @cached_property
+    def costs(self) -> Costs:
+        return cast("Costs", _OnlyThere("costs"))
+
+    @cached_property
+    def models(self) -> Models:
+        return cast("Models", _OnlyThere("models"))
+
+    @cached_property
+    def users(self) -> Users:
+        return cast("Users", _OnlyThere("users"))
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        return cast("Tokens", _OnlyThere("tokens"))
+
+    @cached_property
+    def audit(self) -> Audit:
+        return cast("Audit", _OnlyThere("audit"))
+
+    @cached_property
+    def credits(self) -> Credits:
+        return cast("Credits", _OnlyThere("credits"))
+
+    @cached_property
+    def notifications(self) -> HttpNotifications:
+        from stationmaster.station.http.notifications import HttpNotifications
+
+        return HttpNotifications(self.connection)
+
+    @cached_property
+    def offers(self) -> Offers:
+        return cast("Offers", _OnlyThere("offers"))
+
+    @cached_property
+    def recipes(self) -> Recipes:
+        return cast("Recipes", _OnlyThere("recipes"))
+
+    @cached_property
+    def datasets(self) -> Datasets:
+        return cast("Datasets", _OnlyThere("datasets"))
+
+    @cached_property
+    def instances(self) -> Instances:
+        return cast("Instances", _OnlyThere("instances"))
+
+    @cached_property
+    def keys(self) -> Keys:
+        return cast("Keys", _OnlyThere("keys"))
+
+    @cached_property
+    def checks(self) -> Checks:
+        return cast("Checks", _OnlyThere("checks"))
+
+    @cached_property
+    def monitoring(self) -> Monitoring:
+        return cast("Monitoring", _OnlyThere("monitoring"))
+
+    def now(self) -> float:
+        return self.connection.get("/api/server", ServerDocument).now
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+class _OnlyThere:
+    """A noun that is not served over HTTP."""
+
+    def __init__(self, noun: str) -> None:
+        self._noun = noun
+
+    def __getattr__(self, name: str) -> Any:
+        raise UserError(
+            f"{self._noun} of a server cannot be reached with --server", hint="run this command on the server itself"
+        )

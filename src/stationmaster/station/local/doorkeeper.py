@@ -1,0 +1,87 @@
+"""Finds out who is asking, by the tokens and sessions in the store: every process of the service knows the same."""
+
+from __future__ import annotations
+
+import secrets
+
+from stationmaster.errors import NotFound, NotSignedIn
+from stationmaster.model import RIGHTS, Caller, Right
+from stationmaster.station.audit import AuditEntry
+from stationmaster.station.doorkeeper import OpenedSession, Session
+from stationmaster.station.local.tokens import hashed, role_of
+from stationmaster.store.access import StoredAudit, StoredSession, StoredToken
+from stationmaster.store.store import Store
+
+_SESSION_SECONDS = 14 * 24 * 3600.0
+
+
+class LocalDoorkeeper:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def caller_of_token(self, secret: str) -> Caller:
+        token = self._store.access.valid_token(hashed(secret))
+        if token is None:
+            raise NotSignedIn(
+                "the token is not valid: it is unknown, has expired or was revoked",
+                hint="create one on the server: stationmaster tokens create NAME",
+            )
+        return self._caller_with(token)
+
+    def session(self, secret: str) -> Session:
+        found = self._store.access.session(hashed(secret))
+        if found is None:
+            raise NotSignedIn("the session is over", hint="sign in again: stationmaster tokens link")
+        return Session(caller=self._caller_of(found), csrf_token=found.csrf_token, expires_at=found.expires_at)
+
+    def open_session(self, code: str) -> OpenedSession:
+        user = self._store.access.use_code(hashed(code))
+        token = None if user is not None else self._store.access.valid_token(hashed(code))
+        owner = user if token is None else token.owner
+        if owner is None:
+            raise NotSignedIn(
+                "this link or token is not valid: it was used, has expired or was revoked",
+                hint="get another link: stationmaster tokens link",
+            )
+        secret = secrets.token_urlsafe(32)
+        stored = self._store.access.add_session(
+            hashed(secret),
+            owner,
+            csrf_token=secrets.token_urlsafe(24),
+            token_id=None if token is None else token.id,
+            seconds=_SESSION_SECONDS,
+        )
+        opened = Session(caller=self._caller_of(stored), csrf_token=stored.csrf_token, expires_at=stored.expires_at)
+        return OpenedSession(session=opened, secret=secret)
+
+    def close_session(self, secret: str) -> None:
+        self._store.access.remove_session(hashed(secret))
+
+    def record(self, entry: AuditEntry) -> None:
+        self._store.access.record(
+            StoredAudit(
+                at=entry.at,
+                actor=entry.user,
+                token_id=entry.token,
+                action=entry.action,
+                subject=entry.subject,
+                status=entry.status,
+                address=entry.address,
+            )
+        )
+
+    def _caller_of(self, session: StoredSession) -> Caller:
+        """A session that a token opened has the token's rights and ends with it."""
+        if session.token_id is None:
+            return self._caller(session.owner, frozenset(Right), None)
+        return self._caller_with(self._store.access.token(session.token_id))
+
+    def _caller_with(self, token: StoredToken) -> Caller:
+        return self._caller(token.owner, frozenset(Right(each) for each in token.rights), token.id)
+
+    def _caller(self, user: str, rights: frozenset[Right], token: str | None) -> Caller:
+        try:
+            role = role_of(self._store, user)
+        except NotFound:
+            raise NotSignedIn(f"{user} is no longer a user", hint="ask an administrator") from None
+        return Caller(user=user, role=role, rights=rights & RIGHTS[role], token=token)

@@ -1,0 +1,145 @@
+"""The station of one caller: each noun limited to what is theirs."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, cast
+
+from stationmaster.errors import Forbidden
+from stationmaster.model import Caller
+from stationmaster.station.analysis import Analyses
+from stationmaster.station.artifacts import Artifacts
+from stationmaster.station.audit import Audit
+from stationmaster.station.base import Station
+from stationmaster.station.checks import Checks
+from stationmaster.station.costs import Costs
+from stationmaster.station.credits import Credits
+from stationmaster.station.datasets import Datasets
+from stationmaster.station.history import Events, Logs, Readings
+from stationmaster.station.instances import Instances
+from stationmaster.station.jobs import Jobs
+from stationmaster.station.keys import Keys
+from stationmaster.station.metrics import Metrics
+from stationmaster.station.models import Models
+from stationmaster.station.monitoring import Monitoring
+from stationmaster.station.offers import Offers
+from stationmaster.station.owned.notifications import OwnedNotifications
+from stationmaster.station.proposals import Proposals
+from stationmaster.station.recipes import Recipes
+from stationmaster.station.tokens import Tokens
+from stationmaster.station.users import Users
+
+
+class OwnedStation:
+    def __init__(self, caller: Caller, station: Station) -> None:
+        self._caller = caller
+        self._all = station
+
+    @cached_property
+    def proposals(self) -> Proposals:
+        return cast(Proposals, _Closed("proposals"))
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        return cast(Jobs, _Closed("jobs"))
+
+    @cached_property
+    def events(self) -> Events:
+        return cast(Events, _Closed("events"))
+
+    @cached_property
+    def logs(self) -> Logs:
+        return cast(Logs, _Closed("logs"))
+
+    @cached_property
+    def readings(self) -> Readings:
+        return cast(Readings, _Closed("readings"))
+
+    @cached_property
+    def metrics(self) -> Metrics:
+        return cast(Metrics, _Closed("metrics"))
+
+    @cached_property
+    def analyses(self) -> Analyses:
+        return cast(Analyses, _Closed("analyses"))
+
+    @cached_property
+    def artifacts(self) -> Artifacts:
+        return cast(Artifacts, _Closed("artifacts"))
+
+    @cached_property
+    def costs(self) -> Costs:
+        return cast(Costs, _Closed("costs"))
+
+    @cached_property
+    def models(self) -> Models:
+        return cast(Models, _Closed("models"))
+
+    @cached_property
+    def users(self) -> Users:
+        return cast(Users, _Closed("users"))
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        return cast(Tokens, _Closed("tokens"))
+
+    @cached_property
+    def audit(self) -> Audit:
+        return cast(Audit, _Closed("the audit log"))
+
+    @cached_property
+    def credits(self) -> Credits:
+        return cast(Credits, _Closed("credits"))
+
+    @cached_property
+    def notifications(self) -> OwnedNotifications:
+        return OwnedNotifications(self._caller, self._all.notifications)
+
+    @cached_property
+    def offers(self) -> Offers:
+        return cast(Offers, _Closed("offers"))
+
+    @cached_property
+    def recipes(self) -> Recipes:
+        return cast(Recipes, _Closed("recipes"))
+
+    @cached_property
+    def datasets(self) -> Datasets:
+        return cast(Datasets, _Closed("datasets"))
+
+    @cached_property
+    def instances(self) -> Instances:
+        return cast(Instances, _Closed("machines"))
+
+    @cached_property
+    def keys(self) -> Keys:
+        return cast(Keys, _Closed("keys"))
+
+    @cached_property
+    def checks(self) -> Checks:
+        return cast(Checks, _Closed("checks"))
+
+    @cached_property
+    def monitoring(self) -> Monitoring:
+        return cast(Monitoring, _Closed("machines"))
+
+    def now(self) -> float:
+        return self._all.now()
+
+    def close(self) -> None:
+        """The station that it limits stays open: it is shared by all callers."""
+
+
+class _Closed:
+    """A noun that is for administrators only."""
+
+    def __init__(self, noun: str) -> None:
+        self._noun = noun
+
+    def __getattr__(self, name: str) -> Any:
+        raise Forbidden(f"only administrators may see and change {self._noun}")
+
+
+def station_of_caller(caller: Caller, station: Station) -> Station:
+    """What the caller may see of a station; all of it for an administrator."""
+    return station if caller.sees_all else OwnedStation(caller, station)

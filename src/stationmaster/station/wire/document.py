@@ -1,0 +1,93 @@
+"""What all documents share: how times, money and numbers are written, and how pages of a list are."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+
+from stationmaster.money import MicroDollars
+
+_SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def instant(seconds: float | None) -> str | None:
+    """
+    >>> instant(0.5)
+    '1970-01-01T00:00:00.500+00:00'
+    """
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def _seconds(value: Any) -> Any:
+    return datetime.fromisoformat(value).timestamp() if isinstance(value, str) else value
+
+
+def dollars(amount: MicroDollars) -> float:
+    return amount / 1_000_000
+
+
+def _micro_dollars(value: Any) -> Any:
+    """A document is made from whole micro-dollars and read from dollars, which JSON has as a float."""
+    return round(value * 1_000_000) if isinstance(value, float) else value
+
+
+def _plain(value: float) -> float | str:
+    """JSON has no word for nan and infinity."""
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _number(value: Any) -> Any:
+    return _SPECIAL.get(value, value) if isinstance(value, str) else value
+
+
+Instant = Annotated[
+    float,
+    BeforeValidator(_seconds),
+    PlainSerializer(instant, when_used="json"),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+"""Seconds since 1970; in JSON a time in UTC, as ISO 8601."""
+
+Usd = Annotated[
+    MicroDollars,
+    BeforeValidator(_micro_dollars),
+    PlainSerializer(dollars, when_used="json"),
+    WithJsonSchema({"type": "number", "description": "US dollars, exact to a millionth."}),
+]
+"""Micro-dollars; in JSON dollars. Fields of this type end in `_usd`; make them from whole micro-dollars, no float."""
+
+Number = Annotated[
+    float,
+    BeforeValidator(_number),
+    PlainSerializer(_plain, when_used="json"),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "enum": list(_SPECIAL)}]}),
+]
+"""A measured number, which may be nan or infinite: in JSON then one of three words."""
+
+
+class Document(BaseModel):
+    """Something that the API answers. The text below a field describes it in the API's schema."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
+
+
+class RequestDocument(BaseModel):
+    """The body of a request: an unknown field is an error, since it would not have the effect that it promises."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+Item = TypeVar("Item")
+
+
+class Page(Document, Generic[Item]):
+    """One page of a list."""
+
+    items: tuple[Item, ...]
+    next: str | None = Field(default=None, examples=[None])
+    """Pass this as `after` to get the next page; null on the last one."""

@@ -1,0 +1,96 @@
+"""Messages in an inbox, and how sending one went."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field
+
+from stationmaster.model import Delivery, Note
+from stationmaster.station.wire.document import Document, Instant, RequestDocument
+
+
+class NoteDocument(Document):
+    """A message in an inbox."""
+
+    id: int
+    key: str
+    """A message with the same key is the same message."""
+    kind: str = Field(examples=["completed"])
+    text: str
+    priority: str = Field(examples=["normal"])
+    at: Instant
+    job: str | None = None
+    """The job that it is about."""
+    read_at: Instant | None = None
+
+    @classmethod
+    def of(cls, note: Note) -> Self:
+        assert note.id is not None, "a stored message has an id"
+        return cls(
+            id=note.id,
+            key=note.key,
+            kind=note.kind,
+            text=note.text,
+            priority=note.priority,
+            at=note.at,
+            job=note.job_id,
+            read_at=note.read_at,
+        )
+
+    def value(self) -> Note:
+        return Note(
+            key=self.key,
+            kind=self.kind,
+            text=self.text,
+            priority=self.priority,
+            at=self.at,
+            job_id=self.job,
+            id=self.id,
+            read_at=self.read_at,
+        )
+
+
+class InboxDocument(Document):
+    """An inbox."""
+
+    unread: int
+    """How many messages have not been read."""
+    messages: tuple[NoteDocument, ...]
+    """The newest messages, oldest first."""
+
+
+class ReadUpTo(RequestDocument):
+    """Which messages have been read."""
+
+    up_to: int = Field(ge=0, le=2**62)
+    """The id of the newest message that was read; all before it were read too."""
+
+
+class TestMessage(RequestDocument):
+    """A text to send through every channel of a user."""
+
+    text: str = Field(min_length=1, max_length=2000, examples=["hello from Stationmaster"])
+
+
+class DeliveryDocument(Document):
+    """How sending a message through one channel went."""
+
+    channel: str = Field(examples=["telegram"])
+    success: bool
+    retry_in_seconds: float | None = None
+    problem: str | None = None
+
+    @classmethod
+    def of(cls, delivery: Delivery) -> Self:
+        return cls(
+            channel=delivery.channel,
+            success=delivery.success,
+            retry_in_seconds=delivery.retry_in,
+            problem=delivery.problem,
+        )
+
+    def value(self) -> Delivery:
+        return Delivery(
+            channel=self.channel, success=self.success, retry_in=self.retry_in_seconds, problem=self.problem
+        )

@@ -1,0 +1,202 @@
+"""Who may use the HTTP service: tokens, links that sign a browser in, sessions, and the audit log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.engine import RowMapping
+
+from stationmaster.errors import NotFound
+from stationmaster.store.codec import dumps
+from stationmaster.store.engine import Database
+from stationmaster.store.tables import api_tokens, audit_log, browser_sessions, sign_in_codes
+
+_USE_SECONDS = 60.0  # a token's last use is written at most this often
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredToken:
+    id: str
+    name: str
+    owner: str
+    rights: tuple[str, ...]
+    created_at: float
+    expires_at: float | None = None
+    last_used_at: float | None = None
+    revoked_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSession:
+    owner: str
+    token_id: str | None
+    csrf_token: str
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAudit:
+    at: float
+    actor: str | None
+    token_id: str | None
+    action: str
+    subject: str | None
+    status: int
+    address: str | None
+    id: int | None = None
+
+
+class AccessRows:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add_token(
+        self, token_id: str, *, secret_sha256: str, name: str, owner: str, rights: Sequence[str], seconds: float | None
+    ) -> StoredToken:
+        now = self._database.current_time()
+        row = {
+            "id": token_id,
+            "secret_sha256": secret_sha256,
+            "name": name,
+            "owner": owner,
+            "rights": dumps(list(rights)),
+            "created_at": now,
+            "expires_at": None if seconds is None else now + seconds,
+        }
+        with self._database.write() as connection:
+            connection.execute(api_tokens.insert().values(**row))
+        return self.token(token_id)
+
+    def token(self, token_id: str) -> StoredToken:
+        """Raises NotFound."""
+        with self._database.read() as connection:
+            row = connection.execute(sa.select(api_tokens).where(api_tokens.c.id == token_id)).mappings().one_or_none()
+        if row is None:
+            raise NotFound(f"there is no token {token_id}", hint="run `stationmaster tokens list` to see them")
+        return _token(row)
+
+    def tokens(self, owner: str | None = None) -> list[StoredToken]:
+        """Newest first."""
+        query = sa.select(api_tokens).order_by(api_tokens.c.created_at.desc(), api_tokens.c.id)
+        if owner is not None:
+            query = query.where(api_tokens.c.owner == owner)
+        with self._database.read() as connection:
+            return [_token(row) for row in connection.execute(query).mappings()]
+
+    def valid_token(self, secret_sha256: str) -> StoredToken | None:
+        """The token with this secret, unless it has expired or was revoked; its use is noted."""
+        now = self._database.now
+        query = sa.select(api_tokens, now.label("now")).where(
+            api_tokens.c.secret_sha256 == secret_sha256,
+            api_tokens.c.revoked_at.is_(None),
+            sa.or_(api_tokens.c.expires_at.is_(None), api_tokens.c.expires_at > now),
+        )
+        with self._database.read() as connection:
+            row = connection.execute(query).mappings().one_or_none()
+        if row is None:
+            return None
+        if row["last_used_at"] is None or row["now"] - row["last_used_at"] > _USE_SECONDS:
+            used = api_tokens.update().where(api_tokens.c.id == row["id"]).values(last_used_at=row["now"])
+            with self._database.write() as connection:
+                connection.execute(used)
+        return _token(row)
+
+    def revoke_token(self, token_id: str) -> StoredToken:
+        """Refuse it from now on, and the sessions that it opened. Raises NotFound."""
+        change = api_tokens.update().where(api_tokens.c.id == token_id, api_tokens.c.revoked_at.is_(None))
+        with self._database.write() as connection:
+            connection.execute(change.values(revoked_at=self._database.now))
+            connection.execute(browser_sessions.delete().where(browser_sessions.c.token_id == token_id))
+        return self.token(token_id)
+
+    def add_code(self, code_sha256: str, owner: str, *, seconds: float) -> float:
+        """Returns when it expires."""
+        with self._database.write() as connection:
+            connection.execute(sign_in_codes.delete().where(sign_in_codes.c.expires_at < self._database.now))
+            expires_at = float(connection.execute(sa.select(self._database.now)).scalar_one()) + seconds
+            row = {"code_sha256": code_sha256, "owner": owner, "expires_at": expires_at}
+            connection.execute(sign_in_codes.insert().values(**row))
+        return expires_at
+
+    def use_code(self, code_sha256: str) -> str | None:
+        """The user that the code signs in, once; None if it was used, has expired or never existed."""
+        used = (
+            sign_in_codes.delete()
+            .where(sign_in_codes.c.code_sha256 == code_sha256)
+            .returning(sign_in_codes.c.owner, (sign_in_codes.c.expires_at > self._database.now).label("valid"))
+        )
+        with self._database.write() as connection:
+            row = connection.execute(used).one_or_none()
+        return str(row.owner) if row is not None and row.valid else None
+
+    def add_session(
+        self, secret_sha256: str, owner: str, *, csrf_token: str, token_id: str | None, seconds: float
+    ) -> StoredSession:
+        with self._database.write() as connection:
+            connection.execute(browser_sessions.delete().where(browser_sessions.c.expires_at < self._database.now))
+            now = float(connection.execute(sa.select(self._database.now)).scalar_one())
+            row = {
+                "secret_sha256": secret_sha256,
+                "owner": owner,
+                "token_id": token_id,
+                "csrf_token": csrf_token,
+                "created_at": now,
+                "expires_at": now + seconds,
+            }
+            connection.execute(browser_sessions.insert().values(**row))
+        return StoredSession(owner=owner, token_id=token_id, csrf_token=csrf_token, expires_at=now + seconds)
+
+    def session(self, secret_sha256: str) -> StoredSession | None:
+        query = sa.select(browser_sessions).where(
+            browser_sessions.c.secret_sha256 == secret_sha256, browser_sessions.c.expires_at > self._database.now
+        )
+        with self._database.read() as connection:
+            row = connection.execute(query).mappings().one_or_none()
+        if row is None:
+            return None
+        return StoredSession(
+            owner=row["owner"], token_id=row["token_id"], csrf_token=row["csrf_token"], expires_at=row["expires_at"]
+        )
+
+    def remove_session(self, secret_sha256: str) -> None:
+        with self._database.write() as connection:
+            connection.execute(browser_sessions.delete().where(browser_sessions.c.secret_sha256 == secret_sha256))
+
+    def record(self, entry: StoredAudit) -> None:
+        row = {
+            "at": self._database.now,
+            "actor": entry.actor,
+            "token_id": entry.token_id,
+            "action": entry.action,
+            "subject": entry.subject,
+            "status": entry.status,
+            "address": entry.address,
+        }
+        with self._database.write() as connection:
+            connection.execute(audit_log.insert().values(row))
+
+    def audit(self, *, limit: int, before: int | None = None, actor: str | None = None) -> list[StoredAudit]:
+        """Newest first."""
+        query = sa.select(audit_log).order_by(audit_log.c.id.desc()).limit(limit)
+        if before is not None:
+            query = query.where(audit_log.c.id < before)
+        if actor is not None:
+            query = query.where(audit_log.c.actor == actor)
+        with self._database.read() as connection:
+            return [StoredAudit(**row) for row in connection.execute(query).mappings()]
+
+
+def _token(row: RowMapping) -> StoredToken:
+    return StoredToken(
+        id=row["id"],
+        name=row["name"],
+        owner=row["owner"],
+        rights=tuple(json.loads(row["rights"])),
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+        last_used_at=row["last_used_at"],
+        revoked_at=row["revoked_at"],
+    )
