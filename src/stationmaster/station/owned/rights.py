@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from stationmaster.errors import Forbidden
-from stationmaster.model import Caller, Right
+from stationmaster.errors import Forbidden, NotFound
+from stationmaster.model import Caller, Job, Right
+from stationmaster.station.jobs import Jobs
 
 _MEANINGS = {
     Right.READ: "may see nothing",
@@ -20,3 +21,11 @@ def require(caller: Caller, right: Right) -> None:
             f"{'this token of ' if is_token else ''}{caller.user} {_MEANINGS[right]}",
             hint="an administrator can create a token with more rights: stationmaster tokens create",
         )
+
+
+def own_job(caller: Caller, jobs: Jobs, job_id: str) -> Job:
+    """The caller's job with exactly this id. Raises NotFound, for another's job as for one that does not exist."""
+    found = jobs.with_id(job_id)
+    if found is None or not caller.owns(found.spec.owner):
+        raise NotFound(f"there is no job {job_id}", hint="run `stationmaster jobs --all` to see them")
+    return found
