@@ -3,32 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.support.jobs.http_world import HttpWorld
+from tests.support.jobs.http_world import HttpWorld, TwoServersWorld
 from tests.support.jobs.local_world import LocalWorld, write_pictures
 from tests.support.jobs.submitting import submit
 
-Opener = Callable[..., AbstractContextManager[LocalWorld]]
+STATIONS: dict[str, type[LocalWorld]] = {
+    "local": LocalWorld,
+    "http": HttpWorld,
+    "two-servers-postgresql": TwoServersWorld,
+}
 
-STATIONS: dict[str, Opener] = {"local": LocalWorld, "http": HttpWorld}
+OpenWorld = Callable[..., LocalWorld]
+
+
+def opener(request: pytest.FixtureRequest, folder: Path) -> OpenWorld:
+    """Opens the station that the fixture's parameter names, on one store however often it is opened."""
+    kind = STATIONS[request.param]
+    if "postgresql" not in request.param:
+        return lambda **environ: kind(folder, **environ)
+    url = request.getfixturevalue("postgres_server").new_database()
+    return lambda **environ: kind(folder, STATIONMASTER_DATABASE_URL=url, **environ)
 
 
 @pytest.fixture(params=sorted(STATIONS))
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalWorld]:
     """A station with a home of its own, and the worker that takes its jobs further."""
-    with STATIONS[request.param](tmp_path) as opened:
+    with opener(request, tmp_path)() as opened:
         yield opened
 
 
 @pytest.fixture(params=sorted(STATIONS))
-def open_world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., LocalWorld]]:
+def open_world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenWorld]:
     """Opens the station of one home with the environment that a test names, again and again if need be."""
     with ExitStack() as opened:
-        yield lambda **environ: opened.enter_context(STATIONS[request.param](tmp_path, **environ))
+        make = opener(request, tmp_path)
+        yield lambda **environ: opened.enter_context(make(**environ))
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +55,7 @@ def finished(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, pictures: Path
 ) -> Iterator[LocalWorld]:
     """A station whose job `done` has been trained to the end; tests of reading share it."""
-    with STATIONS[request.param](tmp_path_factory.mktemp("finished")) as opened:
+    with opener(request, tmp_path_factory.mktemp("finished"))() as opened:
         submit(opened.station, opened.request(pictures, id="done", name="cats"))
         opened.work_until_ended("done")
         yield opened

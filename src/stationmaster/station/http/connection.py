@@ -25,12 +25,13 @@ _PATIENT = httpx.Timeout(600.0, connect=10.0)  # for what asks a provider, a buc
 class Connection:
     """One server. Every method raises the StationmasterError that the server answers, or ServerError."""
 
-    def __init__(self, url: str, token: str | None) -> None:
+    def __init__(self, url: str, token: str | None, *, transport: httpx.BaseTransport | None = None) -> None:
+        """`transport` sends the requests; by default httpx's own."""
         self.url = url.rstrip("/")
         headers = {"User-Agent": f"stationmaster/{__version__}", "Accept": "application/json"}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
-        self.client = httpx.Client(base_url=self.url, headers=headers, timeout=_SECONDS, trust_env=True)
+        self.client = httpx.Client(base_url=self.url, headers=headers, timeout=_SECONDS, transport=transport)
 
     def get(self, path: str, answer: type[Answer], **parameters: str | int | float | bool | None) -> Answer:
         return self._read(self.send("GET", path, parameters=parameters), answer)

@@ -10,6 +10,8 @@ from stationmaster.station.http.connection import Connection
 from stationmaster.station.wire.server import ServerDocument
 
 if TYPE_CHECKING:
+    import httpx
+
     from stationmaster.station.analysis import Analyses
     from stationmaster.station.artifacts import Artifacts
     from stationmaster.station.audit import Audit
@@ -35,8 +37,9 @@ if TYPE_CHECKING:
 class HttpStation:
     """The same interfaces as the local station. What only makes sense on the server's computer raises UserError."""
 
-    def __init__(self, url: str, token: str | None) -> None:
-        self.connection = Connection(url, token)
+    def __init__(self, url: str, token: str | None, *, transport: httpx.BaseTransport | None = None) -> None:
+        """`transport` sends the requests; by default httpx's own."""
+        self.connection = Connection(url, token, transport=transport)
 
     @cached_property
     def proposals(self) -> Proposals:
