@@ -13,7 +13,7 @@ from fastapi import Depends, Request, Security
 from fastapi.security import HTTPBearer
 
 from stationmaster.errors import NotSignedIn
-from stationmaster.model import Caller, Right
+from stationmaster.model import SINGLE_USER, Caller, Right
 from stationmaster.station.base import Station
 from stationmaster.station.owned.rights import require
 from stationmaster.station.owned.station import station_of_caller
@@ -27,6 +27,10 @@ class Visit:
 
     caller: Caller
     station: Station
+
+    def user_named(self, name: str) -> str:
+        """The user that a path names: `me` is the caller."""
+        return self.caller.user if name == SINGLE_USER else name
 
 
 def _needs(right: Right) -> Callable[..., Visit]:

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from stationmaster.model import User
+from stationmaster.errors import UserError
+from stationmaster.model import Role, User
 from stationmaster.money import MicroDollars
 
-__all__ = ["ListedUser", "User", "UserChanges", "Users"]
+__all__ = ["ListedUser", "User", "UserChanges", "Users", "require_name"]
+
+_LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +27,7 @@ class UserChanges:
     time_zone: str | None = None  # of those hours, such as Europe/Berlin
     mute: tuple[str, ...] = ()  # kinds of notifications to stop sending
     unmute: tuple[str, ...] = ()  # kinds of notifications to send again
+    role: Role | None = None  # a new user has the role `user`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,4 +52,13 @@ class Users(Protocol):
         """Raises NotFound, and UserError as `add` does; nothing is written then."""
 
     def remove(self, name: str) -> None:
-        """Remove a user; their jobs, credits and inbox stay. Raises NotFound."""
+        """Remove a user; their jobs, credits and inbox stay, their tokens and sessions end. Raises NotFound."""
+
+
+def require_name(name: str) -> None:
+    """Raises UserError for a text that cannot be a user's name."""
+    if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
+        raise UserError(
+            f"a user's name has 1 to {_LONGEST_NAME} printable characters",
+            hint="for example: stationmaster users add ann",
+        )

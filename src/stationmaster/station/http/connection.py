@@ -34,7 +34,7 @@ class Connection:
         self.client = httpx.Client(base_url=self.url, headers=headers, timeout=_SECONDS, transport=transport)
 
     def get(self, path: str, answer: type[Answer], **parameters: str | int | float | bool | None) -> Answer:
-        return self._read(self.send("GET", path, parameters=parameters), answer)
+        return self.read(self.send("GET", path, parameters=parameters), answer)
 
     def post(
         self,
@@ -47,7 +47,7 @@ class Connection:
         patient: bool = False,
     ) -> Answer:
         found = self.send("POST", path, body=body, parameters=parameters, headers=headers, patient=patient)
-        return self._read(found, answer)
+        return self.read(found, answer)
 
     def items(self, path: str, item: type[Answer], *, most: int | None = None, **parameters: Any) -> Iterator[Answer]:
         """Every item of a list, over all its pages, or at most so many."""
@@ -110,7 +110,8 @@ class Connection:
     def close(self) -> None:
         self.client.close()
 
-    def _read(self, found: httpx.Response, answer: type[Answer]) -> Answer:
+    def read(self, found: httpx.Response, answer: type[Answer]) -> Answer:
+        """The document that a response carries."""
         try:
             return TypeAdapter(answer).validate_json(found.content)
         except ValidationError:
@@ -135,10 +136,10 @@ class Connection:
 def segment(text: str) -> str:
     """Text as one part of a path.
 
-    >>> segment("a/b")
-    'a%2Fb'
+    >>> segment("a/b"), segment("..")
+    ('a%2Fb', '%2E%2E')
     """
-    return quote(text, safe="")
+    return "%2E" * len(text) if text in (".", "..") else quote(text, safe="")
 
 
 def _text(value: str | int | float | bool) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stationmaster.errors import NotFound
 from stationmaster.model import SINGLE_USER, Delivery, Note
 from stationmaster.station.http.connection import Connection, segment
 from stationmaster.station.wire.document import Page
@@ -15,7 +16,10 @@ class HttpNotifications:
         self._connection = connection
 
     def count_unread(self, user: str = SINGLE_USER) -> int:
-        return self._connection.get(_path(user), InboxDocument, limit=1).unread
+        try:
+            return self._connection.get(_path(user), InboxDocument, limit=1).unread
+        except NotFound:
+            return 0
 
     def inbox(self, user: str = SINGLE_USER, *, with_read: bool = False, limit: int = 50) -> Sequence[Note]:
         found = self._connection.get(_path(user), InboxDocument, with_read=with_read, limit=limit)

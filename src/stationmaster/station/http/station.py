@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from stationmaster.station.datasets import Datasets
     from stationmaster.station.history import Events, Logs, Readings
     from stationmaster.station.http.notifications import HttpNotifications
+    from stationmaster.station.http.users import HttpUsers
     from stationmaster.station.instances import Instances
     from stationmaster.station.jobs import Jobs
     from stationmaster.station.keys import Keys
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from stationmaster.station.proposals import Proposals
     from stationmaster.station.recipes import Recipes
     from stationmaster.station.tokens import Tokens
-    from stationmaster.station.users import Users
 
 
 class HttpStation:
@@ -82,8 +82,10 @@ class HttpStation:
         return cast("Models", _OnlyThere("models"))
 
     @cached_property
-    def users(self) -> Users:
-        return cast("Users", _OnlyThere("users"))
+    def users(self) -> HttpUsers:
+        from stationmaster.station.http.users import HttpUsers
+
+        return HttpUsers(self.connection)
 
     @cached_property
     def tokens(self) -> Tokens:

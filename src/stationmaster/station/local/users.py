@@ -17,9 +17,7 @@ from stationmaster.settings import (
     checked_zone,
 )
 from stationmaster.station.local.installation import Installation
-from stationmaster.station.users import ListedUser, UserChanges
-
-_LONGEST_NAME = 100
+from stationmaster.station.users import ListedUser, UserChanges, require_name
 
 _CHECKS: Mapping[str, Callable[[str], str]] = {
     "telegram_id": checked_telegram_id,
@@ -74,11 +72,7 @@ def _require_free_name(name: str) -> None:
         raise UserError(
             f"{name} is a reserved name", hint="configure it with the settings notify.…: docs/reference/settings.md"
         )
-    if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
-        raise UserError(
-            f"a user's name has 1 to {_LONGEST_NAME} printable characters",
-            hint="for example: stationmaster users add ann",
-        )
+    require_name(name)
 
 
 def _changed(user: User, changes: UserChanges) -> User:
@@ -95,6 +89,7 @@ def _changed(user: User, changes: UserChanges) -> User:
         quiet=_new_or_old(changes.quiet, user.quiet),
         time_zone=changes.time_zone or user.time_zone,
         muted=tuple(sorted({*user.muted, *changes.mute} - {*changes.unmute})),
+        role=changes.role or user.role,
     )
 
 

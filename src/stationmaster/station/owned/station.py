@@ -24,10 +24,10 @@ from stationmaster.station.models import Models
 from stationmaster.station.monitoring import Monitoring
 from stationmaster.station.offers import Offers
 from stationmaster.station.owned.notifications import OwnedNotifications
+from stationmaster.station.owned.users import OwnedUsers
 from stationmaster.station.proposals import Proposals
 from stationmaster.station.recipes import Recipes
 from stationmaster.station.tokens import Tokens
-from stationmaster.station.users import Users
 
 
 class OwnedStation:
@@ -76,8 +76,8 @@ class OwnedStation:
         return cast(Models, _Closed("models"))
 
     @cached_property
-    def users(self) -> Users:
-        return cast(Users, _Closed("users"))
+    def users(self) -> OwnedUsers:
+        return OwnedUsers(self._caller, self._all.users)
 
     @cached_property
     def tokens(self) -> Tokens:
