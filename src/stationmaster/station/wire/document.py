@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, WithJsonSchema
 
+from stationmaster.errors import UserError
 from stationmaster.money import MicroDollars
 
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -80,6 +81,16 @@ class RequestDocument(BaseModel):
     """The body of a request: an unknown field is an error, since it would not have the effect that it promises."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    @classmethod
+    def checked(cls, **fields: Any) -> Self:
+        """The body of a request that a client is about to send. Raises UserError for what no server accepts."""
+        try:
+            return cls.model_validate(fields)
+        except ValidationError as problem:
+            first = problem.errors(include_url=False)[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise UserError(f"{place}: {first['msg']}", hint="correct it; nothing was sent to the server") from None
 
 
 Item = TypeVar("Item")

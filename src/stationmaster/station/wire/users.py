@@ -103,7 +103,7 @@ class ChangesDocument(RequestDocument):
 
     @classmethod
     def of(cls, changes: UserChanges) -> Self:
-        return cls(**_fields_of(changes))
+        return cls.checked(**_fields_of(changes))
 
     def value(self) -> UserChanges:
         return UserChanges(
@@ -127,7 +127,7 @@ class NewUserDocument(ChangesDocument):
 
     @classmethod
     def named(cls, name: str, values: UserChanges) -> Self:
-        return cls(name=name, **_fields_of(values))
+        return cls.checked(name=name, **_fields_of(values))
 
 
 def _fields_of(changes: UserChanges) -> dict[str, object]:
