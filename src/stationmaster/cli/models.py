@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from stationmaster.cli.context import JsonOption, named, options_of, print_json, station_of, with_hint
-from stationmaster.cli.render import instant
 from stationmaster.errors import DeliveryError
 from stationmaster.model import TrainedModel
 
@@ -39,7 +37,7 @@ def list_models(context: typer.Context, as_json: JsonOption = False) -> None:
     with station_of(context, wake=False) as station:
         found = station.models.listed()
     if as_json or options_of(context).as_json:
-        return print_json([model_json(model) for model in found])
+        return print_json([_json(model) for model in found])
     for model in found:
         kinds = ", ".join(place.kind for place in model.places) or "nowhere"
         state = "" if model.complete else "  incomplete"
@@ -62,7 +60,7 @@ def show(context: typer.Context, model: ModelArgument, as_json: JsonOption = Fal
     with station_of(context, wake=False) as station:
         found = station.models.find(model)
     if as_json or options_of(context).as_json:
-        return print_json(model_json(found))
+        return print_json(_json(found))
     for name, value in _lines(found):
         typer.echo(f"{name:<14} {value}")
     return None
@@ -85,7 +83,7 @@ def publish(context: typer.Context, model: ModelArgument, as_json: JsonOption = 
         published = station.models.publish(model)
     place = published.place("hub")
     if as_json or options_of(context).as_json:
-        return print_json(model_json(published))
+        return print_json(_json(published))
     typer.echo(f"published: {place.link if place else published.slug}")
     return None
 
@@ -115,13 +113,10 @@ def download(
     return None
 
 
-def model_json(model: TrainedModel) -> dict[str, Any]:
-    """One model as JSON; names are stable."""
-    return {
-        **dataclasses.asdict(model),
-        "created_at": instant(model.created_at),
-        "registration": {"state": model.registration.state, "note": model.registration.note},
-    }
+def _json(model: TrainedModel) -> dict[str, Any]:
+    from stationmaster.station.wire.models import ModelDocument  # pydantic: only where JSON is asked for
+
+    return ModelDocument.of(model).model_dump(mode="json")
 
 
 def _lines(model: TrainedModel) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,144 @@
+"""Trained models in the catalogue."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from pydantic import Field
+
+from stationmaster.model import Place, Registering, Registration, SamplePicture, TrainedModel
+from stationmaster.station.wire.document import Document, Instant
+
+
+class PlaceDocument(Document):
+    """Where a model's weights are stored, verified there."""
+
+    kind: str = Field(examples=["home"])
+    """`home`: on the server; `bucket`; `hub`."""
+    address: str = Field(examples=["hf://me/cats-0a1b2c/cats.safetensors"])
+    """A path on the server, or an `hf://` or `s3://` address."""
+    link: str | None = None
+    """Its web page."""
+    public: bool = False
+    """Whether everyone may download it."""
+
+    @classmethod
+    def of(cls, place: Place) -> Self:
+        return cls(kind=place.kind, address=place.address, link=place.link, public=place.public)
+
+    def value(self) -> Place:
+        return Place(kind=self.kind, address=self.address, link=self.link, public=self.public)
+
+
+class PreviewDocument(Document):
+    """A sample picture of a model."""
+
+    path: str
+    """On the server; `GET /api/jobs/{job}/artifacts` lists the same pictures for download."""
+    text: str
+    """The prompt that it was made from."""
+
+    @classmethod
+    def of(cls, preview: SamplePicture) -> Self:
+        return cls(path=preview.path, text=preview.text)
+
+    def value(self) -> SamplePicture:
+        return SamplePicture(path=self.path, text=self.text)
+
+
+class RegistrationDocument(Document):
+    """How far the registration with the image service is."""
+
+    state: str = Field(examples=["NO"])
+    """`NO`, `DUE`, `STARTED` or `DONE`."""
+    note: str | None = None
+    due_at: Instant | None = None
+    """When it is tried next."""
+    tries: int = 0
+
+    @classmethod
+    def of(cls, registration: Registration) -> Self:
+        return cls(
+            state=registration.state.value,
+            note=registration.note,
+            due_at=registration.due_at,
+            tries=registration.tries,
+        )
+
+    def value(self) -> Registration:
+        return Registration(state=Registering(self.state), note=self.note, due_at=self.due_at, tries=self.tries)
+
+
+class ModelDocument(Document):
+    """A trained model: what it is, what it was trained on, and where it is."""
+
+    slug: str = Field(examples=["cats-0a1b2c"])
+    """Its name in the catalogue; unique."""
+    job_id: str
+    """The job that trained it."""
+    name: str
+    recipe: str = Field(examples=["flux-lora@1"])
+    file_name: str = Field(examples=["cats.safetensors"])
+    sha256: str
+    size: int
+    """In bytes."""
+    complete: bool
+    """Whether all steps were trained."""
+    created_at: Instant
+    family: str | None = None
+    trigger: str | None = None
+    """The word that calls what it learned."""
+    base_model: str | None = None
+    dataset_sha256: str | None = None
+    owner: str | None = None
+    """The user whose job trained it; null: the single user of the settings."""
+    details: dict[str, Any] = Field(default_factory=dict)
+    """Parameters, steps, losses and how long it took."""
+    places: tuple[PlaceDocument, ...] = ()
+    previews: tuple[PreviewDocument, ...] = ()
+    registration: RegistrationDocument
+
+    @classmethod
+    def of(cls, model: TrainedModel) -> Self:
+        return cls(
+            slug=model.slug,
+            job_id=model.job_id,
+            name=model.name,
+            recipe=model.recipe,
+            file_name=model.file_name,
+            sha256=model.sha256,
+            size=model.size,
+            complete=model.complete,
+            created_at=model.created_at,
+            family=model.family,
+            trigger=model.trigger,
+            base_model=model.base_model,
+            dataset_sha256=model.dataset_sha256,
+            owner=model.owner,
+            details=dict(model.details),
+            places=tuple(PlaceDocument.of(place) for place in model.places),
+            previews=tuple(PreviewDocument.of(preview) for preview in model.previews),
+            registration=RegistrationDocument.of(model.registration),
+        )
+
+    def value(self) -> TrainedModel:
+        return TrainedModel(
+            slug=self.slug,
+            job_id=self.job_id,
+            name=self.name,
+            recipe=self.recipe,
+            file_name=self.file_name,
+            sha256=self.sha256,
+            size=self.size,
+            complete=self.complete,
+            created_at=self.created_at,
+            family=self.family,
+            trigger=self.trigger,
+            base_model=self.base_model,
+            dataset_sha256=self.dataset_sha256,
+            owner=self.owner,
+            details=self.details,
+            places=tuple(place.value() for place in self.places),
+            previews=tuple(preview.value() for preview in self.previews),
+            registration=self.registration.value(),
+        )
