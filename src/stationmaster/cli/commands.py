@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from stationmaster import __version__
-from stationmaster.cli.context import Options
+from stationmaster.cli.context import Options, require_this_computer
 
 
 class Command(NamedTuple):
@@ -32,10 +32,12 @@ class Command(NamedTuple):
     #: Module and name of a class that builds the command; Typer's own by default.
     built_by: str | None = None
     hidden: bool = False
+    #: Whether it acts on this computer only, and so refuses to run with `--server`.
+    needs_here: bool = False
 
 
 COMMANDS = (
-    Command("demo", "demo:demo", "Train a tiny LoRA on a simulated Vast.ai on this computer."),
+    Command("demo", "demo:demo", "Train a tiny LoRA on a simulated Vast.ai on this computer.", needs_here=True),
     Command(
         "train",
         "train:train",
@@ -59,30 +61,35 @@ COMMANDS = (
     Command("sample", "requests:sample", "Have a running training make samples now."),
     Command("cancel", "jobs:cancel", "Cancel a job and release its machine at once."),
     Command("retry", "retry:retry", "Submit an ended job again, as a new job at today's price."),
-    Command("ssh", "jobs:ssh", "Open a shell on a job's machine."),
+    Command("ssh", "jobs:ssh", "Open a shell on a job's machine.", needs_here=True),
     Command("pull", "jobs:pull", "Copy a job's model, samples and logs to a folder."),
     Command("parse", "parse:parse", "Summarize a training log: step, loss, checkpoints, errors."),
     Command("replay", "replay:replay", "Replay a recorded run through the stall detector."),
-    Command("monitor", "monitor:monitor", "Watch rented machines: progress, health, cost and logs."),
+    Command("monitor", "monitor:monitor", "Watch rented machines: progress, health, cost and logs.", needs_here=True),
     Command("offers", "offers:offers", "List what you can rent now, best first."),
     Command("instances", "sweep:instances", "List all machines of all providers, and what a sweep would do."),
     Command("sweep", "sweep:sweep", "Find rented machines that no job needs."),
-    Command("up", "services:up", "Run the worker and its sweeps in this terminal until Ctrl-C."),
-    Command("serve", "services:serve", "Serve HTTP: health checks, and uploads from machines."),
-    Command("worker", "services:worker", "Run a worker in this terminal."),
-    Command("sweeper", "services:sweeper", "Destroy machines that no job needs, at an interval."),
-    Command("simulator", "simulator:simulator", "Simulate Vast.ai on this computer; needs no account."),
+    Command("up", "services:up", "Run the worker and its sweeps in this terminal until Ctrl-C.", needs_here=True),
+    Command("serve", "services:serve", "Serve HTTP: health checks, and uploads from machines.", needs_here=True),
+    Command("worker", "services:worker", "Run a worker in this terminal.", needs_here=True),
+    Command("sweeper", "services:sweeper", "Destroy machines that no job needs, at an interval.", needs_here=True),
+    Command(
+        "simulator", "simulator:simulator", "Simulate Vast.ai on this computer; needs no account.", needs_here=True
+    ),
     Command("doctor", "doctor:doctor", "Check settings, store, worker and tools."),
     Command("jobs", "jobs:app", "List jobs, newest first."),
     Command("models", "models:app", "List, show, publish and download trained models."),
     Command("recipes", "recipes:app", "List, show, check and create recipes."),
     Command("dataset", "dataset:app", "Check or pack a dataset before you spend money."),
-    Command("keys", "keys:app", "Set up the SSH key for rented machines; pin host keys."),
+    Command("keys", "keys:app", "Set up the SSH key for rented machines; pin host keys.", needs_here=True),
     Command("users", "users:app", "Manage the people who own jobs and get notifications."),
     # Hidden: most installations do not use credits.
     Command("credits", "credits:app", "Manage the prepaid credits of users.", hidden=True),
     Command("notify", "notify:app", "Send test notifications, and read the inbox."),
 )
+
+
+_HELP_OPTIONS = ("-h", "--help")
 
 
 class LazyCommand(TyperCommand):
@@ -108,7 +115,10 @@ class LazyCommand(TyperCommand):
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Import the command and hand over to it, to run it, to print its help or to complete its arguments."""
+        asks_for_help = any(word in _HELP_OPTIONS for word in args)  # of a command in a group, too
         context = self.loaded.make_context(info_name, args, parent=parent, **extra)
+        if self._line.needs_here and not asks_for_help and not context.resilient_parsing:
+            require_this_computer(context, self._line.name)
         if not gc.isenabled():  # `main` disabled it; from here on there may be garbage, but not among the imports
             gc.freeze()
             gc.enable()
@@ -141,7 +151,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": list(_HELP_OPTIONS)},
 )
 
 
@@ -171,9 +181,20 @@ def _global_options(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON where the command supports it.")] = False,
     home: Annotated[Path | None, typer.Option(help="Folder of all local data.", show_default=False)] = None,
     log_level: Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR.", show_default=False)] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Ask this `stationmaster serve` instead.", show_default=False),
+    ] = None,
     _version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     own_command = tuple(context.obj or (sys.executable, "-m", "stationmaster"))
-    context.obj = Options(as_json=as_json, home=home, log_level=log_level, environ=os.environ, own_command=own_command)
+    context.obj = Options(
+        as_json=as_json,
+        home=home,
+        log_level=log_level,
+        server=server,
+        environ=os.environ,
+        own_command=own_command,
+    )

@@ -18,13 +18,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stationmaster.errors import NotFound, StationmasterError, UserError
+from stationmaster.errors import NotFound, NotSignedIn, StationmasterError, UserError
 from stationmaster.station import LONGEST_NAME
 
 if TYPE_CHECKING:
+    from stationmaster.station.base import Station  # imports every noun; most commands need few
     from stationmaster.station.local.station import LocalStation
 
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+_TOKEN_HINT = "on the server, `stationmaster tokens create` makes a token; set STATIONMASTER_TOKEN to it"
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -78,6 +81,7 @@ class Options:
     as_json: bool
     home: Path | None
     log_level: str | None
+    server: str | None
     environ: Mapping[str, str]
     #: The command line that runs Stationmaster again; arguments are added to it.
     own_command: tuple[str, ...]
@@ -99,8 +103,35 @@ def options_of(context: typer.Context) -> Options:
 
 
 @contextmanager
-def station_of(context: typer.Context, *, wake: bool = True) -> Iterator[LocalStation]:
-    """Open the station of this home. With `wake`, start a worker if work is left and none is alive, and print that."""
+def station_of(context: typer.Context, *, wake: bool = True) -> Iterator[Station]:
+    """Open the station that the options and settings name: a server's, or the one of this home.
+
+    With `wake`, start a worker in this home if work is left and none is alive, and print that.
+    """
+    from stationmaster.cli.logging import quiet_logging
+    from stationmaster.cli.progress_lines import wait_visibly
+    from stationmaster.station.local.station import LocalStation
+    from stationmaster.station.opening import open_station_or_server
+
+    quiet_logging()
+    options = options_of(context)
+    station = open_station_or_server(
+        options.environ, home=options.home, log_level=options.log_level, server=options.server, pause=wait_visibly
+    )
+    try:
+        if wake and isinstance(station, LocalStation):
+            _wake_worker(station, options)
+        yield station
+    except NotSignedIn as refused:
+        refused.hint = _TOKEN_HINT
+        raise
+    finally:
+        station.close()
+
+
+@contextmanager
+def local_station_of(context: typer.Context, *, wake: bool = True) -> Iterator[LocalStation]:
+    """Open the station of this home, also where a server is set: for what only this computer can do."""
     from stationmaster.cli.logging import quiet_logging
     from stationmaster.cli.progress_lines import wait_visibly
     from stationmaster.station.local.station import open_station
@@ -114,6 +145,23 @@ def station_of(context: typer.Context, *, wake: bool = True) -> Iterator[LocalSt
         yield station
     finally:
         station.close()
+
+
+def has_server(context: typer.Context) -> bool:
+    """Whether commands ask a server instead of this home. Raises ConfigInvalid."""
+    from stationmaster.station.opening import is_server_set
+
+    options = options_of(context)
+    return is_server_set(options.environ, home=options.home, log_level=options.log_level, server=options.server)
+
+
+def require_this_computer(context: typer.Context, command: str) -> None:
+    """Raises UserError if a server is set: the command can only act on this computer."""
+    if has_server(context):
+        raise UserError(
+            f"`{command}` runs on this computer, not on a server",
+            hint="leave out --server, and unset STATIONMASTER_SERVER",
+        )
 
 
 def _wake_worker(station: LocalStation, options: Options) -> None:

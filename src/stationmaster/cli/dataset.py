@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from stationmaster.cli.context import station_of
+from stationmaster.cli.context import local_station_of
 from stationmaster.cli.progress_lines import show_download
 from stationmaster.station.datasets import (
     CaptionRule,
@@ -81,7 +81,7 @@ def check_command(
         control_folder=control,
         min_rows=min_rows,
     )
-    with station_of(context, wake=False) as station:
+    with local_station_of(context, wake=False) as station:
         datasets = station.datasets
         if recipe is not None:
             rules = datasets.rules_of(recipe, trigger=trigger)
@@ -120,7 +120,7 @@ def pack_command(
       stationmaster dataset pack ./cats ./archives/ --json
     """
     dataset = parse_reference(source)
-    with station_of(context, wake=False) as station, show_download(dataset) as progress:
+    with local_station_of(context, wake=False) as station, show_download(dataset) as progress:
         packed = station.datasets.pack(dataset, target, zstd=zstd, force=force, progress=progress)
     if as_json:
         typer.echo(json.dumps(packed_json(packed), indent=2))

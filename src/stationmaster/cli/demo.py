@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+from stationmaster.cli.context import JsonOption, local_station_of, options_of, print_json
 from stationmaster.cli.live import follow
 from stationmaster.cli.render import EXIT_CODES, quote_lines
 from stationmaster.cli.submitting import ensure_worker, prepare_worker
@@ -48,7 +48,7 @@ def demo(
       stationmaster demo --steps 100 --json
     """
     as_json = as_json or options_of(context).as_json
-    with station_of(context) as station, _simulator(context, station):
+    with local_station_of(context) as station, _simulator(context, station):
         request = _request(station, steps=steps, pace=pace)
         proposal = station.proposals.propose(request)
         if not as_json:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+from stationmaster.cli.context import JsonOption, options_of, print_json, require_this_computer, station_of
 
 _UNIT = """[Unit]
 Description=Stationmaster worker
@@ -41,6 +41,8 @@ def doctor(
 
       stationmaster doctor --service > ~/.config/systemd/user/stationmaster.service
     """
+    if service:
+        require_this_computer(context, "doctor --service")
     with station_of(context, wake=False) as station:
         if service:
             values = station.checks.worker_service()

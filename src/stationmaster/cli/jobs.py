@@ -12,6 +12,7 @@ import typer
 from stationmaster.cli.context import (
     JobArgument,
     JsonOption,
+    local_station_of,
     options_of,
     print_json,
     print_note,
@@ -214,7 +215,7 @@ def ssh(context: typer.Context, job: JobArgument) -> None:
 
       stationmaster ssh cats
     """
-    with station_of(context) as station:
+    with local_station_of(context) as station:
         shell = station.processes.shell(job)
     if shell.warning is not None:
         typer.echo(f"warning: {shell.warning}", err=True)

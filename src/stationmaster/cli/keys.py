@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+from stationmaster.cli.context import JsonOption, local_station_of, options_of, print_json
 from stationmaster.errors import UserError
 from stationmaster.station.keys import KeyStanding, OfferedHostKey
 
@@ -31,7 +31,7 @@ def setup(context: typer.Context, as_json: JsonOption = False) -> None:
 
       VASTAI_SSH_KEY_PATH=~/.ssh/other stationmaster keys setup
     """
-    with station_of(context, wake=False) as station:
+    with local_station_of(context, wake=False) as station:
         standing = station.keys.setup()
     if as_json or options_of(context).as_json:
         return print_json(_as_json(standing))
@@ -55,7 +55,7 @@ def check(context: typer.Context, as_json: JsonOption = False) -> None:
 
       stationmaster keys check --json
     """
-    with station_of(context, wake=False) as station:
+    with local_station_of(context, wake=False) as station:
         standing = station.keys.check()
     if as_json or options_of(context).as_json:
         print_json(_as_json(standing))
@@ -83,7 +83,7 @@ def trust(
       stationmaster keys trust 192.168.1.20:2222 --yes --json
     """
     as_json = as_json or options_of(context).as_json
-    with station_of(context, wake=False) as station:
+    with local_station_of(context, wake=False) as station:
         offered = station.keys.offered_by(host)
         if offered.is_new:
             if not as_json:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from stationmaster.errors import StationmasterError
 
 _DISK_HINT = "free some disk space, or choose a home on another disk: --home"
+_GLOBAL_OPTIONS = ("--home", "--log-level", "--server")
 _FULL_DISK = {"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE", "53100"}
 
 
@@ -67,7 +68,7 @@ def _require_utf8(words: list[str]) -> None:
 
 
 def _global_options_first(words: list[str]) -> list[str]:
-    """Accept `--home` and `--log-level` anywhere before `--`.
+    """Accept `--home`, `--log-level` and `--server` anywhere before `--`.
 
     >>> _global_options_first(["doctor", "--home", "/tmp/x", "--log-level=DEBUG", "--", "--home", "y"])
     ['--home', '/tmp/x', '--log-level=DEBUG', 'doctor', '--', '--home', 'y']
@@ -76,9 +77,9 @@ def _global_options_first(words: list[str]) -> list[str]:
     ours, theirs = [], []
     rest = iter(words[:end])
     for word in rest:
-        if word in ("--home", "--log-level") and (value := next(rest, None)) is not None:
+        if word in _GLOBAL_OPTIONS and (value := next(rest, None)) is not None:
             ours += [word, value]
-        elif word.startswith(("--home=", "--log-level=")):
+        elif word.startswith(tuple(f"{option}=" for option in _GLOBAL_OPTIONS)):
             ours.append(word)
         else:
             theirs.append(word)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from stationmaster.cli.context import JsonOption, Options, options_of, print_json, station_of
+from stationmaster.cli.context import JsonOption, Options, local_station_of, options_of, print_json
 from stationmaster.cli.render import dollars, instant
 from stationmaster.money import format_dollars
 from stationmaster.station.monitoring import InstanceMetrics, InstancesSummary, Snapshot, Watched
@@ -53,7 +53,7 @@ def monitor(
     _log_to_stderr(options)
     watched = Watched(ids=_ids(instances), only_running=everything, log_path=log_path, made_up=mock)
     with (
-        station_of(context, wake=False) as station,
+        local_station_of(context, wake=False) as station,
         closing(station.monitoring.looks(watched, every_seconds=interval)) as looks,
     ):
         for look in looks:

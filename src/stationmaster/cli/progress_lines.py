@@ -38,6 +38,27 @@ def show_download(source: DatasetReference | None) -> Iterator[Progress | None]:
         _overwrite_line("")
 
 
+@contextmanager
+def show_transfer(source: DatasetReference | None, *, uploads: bool) -> Iterator[Progress | None]:
+    """As `show_download`; with `uploads` the progress is that of a local dataset's upload to a server."""
+    if not (uploads and isinstance(source, Path)) or not sys.stderr.isatty():
+        with show_download(source) as progress:
+            yield progress
+        return
+    try:
+        yield lambda done, total: _overwrite_line(upload_line(source.name, done, total))
+    finally:
+        _overwrite_line("")
+
+
+def upload_line(name: str, done: int, total: int) -> str:
+    """
+    >>> upload_line("cats", 1_500_000, 12_000_000)
+    'uploading cats: 1.5 of 12.0 MB'
+    """
+    return f"uploading {name}: {done / 1e6:,.1f} of {total / 1e6:,.1f} MB"
+
+
 def download_line(source: str, done: int, total: int) -> str:
     """
     >>> download_line("s3://pictures/cats", 1_500_000, 12_000_000)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import typer
 
 from stationmaster.cli.context import options_of
-from stationmaster.cli.progress_lines import show_download
+from stationmaster.cli.progress_lines import show_transfer
 from stationmaster.errors import StationmasterError, UserError
 from stationmaster.model import Job, Quote
 from stationmaster.station.base import Station
@@ -31,25 +31,30 @@ class Submission:
 
 def submit_confirmed(
     context: typer.Context,
-    station: LocalStation,
+    station: Station,
     request: TrainRequest | RetryRequest,
     *,
     shown: Callable[[Terms], Iterable[str]],
     yes: bool,
 ) -> Submission:
-    """Submit the job exactly as it was proposed, shown and confirmed, and make sure that a worker runs it."""
+    """Submit the job exactly as it was proposed, shown and confirmed, and make sure that a worker runs it.
+
+    A server has its own worker.
+    """
+    here = station if isinstance(station, LocalStation) else None
     there = None if request.id is None else station.jobs.with_id(request.id)
     if there is not None:
-        return Submission(job=there, created=False, started_worker=_ensure_worker_note(context, station, is_new=False))
-    with show_download(request.dataset if isinstance(request, TrainRequest) else None) as progress:
+        return Submission(job=there, created=False, started_worker=_ensure_worker_note(context, here, is_new=False))
+    dataset = request.dataset if isinstance(request, TrainRequest) else None
+    with show_transfer(dataset, uploads=here is None) as progress:
         proposal = station.proposals.propose(request, progress=progress)
     with withdraw_if_left(station, proposal):
         for line in shown(proposal.terms):
             typer.echo(line)
         _confirm_price(proposal.terms.quote, yes=yes)
-        is_new = prepare_worker(context, station)
+        is_new = here is not None and prepare_worker(context, here)
         accepted = station.proposals.submit(proposal.id)
-        started_worker = _ensure_worker_note(context, station, is_new=is_new)
+        started_worker = _ensure_worker_note(context, here, is_new=is_new)
     return Submission(
         job=accepted.job, created=accepted.created, notes=proposal.terms.notes, started_worker=started_worker
     )
@@ -110,7 +115,9 @@ def ensure_worker(context: typer.Context, station: LocalStation) -> HelpingWorke
     return worker
 
 
-def _ensure_worker_note(context: typer.Context, station: LocalStation, *, is_new: bool) -> str | None:
+def _ensure_worker_note(context: typer.Context, station: LocalStation | None, *, is_new: bool) -> str | None:
+    if station is None:
+        return None
     worker = ensure_worker(context, station)
     if not is_new and not worker.is_new:
         return None

@@ -10,11 +10,12 @@ import typer
 
 from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
 from stationmaster.cli.live import follow
-from stationmaster.cli.progress_lines import show_download
+from stationmaster.cli.progress_lines import show_transfer
 from stationmaster.cli.recipe_options import given_parameters, parse_pairs
 from stationmaster.cli.render import job_json, quote_lines, terms_json
 from stationmaster.cli.submitting import Submission, submit_confirmed
 from stationmaster.station.job_file import JobFile, invalid_as_user_error, read_job_file
+from stationmaster.station.local.station import LocalStation
 from stationmaster.station.proposals import Terms
 
 
@@ -84,7 +85,7 @@ def train(
     request = written.overlaid(given).request()
     with station_of(context) as station:
         if dry_run:
-            with show_download(request.dataset) as progress:
+            with show_transfer(request.dataset, uploads=not isinstance(station, LocalStation)) as progress:
                 terms = station.proposals.check(request, progress=progress)
             return _show_plan(terms, as_json=as_json)
         submitted = submit_confirmed(

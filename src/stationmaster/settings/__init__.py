@@ -7,7 +7,13 @@ from typing import Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from stationmaster.settings.addresses import Token, checked_discord_id, checked_email, checked_telegram_id
+from stationmaster.settings.addresses import (
+    ServerUrl,
+    Token,
+    checked_discord_id,
+    checked_email,
+    checked_telegram_id,
+)
 from stationmaster.settings.files import (
     ArtifactSettings,
     BucketSettings,
@@ -81,6 +87,11 @@ class Settings(Section):
     """Folder for everything that Stationmaster stores on this computer."""
     database_url: SecretStr | None = None
     """PostgreSQL URL, for workers on several hosts; empty uses a SQLite file in the home."""
+    server: ServerUrl | None = None
+    """URL of a `stationmaster serve`, which commands then ask instead of this computer's store; also `--server`."""
+    token: Token | None = None
+    """Token for that server, created there by `stationmaster tokens create`. Empty: none; for a server on this
+    computer the one in the file serve.token of its home."""
     provider: str = "loopback"
     """Default provider: loopback, simulator, ssh, vastai, or vastai:ACCOUNT."""
     log_level: LogLevel = "INFO"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -35,6 +36,13 @@ def checked_base_url(value: str) -> str:
     if not _is_web_address(value) or "?" in value or "#" in value:
         raise ValueError("must be a web address without ? and #, such as https://example.com/api")
     return value
+
+
+def checked_server_url(value: str) -> str:
+    """Return the address of a server. Raises ValueError for anything else, and for one that contains a token."""
+    if "@" in value:
+        raise ValueError("must be an address without user and token; set STATIONMASTER_TOKEN to the token")
+    return checked_base_url(value)
 
 
 def checked_token(value: SecretStr) -> SecretStr:
@@ -114,6 +122,19 @@ def is_host(name: str) -> bool:
     return all(0 < len(label) <= 63 for label in labels) and not _BLANK.search(name)
 
 
+def is_loopback(url: str) -> bool:
+    """Whether a web address is one of this computer.
+
+    >>> is_loopback("http://127.0.0.1:8080"), is_loopback("http://[::1]"), is_loopback("http://localhost.example.com")
+    (True, True, False)
+    """
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def _is_web_address(value: str) -> bool:
     try:
         parts = urlsplit(value)
@@ -130,6 +151,7 @@ def _as_text(value: object) -> object:
 
 
 BaseUrl = Annotated[str, AfterValidator(checked_base_url)]
+ServerUrl = Annotated[str, AfterValidator(checked_server_url)]
 WebAddress = Annotated[str, AfterValidator(checked_url)]
 SecretAddress = Annotated[SecretStr, AfterValidator(lambda value: SecretStr(checked_url(value.get_secret_value())))]
 Token = Annotated[SecretStr, AfterValidator(checked_token)]

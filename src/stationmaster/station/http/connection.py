@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from stationmaster import __version__
 from stationmaster.errors import ServerError, StationmasterError
-from stationmaster.station.wire.document import Document, RequestDocument
+from stationmaster.station.wire.document import Document, Page, RequestDocument
 from stationmaster.station.wire.problem import MEDIA_TYPE, Problem
 
 Answer = TypeVar("Answer", bound=Document)
@@ -53,13 +53,14 @@ class Connection:
         """Every item of a list, over all its pages, or at most so many."""
         count, after = 0, None
         while True:
-            page = self.send("GET", path, parameters={**parameters, "after": after}).json()
-            for each in page["items"]:
+            found = self.send("GET", path, parameters={**parameters, "after": after})
+            page = self._read(found, Page[item])  # type: ignore[valid-type]
+            for each in page.items:
                 if most is not None and count >= most:
                     return
-                yield item.model_validate(each)
+                yield each
                 count += 1
-            after = page.get("next")
+            after = page.next
             if after is None:
                 return
 

@@ -1,0 +1,72 @@
+"""Opens the station that a command asks: the one of this computer, or the one behind a server's address."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stationmaster.config import load_settings, warn_once
+from stationmaster.errors import ConfigInvalid
+from stationmaster.settings import Settings
+from stationmaster.settings.addresses import is_loopback
+from stationmaster.station.local.station import LocalStation
+
+if TYPE_CHECKING:
+    from stationmaster.providers.base import Pause
+    from stationmaster.station.http.station import HttpStation
+
+TOKEN_FILE = "serve.token"
+"""In the home: the token that `serve` writes for commands on the same computer."""
+
+
+def open_station_or_server(
+    environ: Mapping[str, str],
+    *,
+    home: Path | None = None,
+    log_level: str | None = None,
+    server: str | None = None,
+    pause: Pause = asyncio.sleep,
+    warn: Callable[[str], None] = warn_once,
+) -> LocalStation | HttpStation:
+    """The station at `server`, else at the setting `server`, else the one of this computer. Raises ConfigInvalid.
+
+    Connects to a server with the first call that needs it.
+    """
+    settings = _settings(environ, home=home, log_level=log_level, server=server)
+    if settings.server is None:
+        return LocalStation(settings, environ, pause=pause)
+    from stationmaster.station.http.station import HttpStation  # httpx, which takes long to import
+
+    token = _token(settings, settings.server)
+    if token is not None and settings.server.startswith("http:") and not is_loopback(settings.server):
+        warn(f"the token travels unencrypted to {settings.server}; use https://")
+    return HttpStation(settings.server, token)
+
+
+def is_server_set(
+    environ: Mapping[str, str], *, home: Path | None = None, log_level: str | None = None, server: str | None = None
+) -> bool:
+    """Whether commands ask a server. Raises ConfigInvalid."""
+    return _settings(environ, home=home, log_level=log_level, server=server).server is not None
+
+
+def _settings(environ: Mapping[str, str], *, home: Path | None, log_level: str | None, server: str | None) -> Settings:
+    return load_settings(environ, overrides={"home": home, "log_level": log_level, "server": server})
+
+
+def _token(settings: Settings, server: str) -> str | None:
+    if settings.token is not None:
+        return settings.token.get_secret_value()
+    if not is_loopback(server):
+        return None
+    path = settings.home / TOKEN_FILE
+    try:
+        return path.read_text(encoding="ascii").strip() or None
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise ConfigInvalid(f"{path}: {problem.strerror}", hint="set STATIONMASTER_TOKEN instead") from None
+    except UnicodeDecodeError:
+        raise ConfigInvalid(f"{path} is not a token", hint="delete the file and restart `serve`") from None
