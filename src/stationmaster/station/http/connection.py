@@ -54,7 +54,7 @@ class Connection:
         count, after = 0, None
         while True:
             found = self.send("GET", path, parameters={**parameters, "after": after})
-            page = self._read(found, Page[item])  # type: ignore[valid-type]
+            page = self.read(found, Page[item])  # type: ignore[valid-type]
             for each in page.items:
                 if most is not None and count >= most:
                     return
