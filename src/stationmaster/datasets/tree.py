@@ -151,7 +151,7 @@ def _walk(root: Path) -> Iterator[TreeEntry]:
             continue
         for item in found:
             path = f"{folder}/{item.name}" if folder else item.name
-            if _is_hidden(item.name):
+            if is_hidden(item.name):
                 yield TreeEntry(path=path, kind=TreeEntryKind.HIDDEN, source=item.path)
             elif item.is_dir(follow_symlinks=False):
                 waiting.append(path)
@@ -172,7 +172,7 @@ def _bounded(entries: Iterator[TreeEntry], root: Path) -> Iterator[TreeEntry]:
         yield entry
 
 
-def _is_hidden(name: str) -> bool:
+def is_hidden(name: str) -> bool:
     return name.startswith(".") or name.lower() in _JUNK
 
 

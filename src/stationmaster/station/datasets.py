@@ -9,7 +9,13 @@ from typing import Protocol
 
 from stationmaster.datasets.report import DatasetProblem, DatasetReport
 from stationmaster.datasets.rules import CaptionRule, DatasetKind, DatasetRules
-from stationmaster.datasets.sources.reference import BucketReference, DatasetReference, HubReference, parse_reference
+from stationmaster.datasets.sources.reference import (
+    BucketReference,
+    DatasetReference,
+    HubReference,
+    UploadReference,
+    parse_reference,
+)
 from stationmaster.datasets.tree import shown
 
 __all__ = [
@@ -25,6 +31,7 @@ __all__ = [
     "PackedDataset",
     "Progress",
     "SampleSet",
+    "UploadReference",
     "parse_reference",
     "shown",
 ]

@@ -1,9 +1,9 @@
-"""Parses a dataset reference: a local folder or archive, an s3:// prefix, or a dataset on the Hugging Face Hub."""
+"""Parses a dataset reference: a local folder or archive, an s3:// prefix, a dataset on the Hub, or an upload."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from stationmaster.errors import NotFound, UserError
@@ -13,6 +13,8 @@ _HUB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
 _HUB = "hf://datasets/"
 _S3 = "s3://"
+_UPLOAD = "upload:"
+_UPLOADED = re.compile(r"upload:(?P<id>[0-9a-f]{32})(?: \((?P<label>.*)\))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +47,27 @@ class HubReference:
         return self.repository.rpartition("/")[2]
 
 
-RemoteReference = BucketReference | HubReference
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadReference:
+    """A dataset that was uploaded to the server. `label` is only for people: the name that it was uploaded under."""
+
+    id: str
+    label: str | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        return f"{_UPLOAD}{self.id}"
+
+    @property
+    def name(self) -> str:
+        return self.label or f"upload-{self.id[:8]}"
+
+    @property
+    def described(self) -> str:
+        """With its label, as a job's dataset is shown; `parse_reference` reads this too."""
+        return str(self) if self.label is None else f"{self} ({self.label})"
+
+
+RemoteReference = BucketReference | HubReference | UploadReference
 DatasetReference = Path | RemoteReference
 
 
@@ -55,6 +77,8 @@ def parse_reference(text: str) -> DatasetReference:
     >>> parse_reference("s3://pictures/cats/"), parse_reference("hf://datasets/anna/cats@main").revision
     (BucketReference(bucket='pictures', key='cats'), 'main')
     """
+    if text.startswith(_UPLOAD):
+        return _upload_reference(text)
     if text.startswith(_S3):
         return _bucket_reference(text)
     if text.startswith("hf://"):
@@ -68,6 +92,16 @@ def parse_reference(text: str) -> DatasetReference:
         return Path(text).expanduser()
     except RuntimeError:
         raise NotFound(f"there is no home folder for {text}") from None
+
+
+def _upload_reference(text: str) -> UploadReference:
+    found = _UPLOADED.fullmatch(text)
+    if found is None:
+        raise UserError(
+            f"{text} is not an uploaded dataset",
+            hint="write upload:ID with the id that the upload's answer has; a folder of that name is ./upload:…",
+        )
+    return UploadReference(id=found["id"], label=found["label"])
 
 
 def _bucket_reference(text: str) -> BucketReference:

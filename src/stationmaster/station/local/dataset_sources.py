@@ -1,4 +1,4 @@
-"""Downloads a dataset from a bucket or the Hub into the local cache."""
+"""Finds a dataset: on this computer, uploaded to it, or downloaded from a bucket or the Hub into its cache."""
 
 from __future__ import annotations
 
@@ -11,21 +11,25 @@ from stationmaster.datasets.archive_reader import open_dataset
 from stationmaster.datasets.sources.bucket_dataset import BucketDataset
 from stationmaster.datasets.sources.cache import Progress, fetch_into_cache
 from stationmaster.datasets.sources.hub_dataset import HubDataset
-from stationmaster.datasets.sources.reference import BucketReference, DatasetReference, HubReference
+from stationmaster.datasets.sources.reference import BucketReference, DatasetReference, HubReference, UploadReference
+from stationmaster.datasets.uploads.folder import UploadFolder
 from stationmaster.delivery.bucket import open_other_bucket
 from stationmaster.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalDataset:
-    """A folder or archive on this computer; `source` is where it came from, for the Hub with its commit."""
+    """A folder or archive on this computer; `source` is where it came from: for the Hub with its commit, for an upload
+    with its name.
+    """
 
     path: Path
     source: str
+    name: str | None = None  # of an upload: its reference does not say it
 
 
 def fetch_dataset(source: DatasetReference, settings: Settings, *, progress: Progress | None = None) -> LocalDataset:
-    """Download a remote dataset into the cache, only what changed; a local path is used as it is.
+    """Download a remote dataset into the cache, only what changed; a local path or an upload is used as it is.
 
     Raises NotFound, DatasetInvalid, DiskFull, ConfigInvalid, DeliveryRefused, DeliveryBusy.
     """
@@ -43,8 +47,19 @@ def fetch_dataset(source: DatasetReference, settings: Settings, *, progress: Pro
             with closing(hub):
                 exact = str(HubReference(repository=source.repository, revision=hub.commit))
                 return LocalDataset(path=fetch_into_cache(hub, str(source), cache, progress=progress), source=exact)
+        case UploadReference():
+            folder = UploadFolder(uploads_of(settings), source.id)
+            label = folder.about().name
+            return LocalDataset(
+                path=folder.dataset(), source=UploadReference(id=source.id, label=label).described, name=label
+            )
         case Path():
             return LocalDataset(path=source, source=str(source.absolute()))
+
+
+def uploads_of(settings: Settings) -> Path:
+    """The folder of the datasets that were uploaded to this computer."""
+    return settings.home / "uploads"
 
 
 @contextmanager

@@ -56,9 +56,10 @@ def check_request(
     """Check the request and return its terms. Raises UserError with what to change."""
     stored = find(request.recipe, folders=settings.recipes)
     parameters = resolve(stored.recipe, request.parameters)
-    name = checked_name(request.name or request.dataset.name or stored.recipe.name)
+    checked_name(request.name or request.dataset.name or stored.recipe.name)  # before a long download
     read_monitoring(request.monitoring)
     dataset = fetch_dataset(request.dataset, settings, progress=progress)
+    name = checked_name(request.name or dataset.name or request.dataset.name or stored.recipe.name)
     report = _check_dataset(dataset.path, stored.recipe.dataset, request.trigger)
     facts: dict[str, str | int] = {
         "path": str(dataset.path),
