@@ -271,6 +271,8 @@ class NotifyError(StationmasterError):
 class NotifyRefused(NotifyError):
     """The service refuses this message; a retry does not help."""
 
+    http_status = 409
+
 
 class NotifyBusy(NotifyError):
     """The service cannot take the message now; retry later."""

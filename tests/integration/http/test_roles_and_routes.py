@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from fastapi import FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
@@ -29,13 +28,11 @@ SAMPLE_VALUES = {"job": ANNS_JOB, "user": "ann", "recipe": "tiny-lora@1", "table
 
 
 def api_routes() -> Iterator[tuple[str, APIRoute]]:
-    app = FastAPI()
-    for routes in ROUTES:
-        app.include_router(routes)
-    for route in app.routes:
-        if isinstance(route, APIRoute) and route.path.startswith("/api"):
-            for method in sorted(route.methods - {"HEAD"}):
-                yield method, route
+    for router in ROUTES:
+        for route in router.routes:
+            if isinstance(route, APIRoute) and route.path.startswith("/api"):
+                for method in sorted((route.methods or set()) - {"HEAD"}):
+                    yield method, route
 
 
 def right_of(dependant: Dependant) -> Right | None:
@@ -45,8 +42,16 @@ def right_of(dependant: Dependant) -> Right | None:
     return None
 
 
-EVERY_ROUTE = [pytest.param(method, route, id=f"{method} {route.path}") for method, route in api_routes()]
-GUARDED = [each for each in EVERY_ROUTE if (each.values[0], each.values[1].path) not in FOR_ANYBODY]
+GUARDED = [(method, route) for method, route in api_routes() if (method, route.path) not in FOR_ANYBODY]
+LOOKS = [(method, route) for method, route in GUARDED if method == "GET"]
+OF_A_JOB = [(method, route) for method, route in GUARDED if "{job}" in route.path]
+
+
+def on(routes: list[tuple[str, APIRoute]]) -> pytest.MarkDecorator:
+    """A test for each of these routes, named after it."""
+    return pytest.mark.parametrize(
+        ("method", "route"), routes, ids=[f"{method} {route.path}" for method, route in routes]
+    )
 
 
 def address(route: APIRoute, **values: str) -> str:
@@ -55,7 +60,7 @@ def address(route: APIRoute, **values: str) -> str:
 
 
 def ask(client: httpx.Client, method: str, path: str) -> httpx.Response:
-    body = {} if method in ("POST", "PUT", "PATCH") else None
+    body: dict[str, object] | None = {} if method in ("POST", "PUT", "PATCH") else None
     return client.request(method, path, json=body, follow_redirects=False)
 
 
@@ -65,11 +70,11 @@ def rights_of(who: str) -> frozenset[Right]:
 
 
 def test_every_route_states_the_right_that_it_needs() -> None:
-    without = [each.id for each in GUARDED if right_of(each.values[1].dependant) is None]
+    without = [f"{method} {route.path}" for method, route in GUARDED if right_of(route.dependant) is None]
     assert without == []
 
 
-@pytest.mark.parametrize(("method", "route"), GUARDED)
+@on(GUARDED)
 def test_nobody_is_answered_without_a_token(people: PeopledWorld, method: str, route: APIRoute) -> None:
     with people.client(None) as stranger:
         answer = ask(stranger, method, address(route))
@@ -78,7 +83,7 @@ def test_nobody_is_answered_without_a_token(people: PeopledWorld, method: str, r
     assert answer.headers["www-authenticate"] == "Bearer"
 
 
-@pytest.mark.parametrize(("method", "route"), GUARDED)
+@on(GUARDED)
 def test_a_role_without_the_right_is_refused_and_changes_nothing(
     people: PeopledWorld, method: str, route: APIRoute
 ) -> None:
@@ -93,7 +98,7 @@ def test_a_role_without_the_right_is_refused_and_changes_nothing(
         assert answer.json()["hint"]
 
 
-@pytest.mark.parametrize(("method", "route"), [each for each in GUARDED if each.values[0] == "GET"])
+@on(LOOKS)
 def test_who_may_look_is_answered(people: PeopledWorld, method: str, route: APIRoute) -> None:
     """Looking changes nothing, so it can be tried with everybody: no role that may look is refused."""
     needed = right_of(route.dependant)
@@ -109,7 +114,7 @@ def test_who_may_look_is_answered(people: PeopledWorld, method: str, route: APIR
             assert answer.status_code not in (401, 403, 500), (who, answer.text)
 
 
-@pytest.mark.parametrize(("method", "route"), [each for each in GUARDED if "{job}" in each.values[1].path])
+@on(OF_A_JOB)
 @pytest.mark.parametrize("who", ["bob", "viewer"])
 def test_another_s_job_answers_as_one_that_does_not_exist(
     people: PeopledWorld, method: str, route: APIRoute, who: str

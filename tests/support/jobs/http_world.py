@@ -26,7 +26,7 @@ class HttpWorld(LocalWorld):
         super().__enter__()
         with ExitStack() as opened:
             self.urls = [self._serve(opened) for _ in range(self.servers)]
-            token = self._local.tokens.create(NewToken(name="test", user="me")).secret
+            token = self.local.tokens.create(NewToken(name="test", user="me")).secret
             station = HttpStation(self.urls[0], token, transport=_InTurn(self.urls))
             opened.callback(station.close)
             self.station = station

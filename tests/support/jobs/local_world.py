@@ -53,23 +53,23 @@ class LocalWorld:
         self.settings = load_settings(self.environ, folder=folder)
 
     def __enter__(self) -> Self:
-        self._local = LocalStation(self.settings, self.environ)
-        self.station: Station = self._local
+        self.local = LocalStation(self.settings, self.environ)
+        self.station: Station = self.local
         return self
 
     def __exit__(self, *_: object) -> None:
-        for rental in self._local.store.rentals.not_gone():
+        for rental in self.local.store.rentals.not_gone():
             for pid in processes_of(rental.label):
                 os.kill(pid, signal.SIGKILL)
-        self._local.close()
+        self.local.close()
 
     @property
     def store(self) -> Store:
-        return self._local.store
+        return self.local.store
 
     @property
     def ledger(self) -> Ledger:
-        return self._local.store.ledger
+        return self.local.store.ledger
 
     def request(self, dataset: Path, **fields: Any) -> TrainRequest:
         """A short real training."""
@@ -97,7 +97,7 @@ class LocalWorld:
                     if await asyncio.to_thread(condition):
                         return
                     assert not running.done(), running
-                    tripped = [each for each in self._local.store.alerts.open() if each.kind == "internal_error"]
+                    tripped = [each for each in self.local.store.alerts.open() if each.kind == "internal_error"]
                     assert self.may_trip or not tripped, tripped[0].message
                     await asyncio.sleep(pause_seconds(time.monotonic() - began))
         except TimeoutError:

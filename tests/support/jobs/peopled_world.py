@@ -34,13 +34,13 @@ class PeopledWorld(HttpWorld):
     def __enter__(self) -> Self:
         super().__enter__()
         for name, role in ROLES.items():
-            self._local.users.add(name, UserChanges(inbox=True, role=role))
+            self.local.users.add(name, UserChanges(inbox=True, role=role))
         self.tokens = {
-            who: self._local.tokens.create(NewToken(name=who, user=user, rights=rights)).secret
+            who: self.local.tokens.create(NewToken(name=who, user=user, rights=rights)).secret
             for who, (user, rights) in PEOPLE.items()
         }
         pictures = write_pictures(self.folder / "pictures")
-        submit(self._local, self.request(pictures, id=ANNS_JOB, name="anns cats", owner="ann"))
+        submit(self.local, self.request(pictures, id=ANNS_JOB, name="anns cats", owner="ann"))
         self.work_until_ended(ANNS_JOB)
         return self
 

@@ -58,4 +58,4 @@ class RecipeWorld(LocalWorld):
         return [event for event in self.station.events.of_job(job_id) if event.kind == kind]
 
     def alerts(self) -> list[Alert]:
-        return self._local.store.alerts.open()
+        return self.local.store.alerts.open()

@@ -18,7 +18,7 @@ from stationmaster.station.wire.notifications import (
     TestMessage,
 )
 
-routes = APIRouter(prefix="/api", tags=["inbox"], responses=problems(401, 403, 404, 422))
+routes = APIRouter(prefix="/api", tags=["inbox"], responses=problems(401, 403, 404, 409, 422))
 
 
 @routes.get("/users/{user}/inbox", operation_id="get_inbox", summary="A user's messages")
