@@ -9,12 +9,24 @@ from fastapi import APIRouter, FastAPI
 from stationmaster import __version__
 from stationmaster.api.gate.signing_in import SigningIn
 from stationmaster.api.problems import add_problem_handlers
-from stationmaster.api.routes import health, inbox, server, uploads, users
+from stationmaster.api.routes import (
+    health,
+    inbox,
+    jobs,
+    server,
+    uploads,
+    users,
+)
 from stationmaster.control.destinations.upload_tickets import UploadTickets
 from stationmaster.station.base import Station
 from stationmaster.station.doorkeeper import Doorkeeper
 
-ROUTES: tuple[APIRouter, ...] = (server.routes, inbox.routes, users.routes)
+ROUTES: tuple[APIRouter, ...] = (
+    server.routes,
+    inbox.routes,
+    jobs.routes,
+    users.routes,
+)
 """The routes that answer from the station, one entry per noun."""
 
 

@@ -18,9 +18,7 @@ from stationmaster.model import (
     Outcome,
     Progress,
     Quote,
-    Rental,
     RunHealth,
-    SshAccess,
     Transfer,
 )
 from stationmaster.money import MicroDollars, format_dollars
@@ -41,60 +39,9 @@ EXIT_CODES: dict[Outcome, int] = {
 
 def job_json(view: JobView, events: Sequence[Event] = ()) -> dict[str, Any]:
     """One job as JSON; names are stable."""
-    job, spec = view.job, view.job.spec
-    live = next((rental for rental in view.rentals if rental.provider_id and rental.gone_at is None), None)
-    return {
-        "id": job.id,
-        "name": spec.name,
-        "owner": spec.owner,
-        "recipe": spec.recipe,
-        "state": job.state,
-        "shown": view.shown,
-        "stage": view.stage,
-        "desired": job.desired,
-        "outcome": job.outcome,
-        "reason": job.reason,
-        "explanation": job.explanation,
-        "attempt": job.attempt,
-        "created_at": instant(job.created_at),
-        "ended_at": instant(job.ended_at),
-        "retry_of": spec.retry_of,
-        "applied": applied_json(spec.applied),
-        "trigger": spec.trigger,
-        "parameters": dict(spec.parameters),
-        "dataset": {"source": spec.dataset.source, "sha256": spec.dataset.sha256, "images": spec.dataset.images},
-        "execution": {"provider": spec.provider},
-        "providerState": {
-            "instanceId": live.provider_id if live else None,
-            "sshHost": view.access.host if isinstance(view.access, SshAccess) else None,
-            "activeStep": job.progress.active_step,
-        },
-        "progress": progress_json(job.progress),
-        "progressLog": [event_json(event) for event in events],
-        "health": None if view.health is None else view.health.health,
-        "recommendation": None if view.health is None else view.health.headline,
-        "model": job.model.address,
-        "catalogue": None
-        if view.trained is None
-        else {
-            "slug": view.trained.slug,
-            "places": [place.address for place in view.trained.places],
-            "registration": view.trained.registration.state,
-            "note": view.trained.registration.note,
-        },
-        "cost_usd": dollars(view.cost),
-        "quote": quote_json(spec.quote),
-        "machine": dataclasses.asdict(spec.machine),
-        "used": {
-            "rented_hours": rented_seconds(view) / 3600,
-            "gpu_memory_gib": view.peak_gpu_gib,
-            "gpu_gib": view.gpu_gib,
-        },
-        "limits": {"max_hours": spec.max_seconds / 3600, "max_spend_usd": dollars(spec.max_spend)},
-        "rentals": [rental_json(rental) for rental in view.rentals],
-        "checkpoints": [dataclasses.asdict(checkpoint) for checkpoint in view.checkpoints],
-        "alerts": [{"kind": alert.kind, "message": alert.message, "at": instant(alert.at)} for alert in view.alerts],
-    }
+    from stationmaster.station.wire.jobs import JobDocument  # pydantic, which text output does not need
+
+    return JobDocument.of(view, events).model_dump(mode="json")
 
 
 def terms_json(terms: Terms) -> dict[str, Any]:
@@ -123,46 +70,9 @@ def applied_json(applied: Sequence[AppliedAdvice]) -> list[dict[str, Any]]:
 
 
 def quote_json(quote: Quote) -> dict[str, Any]:
-    return {
-        "hours": {"low": quote.hours_low, "expected": quote.hours_expected, "high": quote.hours_high},
-        "price_per_hour_usd": dollars(quote.price_per_hour),
-        "cost_usd": {
-            "low": dollars(quote.cost_low),
-            "expected": dollars(quote.cost_expected),
-            "high": dollars(quote.cost_high),
-        },
-        "gpu": quote.gpu,
-        "disk_gib": quote.disk_gib,
-        "traffic_gib": quote.traffic_gib,
-        "past_runs": quote.past_runs,
-        "gpu_gib": quote.gpu_gib,
-        "gpu_memory_gib": None
-        if quote.memory_expected_gib is None
-        else {"low": quote.memory_low_gib, "expected": quote.memory_expected_gib, "high": quote.memory_high_gib},
-        "gpu_memory_past_runs": quote.memory_runs,
-        "gpu_memory_basis": quote.memory_basis,
-    }
+    from stationmaster.station.wire.quote import QuoteDocument  # as above
 
-
-def progress_json(progress: Progress) -> dict[str, Any]:
-    return {**dataclasses.asdict(progress), "percent": percent(progress)}
-
-
-def rental_json(rental: Rental) -> dict[str, Any]:
-    return {
-        "label": rental.label,
-        "provider": rental.provider,
-        "instance": rental.provider_id,
-        "state": rental.state,
-        "attempt": rental.attempt,
-        "surplus": rental.surplus,
-        "held_at": instant(rental.held_at),
-        "gone_at": instant(rental.gone_at),
-    }
-
-
-def event_json(event: Event) -> dict[str, Any]:
-    return {"version": event.job_version, "at": instant(event.at), "kind": event.kind, **event.payload}
+    return QuoteDocument.of(quote).model_dump(mode="json")
 
 
 def instant(seconds: float | None) -> str | None:
@@ -281,7 +191,7 @@ def view_lines(view: JobView) -> Iterator[str]:
         note = view.trained.registration.note
         yield f"  catalogue {view.trained.slug}" + (f", {note}" if note else "")
     yield f"  cost      {format_dollars(view.cost)} (quoted {format_dollars(job.spec.quote.cost_expected)})"
-    if job.outcome and (rented := rented_seconds(view)):
+    if job.outcome and (rented := view.rented_seconds):
         quoted = format_duration(job.spec.quote.hours_expected * 3600)
         yield f"  time      {format_duration(rented)} on the machine (quoted {quoted})"
     if view.peak_gpu_gib is not None:
@@ -292,12 +202,6 @@ def view_lines(view: JobView) -> Iterator[str]:
         yield f"  machine   {rental.provider_id or '?'} {rental.state} ({rental.label})"
     for alert in view.alerts:
         yield f"  alert     {alert.message}"
-
-
-def rented_seconds(view: JobView) -> float:
-    """How long the job has had its machines so far, all attempts together."""
-    spans = ((rental.held_at, rental.gone_at or view.now) for rental in view.rentals)
-    return sum(max(0.0, end - begin) for begin, end in spans if begin is not None)
 
 
 def health_text(found: RunHealth) -> str:

@@ -40,6 +40,12 @@ class JobView:
     gpu_gib: float | None = None  # the memory that this GPU has
     health: RunHealth | None = None  # by the analysis of the last attempt that trained
 
+    @property
+    def rented_seconds(self) -> float:
+        """How long the job has had its machines so far, all attempts together."""
+        spans = ((rental.held_at, rental.gone_at or self.now) for rental in self.rentals)
+        return sum(max(0.0, end - begin) for begin, end in spans if begin is not None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from stationmaster.station.credits import Credits
     from stationmaster.station.datasets import Datasets
     from stationmaster.station.history import Events, Logs, Readings
+    from stationmaster.station.http.jobs import HttpJobs
     from stationmaster.station.http.notifications import HttpNotifications
     from stationmaster.station.http.users import HttpUsers
     from stationmaster.station.instances import Instances
-    from stationmaster.station.jobs import Jobs
     from stationmaster.station.keys import Keys
     from stationmaster.station.metrics import Metrics
     from stationmaster.station.models import Models
@@ -46,8 +46,10 @@ class HttpStation:
         return cast("Proposals", _OnlyThere("proposals"))
 
     @cached_property
-    def jobs(self) -> Jobs:
-        return cast("Jobs", _OnlyThere("jobs"))
+    def jobs(self) -> HttpJobs:
+        from stationmaster.station.http.jobs import HttpJobs
+
+        return HttpJobs(self.connection)
 
     @cached_property
     def events(self) -> Events:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from stationmaster.errors import UserError
 from stationmaster.money import MicroDollars
 
-_SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def instant(seconds: float | None) -> str | None:
@@ -35,7 +35,7 @@ def _micro_dollars(value: Any) -> Any:
     return round(value * 1_000_000) if isinstance(value, float) else value
 
 
-def _plain(value: float) -> float | str:
+def number_word(value: float) -> float | str:
     """JSON has no word for nan and infinity."""
     if math.isfinite(value):
         return value
@@ -43,7 +43,7 @@ def _plain(value: float) -> float | str:
 
 
 def _number(value: Any) -> Any:
-    return _SPECIAL.get(value, value) if isinstance(value, str) else value
+    return SPECIAL.get(value, value) if isinstance(value, str) else value
 
 
 Instant = Annotated[
@@ -65,8 +65,8 @@ Usd = Annotated[
 Number = Annotated[
     float,
     BeforeValidator(_number),
-    PlainSerializer(_plain, when_used="json"),
-    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "enum": list(_SPECIAL)}]}),
+    PlainSerializer(number_word, when_used="json"),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "enum": list(SPECIAL)}]}),
 ]
 """A measured number, which may be nan or infinite: in JSON then one of three words."""
 

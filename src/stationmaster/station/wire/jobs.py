@@ -1,0 +1,334 @@
+"""Jobs, as every face shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from pydantic import Field
+
+from stationmaster.model import (
+    Desired,
+    Ending,
+    Event,
+    Job,
+    JobSpec,
+    Outcome,
+    Parked,
+    Reason,
+    RentedMachine,
+    RunHealth,
+    SavedModel,
+    SshAccess,
+    State,
+)
+from stationmaster.station.jobs import JobView, Wanted
+from stationmaster.station.wire.document import Document, Instant, RequestDocument, Usd
+from stationmaster.station.wire.events import EventDocument
+from stationmaster.station.wire.job_parts import (
+    AlertDocument,
+    AppliedAdviceDocument,
+    CatalogueDocument,
+    CheckpointDocument,
+    CostLineDocument,
+    DatasetDocument,
+    MachineWishDocument,
+    ProgressDocument,
+    RentalDocument,
+    TransferDocument,
+)
+from stationmaster.station.wire.plain import plain, unplain
+from stationmaster.station.wire.quote import QuoteDocument
+
+
+class ExecutionDocument(Document):
+    """Where a job runs."""
+
+    provider: str
+
+
+class ProviderStateDocument(Document):
+    """The machine that a job has now."""
+
+    instanceId: str | None = None
+    sshHost: str | None = None
+    activeStep: str | None = None
+    """The step of the plan that runs."""
+
+
+class UsedDocument(Document):
+    """What a job used so far."""
+
+    rented_hours: float
+    gpu_memory_gib: float | None = None
+    """The highest memory use of the fullest GPU in the current attempt; null: not measured."""
+    gpu_gib: float | None = None
+    """The memory that this GPU has."""
+
+
+class LimitsDocument(Document):
+    """When a job is stopped, and the highest price of its machine."""
+
+    max_hours: float
+    max_spend_usd: Usd
+    max_price_per_hour_usd: Usd | None = None
+    max_seconds: float = 0.0
+    """The hours in seconds, exactly."""
+
+
+class ResumeDocument(Document):
+    """The checkpoint that a job continues from."""
+
+    path: str
+    step: int | None = None
+    state: str | None = None
+    """What the trainer reads beside it."""
+
+
+class ParkedDocument(Document):
+    """Since when and why the machine is stopped with the model on its disk."""
+
+    at: Instant
+    why: str
+
+
+class JobDocument(Document):
+    """A job with everything that belongs to it."""
+
+    id: str
+    name: str
+    owner: str | None
+    """The user who gets its messages; null: the single user of the settings."""
+    recipe: str = Field(examples=["tiny-lora@1"])
+    state: str = Field(examples=["EXECUTING"])
+    shown: str
+    """The outcome, `NEEDS_RECOVERY`, or the state."""
+    stage: str
+    """The same in ten stages for people, from `queued` to `completed`."""
+    desired: Desired
+    """What its owner asked for."""
+    outcome: str | None
+    """How it ended."""
+    reason: str | None
+    """Why it ended."""
+    explanation: str | None
+    attempt: int
+    """The number of the current attempt, from 1; 0 while queued."""
+    created_at: Instant
+    ended_at: Instant | None
+    retry_of: str | None
+    """The job that this one repeats."""
+    applied: tuple[AppliedAdviceDocument, ...]
+    """What it follows of the analysis of that job."""
+    trigger: str | None
+    parameters: dict[str, Any]
+    dataset: DatasetDocument
+    execution: ExecutionDocument
+    providerState: ProviderStateDocument
+    progress: ProgressDocument
+    progressLog: tuple[EventDocument, ...]
+    """What happened to it; empty in lists."""
+    health: str | None
+    """By the analysis of its training: `good`, `warning`, `critical` or `unknown`."""
+    recommendation: str | None
+    """The first recommendation of the analysis."""
+    model: str | None
+    """Where its best checkpoint is: a path on the server, or an address."""
+    catalogue: CatalogueDocument | None
+    cost_usd: Usd
+    """The cost so far."""
+    quote: QuoteDocument
+    machine: MachineWishDocument
+    used: UsedDocument
+    limits: LimitsDocument
+    rentals: tuple[RentalDocument, ...]
+    checkpoints: tuple[CheckpointDocument, ...]
+    alerts: tuple[AlertDocument, ...]
+    as_of: Instant
+    """When it was in this state, by the clock of the store."""
+    version: int
+    """Grows with every change of the job itself."""
+    state_since: Instant
+    saves_asked: int
+    """How often a checkpoint was requested."""
+    samples_asked: int
+    """How often samples were requested."""
+    costs: tuple[CostLineDocument, ...]
+    """What each of its machines cost."""
+    monitoring: dict[str, Any]
+    """Settings of the monitoring that differ for this job."""
+    resume: ResumeDocument | None
+    """The checkpoint that it continues from."""
+    transfer: TransferDocument | None
+    """The transfer to or from its machine that runs now."""
+    parked: ParkedDocument | None
+    """Set while its machine is stopped with the model on its disk, until someone decides."""
+    gpus: str | None
+    """The GPUs of its machine."""
+    model_step: int | None
+    """The training step of its best checkpoint."""
+    analysed_attempt: int | None
+    """The attempt that `health` is about."""
+
+    @classmethod
+    def of(cls, view: JobView, events: Sequence[Event] = ()) -> Self:
+        job, spec, health, parked = view.job, view.job.spec, view.health, view.job.ending.parked
+        live = next((rental for rental in view.rentals if rental.provider_id and rental.gone_at is None), None)
+        transfer = job.machine.transfer
+        return cls(
+            id=job.id,
+            name=spec.name,
+            owner=spec.owner,
+            recipe=spec.recipe,
+            state=job.state,
+            shown=view.shown,
+            stage=view.stage,
+            desired=job.desired,
+            outcome=job.outcome,
+            reason=job.reason,
+            explanation=job.explanation,
+            attempt=job.attempt,
+            created_at=job.created_at,
+            ended_at=job.ended_at,
+            retry_of=spec.retry_of,
+            applied=tuple(AppliedAdviceDocument.of(one) for one in spec.applied),
+            trigger=spec.trigger,
+            parameters=plain(spec.parameters),
+            dataset=DatasetDocument.of(spec.dataset),
+            execution=ExecutionDocument(provider=spec.provider),
+            providerState=ProviderStateDocument(
+                instanceId=live.provider_id if live else None,
+                sshHost=view.access.host if isinstance(view.access, SshAccess) else None,
+                activeStep=job.progress.active_step,
+            ),
+            progress=ProgressDocument.of(job.progress),
+            progressLog=tuple(EventDocument.of(event) for event in events),
+            health=None if health is None else health.health,
+            recommendation=None if health is None else health.headline,
+            model=job.model.address,
+            catalogue=None if view.trained is None else CatalogueDocument.of(view.trained),
+            cost_usd=view.cost,
+            quote=QuoteDocument.of(spec.quote),
+            machine=MachineWishDocument.of(spec.machine),
+            used=UsedDocument(
+                rented_hours=view.rented_seconds / 3600, gpu_memory_gib=view.peak_gpu_gib, gpu_gib=view.gpu_gib
+            ),
+            limits=LimitsDocument(
+                max_hours=spec.max_seconds / 3600,
+                max_spend_usd=spec.max_spend,
+                max_price_per_hour_usd=spec.max_price_per_hour,
+                max_seconds=spec.max_seconds,
+            ),
+            rentals=tuple(RentalDocument.of(rental) for rental in view.rentals),
+            checkpoints=tuple(CheckpointDocument.of(checkpoint) for checkpoint in view.checkpoints),
+            alerts=tuple(AlertDocument.of(alert) for alert in view.alerts),
+            as_of=view.now,
+            version=job.version,
+            state_since=job.state_since,
+            saves_asked=job.saves_asked,
+            samples_asked=job.samples_asked,
+            costs=tuple(CostLineDocument.of(line, now=view.now) for line in view.costs),
+            monitoring=plain(spec.monitoring),
+            resume=None
+            if spec.resume_from is None
+            else ResumeDocument(path=spec.resume_from, step=spec.resume_step, state=spec.resume_state),
+            transfer=None if transfer is None else TransferDocument.of(transfer),
+            parked=None if parked is None else ParkedDocument(at=parked.at, why=parked.why),
+            gpus=job.machine.gpus,
+            model_step=job.model.step,
+            analysed_attempt=None if health is None else health.attempt,
+        )
+
+    def value(self) -> JobView:
+        """The view without what only workers need; nothing of how to reach the machine comes over the wire."""
+        health = None
+        if self.health is not None:
+            health = RunHealth(
+                attempt=self.analysed_attempt or self.attempt, health=self.health, headline=self.recommendation
+            )
+        trained = None
+        if self.catalogue is not None:
+            trained = self.catalogue.value(self.id, name=self.name, recipe=self.recipe, owner=self.owner)
+        return JobView(
+            job=self.job_value(),
+            now=self.as_of,
+            shown=self.shown,
+            stage=self.stage,
+            cost=self.cost_usd,
+            rentals=tuple(rental.value(self.id) for rental in self.rentals),
+            costs=tuple(line.value(self.id) for line in self.costs),
+            checkpoints=tuple(checkpoint.value() for checkpoint in self.checkpoints),
+            alerts=tuple(alert.value(self.id) for alert in self.alerts),
+            access=None,
+            trained=trained,
+            peak_gpu_gib=self.used.gpu_memory_gib,
+            gpu_gib=self.used.gpu_gib,
+            health=health,
+        )
+
+    def job_value(self) -> Job:
+        parked = self.parked
+        return Job(
+            spec=self._spec(),
+            created_at=self.created_at,
+            state=State(self.state),
+            state_since=self.state_since,
+            version=self.version,
+            desired=self.desired,
+            saves_asked=self.saves_asked,
+            samples_asked=self.samples_asked,
+            outcome=None if self.outcome is None else Outcome(self.outcome),
+            reason=None if self.reason is None else Reason(self.reason),
+            explanation=self.explanation,
+            attempt=self.attempt,
+            # Faces see from a lease that is over that no worker has the job; its time stays on the server.
+            lease_until=0.0 if self.shown == "NEEDS_RECOVERY" else None,
+            progress=self.progress.value(),
+            ended_at=self.ended_at,
+            machine=RentedMachine(gpus=self.gpus, transfer=None if self.transfer is None else self.transfer.value()),
+            ending=Ending(parked=None if parked is None else Parked(at=parked.at, why=parked.why, seq=0)),
+            model=SavedModel(address=self.model, step=self.model_step),
+        )
+
+    def _spec(self) -> JobSpec:
+        resume = self.resume
+        return JobSpec(
+            id=self.id,
+            name=self.name,
+            recipe=self.recipe,
+            provider=self.execution.provider,
+            dataset=self.dataset.value(),
+            quote=self.quote.value(),
+            max_seconds=self.limits.max_seconds,
+            max_spend=self.limits.max_spend_usd,
+            max_price_per_hour=self.limits.max_price_per_hour_usd,
+            trigger=self.trigger,
+            parameters=unplain(self.parameters),
+            owner=self.owner,
+            monitoring=unplain(self.monitoring),
+            retry_of=self.retry_of,
+            resume_from=None if resume is None else resume.path,
+            resume_step=None if resume is None else resume.step,
+            resume_state=None if resume is None else resume.state,
+            machine=self.machine.value(),
+            applied=tuple(one.value() for one in self.applied),
+        )
+
+
+class WantedDocument(Document):
+    """The answer to a request about a job."""
+
+    id: str
+    note: str
+    """What happens now, as a sentence."""
+    job: JobDocument
+
+    def value(self) -> Wanted:
+        return Wanted(job=self.job.job_value(), note=self.note)
+
+
+class CancelRequest(RequestDocument):
+    """How a job is cancelled."""
+
+    keep: bool = False
+    """Download the best checkpoint first."""
