@@ -10,6 +10,7 @@ from stationmaster import __version__
 from stationmaster.api.gate.signing_in import SigningIn
 from stationmaster.api.problems import add_problem_handlers
 from stationmaster.api.routes import (
+    credits,
     health,
     inbox,
     jobs,
@@ -24,6 +25,7 @@ from stationmaster.station.doorkeeper import Doorkeeper
 ROUTES: tuple[APIRouter, ...] = (
     server.routes,
     inbox.routes,
+    credits.routes,
     jobs.routes,
     users.routes,
 )

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from stationmaster.durations import LONGEST_SECONDS
+from stationmaster.errors import UserError
 from stationmaster.model import CreditAccount, EntryKind, LedgerEntry, LedgerProof
-from stationmaster.money import MicroDollars, Unit
+from stationmaster.money import LARGEST_AMOUNT, MicroDollars, Unit
 
 __all__ = [
     "GRANT_KINDS",
@@ -20,6 +22,9 @@ __all__ = [
     "LedgerProof",
     "RefundRequest",
     "Refunded",
+    "require_adjustment",
+    "require_grant",
+    "require_refund",
 ]
 
 GRANT_KINDS: Mapping[str, EntryKind] = {
@@ -85,8 +90,8 @@ class Credits(Protocol):
     def unit(self) -> Unit:
         """The unit in which amounts are shown and typed."""
 
-    def accounts(self) -> Sequence[CreditAccount]:
-        """The accounts of all users who have or had credits, by name."""
+    def accounts(self, *, after: str = "", limit: int | None = None) -> Sequence[CreditAccount]:
+        """The accounts of all users who have or had credits, by name: those after this name, at most so many."""
 
     def account(self, user: str) -> CreditAccount:
         """Raises NotFound for a user who was never added and never had credits."""
@@ -106,8 +111,57 @@ class Credits(Protocol):
         zero or more than was charged, for an empty reason, and for a key that was used for something else.
         """
 
-    def entries(self, user: str | None = None) -> Iterator[LedgerEntry]:
-        """Every entry, oldest first: of all users, or of one. Raises NotFound as `account` does, at once."""
+    def entries(self, user: str | None = None, *, after: int = 0) -> Iterator[LedgerEntry]:
+        """Every entry, oldest first: of all users, or of one; those after the entry with this `seq`. Raises NotFound
+        as `account` does, at once.
+        """
 
     def prove(self) -> LedgerProof:
         """Check every account, lot, hold and charge against the entries."""
+
+
+def require_grant(grant: Grant) -> None:
+    """Raises UserError for a grant that no ledger takes."""
+    _require_above_zero(grant.amount)
+    _require_reason(grant.reason)
+    if grant.kind not in GRANT_KINDS.values():
+        raise UserError(f"{grant.kind} is not a kind of credits", hint=f"use one of: {', '.join(GRANT_KINDS)}")
+    _require_lifetime(grant.expires_in)
+
+
+def require_adjustment(adjustment: Adjustment) -> None:
+    """Raises UserError for a correction that no ledger takes."""
+    _require_possible(adjustment.amount)
+    _require_reason(adjustment.reason)
+
+
+def require_refund(request: RefundRequest) -> None:
+    """Raises UserError for a refund that no ledger takes."""
+    if request.amount is not None:
+        _require_above_zero(request.amount)
+    _require_reason(request.reason)
+
+
+def _require_above_zero(amount: MicroDollars) -> None:
+    if amount <= 0:
+        raise UserError("the amount must be above zero", hint="run `stationmaster credits adjust` to take credits away")
+    _require_possible(amount)
+
+
+def _require_possible(amount: MicroDollars) -> None:
+    """The store's columns cannot hold more."""
+    if abs(amount) > LARGEST_AMOUNT:
+        raise UserError(f"{amount} micro-dollars is too large", hint=f"the maximum is {LARGEST_AMOUNT} micro-dollars")
+
+
+def _require_reason(reason: str) -> None:
+    if not reason.strip():
+        raise UserError("the reason is empty", hint="give one: the statement shows it")
+
+
+def _require_lifetime(seconds: float | None) -> None:
+    if seconds is not None and not 0 < seconds <= LONGEST_SECONDS:
+        raise UserError(
+            "expires: must be above zero" if seconds <= 0 else "expires: must be at most a hundred years",
+            hint="for example: 30d; leave it out if they never expire",
+        )

@@ -16,6 +16,7 @@ from stationmaster.store.codec import known_fields
 from stationmaster.store.engine import Database
 from stationmaster.store.ledger_posting import DAY_SECONDS, SPENDING_ORDER, Posting, committed_spend
 from stationmaster.store.ledger_proof import prove
+from stationmaster.store.storable_text import is_storable
 from stationmaster.store.tables import credit_accounts, credit_lots, ledger_entries
 
 _PAGE = 1000
@@ -101,7 +102,7 @@ class Ledger:
 
     def account(self, user: str) -> CreditAccount:
         """The user's credits now, after writing off expired ones."""
-        if user not in self.users():
+        if not self.knows(user):
             return CreditAccount(user=user)
         with self._database.write() as connection:
             self._posting.lock(connection, user)
@@ -112,15 +113,22 @@ class Ledger:
         balance = MicroDollars(sum(lot.remaining for lot in lots))
         return CreditAccount(user=user, balance=balance, held=MicroDollars(held), lots=lots)
 
-    def users(self) -> list[str]:
-        """All users who have or had credits."""
+    def knows(self, user: str) -> bool:
+        """Whether the user has or had credits."""
+        if not is_storable(user):
+            return False
+        query = sa.select(sa.literal(1)).where(credit_accounts.c.user == user)
         with self._database.read() as connection:
-            query = sa.select(credit_accounts.c.user).order_by(credit_accounts.c.user)
-            return list(connection.execute(query).scalars())
+            return connection.execute(query).first() is not None
 
-    def entries(self, user: str | None = None, *, job: str | None = None) -> Iterator[LedgerEntry]:
-        """Every movement, oldest first."""
-        after = 0
+    def users(self, *, after: str = "", limit: int | None = None) -> list[str]:
+        """Users who have or had credits, by name: those after this name, at most so many."""
+        query = sa.select(credit_accounts.c.user).where(credit_accounts.c.user > after)
+        with self._database.read() as connection:
+            return list(connection.execute(query.order_by(credit_accounts.c.user).limit(limit)).scalars())
+
+    def entries(self, user: str | None = None, *, job: str | None = None, after: int = 0) -> Iterator[LedgerEntry]:
+        """Every movement after the one with this `seq`, oldest first."""
         while page := self._page(user, job, after):
             yield from page
             after = page[-1].seq

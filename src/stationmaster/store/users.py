@@ -13,6 +13,7 @@ from stationmaster.model import Role, User
 from stationmaster.store.bulk import upsert
 from stationmaster.store.codec import dumps, known_fields
 from stationmaster.store.engine import Database
+from stationmaster.store.storable_text import is_storable
 from stationmaster.store.tables import users
 
 
@@ -28,6 +29,8 @@ class Users:
             upsert(connection, users, [row], key=("name",))
 
     def find(self, name: str) -> User | None:
+        if not is_storable(name):
+            return None
         with self._database.read() as connection:
             row = connection.execute(sa.select(users).where(users.c.name == name)).mappings().one_or_none()
         return None if row is None else _user(row)

@@ -106,9 +106,9 @@ def test_credits_that_are_given_can_be_spent_and_stand_in_the_statement(world: L
     grant(world.station, 5, user="me")
     assert [(account.user, account.balance) for account in credits.accounts()] == [("ann", 300), ("me", 5)]
     assert [(one.kind, one.balance, one.note, one.actor) for one in credits.entries("ann")] == [
-        (EntryKind.GRANT, 100, "grant", "eve"),
-        (EntryKind.TOP_UP, 100, "top-up", "eve"),
-        (EntryKind.REWARD, 100, "reward", "eve"),
+        (EntryKind.GRANT, 100, "grant", world.actor("eve")),
+        (EntryKind.TOP_UP, 100, "top-up", world.actor("eve")),
+        (EntryKind.REWARD, 100, "reward", world.actor("eve")),
     ]
     assert [one.user for one in credits.entries()] == ["ann", "ann", "ann", "me"]
 
@@ -230,7 +230,12 @@ def test_a_refund_names_its_job_also_after_the_job_was_removed(world: LocalWorld
     refunded = world.station.credits.refund(wanted)
     assert (refunded.job_id, refunded.amount) == (paid_for, CHARGED)
     *_, last = world.station.credits.entries("ann")
-    assert (last.kind, last.job, last.note, last.actor) == (EntryKind.REFUND, paid_for, "broken samples", "eve")
+    assert (last.kind, last.job, last.note, last.actor) == (
+        EntryKind.REFUND,
+        paid_for,
+        "broken samples",
+        world.actor("eve"),
+    )
 
 
 def test_a_refund_that_cannot_be_is_refused(world: LocalWorld) -> None:

@@ -37,6 +37,10 @@ class HttpWorld(LocalWorld):
         self._opened.close()
         super().__exit__(*about)
 
+    def actor(self, given: str) -> str:
+        """A server believes nobody: the actor is whoever the token is of."""
+        return "me"
+
     def _serve(self, opened: ExitStack) -> str:
         """A server with a station of its own: the servers share the store and the home, and nothing else."""
         station = LocalStation(self.settings, self.environ)

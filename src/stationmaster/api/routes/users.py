@@ -8,12 +8,12 @@ from fastapi import APIRouter, Path, Response
 
 from stationmaster.api.problems import problems
 from stationmaster.api.visit import Managing, Reading, Training
-from stationmaster.station.wire.document import Page
+from stationmaster.station.wire.document import Page, ShortText
 from stationmaster.station.wire.users import ChangesDocument, ListedUserDocument, NewUserDocument, UserDocument
 
 routes = APIRouter(prefix="/api/users", tags=["users"], responses=problems(400, 401, 403, 404, 422))
 
-UserName = Annotated[str, Path(description="Name of the user; `me` is whoever asks.", max_length=200, examples=["ann"])]
+UserName = Annotated[ShortText, Path(description="Name of the user; `me` is whoever asks.", examples=["ann"])]
 
 
 @routes.get("", operation_id="list_users", summary="Users that were added, by name; your own if you are no admin")

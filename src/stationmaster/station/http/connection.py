@@ -50,8 +50,8 @@ class Connection:
         return self.read(found, answer)
 
     def items(self, path: str, item: type[Answer], *, most: int | None = None, **parameters: Any) -> Iterator[Answer]:
-        """Every item of a list, over all its pages, or at most so many."""
-        count, after = 0, None
+        """Every item of a list from `after` on, over all its pages, or at most so many."""
+        count, after = 0, parameters.pop("after", None)
         while True:
             found = self.send("GET", path, parameters={**parameters, "after": after})
             page = self.read(found, Page[item])  # type: ignore[valid-type]

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from stationmaster.station.audit import Audit
     from stationmaster.station.checks import Checks
     from stationmaster.station.costs import Costs
-    from stationmaster.station.credits import Credits
     from stationmaster.station.datasets import Datasets
     from stationmaster.station.history import Events, Logs, Readings
+    from stationmaster.station.http.credits import HttpCredits
     from stationmaster.station.http.jobs import HttpJobs
     from stationmaster.station.http.notifications import HttpNotifications
     from stationmaster.station.http.users import HttpUsers
@@ -98,8 +98,10 @@ class HttpStation:
         return cast("Audit", _OnlyThere("audit"))
 
     @cached_property
-    def credits(self) -> Credits:
-        return cast("Credits", _OnlyThere("credits"))
+    def credits(self) -> HttpCredits:
+        from stationmaster.station.http.credits import HttpCredits
+
+        return HttpCredits(self.connection)
 
     @cached_property
     def notifications(self) -> HttpNotifications:

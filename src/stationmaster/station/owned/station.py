@@ -13,7 +13,6 @@ from stationmaster.station.audit import Audit
 from stationmaster.station.base import Station
 from stationmaster.station.checks import Checks
 from stationmaster.station.costs import Costs
-from stationmaster.station.credits import Credits
 from stationmaster.station.datasets import Datasets
 from stationmaster.station.history import Events, Logs, Readings
 from stationmaster.station.instances import Instances
@@ -23,6 +22,7 @@ from stationmaster.station.metrics import Metrics
 from stationmaster.station.models import Models
 from stationmaster.station.monitoring import Monitoring
 from stationmaster.station.offers import Offers
+from stationmaster.station.owned.credits import OwnedCredits
 from stationmaster.station.owned.notifications import OwnedNotifications
 from stationmaster.station.owned.users import OwnedUsers
 from stationmaster.station.proposals import Proposals
@@ -88,8 +88,8 @@ class OwnedStation:
         return cast(Audit, _Closed("the audit log"))
 
     @cached_property
-    def credits(self) -> Credits:
-        return cast(Credits, _Closed("credits"))
+    def credits(self) -> OwnedCredits:
+        return OwnedCredits(self._caller, self._all.credits)
 
     @cached_property
     def notifications(self) -> OwnedNotifications:

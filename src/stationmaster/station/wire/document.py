@@ -71,6 +71,15 @@ Number = Annotated[
 """A measured number, which may be nan or infinite: in JSON then one of three words."""
 
 
+_NO_NUL = r"^[^\x00]*$"  # which databases refuse
+
+ShortText = Annotated[str, Field(max_length=200, pattern=_NO_NUL)]
+"""A text of a request that names something."""
+
+LongText = Annotated[str, Field(max_length=2000, pattern=_NO_NUL)]
+"""A text of a request for people."""
+
+
 class Document(BaseModel):
     """Something that the API answers. The text below a field describes it in the API's schema."""
 

@@ -7,7 +7,7 @@ from typing import Self
 from pydantic import Field
 
 from stationmaster.model import Delivery, Note
-from stationmaster.station.wire.document import Document, Instant, RequestDocument
+from stationmaster.station.wire.document import Document, LongText, RequestDocument
 
 
 class NoteDocument(Document):
@@ -19,10 +19,12 @@ class NoteDocument(Document):
     kind: str = Field(examples=["completed"])
     text: str
     priority: str = Field(examples=["normal"])
-    at: Instant
-    job: str | None = None
+    at: float
+    """Seconds since 1970."""
+    job_id: str | None = None
     """The job that it is about."""
-    read_at: Instant | None = None
+    read_at: float | None = None
+    """Seconds since 1970."""
 
     @classmethod
     def of(cls, note: Note) -> Self:
@@ -34,7 +36,7 @@ class NoteDocument(Document):
             text=note.text,
             priority=note.priority,
             at=note.at,
-            job=note.job_id,
+            job_id=note.job_id,
             read_at=note.read_at,
         )
 
@@ -45,7 +47,7 @@ class NoteDocument(Document):
             text=self.text,
             priority=self.priority,
             at=self.at,
-            job_id=self.job,
+            job_id=self.job_id,
             id=self.id,
             read_at=self.read_at,
         )
@@ -70,7 +72,7 @@ class ReadUpTo(RequestDocument):
 class TestMessage(RequestDocument):
     """A text to send through every channel of a user."""
 
-    text: str = Field(min_length=1, max_length=2000, examples=["hello from Stationmaster"])
+    text: LongText = Field(min_length=1, examples=["hello from Stationmaster"])
 
 
 class DeliveryDocument(Document):
@@ -78,7 +80,8 @@ class DeliveryDocument(Document):
 
     channel: str = Field(examples=["telegram"])
     success: bool
-    retry_in_seconds: float | None = None
+    retry_in: float | None = None
+    """Seconds."""
     problem: str | None = None
 
     @classmethod
@@ -86,11 +89,9 @@ class DeliveryDocument(Document):
         return cls(
             channel=delivery.channel,
             success=delivery.success,
-            retry_in_seconds=delivery.retry_in,
+            retry_in=delivery.retry_in,
             problem=delivery.problem,
         )
 
     def value(self) -> Delivery:
-        return Delivery(
-            channel=self.channel, success=self.success, retry_in=self.retry_in_seconds, problem=self.problem
-        )
+        return Delivery(channel=self.channel, success=self.success, retry_in=self.retry_in, problem=self.problem)

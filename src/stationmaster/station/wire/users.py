@@ -9,10 +9,9 @@ from pydantic import Field
 from stationmaster.model import Role, User
 from stationmaster.money import MicroDollars, Unit
 from stationmaster.station.users import ListedUser, UserChanges
-from stationmaster.station.wire.document import Document, RequestDocument
+from stationmaster.station.wire.document import Document, RequestDocument, ShortText
 
-Value = Annotated[str, Field(max_length=200)]
-Kinds = Annotated[tuple[Value, ...], Field(max_length=100)]
+Kinds = Annotated[tuple[ShortText, ...], Field(max_length=100)]
 
 
 class UserDocument(Document):
@@ -85,14 +84,14 @@ class ListedUserDocument(UserDocument):
 class ChangesDocument(RequestDocument):
     """What to set for a user. What is left out or null stays as it is; an empty text removes a value."""
 
-    telegram_id: Value | None = Field(default=None, examples=["123456789"])
-    discord_id: Value | None = None
-    email: Value | None = Field(default=None, examples=["ann@example.com"])
+    telegram_id: ShortText | None = Field(default=None, examples=["123456789"])
+    discord_id: ShortText | None = None
+    email: ShortText | None = Field(default=None, examples=["ann@example.com"])
     inbox: bool | None = None
     """Whether a message in the inbox counts as delivered."""
-    quiet: Value | None = Field(default=None, examples=["22:00-07:00"])
+    quiet: ShortText | None = Field(default=None, examples=["22:00-07:00"])
     """Hours without notifications that can wait."""
-    time_zone: Value | None = Field(default=None, examples=["Europe/Berlin"])
+    time_zone: ShortText | None = Field(default=None, examples=["Europe/Berlin"])
     """Of those hours."""
     mute: Kinds = Field(default=(), examples=[["epoch"]])
     """Kinds of notifications to stop sending."""
@@ -122,7 +121,7 @@ class ChangesDocument(RequestDocument):
 class NewUserDocument(ChangesDocument):
     """A user to add."""
 
-    name: Value = Field(examples=["ann"])
+    name: ShortText = Field(examples=["ann"])
     """1 to 100 printable characters; neither `me` nor `operators`."""
 
     @classmethod
