@@ -62,7 +62,7 @@ contract-live: setup  ## run the contract suites against real services, with you
 	$(BIN)/pytest -q tests/contract --live
 
 docs: .stamps/dev  ## generate the reference pages from the code
-	$(BIN)/python scripts/make_reference.py
+	$(BIN)/python -m scripts.make_reference
 
 lock: .stamps/venv  ## pin the packages of pyproject.toml, with hashes; UPGRADE=1 takes the newest versions
 	@$(PIP) 'uv>=0.8'

@@ -1,6 +1,6 @@
-"""Generates the reference pages from the code: commands, settings, exit codes, states, recipe schema.
+"""Generates the reference pages from the code: commands, settings, exit codes, states, recipe schema, HTTP API.
 
-`python scripts/make_reference.py` writes them; with `--check` it writes nothing and exits 1 if one is out of date.
+`python -m scripts.make_reference` writes them; with `--check` it writes nothing and exits 1 if one is out of date.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 from typer.core import TyperArgument, TyperGroup, TyperOption
 
+from scripts.api_page import api_page
 from stationmaster import errors, model
 from stationmaster.cli.commands import loaded_tree
 from stationmaster.cli.render import EXIT_CODES
@@ -47,6 +48,7 @@ OTHER_EXIT_CODES: dict[int, str] = {
 def pages() -> dict[str, str]:
     """File name and text of every generated page."""
     return {
+        "api.md": api_page(_MADE),
         "cli.md": cli_page(),
         "settings.md": settings_page(),
         "exit-codes.md": exit_codes_page(),

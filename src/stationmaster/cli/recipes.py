@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from stationmaster.cli.context import JsonOption, options_of, print_json, station_of
+from stationmaster.cli.context import JsonOption, local_station_of, options_of, print_json, station_of
 from stationmaster.errors import RecipeInvalid
 from stationmaster.recipes.parameters import allowed
 from stationmaster.recipes.schema import Recipe
@@ -93,7 +93,7 @@ def lint_recipe(
 
       stationmaster recipes lint recipe.yaml --json
     """
-    with station_of(context, wake=False) as station:
+    with local_station_of(context, wake=False) as station:
         problems = station.recipes.lint(path)
     as_json = as_json or options_of(context).as_json
     if as_json:
@@ -122,7 +122,7 @@ def new_recipe(
 
       stationmaster recipes new ~/recipes/my-tool --json
     """
-    with station_of(context, wake=False) as station:
+    with local_station_of(context, wake=False) as station:
         written = station.recipes.write_skeleton(folder)
     if as_json or options_of(context).as_json:
         return print_json({"recipe": str(written)})

@@ -66,7 +66,7 @@ class Home:
     def run(self, *arguments: str, cwd: Path | None = None, **environ: str) -> Ran:
         """Run one command to its end; it must never print a traceback."""
         done = stationmaster(*arguments, environ={**self.environ, **environ}, cwd=cwd or self.folder)
-        return _ran(done)
+        return ran_cleanly(done)
 
     def run_installed(self, *arguments: str, cwd: Path | None = None) -> Ran:
         """The same with the command that was installed, from its very start."""
@@ -80,7 +80,7 @@ class Home:
             timeout=PATIENCE_SECONDS,
             check=False,
         )
-        return _ran(done)
+        return ran_cleanly(done)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start a command and let it run; the caller ends it."""
@@ -118,7 +118,7 @@ class Home:
             until(lambda: self.worker_pid() != pid, what="the worker has left")
 
 
-def _ran(done: subprocess.CompletedProcess[str]) -> Ran:
+def ran_cleanly(done: subprocess.CompletedProcess[str]) -> Ran:
     assert "Traceback" not in done.stderr, done.stderr
     return Ran(code=done.returncode, out=done.stdout, err=done.stderr)
 
