@@ -11,6 +11,7 @@ StationmasterError            hint, exit_code, http_status; the docstring is the
 │   ├── TicketRefused         an upload ticket that was used, has expired or does not fit; TokenMissing (not shown)
 │   ├── SecretRefused         a secret that may do too much to be sent to a rented machine
 │   ├── OutOfCredit           not enough credits, with the numbers
+│   ├── KeyReused             an idempotency key that belongs to another request
 │   ├── NotSignedIn           the server does not know who asks
 │   ├── Forbidden             the server knows who asks, and they may not do this
 │   ├── TooManyRequests       the server takes no more requests from them now
@@ -112,6 +113,13 @@ class OutOfCredit(UserError):
 
     exit_code = 60
     http_status = 402
+
+
+class KeyReused(UserError):
+    """The idempotency key was used for another request."""
+
+    exit_code = 17
+    http_status = 422
 
 
 class NotSignedIn(UserError):

@@ -106,3 +106,8 @@ class ServeSettings(Section):
     """Port that the HTTP service listens on; 0 picks a free one."""
     public_url: BaseUrl | None = None
     """URL at which rented machines reach the HTTP service to upload models; empty: upload URLs are sent over SSH."""
+    user_providers: tuple[str, ...] = ()
+    """Providers that users may choose besides the default one. Administrators may choose any."""
+    user_datasets: tuple[str, ...] = ()
+    """Beginnings of the dataset addresses that users may train on besides their uploads, such as
+    s3://pictures/shared/ or hf://datasets/anna/. They are read with your keys. Empty: uploads only."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError, field_validator, model_validator
+from pydantic import ConfigDict, Field, StrictStr, ValidationError, WithJsonSchema, field_validator, model_validator
 
 from stationmaster.datasets.sources.reference import parse_reference
 from stationmaster.documents import read_yaml
@@ -18,49 +19,88 @@ from stationmaster.settings.addresses import checked_text, texts_in
 from stationmaster.station import LONGEST_NAME
 from stationmaster.station.proposals import TrainRequest
 from stationmaster.station.trainer_config import with_trainer_monitoring
+from stationmaster.station.wire.document import RequestDocument
 
 _PROVIDER_ALIASES = {"local": "ssh"}
 _OTHER_NAMES = {"tool": "recipe", "driver": "provider"}
 _MOST_HOURS = 10_000
+_MOST_LEVELS = 20
+
+_HOURS_SCHEMA = {
+    "anyOf": [{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": _MOST_HOURS}, {"type": "null"}]
+}
 
 Name = Annotated[StrictStr, Field(max_length=LONGEST_NAME)]
 Dollars = str | int | float
 
 
-class Execution(BaseModel):
+class Execution(RequestDocument):
     """The provider, as `execution.provider`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     provider: Name
 
 
-class JobFile(BaseModel):
-    """Every value is optional: the command line can add what a file leaves out."""
+class JobFile(RequestDocument):
+    """A training to run. Every value is optional here: the command line can add what a file leaves out."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        ser_json_inf_nan="strings",  # a number that is not one must be refused, not left out
+        json_schema_extra={
+            "examples": [
+                {
+                    "recipe": "flux-lora@2",
+                    "dataset": "upload:5f0c1d9a2b7e4c68",
+                    "name": "cats",
+                    "trigger": "ohwx",
+                    "parameters": {"steps": 2000},
+                    "max_price": 0.6,
+                    "max_spend": 5,
+                }
+            ]
+        },
+    )
 
-    recipe: StrictStr | None = None
-    dataset: StrictStr | None = None
-    name: Name | None = None
-    trigger: Name | None = None
-    steps: Any = None  # a parameter of the recipe, which checks it
-    parameters: dict[StrictStr, Any] | None = None
-    provider: Name | None = None
-    account: Name | None = None
-    id: Name | None = None
-    owner: Name | None = None
-    max_price: Dollars | None = None
-    max_hours: Any = None
-    max_spend: Dollars | None = None
-    monitoring: dict[str, Any] | None = None
-    execution: Execution | None = None
+    recipe: Name | None = Field(default=None, examples=["flux-lora@2"])
+    """The recipe, as `name@version` or `name` for its newest version. Required; `tool` is another name for it."""
+    dataset: StrictStr | None = Field(default=None, examples=["upload:5f0c1d9a2b7e4c68"])
+    """The dataset: `upload:ID`, `s3://BUCKET/PREFIX` or `hf://datasets/OWNER/NAME`; in a file also a path. Required."""
+    name: Name | None = Field(default=None, examples=["cats"])
+    """Name of the model."""
+    trigger: Name | None = Field(default=None, examples=["ohwx"])
+    """Word that stands for the subject in prompts."""
+    steps: Any = Field(default=None, examples=[2000])  # a parameter of the recipe, which checks it
+    """Steps to train; the same as the parameter `steps`."""
+    parameters: dict[StrictStr, Any] | None = Field(default=None, examples=[{"steps": 2000}])
+    """Parameters of the recipe by name; those left out have the recipe's defaults."""
+    provider: Name | None = Field(default=None, examples=["vastai"])
+    """Provider of the machine; `driver` and `execution.provider` are other names for it. Default: the server's."""
+    account: Name | None = Field(default=None, examples=[None])
+    """Account at the provider, if there are several."""
+    id: Name | None = Field(default=None, examples=[None])
+    """Id of the job: up to 40 lower-case letters, digits and dashes. Submitting it again changes nothing."""
+    owner: Name | None = Field(default=None, examples=[None])
+    """User who owns the job and gets its notifications. Default: whoever asks."""
+    max_price: Dollars | None = Field(default=None, examples=[0.6])
+    """Maximum price per hour, in dollars."""
+    max_hours: Annotated[Any, WithJsonSchema(_HOURS_SCHEMA)] = Field(default=None, examples=[4])
+    """Stop after this many hours and keep the model."""
+    max_spend: Dollars | None = Field(default=None, examples=[5])
+    """Maximum cost of the job, in dollars."""
+    monitoring: dict[str, Any] | None = Field(default=None, examples=[None])
+    """How the training is watched; see the setting `monitoring`."""
+    execution: Execution | None = Field(default=None, examples=[None])
+    tool: Name | None = Field(default=None, exclude=True, examples=[None])
+    """Another name for `recipe`."""
+    driver: Name | None = Field(default=None, exclude=True, examples=[None])
+    """Another name for `provider`."""
 
     @model_validator(mode="before")
     @classmethod
     def _one_name_each(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
+        if _is_deeper(data, _MOST_LEVELS):
+            raise ValueError(f"values are nested more than {_MOST_LEVELS} levels deep")
         for place, text in texts_in(data):
             try:
                 checked_text(text)
@@ -76,6 +116,26 @@ class JobFile(BaseModel):
         except UserError as problem:
             raise ValueError(str(problem)) from None
         return value
+
+    @classmethod
+    def of(cls, request: TrainRequest) -> Self:
+        """The request as a description. Raises UserError for a value that no file could have."""
+        with invalid_as_user_error():
+            return cls(
+                recipe=request.recipe,
+                dataset=str(request.dataset),
+                name=request.name,
+                trigger=request.trigger,
+                parameters=dict(request.parameters),
+                provider=request.provider,
+                account=request.account,
+                id=request.id,
+                owner=request.owner,
+                max_price=_dollars(request.max_price),
+                max_hours=request.max_hours,
+                max_spend=_dollars(request.max_spend),
+                monitoring=dict(request.monitoring),
+            )
 
     def overlaid(self, given: JobFile) -> Self:
         """These values, overridden by the given ones; parameters are merged."""
@@ -149,6 +209,19 @@ def price(name: str, value: Dollars | None) -> MicroDollars | None:
     if amount <= 0:
         raise UserError(f"{name} must be above zero", hint="write dollars, for example 1.50; leave it out for no limit")
     return amount
+
+
+def _is_deeper(data: Any, levels: int) -> bool:
+    """Whether lists and tables are inside each other more than so many times."""
+    if not isinstance(data, dict | list | tuple):
+        return False
+    inner = data.values() if isinstance(data, dict) else data
+    return levels == 0 or any(_is_deeper(each, levels - 1) for each in inner)
+
+
+def _dollars(amount: MicroDollars | None) -> str | None:
+    """An exact amount, as text."""
+    return None if amount is None else f"{Decimal(amount) / 1_000_000:f}"
 
 
 def _hours(value: Any) -> float | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from stationmaster.datasets.sources.reference import DatasetReference
-from stationmaster.model import AppliedAdvice, Job, Quote, SkippedAdvice
+from stationmaster.model import SINGLE_USER, AppliedAdvice, Job, Quote, SkippedAdvice
 from stationmaster.money import MicroDollars
 from stationmaster.station.datasets import Progress
 
@@ -113,6 +113,7 @@ class Proposal:
 class Accepted:
     job: Job
     created: bool  # False: a job with this id already existed
+    notes: tuple[str, ...] = ()  # assumptions and warnings of its terms, and what keeps it from starting
 
 
 class Proposals(Protocol):
@@ -135,6 +136,14 @@ class Proposals(Protocol):
         """Queue the job exactly as it was proposed; nothing is searched or read again. Repeating it changes nothing.
 
         Raises NotFound as `find` does, OutOfCredit if the owner no longer has enough credits.
+        """
+
+    def enqueue(self, request: TrainRequest, *, key: str | None = None, user: str = SINGLE_USER) -> Accepted:
+        """Propose and submit at once, within the request's own limits of price, time and money.
+
+        With a key, repeating the request returns the job that the first one made; every user has keys of their own.
+        Raises as `propose` and `submit` do, KeyReused for a key that belongs to another request, and NotFound if the
+        key's job was removed.
         """
 
     def withdraw(self, proposal_id: str) -> None:

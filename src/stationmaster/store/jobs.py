@@ -30,8 +30,9 @@ class Submitted:
     created: bool  # False: a job with this id was there already
 
 
-#: Tables that outlive a removed job: the catalogue, and the facts that later runs are compared with.
-_KEPT = (tables.trained_models, tables.past_runs)
+#: Tables that outlive a removed job: the catalogue, the facts that later runs are compared with, and the keys of
+#: submissions: a request that is repeated later must not make the job again.
+_KEPT = (tables.trained_models, tables.past_runs, tables.submissions)
 
 
 class Jobs:

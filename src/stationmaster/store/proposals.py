@@ -15,6 +15,7 @@ from stationmaster.model import JobSpec
 from stationmaster.store.codec import dumps, spec_from_text, spec_to_text
 from stationmaster.store.engine import Database
 from stationmaster.store.jobs import Submitted, enqueue
+from stationmaster.store.submissions import mark_submitted
 from stationmaster.store.tables import proposals
 
 
@@ -50,7 +51,9 @@ class Proposals:
         """Queue the job exactly as proposed; repeating it changes nothing. Raises NotFound as `get` does."""
         with self._database.write() as connection:
             now = self._now(connection)
-            return enqueue(connection, self._get(connection, proposal_id, now=now).spec, now=now)
+            submitted = enqueue(connection, self._get(connection, proposal_id, now=now).spec, now=now)
+            mark_submitted(connection, submitted.job.id, now=now)
+            return submitted
 
     def remove(self, proposal_id: str) -> None:
         with self._database.write() as connection:

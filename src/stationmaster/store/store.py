@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from stationmaster.store.ledger import Ledger
     from stationmaster.store.runs import Runs
     from stationmaster.store.series import Series
+    from stationmaster.store.submissions import Submissions
 
 
 class Store:
@@ -109,6 +110,12 @@ class Store:
         from stationmaster.store.series import Series
 
         return Series(self.database)
+
+    @cached_property
+    def submissions(self) -> Submissions:
+        from stationmaster.store.submissions import Submissions
+
+        return Submissions(self.database)
 
     def now(self) -> float:
         return self.database.current_time()

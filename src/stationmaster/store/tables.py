@@ -488,6 +488,9 @@ submissions = sa.Table(
     Column("body_sha256", Text, nullable=False),
     Column("job_id", Text, nullable=False),
     Column("created_at", Double, nullable=False),
+    Column("submitted_at", Double),  # when the job was queued; a job that was removed since does not come back
+    Index("submissions_by_age", "created_at"),
+    Index("submissions_of_job", "job_id"),
 )
 
 # Datasets that arrive over HTTP; their files are in the home, under `uploads/<id>`.

@@ -21,13 +21,11 @@ from stationmaster.errors import IllegalMove, NotFound, UserError
 from stationmaster.estimate import most_per_hour
 from stationmaster.model import (
     SINGLE_USER,
-    AppliedAdvice,
     Checkpoint,
     DatasetRef,
     Job,
     JobSpec,
     Quote,
-    SkippedAdvice,
 )
 from stationmaster.providers.base import NeedsKey
 from stationmaster.recipes.parameters import resolve
@@ -38,15 +36,16 @@ from stationmaster.station.local.installation import Installation
 from stationmaster.station.local.jobs import LocalJobs
 from stationmaster.station.local.proposing.checking import Checked, check_again, check_request
 from stationmaster.station.local.proposing.following import Again, follow_analysis
+from stationmaster.station.local.proposing.keyed import claim_job_id, worker_notes
 from stationmaster.station.local.proposing.limits import budget_notes, limits_of
 from stationmaster.station.local.proposing.naming import checked_id
 from stationmaster.station.local.proposing.offer_choice import AskedCard
 from stationmaster.station.local.proposing.quoting import Work, quote_work
+from stationmaster.station.local.proposing.stored import proposal_of, terms_of
 from stationmaster.station.proposals import (
     Accepted,
     Estimate,
     EstimateRequest,
-    PlannedStep,
     Proposal,
     RetryRequest,
     Terms,
@@ -86,16 +85,26 @@ class LocalProposals:
         return proposal
 
     def find(self, proposal_id: str) -> Proposal:
-        return _from_store(self._store.proposals.get(proposal_id))
+        return proposal_of(self._store.proposals.get(proposal_id))
 
     def submit(self, proposal_id: str) -> Accepted:
-        spec = self._store.proposals.get(proposal_id).spec
+        proposal = self._store.proposals.get(proposal_id)
+        spec = proposal.spec
         if (there := self._jobs.with_id(spec.id)) is not None:
             return Accepted(job=there, created=False)
         self._require_owner(spec.owner)
         self._budget_notes(spec.quote, spec.owner)
         submitted = self._store.proposals.submit(proposal_id)
-        return Accepted(job=submitted.job, created=submitted.created)
+        return Accepted(job=submitted.job, created=submitted.created, notes=self._notes(proposal))
+
+    def enqueue(self, request: TrainRequest, *, key: str | None = None, user: str = SINGLE_USER) -> Accepted:
+        # The id comes first: whatever happens between here and the answer, a repeated request finds it again.
+        job_id = checked_id(request.id)
+        if key is not None:
+            job_id = claim_job_id(self._store, request, key=key, user=user, job_id=job_id)
+        if (there := self._jobs.with_id(job_id)) is not None:
+            return Accepted(job=there, created=False)
+        return self.submit(self.propose(replace(request, id=job_id)).id)
 
     def withdraw(self, proposal_id: str) -> None:
         dataset = self._store.proposals.get(proposal_id).spec.dataset
@@ -179,7 +188,10 @@ class LocalProposals:
     def _store_proposal(self, spec: JobSpec, terms: Terms) -> Proposal:
         data = dataclasses.asdict(terms)
         kept = self._store.proposals.put(secrets.token_hex(8), spec, data, seconds=_VALID_SECONDS)
-        return _from_store(kept)
+        return proposal_of(kept)
+
+    def _notes(self, proposal: StoredProposal) -> tuple[str, ...]:
+        return (*terms_of(proposal.terms).notes, *worker_notes(self._settings))
 
     def _is_packed(self, proposal: Proposal) -> bool:
         return Path(self._store.proposals.get(proposal.id).spec.dataset.archive).is_file()
@@ -284,24 +296,3 @@ def _with_prompts(checked: Checked, request: TrainRequest, archive: Path) -> Map
 
 def _is_gone(one: Checkpoint) -> bool:
     return "://" not in str(one.location) and not Path(str(one.location)).is_file()
-
-
-def _from_store(kept: StoredProposal) -> Proposal:
-    return Proposal(
-        id=kept.id,
-        owner=kept.spec.owner,
-        job_id=kept.spec.id,
-        created_at=kept.created_at,
-        expires_at=kept.expires_at,
-        terms=_terms(kept.terms),
-    )
-
-
-def _terms(data: Mapping[str, Any]) -> Terms:
-    known = dict(data)
-    known["quote"] = Quote(**known["quote"])
-    known["steps"] = tuple(PlannedStep(**{**step, "argv": tuple(step["argv"])}) for step in known["steps"])
-    known["notes"] = tuple(known["notes"])
-    known["applied"] = tuple(AppliedAdvice(**each) for each in known.get("applied", ()))
-    known["skipped"] = tuple(SkippedAdvice(**each) for each in known.get("skipped", ()))
-    return Terms(**known)

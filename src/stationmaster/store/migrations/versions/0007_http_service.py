@@ -69,6 +69,9 @@ sa.Table(
     Column("body_sha256", Text, nullable=False),
     Column("job_id", Text, nullable=False),
     Column("created_at", Double, nullable=False),
+    Column("submitted_at", Double),
+    Index("submissions_by_age", "created_at"),
+    Index("submissions_of_job", "job_id"),
 )
 
 sa.Table(

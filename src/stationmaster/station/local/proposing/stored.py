@@ -1,0 +1,31 @@
+"""Stored proposals as the values that faces work with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stationmaster.model import AppliedAdvice, Quote, SkippedAdvice
+from stationmaster.station.proposals import PlannedStep, Proposal, Terms
+from stationmaster.store.proposals import StoredProposal
+
+
+def proposal_of(kept: StoredProposal) -> Proposal:
+    return Proposal(
+        id=kept.id,
+        owner=kept.spec.owner,
+        job_id=kept.spec.id,
+        created_at=kept.created_at,
+        expires_at=kept.expires_at,
+        terms=terms_of(kept.terms),
+    )
+
+
+def terms_of(data: Mapping[str, Any]) -> Terms:
+    known = dict(data)
+    known["quote"] = Quote(**known["quote"])
+    known["steps"] = tuple(PlannedStep(**{**step, "argv": tuple(step["argv"])}) for step in known["steps"])
+    known["notes"] = tuple(known["notes"])
+    known["applied"] = tuple(AppliedAdvice(**each) for each in known.get("applied", ()))
+    known["skipped"] = tuple(SkippedAdvice(**each) for each in known.get("skipped", ()))
+    return Terms(**known)
