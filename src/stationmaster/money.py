@@ -51,6 +51,15 @@ def format_dollars(amount: MicroDollars, decimals: int = 2) -> str:
     return f"-${-value}" if value < 0 else f"${abs(value)}"
 
 
+def exact_dollars(amount: MicroDollars | None) -> str | None:
+    """The amount as `from_dollars` reads it back, to the last micro-dollar.
+
+    >>> exact_dollars(from_dollars("0.3456")), exact_dollars(None)
+    ('0.3456', None)
+    """
+    return None if amount is None else f"{(Decimal(amount) / _MICROS).normalize():f}"
+
+
 def rounded_up(amount: int, quantum: int) -> MicroDollars:
     """The next whole multiple of `quantum`.
 

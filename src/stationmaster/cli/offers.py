@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -50,37 +50,11 @@ def offers(
     with station_of(context, wake=False) as station:
         ranking = station.offers.ranking(search)
     if as_json or options_of(context).as_json:
-        return print_json(_json(ranking))
+        from stationmaster.station.wire.offers import RankingDocument
+
+        return print_json(RankingDocument.of(ranking).model_dump(mode="json"))
     _show(ranking, limit=limit)
     return None
-
-
-def _json(ranking: Ranking) -> dict[str, Any]:
-    return {
-        "offers": [
-            {
-                "id": ranked.offer.id,
-                "gpu": ranked.offer.gpu,
-                "gpus": ranked.offer.gpus,
-                "machine_id": ranked.offer.machine_id,
-                "region": ranked.offer.region,
-                "reliability": ranked.offer.reliability,
-                "price_per_hour_usd": ranked.offer.price_per_hour / 1_000_000,
-                "hours": ranked.hours,
-                "job_cost_usd": ranked.job_cost / 1_000_000,
-            }
-            for ranked in ranking.chosen
-        ],
-        "left_out": [{"id": out.offer.id, "gpu": out.offer.gpu, "why": out.why} for out in ranking.left_out],
-        "left_out_by_reason": [
-            {
-                "why": group.kind,
-                "count": group.count,
-                "from_price_per_hour_usd": group.cheapest.price_per_hour / 1_000_000,
-            }
-            for group in ranking.groups()
-        ],
-    }
 
 
 def _show(ranking: Ranking, *, limit: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -36,7 +35,10 @@ def list_recipes(
     with station_of(context, wake=False) as station:
         found = station.recipes.listed(with_older=everything)
     if as_json or options_of(context).as_json:
-        return print_json([{"recipe": recipe.reference, "title": recipe.title} for recipe in found.recipes])
+        from stationmaster.station.wire.recipes import ListedRecipeDocument
+
+        listed = (ListedRecipeDocument.of(recipe) for recipe in found.recipes)
+        return print_json([each.model_dump(mode="json", exclude={"definition"}) for each in listed])
     for recipe in found.recipes:
         typer.echo(f"{recipe.reference:<24} {recipe.title}")
     for problem in found.problems:
@@ -97,7 +99,9 @@ def lint_recipe(
         problems = station.recipes.lint(path)
     as_json = as_json or options_of(context).as_json
     if as_json:
-        print_json([dataclasses.asdict(found) for found in problems])
+        from stationmaster.station.wire.recipes import RecipeProblemDocument
+
+        print_json([RecipeProblemDocument.of(found).model_dump(mode="json") for found in problems])
     else:
         for found in problems:
             typer.echo(f"{found}; {found.fix}" if found.fix else str(found))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -14,7 +13,7 @@ from pydantic import ConfigDict, Field, StrictStr, ValidationError, WithJsonSche
 from stationmaster.datasets.sources.reference import parse_reference
 from stationmaster.documents import read_yaml
 from stationmaster.errors import NotFound, UserError
-from stationmaster.money import MicroDollars, from_dollars
+from stationmaster.money import MicroDollars, exact_dollars, from_dollars
 from stationmaster.settings.addresses import checked_text, texts_in
 from stationmaster.station import LONGEST_NAME
 from stationmaster.station.proposals import TrainRequest
@@ -131,9 +130,9 @@ class JobFile(RequestDocument):
                 account=request.account,
                 id=request.id,
                 owner=request.owner,
-                max_price=_dollars(request.max_price),
+                max_price=exact_dollars(request.max_price),
                 max_hours=request.max_hours,
-                max_spend=_dollars(request.max_spend),
+                max_spend=exact_dollars(request.max_spend),
                 monitoring=dict(request.monitoring),
             )
 
@@ -217,11 +216,6 @@ def _is_deeper(data: Any, levels: int) -> bool:
         return False
     inner = data.values() if isinstance(data, dict) else data
     return levels == 0 or any(_is_deeper(each, levels - 1) for each in inner)
-
-
-def _dollars(amount: MicroDollars | None) -> str | None:
-    """An exact amount, as text."""
-    return None if amount is None else f"{Decimal(amount) / 1_000_000:f}"
 
 
 def _hours(value: Any) -> float | None:

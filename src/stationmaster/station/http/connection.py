@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 import httpx
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from stationmaster import __version__
 from stationmaster.errors import ServerError, StationmasterError
 from stationmaster.station.wire.document import Document, Page, RequestDocument
 from stationmaster.station.wire.problem import MEDIA_TYPE, Problem
 
-Answer = TypeVar("Answer", bound=Document)
+Answer = TypeVar("Answer", bound=BaseModel)
 Parameters = Mapping[str, str | int | float | bool | None]
 
 _SECONDS = httpx.Timeout(60.0, connect=10.0)

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from stationmaster.station.http.credits import HttpCredits
     from stationmaster.station.http.jobs import HttpJobs
     from stationmaster.station.http.notifications import HttpNotifications
+    from stationmaster.station.http.offers import HttpOffers
+    from stationmaster.station.http.recipes import HttpRecipes
     from stationmaster.station.http.users import HttpUsers
     from stationmaster.station.instances import Instances
     from stationmaster.station.keys import Keys
     from stationmaster.station.metrics import Metrics
     from stationmaster.station.models import Models
     from stationmaster.station.monitoring import Monitoring
-    from stationmaster.station.offers import Offers
     from stationmaster.station.proposals import Proposals
-    from stationmaster.station.recipes import Recipes
     from stationmaster.station.tokens import Tokens
 
 
@@ -110,12 +110,16 @@ class HttpStation:
         return HttpNotifications(self.connection)
 
     @cached_property
-    def offers(self) -> Offers:
-        return cast("Offers", _OnlyThere("offers"))
+    def offers(self) -> HttpOffers:
+        from stationmaster.station.http.offers import HttpOffers
+
+        return HttpOffers(self.connection)
 
     @cached_property
-    def recipes(self) -> Recipes:
-        return cast("Recipes", _OnlyThere("recipes"))
+    def recipes(self) -> HttpRecipes:
+        from stationmaster.station.http.recipes import HttpRecipes
+
+        return HttpRecipes(self.connection)
 
     @cached_property
     def datasets(self) -> Datasets:

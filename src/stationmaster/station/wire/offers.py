@@ -1,0 +1,127 @@
+"""Machines that can be rented now, and why others are left out."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field
+
+from stationmaster.model import Offer
+from stationmaster.station.offers import LeftOut, LeftOutGroup, RankedOffer, Ranking
+from stationmaster.station.wire.document import Document, Usd
+
+
+class OfferDocument(Document):
+    """A machine that can be rented now."""
+
+    id: str
+    gpu: str | None = Field(examples=["RTX 4090"])
+    gpus: int
+    """How many GPUs it has."""
+    machine_id: str | None
+    """The host, which may make several offers."""
+    region: str | None = Field(examples=["Sweden, SE"])
+    reliability: float | None
+    """The share of time that the host was reachable, by the provider."""
+    price_per_hour_usd: Usd
+    """Everything included: disk and the traffic that is expected."""
+    provider: str = Field(examples=["vastai"])
+    vram_gib: float
+    """Memory of one GPU."""
+    bid_per_hour_usd: Usd | None = None
+    """The bid, if the machine is interruptible."""
+
+    def offer(self) -> Offer:
+        return Offer(
+            id=self.id,
+            provider=self.provider,
+            price_per_hour=self.price_per_hour_usd,
+            gpu=self.gpu,
+            gpus=self.gpus,
+            vram_gib=self.vram_gib,
+            machine_id=self.machine_id,
+            region=self.region,
+            reliability=self.reliability,
+            bid_per_hour=self.bid_per_hour_usd,
+        )
+
+
+class RankedOfferDocument(OfferDocument):
+    """A machine that can be rented now, and what the job would take on it."""
+
+    hours: float
+    """The job's hours on this machine."""
+    job_cost_usd: Usd
+
+    @classmethod
+    def of(cls, ranked: RankedOffer) -> Self:
+        return cls(**_fields(ranked.offer), hours=ranked.hours, job_cost_usd=ranked.job_cost)
+
+    def value(self) -> RankedOffer:
+        return RankedOffer(offer=self.offer(), hours=self.hours, job_cost=self.job_cost_usd)
+
+
+class LeftOutDocument(OfferDocument):
+    """A machine that is offered and does not fit."""
+
+    why: str = Field(examples=["$0.912 per hour is above the cap of $0.600"])
+    kind: str = Field(examples=["above the cap of $0.600 per hour"])
+    """The reason, in the words that all machines left out for it share."""
+
+    @classmethod
+    def of(cls, out: LeftOut) -> Self:
+        return cls(**_fields(out.offer), why=out.why, kind=out.kind)
+
+    def value(self) -> LeftOut:
+        return LeftOut(offer=self.offer(), why=self.why, kind=self.kind)
+
+
+class LeftOutGroupDocument(Document):
+    """Machines that are left out for the same reason."""
+
+    why: str
+    count: int
+    from_price_per_hour_usd: Usd
+    """The price of the cheapest of them."""
+
+    @classmethod
+    def of(cls, group: LeftOutGroup) -> Self:
+        return cls(why=group.kind, count=group.count, from_price_per_hour_usd=group.cheapest.price_per_hour)
+
+
+class RankingDocument(Document):
+    """What can be rented now for a recipe, and what cannot be used."""
+
+    offers: tuple[RankedOfferDocument, ...]
+    """Best first: preferred GPUs, then preferred regions, then the lowest cost of the whole job."""
+    left_out: tuple[LeftOutDocument, ...]
+    left_out_by_reason: tuple[LeftOutGroupDocument, ...]
+    """The most frequent reason first."""
+
+    @classmethod
+    def of(cls, ranking: Ranking) -> Self:
+        return cls(
+            offers=tuple(RankedOfferDocument.of(each) for each in ranking.chosen),
+            left_out=tuple(LeftOutDocument.of(each) for each in ranking.left_out),
+            left_out_by_reason=tuple(LeftOutGroupDocument.of(each) for each in ranking.groups()),
+        )
+
+    def value(self) -> Ranking:
+        return Ranking(
+            chosen=tuple(each.value() for each in self.offers), left_out=tuple(each.value() for each in self.left_out)
+        )
+
+
+def _fields(offer: Offer) -> dict[str, object]:
+    return {
+        "id": offer.id,
+        "provider": offer.provider,
+        "gpu": offer.gpu,
+        "gpus": offer.gpus,
+        "vram_gib": offer.vram_gib,
+        "machine_id": offer.machine_id,
+        "region": offer.region,
+        "reliability": offer.reliability,
+        "price_per_hour_usd": offer.price_per_hour,
+        "bid_per_hour_usd": offer.bid_per_hour,
+    }

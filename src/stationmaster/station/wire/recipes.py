@@ -1,0 +1,65 @@
+"""Recipes, and what is wrong with those that cannot be used."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field
+
+from stationmaster.recipes.schema import Recipe
+from stationmaster.station.recipes import Problem, RecipeList
+from stationmaster.station.wire.document import Document
+
+
+class ListedRecipeDocument(Document):
+    """A recipe in a list."""
+
+    recipe: str = Field(examples=["flux-lora@2"])
+    """How requests name it: name@version."""
+    title: str
+    definition: Recipe | None = None
+    """The whole recipe, if it was asked for."""
+
+    @classmethod
+    def of(cls, recipe: Recipe, *, with_definition: bool = False) -> Self:
+        return cls(recipe=recipe.reference, title=recipe.title, definition=recipe if with_definition else None)
+
+
+class RecipeProblemDocument(Document):
+    """One thing to change in one recipe file."""
+
+    file: str
+    line: int | None
+    field: str
+    message: str
+    fix: str | None
+
+    @classmethod
+    def of(cls, problem: Problem) -> Self:
+        return cls(
+            file=problem.file, line=problem.line, field=problem.field, message=problem.message, fix=problem.fix
+        )
+
+    def value(self) -> Problem:
+        return Problem(file=self.file, line=self.line, field=self.field, message=self.message, fix=self.fix)
+
+
+class RecipeListDocument(Document):
+    """The recipes that can be used, by name and version."""
+
+    items: tuple[ListedRecipeDocument, ...]
+    next: str | None = Field(default=None, examples=[None])
+    """Always null: all recipes are on one page."""
+    problems: tuple[RecipeProblemDocument, ...] = ()
+    """What is wrong with the recipes that cannot be used; for administrators."""
+
+    @classmethod
+    def of(cls, found: RecipeList, *, with_definitions: bool = False) -> Self:
+        return cls(
+            items=tuple(ListedRecipeDocument.of(each, with_definition=with_definitions) for each in found.recipes),
+            problems=tuple(RecipeProblemDocument.of(each) for each in found.problems),
+        )
+
+    def value(self) -> RecipeList:
+        recipes = tuple(each.definition for each in self.items if each.definition is not None)
+        return RecipeList(recipes=recipes, problems=tuple(each.value() for each in self.problems))
