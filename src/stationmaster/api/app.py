@@ -14,6 +14,9 @@ from stationmaster.api.routes import (
     health,
     inbox,
     jobs,
+    offers,
+    proposals,
+    recipes,
     server,
     uploads,
     users,
@@ -21,6 +24,7 @@ from stationmaster.api.routes import (
 from stationmaster.control.destinations.upload_tickets import UploadTickets
 from stationmaster.station.base import Station
 from stationmaster.station.doorkeeper import Doorkeeper
+from stationmaster.station.owned.allowances import NOTHING_MORE, Allowances
 
 ROUTES: tuple[APIRouter, ...] = (
     server.routes,
@@ -28,6 +32,9 @@ ROUTES: tuple[APIRouter, ...] = (
     credits.routes,
     jobs.routes,
     users.routes,
+    proposals.routes,
+    offers.routes,
+    recipes.routes,
 )
 """The routes that answer from the station, one entry per noun."""
 
@@ -38,6 +45,7 @@ class Service:
 
     station: Station
     doorkeeper: Doorkeeper
+    allowances: Allowances = NOTHING_MORE  # what users may choose
     tickets: UploadTickets | None = None  # without them there are no routes for uploads by machines
 
 
@@ -51,6 +59,7 @@ def build_app(service: Service) -> FastAPI:
         redoc_url=None,
     )
     app.state.station = service.station
+    app.state.allowances = service.allowances
     app.state.takes_uploads = service.tickets is not None
     add_problem_handlers(app)
     app.include_router(health.routes)

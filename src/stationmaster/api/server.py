@@ -15,6 +15,7 @@ from stationmaster.event_log import get_logger
 from stationmaster.settings import Settings
 from stationmaster.station.local.doorkeeper import LocalDoorkeeper
 from stationmaster.station.local.station import LocalStation
+from stationmaster.station.owned.allowances import Allowances
 
 log = get_logger("stationmaster.serve")
 
@@ -36,6 +37,7 @@ def serve(settings: Settings, environ: Mapping[str, str], *, ready: Callable[[st
         service = Service(
             station=station,
             doorkeeper=LocalDoorkeeper(store),
+            allowances=Allowances.of(settings),
             tickets=None if job_bucket is None else job_bucket.tickets,
         )
         config = uvicorn.Config(

@@ -39,7 +39,8 @@ def _needs(right: Right) -> Callable[..., Visit]:
         if caller is None:
             raise NotSignedIn(hint="send a token: Authorization: Bearer TOKEN")
         require(caller, right)
-        return Visit(caller=caller, station=station_of_caller(caller, request.app.state.station))
+        about = request.app.state
+        return Visit(caller=caller, station=station_of_caller(caller, about.station, about.allowances))
 
     visit.right = right  # type: ignore[attr-defined]  # read by the tests of every role on every route
     return visit

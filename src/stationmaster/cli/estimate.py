@@ -8,7 +8,7 @@ import typer
 
 from stationmaster.cli.context import JsonOption, finite, options_of, print_json, station_of
 from stationmaster.cli.recipe_options import given_parameters, parse_pairs
-from stationmaster.cli.render import price_lines, quote_json
+from stationmaster.cli.render import price_lines
 from stationmaster.station.job_file import price
 from stationmaster.station.proposals import EstimateRequest
 
@@ -62,10 +62,9 @@ def estimate(
             )
         )
     if as_json or options_of(context).as_json:
-        quote = quote_json(found.quote)
-        if not found.is_offered:
-            quote |= {"price_per_hour_usd": None, "cost_usd": None}
-        return print_json({"recipe": recipe, "provider": found.provider, **quote, "notes": list(found.notes)})
+        from stationmaster.station.wire.proposals import EstimateDocument
+
+        return print_json(EstimateDocument.of_estimate(found, recipe=recipe).model_dump(mode="json"))
     typer.echo(f"{recipe} on {found.provider}, {images} images")
     most = found.max_price_per_hour if found.is_offered else None
     for line in price_lines(found.quote, most_per_hour=most):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,6 @@ from stationmaster.cli.times import time_text
 from stationmaster.durations import format_duration
 from stationmaster.lifecycle import shown
 from stationmaster.model import (
-    AppliedAdvice,
     Event,
     Job,
     Outcome,
@@ -42,31 +40,6 @@ def job_json(view: JobView, events: Sequence[Event] = ()) -> dict[str, Any]:
     from stationmaster.station.wire.jobs import JobDocument  # pydantic, which text output does not need
 
     return JobDocument.of(view, events).model_dump(mode="json")
-
-
-def terms_json(terms: Terms) -> dict[str, Any]:
-    return {
-        "name": terms.name,
-        "recipe": terms.recipe,
-        "provider": terms.provider,
-        "parameters": dict(terms.parameters),
-        "images": terms.images,
-        "rows": terms.rows,
-        "dataset_bytes": terms.dataset_bytes,
-        "quote": quote_json(terms.quote),
-        "limits": {
-            "max_price_per_hour_usd": dollars(terms.max_price_per_hour),
-            "max_hours": terms.max_seconds / 3600,
-            "max_spend_usd": dollars(terms.max_spend),
-            "max_spend_note": terms.spend_note,
-        },
-        "steps": [{"name": step.name, "argv": list(step.argv), "env": dict(step.env)} for step in terms.steps],
-        "notes": list(terms.notes),
-    }
-
-
-def applied_json(applied: Sequence[AppliedAdvice]) -> list[dict[str, Any]]:
-    return [dataclasses.asdict(one) for one in applied]
 
 
 def quote_json(quote: Quote) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -10,7 +9,7 @@ import typer
 
 from stationmaster.cli.applied_lines import applied_lines
 from stationmaster.cli.context import JobArgument, JsonOption, options_of, print_json, station_of
-from stationmaster.cli.render import applied_json, job_json, terms_json, terms_lines
+from stationmaster.cli.render import job_json, terms_lines
 from stationmaster.cli.submitting import submit_confirmed
 from stationmaster.errors import UserError
 from stationmaster.station.proposals import RetryRequest, Terms
@@ -85,9 +84,9 @@ def retry(
 
 def _print_terms(terms: Terms, *, as_json: bool) -> None:
     if as_json:
-        return print_json(
-            {**terms_json(terms), "applied": applied_json(terms.applied), "skipped": _skipped_json(terms)}
-        )
+        from stationmaster.station.wire.proposals import TermsDocument
+
+        return print_json(TermsDocument.of(terms).model_dump(mode="json"))
     for line in _lines(terms):
         typer.echo(line)
     typer.echo("dry run: nothing was submitted")
@@ -100,4 +99,6 @@ def _lines(terms: Terms) -> Iterator[str]:
 
 
 def _skipped_json(terms: Terms) -> list[dict[str, Any]]:
-    return [dataclasses.asdict(one) for one in terms.skipped]
+    from stationmaster.station.wire.proposals import SkippedAdviceDocument
+
+    return [SkippedAdviceDocument.of(one).model_dump(mode="json") for one in terms.skipped]

@@ -12,7 +12,7 @@ from stationmaster.cli.context import JsonOption, options_of, print_json, statio
 from stationmaster.cli.live import follow
 from stationmaster.cli.progress_lines import show_transfer
 from stationmaster.cli.recipe_options import given_parameters, parse_pairs
-from stationmaster.cli.render import job_json, quote_lines, terms_json
+from stationmaster.cli.render import job_json, quote_lines
 from stationmaster.cli.submitting import Submission, submit_confirmed
 from stationmaster.station.job_file import JobFile, invalid_as_user_error, read_job_file
 from stationmaster.station.local.station import LocalStation
@@ -102,7 +102,9 @@ def train(
 
 def _show_plan(terms: Terms, *, as_json: bool) -> None:
     if as_json:
-        return print_json(terms_json(terms))
+        from stationmaster.station.wire.proposals import TermsDocument
+
+        return print_json(TermsDocument.of(terms).model_dump(mode="json"))
     for line in quote_lines(terms):
         typer.echo(line)
     for step in terms.steps:

@@ -34,13 +34,9 @@ class Submissions:
             connection.execute(submissions.delete().where(submissions.c.created_at < now - _KEPT_SECONDS))
             row = {"owner": owner, "key_sha256": key_sha256, "body_sha256": body_sha256, "job_id": job_id}
             insert_if_absent(connection, submissions, {**row, "created_at": now})
-            first = sa.select(submissions).where(
-                submissions.c.owner == owner, submissions.c.key_sha256 == key_sha256
-            )
+            first = sa.select(submissions).where(submissions.c.owner == owner, submissions.c.key_sha256 == key_sha256)
             found = connection.execute(first).mappings().one()
-        return Submission(
-            job_id=found["job_id"], body_sha256=found["body_sha256"], submitted_at=found["submitted_at"]
-        )
+        return Submission(job_id=found["job_id"], body_sha256=found["body_sha256"], submitted_at=found["submitted_at"])
 
 
 def mark_submitted(connection: Connection, job_id: str, *, now: float) -> None:

@@ -30,7 +30,9 @@ def get_recipe(
     visit: Reading,
     recipe: Annotated[
         str,
-        Path(max_length=200, description="As `name@version`, or `name` for its newest version.", examples=["tiny-lora"]),
+        Path(
+            max_length=200, description="As `name@version`, or `name` for its newest version.", examples=["tiny-lora"]
+        ),
     ],
 ) -> Recipe:
     return visit.station.recipes.find(recipe)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from stationmaster import __version__
 from stationmaster.errors import ServerError, StationmasterError
-from stationmaster.station.wire.document import Document, Page, RequestDocument
+from stationmaster.station.wire.document import Page, RequestDocument
 from stationmaster.station.wire.problem import MEDIA_TYPE, Problem
 
 Answer = TypeVar("Answer", bound=BaseModel)

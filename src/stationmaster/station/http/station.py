@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from stationmaster.station.http.jobs import HttpJobs
     from stationmaster.station.http.notifications import HttpNotifications
     from stationmaster.station.http.offers import HttpOffers
+    from stationmaster.station.http.proposals import HttpProposals
     from stationmaster.station.http.recipes import HttpRecipes
     from stationmaster.station.http.users import HttpUsers
     from stationmaster.station.instances import Instances
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from stationmaster.station.metrics import Metrics
     from stationmaster.station.models import Models
     from stationmaster.station.monitoring import Monitoring
-    from stationmaster.station.proposals import Proposals
     from stationmaster.station.tokens import Tokens
 
 
@@ -42,8 +42,10 @@ class HttpStation:
         self.connection = Connection(url, token, transport=transport)
 
     @cached_property
-    def proposals(self) -> Proposals:
-        return cast("Proposals", _OnlyThere("proposals"))
+    def proposals(self) -> HttpProposals:
+        from stationmaster.station.http.proposals import HttpProposals
+
+        return HttpProposals(self.connection)
 
     @cached_property
     def jobs(self) -> HttpJobs:

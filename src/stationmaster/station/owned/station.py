@@ -21,23 +21,32 @@ from stationmaster.station.keys import Keys
 from stationmaster.station.metrics import Metrics
 from stationmaster.station.models import Models
 from stationmaster.station.monitoring import Monitoring
-from stationmaster.station.offers import Offers
+from stationmaster.station.owned.allowances import NOTHING_MORE, Allowances
 from stationmaster.station.owned.credits import OwnedCredits
 from stationmaster.station.owned.notifications import OwnedNotifications
+from stationmaster.station.owned.offers import OwnedOffers
+from stationmaster.station.owned.proposals import OwnedProposals
+from stationmaster.station.owned.recipes import OwnedRecipes
 from stationmaster.station.owned.users import OwnedUsers
-from stationmaster.station.proposals import Proposals
-from stationmaster.station.recipes import Recipes
 from stationmaster.station.tokens import Tokens
 
 
 class OwnedStation:
-    def __init__(self, caller: Caller, station: Station) -> None:
+    def __init__(self, caller: Caller, station: Station, allowances: Allowances = NOTHING_MORE) -> None:
         self._caller = caller
         self._all = station
+        self._allowances = allowances
 
     @cached_property
-    def proposals(self) -> Proposals:
-        return cast(Proposals, _Closed("proposals"))
+    def proposals(self) -> OwnedProposals:
+        return OwnedProposals(
+            self._caller,
+            self._all.proposals,
+            jobs=self._all.jobs,
+            own_jobs=self.jobs,
+            require_upload=lambda upload_id: self.datasets.find(upload_id),  # type: ignore[attr-defined]
+            allowances=self._allowances,
+        )
 
     @cached_property
     def jobs(self) -> Jobs:
@@ -96,12 +105,12 @@ class OwnedStation:
         return OwnedNotifications(self._caller, self._all.notifications)
 
     @cached_property
-    def offers(self) -> Offers:
-        return cast(Offers, _Closed("offers"))
+    def offers(self) -> OwnedOffers:
+        return OwnedOffers(self._allowances, self._all.offers)
 
     @cached_property
-    def recipes(self) -> Recipes:
-        return cast(Recipes, _Closed("recipes"))
+    def recipes(self) -> OwnedRecipes:
+        return OwnedRecipes(self._all.recipes)
 
     @cached_property
     def datasets(self) -> Datasets:
@@ -140,6 +149,6 @@ class _Closed:
         raise Forbidden(f"only administrators may see and change {self._noun}")
 
 
-def station_of_caller(caller: Caller, station: Station) -> Station:
+def station_of_caller(caller: Caller, station: Station, allowances: Allowances = NOTHING_MORE) -> Station:
     """What the caller may see of a station; all of it for an administrator."""
-    return station if caller.sees_all else OwnedStation(caller, station)
+    return station if caller.sees_all else OwnedStation(caller, station, allowances)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 from pydantic import Field
 
@@ -112,7 +112,7 @@ class RankingDocument(Document):
         )
 
 
-def _fields(offer: Offer) -> dict[str, object]:
+def _fields(offer: Offer) -> dict[str, Any]:
     return {
         "id": offer.id,
         "provider": offer.provider,

@@ -36,9 +36,7 @@ class RecipeProblemDocument(Document):
 
     @classmethod
     def of(cls, problem: Problem) -> Self:
-        return cls(
-            file=problem.file, line=problem.line, field=problem.field, message=problem.message, fix=problem.fix
-        )
+        return cls(file=problem.file, line=problem.line, field=problem.field, message=problem.message, fix=problem.fix)
 
     def value(self) -> Problem:
         return Problem(file=self.file, line=self.line, field=self.field, message=self.message, fix=self.fix)

@@ -1,0 +1,311 @@
+"""Proposals and estimates: what a training would take, and the job that a proposal became."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated, Any, Self
+
+from pydantic import Field
+
+from stationmaster.errors import UserError
+from stationmaster.model import SkippedAdvice
+from stationmaster.money import ZERO
+from stationmaster.station.job_file import Dollars, JobFile, Name, price
+from stationmaster.station.proposals import (
+    Accepted,
+    Estimate,
+    EstimateRequest,
+    PlannedStep,
+    Proposal,
+    RetryRequest,
+    Terms,
+    TrainRequest,
+)
+from stationmaster.station.wire.document import Document, Instant, RequestDocument, Usd
+from stationmaster.station.wire.job_parts import AppliedAdviceDocument
+from stationmaster.station.wire.jobs import JobDocument
+from stationmaster.station.wire.plain import plain, unplain
+from stationmaster.station.wire.quote import QuoteDocument, UsdRangeDocument
+
+_LONGEST_ADDRESS = 2000
+_ADDRESSES = ("upload:", "s3://", "hf://")
+
+
+def remote_request(body: JobFile, *, default_owner: str | None) -> TrainRequest:
+    """The request in a body that came over HTTP. Raises UserError: a path would be one of the server's own files."""
+    dataset = body.dataset or ""
+    if len(dataset) > _LONGEST_ADDRESS:
+        raise UserError(f"dataset is longer than {_LONGEST_ADDRESS} characters", hint="shorten it")
+    if dataset and not dataset.startswith(_ADDRESSES):
+        raise UserError(
+            f"dataset: {dataset!r} is not an address of a dataset",
+            hint="upload it (POST /api/datasets) and pass upload:ID, or pass s3://BUCKET/PREFIX or hf://datasets/…",
+        )
+    given = body if body.owner is not None else body.model_copy(update={"owner": default_owner})
+    return given.request()
+
+
+class TermsLimitsDocument(Document):
+    """When the job is stopped, and the highest price of its machine."""
+
+    max_price_per_hour_usd: Usd
+    """No machine costs more, and none has a slower GPU than the quote's."""
+    max_hours: float
+    max_spend_usd: Usd
+    max_spend_note: str | None
+    """Why the money limit is not twice the high figure of the quote."""
+    max_seconds: float
+    """The hours in seconds, exactly."""
+
+
+class PlannedStepDocument(Document):
+    """A command that the job would run."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: dict[str, str]
+
+    @classmethod
+    def of(cls, step: PlannedStep) -> Self:
+        return cls(name=step.name, argv=step.argv, env=dict(step.env))
+
+    def value(self) -> PlannedStep:
+        return PlannedStep(name=self.name, argv=self.argv, env=self.env)
+
+
+class SkippedAdviceDocument(Document):
+    """A recommendation that the job does not follow."""
+
+    number: int
+    """Its place in the analysis, from 1."""
+    severity: str
+    title: str
+    config_path: str
+    recommended_value: Any
+    why: str
+
+    @classmethod
+    def of(cls, skipped: SkippedAdvice) -> Self:
+        return cls(**plain(dataclasses.asdict(skipped)))
+
+    def value(self) -> SkippedAdvice:
+        return SkippedAdvice(**{**dict(self), "recommended_value": unplain(self.recommended_value)})
+
+
+class TermsDocument(Document):
+    """What a training would take: plan, price and limits. Nothing is rented yet."""
+
+    name: str
+    recipe: str = Field(examples=["flux-lora@2"])
+    provider: str = Field(examples=["vastai"])
+    parameters: dict[str, Any]
+    """As given, with the recipe's defaults."""
+    images: int
+    rows: int
+    """Lines of a text dataset."""
+    dataset_bytes: int
+    quote: QuoteDocument
+    limits: TermsLimitsDocument
+    steps: tuple[PlannedStepDocument, ...]
+    notes: tuple[str, ...]
+    """Assumptions and warnings."""
+    applied: tuple[AppliedAdviceDocument, ...] = ()
+    """What a retry follows of the analysis."""
+    skipped: tuple[SkippedAdviceDocument, ...] = ()
+    """What a retry does not follow of the analysis."""
+
+    @classmethod
+    def of(cls, terms: Terms) -> Self:
+        return cls(
+            name=terms.name,
+            recipe=terms.recipe,
+            provider=terms.provider,
+            parameters=plain(terms.parameters),
+            images=terms.images,
+            rows=terms.rows,
+            dataset_bytes=terms.dataset_bytes,
+            quote=QuoteDocument.of(terms.quote),
+            limits=TermsLimitsDocument(
+                max_price_per_hour_usd=terms.max_price_per_hour,
+                max_hours=terms.max_seconds / 3600,
+                max_spend_usd=terms.max_spend,
+                max_spend_note=terms.spend_note,
+                max_seconds=terms.max_seconds,
+            ),
+            steps=tuple(PlannedStepDocument.of(step) for step in terms.steps),
+            notes=terms.notes,
+            applied=tuple(AppliedAdviceDocument.of(one) for one in terms.applied),
+            skipped=tuple(SkippedAdviceDocument.of(one) for one in terms.skipped),
+        )
+
+    def value(self) -> Terms:
+        return Terms(
+            name=self.name,
+            recipe=self.recipe,
+            provider=self.provider,
+            parameters=unplain(self.parameters),
+            images=self.images,
+            rows=self.rows,
+            dataset_bytes=self.dataset_bytes,
+            quote=self.quote.value(),
+            max_price_per_hour=self.limits.max_price_per_hour_usd,
+            max_seconds=self.limits.max_seconds,
+            max_spend=self.limits.max_spend_usd,
+            spend_note=self.limits.max_spend_note,
+            steps=tuple(step.value() for step in self.steps),
+            notes=self.notes,
+            applied=tuple(one.value() for one in self.applied),
+            skipped=tuple(one.value() for one in self.skipped),
+        )
+
+
+class ProposalDocument(Document):
+    """Terms that are kept for a while, so that exactly what is confirmed is submitted."""
+
+    id: str = Field(examples=["9f0c1d9a2b7e4c68"])
+    job: str
+    """The id that the job will have."""
+    owner: str | None
+    created_at: Instant
+    expires_at: Instant
+    """Until then it can be submitted, at this price."""
+    terms: TermsDocument
+
+    @classmethod
+    def of(cls, proposal: Proposal) -> Self:
+        return cls(
+            id=proposal.id,
+            job=proposal.job_id,
+            owner=proposal.owner,
+            created_at=proposal.created_at,
+            expires_at=proposal.expires_at,
+            terms=TermsDocument.of(proposal.terms),
+        )
+
+    def value(self) -> Proposal:
+        return Proposal(
+            id=self.id,
+            owner=self.owner,
+            job_id=self.job,
+            created_at=self.created_at,
+            expires_at=self.expires_at,
+            terms=self.terms.value(),
+        )
+
+
+class SubmittedDocument(Document):
+    """The job that a request became, with its provider and the cost and time that are expected (`job.quote`)."""
+
+    job: JobDocument
+    created: bool
+    """False: it existed already, and nothing was changed."""
+    notes: tuple[str, ...]
+    """Assumptions and warnings of its terms, and what keeps it from starting."""
+
+    def value(self) -> Accepted:
+        return Accepted(job=self.job.job_value(), created=self.created, notes=self.notes)
+
+
+class RetryBody(RequestDocument):
+    """How an ended job is run again."""
+
+    resume: bool = False
+    """Continue from the old job's best checkpoint."""
+    apply_recommendations: bool = False
+    """Follow the old job's analysis: all advice that is critical or a warning, or what `only` names."""
+    only: tuple[Annotated[str, Field(max_length=200)], ...] = Field(default=(), max_length=100)
+    """Recommendations by number, lever, config path or parameter."""
+    id: Name | None = None
+    """Id of the new job."""
+
+    @classmethod
+    def of(cls, request: RetryRequest) -> Self:
+        return cls(
+            resume=request.resume,
+            apply_recommendations=request.apply_recommendations,
+            only=request.only,
+            id=request.id,
+        )
+
+    def request(self, job: str) -> RetryRequest:
+        return RetryRequest(
+            job=job,
+            resume=self.resume,
+            apply_recommendations=self.apply_recommendations,
+            only=self.only,
+            id=self.id,
+        )
+
+
+class EstimateBody(RequestDocument):
+    """A training to estimate, without a dataset."""
+
+    recipe: Name = Field(examples=["flux-lora@2"])
+    images: int = Field(default=20, ge=0, le=100_000_000)
+    """Images in the dataset."""
+    parameters: dict[str, Any] = Field(default={}, examples=[{"steps": 2000}])
+    """Parameters of the recipe by name; those left out have the recipe's defaults."""
+    provider: Name | None = None
+    """Default: the server's."""
+    max_price: Dollars | None = Field(default=None, examples=[0.6])
+    """Maximum price per hour, in dollars."""
+    gpu: Name | None = Field(default=None, examples=["RTX 4090"])
+    """Estimate for this GPU instead of the best offer."""
+    vram_gib: float | None = Field(default=None, ge=1, le=10_000, allow_inf_nan=False)
+    """Estimate for a GPU with this memory."""
+
+    def request(self) -> EstimateRequest:
+        """Raises UserError."""
+        return EstimateRequest(
+            recipe=self.recipe,
+            images=self.images,
+            parameters=self.parameters,
+            provider=self.provider,
+            max_price=price("max_price", self.max_price),
+            gpu=self.gpu,
+            vram_gib=self.vram_gib,
+        )
+
+
+class EstimateDocument(QuoteDocument):
+    """What a training is expected to take now; a GPU that is not offered now has no price."""
+
+    price_per_hour_usd: Usd | None  # type: ignore[assignment]
+    cost_usd: UsdRangeDocument | None  # type: ignore[assignment]
+    recipe: str
+    provider: str
+    notes: tuple[str, ...]
+    """Assumptions, and a warning if the training will not fit."""
+    max_price_per_hour_usd: Usd | None = None
+    """What the price of its machine may rise to until the job is submitted."""
+
+    @classmethod
+    def of_estimate(cls, found: Estimate, *, recipe: str) -> Self:
+        values = dict(QuoteDocument.of(found.quote))
+        if not found.is_offered:
+            values |= {"price_per_hour_usd": None, "cost_usd": None}
+        return cls(
+            **values,
+            recipe=recipe,
+            provider=found.provider,
+            notes=found.notes,
+            max_price_per_hour_usd=found.max_price_per_hour,
+        )
+
+    def estimate(self) -> Estimate:
+        is_offered = self.price_per_hour_usd is not None
+        nothing = UsdRangeDocument(low=ZERO, expected=ZERO, high=ZERO)
+        quote = QuoteDocument(
+            **{
+                **{name: value for name, value in self if name in QuoteDocument.model_fields},
+                "price_per_hour_usd": self.price_per_hour_usd if is_offered else ZERO,
+                "cost_usd": self.cost_usd or nothing,
+            }
+        )
+        return Estimate(
+            provider=self.provider,
+            quote=quote.value(),
+            max_price_per_hour=self.max_price_per_hour_usd or ZERO,
+            notes=self.notes,
+            is_offered=is_offered,
+        )
